@@ -1,0 +1,9 @@
+/** The bare form: an async generator becomes an agent. */
+import type { Component } from '../core/agent.ts'
+
+export type AgentDefinition<Input> = Omit<Component<Input>, 'kind'>
+
+/** Defines an agent: `agent({ id: 'hello', async *run(input) { yield `Hello, ${input}` } })`. */
+export function agent<Input = string>(definition: AgentDefinition<Input>): Component<Input> {
+  return { ...definition, kind: 'agent' }
+}

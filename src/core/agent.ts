@@ -1,0 +1,99 @@
+/** The component seam: what a user gives us, and what it is given while it runs. */
+import type { Event, EventData, Failure, Question } from './event.ts'
+import type { Limits } from './limits.ts'
+
+export type ComponentKind = 'agent' | 'team' | 'workflow'
+
+/** What to do with a run whose worker died: end it, start it again from nothing, or start it again with its recorded results. */
+export type Recovery = 'fail' | 'retry' | 'resume'
+
+/** What a new run does when its session has an unfinished one. */
+export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
+
+/** What to do with a tool call that was cut off and is not idempotent. */
+export type UncertainPolicy = 'pause' | 'fail'
+
+/** What an agent may yield: a piece of text, or an event. */
+export type Emission = string | Event
+
+/** A value that the agent returns becomes the output of `run.completed`. */
+export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unknown, void>
+
+export interface Component<Input = unknown> {
+  readonly id: string
+  readonly kind: ComponentKind
+  readonly name?: string
+  readonly description?: string
+  readonly recovery?: Recovery
+  readonly session?: BusyPolicy
+  readonly uncertain?: UncertainPolicy
+  readonly limits?: Partial<Pick<Limits, 'runDeadlineMs' | 'runIdleMs' | 'attemptsMax' | 'stopGraceMs'>>
+  /** Checks an input before the run is accepted; throws what is wrong with it. What it returns is what the log keeps. */
+  parse?(input: unknown): Input
+  run(input: Input, context: RunContext): AgentStream
+}
+
+export interface RunContext {
+  readonly run: string
+  readonly session: string
+  /** Key of the principal that started the run. */
+  readonly owner: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** 1 for the first start. */
+  readonly attempt: number
+  /** Aborted by a stop, a deadline, an idle bound, or a worker that lost its claim. */
+  readonly signal: AbortSignal
+  /**
+   * Does a piece of work once per run: its result is in the log before this returns, and a recovered run gets it from there.
+   * Results come back as JSON. A step that was cut off is done again.
+   */
+  step<Result>(name: string, work: (signal: AbortSignal) => Promise<Result> | Result): Promise<Result>
+  /**
+   * Calls a tool: the intent is durable before the work starts, the result after. A call that was cut off is repeated
+   * only when it is idempotent; `key` is the same on every try, to give to the service that is called.
+   */
+  tool<Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result): Promise<Result>
+  /** Pauses the run until someone answers, for days if need be. */
+  ask(question: string | AskOptions): Promise<unknown>
+  /** Refuses the run: it ends as `run.rejected`. */
+  reject(reason: string): never
+}
+
+export interface ToolCall {
+  readonly name: string
+  readonly input: unknown
+  /** May be repeated without harm. */
+  readonly idempotent?: boolean
+}
+
+export interface ToolAttempt {
+  readonly key: string
+  readonly signal: AbortSignal
+}
+
+export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
+  readonly prompt: string
+  /** How long an answer is waited for; the run fails after it. */
+  readonly timeoutMs?: number
+}
+
+/** Thrown by `context.reject`; an agent should let it pass. */
+export class RejectedError extends Error {
+  override readonly name = 'RejectedError'
+}
+
+/** Thrown to an agent by `context.tool` and `context.step` for work that failed in an earlier attempt. */
+export class RecordedFailure extends Error {
+  override readonly name = 'RecordedFailure'
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super(failure.message)
+    this.failure = failure
+  }
+}
+
+/** `emit('tool.called', { … })`: an event, typed by its name. */
+export function emit<Type extends Event['type']>(type: Type, data: EventData[Type]): Event {
+  return { type, data } as unknown as Event
+}

@@ -1,0 +1,168 @@
+/**
+ * The closed event vocabulary. An event is what an agent emits or the runner notes; the log numbers it.
+ * Names are `noun.verb`; the table below says what each type does to its run.
+ */
+
+/** Who emitted an event: absent for the run's own component; a member, a step's executor or a nested run otherwise. */
+export interface Actor {
+  /** Component that acts. */
+  readonly component: string
+  /** The actor's own run id, stable through the actor's life. */
+  readonly run: string
+  /** Run id of the actor that called this one; the log's run for a direct member. */
+  readonly parent?: string
+  readonly kind?: 'agent' | 'team' | 'workflow'
+}
+
+export interface Usage {
+  readonly inputTokens?: number
+  readonly outputTokens?: number
+  readonly totalTokens?: number
+  readonly reasoningTokens?: number
+  readonly cachedInputTokens?: number
+}
+
+/** What a failure says about itself. No stack and no raw exception object ever enters a log. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+  readonly retryable?: boolean
+  readonly details?: unknown
+}
+
+/** What a paused run waits for. */
+export interface Question {
+  readonly id: string
+  /** `input`: a question of the agent; `uncertain`: whether to repeat an interrupted tool call. */
+  readonly kind: 'input' | 'approval' | 'tool' | 'choice' | 'review' | 'uncertain'
+  readonly prompt: string
+  /** JSON schema of the answer, where there is one. */
+  readonly schema?: unknown
+  /** Facts for whoever answers: the tool call, the choices, the output under review. */
+  readonly details?: unknown
+  /** ISO time after which the question is no longer answered. */
+  readonly deadline?: string
+}
+
+export type StepKind = 'function' | 'agent' | 'team' | 'sequence' | 'parallel' | 'loop' | 'condition' | 'router' | 'workflow'
+
+/** Every event type with its data. */
+export interface EventData {
+  'run.created': {
+    readonly component: string
+    readonly input: unknown
+    readonly session: string
+    readonly metadata?: Readonly<Record<string, unknown>>
+    readonly protocol?: string
+  }
+  'run.started': { readonly attempt: number }
+  'run.paused': { readonly questions: readonly Question[] }
+  'run.resumed': { readonly answers: Readonly<Record<string, unknown>>; readonly by?: string }
+  'run.completed': { readonly output?: unknown; readonly usage?: Usage }
+  'run.failed': { readonly error: Failure; readonly usage?: Usage }
+  'run.cancelled': { readonly reason?: string; readonly by?: string }
+  'run.rejected': { readonly reason: string }
+  'stop.requested': { readonly reason?: string; readonly by?: string }
+  /** Output from `from` up to this event is withdrawn. With `ledger` kept, results of steps and tools stay valid. */
+  'attempt.discarded': { readonly attempt: number; readonly from: number; readonly ledger: 'kept' | 'dropped'; readonly reason: string }
+  'text.started': { readonly message: string }
+  'text.delta': { readonly text: string; readonly message?: string }
+  'text.completed': { readonly message: string }
+  'reasoning.started': { readonly message: string }
+  'reasoning.delta': { readonly text: string; readonly message?: string }
+  'reasoning.completed': { readonly message: string }
+  'tool.drafted': { readonly call: string; readonly name: string; readonly delta: string }
+  'tool.called': { readonly call: string; readonly name: string; readonly input: unknown; readonly key?: string }
+  'tool.progressed': { readonly call: string; readonly output: unknown }
+  'tool.completed': { readonly call: string; readonly name: string; readonly output: unknown; readonly key?: string }
+  'tool.failed': { readonly call: string; readonly name: string; readonly error: Failure; readonly key?: string }
+  'model.requested': { readonly request: string; readonly model: string; readonly provider?: string }
+  'model.responded': { readonly request: string; readonly model: string; readonly finish?: string; readonly usage?: Usage }
+  'step.started': { readonly key: string; readonly name: string; readonly kind?: StepKind; readonly parent?: string; readonly details?: unknown }
+  'step.completed': { readonly key: string; readonly name: string; readonly output?: unknown }
+  'step.failed': { readonly key: string; readonly name: string; readonly error: Failure }
+  'step.skipped': { readonly key: string; readonly name: string; readonly reason?: string }
+  /** One chunk of an artifact; `append` continues the one before, `last` ends it. */
+  'artifact.added': {
+    readonly artifact: string
+    readonly name?: string
+    readonly mediaType: string
+    readonly text?: string
+    readonly bytes?: unknown
+    readonly url?: string
+    readonly value?: unknown
+    readonly append?: boolean
+    readonly last?: boolean
+  }
+  'source.cited': { readonly source: string; readonly url?: string; readonly title?: string; readonly mediaType?: string }
+  'state.replaced': { readonly state: unknown }
+  /** RFC 6902 operations. */
+  'state.patched': { readonly patch: readonly unknown[] }
+  'custom.emitted': { readonly name: string; readonly value?: unknown }
+}
+
+export type EventType = keyof EventData
+
+/** `terminal` ends the run, `pause` suspends it, `lifecycle` moves it, `content` leaves its status alone. */
+export type EventEffect = 'terminal' | 'pause' | 'lifecycle' | 'content'
+
+interface EventRule {
+  readonly effect: EventEffect
+  /** Whether an agent may emit it; the others are the runner's own. */
+  readonly agent: boolean
+}
+
+const terminalOfAgent: EventRule = { effect: 'terminal', agent: true }
+const terminalOfRunner: EventRule = { effect: 'terminal', agent: false }
+const lifecycle: EventRule = { effect: 'lifecycle', agent: false }
+const content: EventRule = { effect: 'content', agent: true }
+
+/** The one table of event types. */
+export const eventTable: Readonly<Record<EventType, EventRule>> = {
+  'run.created': lifecycle,
+  'run.started': lifecycle,
+  'run.paused': { effect: 'pause', agent: false },
+  'run.resumed': lifecycle,
+  'run.completed': terminalOfAgent,
+  'run.failed': terminalOfAgent,
+  'run.cancelled': terminalOfRunner,
+  'run.rejected': terminalOfAgent,
+  'stop.requested': lifecycle,
+  'attempt.discarded': lifecycle,
+  'text.started': content,
+  'text.delta': content,
+  'text.completed': content,
+  'reasoning.started': content,
+  'reasoning.delta': content,
+  'reasoning.completed': content,
+  'tool.drafted': content,
+  'tool.called': content,
+  'tool.progressed': content,
+  'tool.completed': content,
+  'tool.failed': content,
+  'model.requested': content,
+  'model.responded': content,
+  'step.started': content,
+  'step.completed': content,
+  'step.failed': content,
+  'step.skipped': content,
+  'artifact.added': content,
+  'source.cited': content,
+  'state.replaced': content,
+  'state.patched': content,
+  'custom.emitted': content,
+}
+
+/** An event before it has a place in a log. */
+export type Event = { [Type in EventType]: { readonly type: Type; readonly data: EventData[Type]; readonly actor?: Actor } }[EventType]
+
+/** An event in a log: the envelope that every subscriber of the native protocol receives. */
+export type LoggedEvent = Event & { readonly run: string; readonly index: number; readonly time: string }
+
+export function isEventType(value: unknown): value is EventType {
+  return typeof value === 'string' && Object.hasOwn(eventTable, value)
+}
+
+export function isTerminal(type: EventType): boolean {
+  return eventTable[type].effect === 'terminal'
+}

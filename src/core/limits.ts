@@ -1,0 +1,96 @@
+/** Every bound of the system, in one place, with its unit in its name. */
+export interface Limits {
+  /** Largest serialized event. A larger one fails its run (EVT-1). */
+  readonly eventBytesMax: number
+  /** Deepest nesting of a value inside an event. */
+  readonly eventDepthMax: number
+  /** Events of one run that may wait for their commit before the agent is held back. */
+  readonly pendingEventsMax: number
+  /** Characters of one run that may wait for their commit before the agent is held back. */
+  readonly pendingCharsMax: number
+  /** Bytes given to a subscriber by one read of the log. */
+  readonly readBytesMax: number
+  /** Events in one JSON page. */
+  readonly pageEventsMax: number
+  /** Runs in one page of a listing. */
+  readonly pageRunsMax: number
+  /** Runs driven at once by this node. */
+  readonly runsConcurrentMax: number
+  /** Accepted runs that may wait for a place before new ones are refused. */
+  readonly runsQueuedMax: number
+  /** Paused agents kept in memory; beyond it the oldest is let go and rebuilt from its log when continued. */
+  readonly runsParkedMax: number
+  /** Open event streams of one run on this node. */
+  readonly subscribersPerRunMax: number
+  /** A subscriber that takes no byte for this long is cut; it may come back with its cursor. */
+  readonly subscriberStallMs: number
+  /** Silence after which an open stream shows life. */
+  readonly heartbeatMs: number
+  /** Reconnect delay suggested to clients. */
+  readonly retryMs: number
+  /** How long a lost hint can go unnoticed: the log is looked at this often whatever the hints say. */
+  readonly pollMs: number
+  /** Longest wait of one long-poll request. */
+  readonly longPollMs: number
+  /** A claim not renewed for this long may be taken over by another worker. */
+  readonly leaseMs: number
+  /** Starts of one run, the first included, before an interrupted run is failed for good. */
+  readonly attemptsMax: number
+  /** Longest time one drive of a run may take. */
+  readonly runDeadlineMs: number
+  /** Longest silence of an agent that is neither paused nor finished. */
+  readonly runIdleMs: number
+  /** How long an agent may ignore its abort signal before its run is ended without it. */
+  readonly stopGraceMs: number
+  /** How long shutdown waits for running runs before it hands them over. */
+  readonly drainMs: number
+  /** Largest request body. */
+  readonly bodyBytesMax: number
+  /** Largest request head. */
+  readonly headerBytesMax: number
+  /** Open connections of this node. */
+  readonly connectionsMax: number
+  /** Longest session id, idempotency key, component id. */
+  readonly nameCharsMax: number
+  /** Finished runs are trimmed of their events when older than this; 0 keeps them for ever. */
+  readonly retainMs: number
+  /** Finished runs are trimmed, oldest first, while the log is larger than this; 0 is no bound. */
+  readonly retainBytesMax: number
+}
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+export const defaultLimits: Limits = {
+  eventBytesMax: 4 * MiB,
+  eventDepthMax: 200,
+  pendingEventsMax: 512,
+  pendingCharsMax: 512 * KiB,
+  readBytesMax: 256 * KiB,
+  pageEventsMax: 1000,
+  pageRunsMax: 200,
+  runsConcurrentMax: 2000,
+  runsQueuedMax: 10_000,
+  runsParkedMax: 1000,
+  subscribersPerRunMax: 10_000,
+  subscriberStallMs: 30 * SECOND,
+  heartbeatMs: 15 * SECOND,
+  retryMs: 1 * SECOND,
+  pollMs: 1 * SECOND,
+  longPollMs: 30 * SECOND,
+  leaseMs: 15 * SECOND,
+  attemptsMax: 3,
+  runDeadlineMs: 24 * HOUR,
+  runIdleMs: 15 * MINUTE,
+  stopGraceMs: 5 * SECOND,
+  drainMs: 10 * SECOND,
+  bodyBytesMax: 4 * MiB,
+  headerBytesMax: 16 * KiB,
+  connectionsMax: 20_000,
+  nameCharsMax: 256,
+  retainMs: 0,
+  retainBytesMax: 0,
+}

@@ -1,0 +1,101 @@
+/**
+ * The stored form of an event. A record is written once, when the event enters the log, and is never written again:
+ * it is also the frame that the native protocol sends, so replay is a copy of bytes.
+ *
+ *     id: 7
+ *     event: text.delta
+ *     data: {"run":"run_…","index":7,"time":"2026-01-01T00:00:00.000Z","type":"text.delta","data":{"text":"hi"}}
+ *     <blank line>
+ *
+ * JSON escapes every line break, so `\n\n` ends a record and `\n\nid: N\n` finds one without parsing anything.
+ */
+import { assert } from './errors.ts'
+import type { Event, EventType, LoggedEvent } from './event.ts'
+import { serialize, type SerializeBounds, UnserializableError } from './serialize.ts'
+
+/** The part of a record that does not depend on its place in a log: type, actor and data. */
+export type RecordBody = string
+
+export function encodeBody(event: Event, bounds: SerializeBounds): RecordBody {
+  if (typeof event.data !== 'object' || event.data === null) throw new UnserializableError('data', 'is not an object')
+  const actor = event.actor === undefined ? '' : `"actor":${serialize(event.actor, 'actor', bounds)},`
+  return `"type":"${event.type}",${actor}"data":${serialize(event.data, 'data', bounds)}}\n\n`
+}
+
+/** What a yielded string becomes: most events of most runs, so it takes the shortest way. */
+export function encodeTextBody(text: string, bounds: SerializeBounds): RecordBody {
+  return `"type":"text.delta","data":{"text":${serialize(text, 'data.text', bounds)}}}\n\n`
+}
+
+export function encodeRecord(run: string, index: number, time: string, type: EventType, body: RecordBody): string {
+  return `id: ${index}\nevent: ${type}\ndata: {"run":"${run}","index":${index},"time":"${time}",${body}`
+}
+
+/** A stretch of a run's log: whole records, in order, as they are stored. */
+export interface Slice {
+  /** Index of the first record. */
+  readonly first: number
+  /** Number of records. */
+  readonly count: number
+  readonly bytes: Uint8Array
+  /** The last record is the run's terminal event. */
+  readonly closed: boolean
+}
+
+/** Index of the last record of a slice. */
+export function lastOf(slice: Slice): number {
+  return slice.first + slice.count - 1
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+export function sliceOf(first: number, records: readonly string[], closed: boolean): Slice {
+  return { first, count: records.length, bytes: encoder.encode(records.join('')), closed }
+}
+
+/** The records of a slice that come after an index. */
+export function sliceAfter(slice: Slice, after: number): Slice {
+  if (after < slice.first) return slice
+  const wanted = after + 1
+  const start = indexOfBytes(slice.bytes, encoder.encode(`\n\nid: ${wanted}\n`))
+  assert(start >= 0, `record ${wanted} is in the slice from ${slice.first}`)
+  return { first: wanted, count: slice.count - (wanted - slice.first), bytes: slice.bytes.subarray(start + 2), closed: slice.closed }
+}
+
+/** A record taken apart, its data still text. */
+export interface RawRecord {
+  readonly index: number
+  readonly type: EventType
+  /** The envelope: what stands behind `data: `. */
+  readonly envelope: string
+}
+
+export function rawRecords(slice: Slice): RawRecord[] {
+  const records: RawRecord[] = []
+  for (const text of decoder.decode(slice.bytes).split('\n\n')) {
+    if (text === '') continue
+    const typeAt = text.indexOf('\nevent: ') + 8
+    const dataAt = text.indexOf('\ndata: ', typeAt)
+    records.push({ index: slice.first + records.length, type: text.slice(typeAt, dataAt) as EventType, envelope: text.slice(dataAt + 7) })
+  }
+  assert(records.length === slice.count, `a slice of ${slice.count} records holds ${records.length}`)
+  return records
+}
+
+export function bodyOf(record: RawRecord): RecordBody {
+  return `${record.envelope.slice(record.envelope.indexOf('"type":'))}\n\n`
+}
+
+export function events(slice: Slice): LoggedEvent[] {
+  return rawRecords(slice).map((record) => JSON.parse(record.envelope) as LoggedEvent)
+}
+
+
+function indexOfBytes(bytes: Uint8Array, pattern: Uint8Array): number {
+  search: for (let start = bytes.indexOf(pattern[0]!); start >= 0; start = bytes.indexOf(pattern[0]!, start + 1)) {
+    for (let offset = 1; offset < pattern.length; offset++) if (bytes[start + offset] !== pattern[offset]) continue search
+    return start
+  }
+  return -1
+}

@@ -1,0 +1,94 @@
+/** A run's state: a pure fold of its lifecycle events, by one transition table. */
+import { assert } from './errors.ts'
+import { eventTable, type EventType, type Failure, type LoggedEvent, type Question } from './event.ts'
+
+export type RunStatus = 'queued' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled' | 'rejected'
+
+/** What the fold knows of a run. Stores keep it beside the log, so that listing needs no log. */
+export interface Run {
+  readonly id: string
+  readonly component: string
+  readonly session: string
+  /** Key of the principal that started it (SEC-1). */
+  readonly owner: string
+  readonly status: RunStatus
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly startedAt?: string
+  readonly finishedAt?: string
+  /** Starts so far. */
+  readonly attempt: number
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** Protocol that started it. */
+  readonly protocol?: string
+  /** Runs of one lane are driven one at a time, oldest first. */
+  readonly lane?: string
+  /** What a paused run waits for. */
+  readonly waiting?: readonly Question[]
+  readonly error?: Failure
+}
+
+type Lifecycle = Exclude<EventType, 'run.created'> & `${'run' | 'stop' | 'attempt'}.${string}`
+
+/** Where each lifecycle event leads from each status. What is absent is a defect of the runner. */
+const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatus>>>> = {
+  queued: {
+    'run.started': 'running',
+    'stop.requested': 'queued',
+    'run.failed': 'failed',
+    'run.cancelled': 'cancelled',
+    'run.rejected': 'rejected',
+  },
+  running: {
+    'run.started': 'running',
+    'run.paused': 'paused',
+    'stop.requested': 'running',
+    'attempt.discarded': 'running',
+    'run.completed': 'completed',
+    'run.failed': 'failed',
+    'run.cancelled': 'cancelled',
+    'run.rejected': 'rejected',
+  },
+  paused: {
+    'run.resumed': 'running',
+    'stop.requested': 'paused',
+    'run.failed': 'failed',
+    'run.cancelled': 'cancelled',
+  },
+  completed: {},
+  failed: {},
+  cancelled: {},
+  rejected: {},
+}
+
+export const terminalStatuses: readonly RunStatus[] = ['completed', 'failed', 'cancelled', 'rejected']
+
+export function isFinished(status: RunStatus): boolean {
+  return terminalStatuses.includes(status)
+}
+
+/** The run after an event. Content events leave it as it is, by identity. */
+export function reduce(run: Run, event: LoggedEvent): Run {
+  const effect = eventTable[event.type].effect
+  if (effect === 'content') return run
+  const status = transitions[run.status][event.type as Lifecycle]
+  assert(status !== undefined, `run ${run.id}: ${event.type} cannot follow ${run.status}`)
+  const { waiting: _answered, ...rest } = run
+  const next: Run = { ...rest, status, updatedAt: event.time }
+  if (effect === 'terminal') return finish(next, event)
+  switch (event.type) {
+    case 'run.started':
+      return { ...next, attempt: event.data.attempt, startedAt: run.startedAt ?? event.time }
+    case 'run.paused':
+      return { ...next, waiting: event.data.questions }
+    case 'stop.requested':
+      return run.waiting === undefined ? next : { ...next, waiting: run.waiting }
+    default:
+      return next
+  }
+}
+
+function finish(run: Run, event: LoggedEvent): Run {
+  const finished: Run = { ...run, finishedAt: event.time }
+  return event.type === 'run.failed' ? { ...finished, error: event.data.error } : finished
+}

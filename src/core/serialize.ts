@@ -1,0 +1,199 @@
+/**
+ * Turns a value into JSON text, once, or says exactly why not (EVT-1).
+ * Plain JSON data takes the engine's own path. Common other values have one documented encoding (docs/events.md).
+ */
+
+export class UnserializableError extends Error {
+  override readonly name = 'UnserializableError'
+  /** Where the value sits, such as `data.rows[3].when`. */
+  readonly path: string
+  /** What is wrong with it. */
+  readonly problem: string
+
+  constructor(path: string, problem: string, cause?: unknown) {
+    super(`${path} ${problem}`, cause === undefined ? undefined : { cause })
+    this.path = path
+    this.problem = problem
+  }
+}
+
+export interface SerializeBounds {
+  readonly depthMax: number
+  readonly bytesMax: number
+}
+
+export function serialize(value: unknown, root: string, bounds: SerializeBounds): string {
+  const walk = new Walk(root, bounds)
+  const text = JSON.stringify(walk.encode(value) ?? null)
+  // A UTF-16 unit is at most three bytes, so most texts need no count.
+  if (text.length * 3 > bounds.bytesMax) {
+    const bytes = new TextEncoder().encode(text).length
+    if (bytes > bounds.bytesMax) throw new UnserializableError(root, `is ${bytes} bytes long; the limit is ${bounds.bytesMax}`)
+  }
+  return text
+}
+
+/** One pass over a value. The path is kept as keys and becomes text only when something is wrong. */
+class Walk {
+  readonly #root: string
+  readonly #bounds: SerializeBounds
+  readonly #keys: (string | number)[] = []
+  readonly #ancestors: object[] = []
+
+  constructor(root: string, bounds: SerializeBounds) {
+    this.#root = root
+    this.#bounds = bounds
+  }
+
+  /** The value itself where it is plain JSON, a copy with encodings where it is not; undefined where JSON leaves it out. */
+  encode(value: unknown): unknown {
+    switch (typeof value) {
+      case 'string':
+      case 'boolean':
+      case 'undefined':
+        return value
+      case 'number':
+        return Number.isFinite(value) ? value : String(value)
+      case 'bigint':
+        return value.toString()
+      case 'function':
+        return this.#refuse('is a function')
+      case 'symbol':
+        return this.#refuse('is a symbol')
+      default:
+        return value === null ? null : this.#object(value as object)
+    }
+  }
+
+  #object(value: object): unknown {
+    if (this.#ancestors.includes(value)) this.#refuse('refers to an object that contains it (a cycle)')
+    if (this.#ancestors.length >= this.#bounds.depthMax) this.#refuse(`is nested more than ${this.#bounds.depthMax} levels deep`)
+    this.#ancestors.push(value)
+    try {
+      if (Array.isArray(value)) return this.#array(value)
+      const prototype: unknown = Object.getPrototypeOf(value)
+      if (prototype !== Object.prototype && prototype !== null) {
+        const known = this.#knownClass(value)
+        if (known !== NOT_KNOWN) return known
+      }
+      return 'toJSON' in value && typeof value.toJSON === 'function' ? this.#toJson(value as { toJSON(): unknown }) : this.#properties(value)
+    } finally {
+      this.#ancestors.pop()
+    }
+  }
+
+  #array(value: readonly unknown[]): unknown {
+    let copy: unknown[] | undefined
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index]
+      const encoded = this.#at(index, item)
+      if (encoded !== item) copy ??= value.slice(0, index)
+      copy?.push(encoded)
+    }
+    return copy ?? value
+  }
+
+  #properties(value: object): unknown {
+    let copy: Record<string, unknown> | undefined
+    const keys = Object.keys(value)
+    for (let position = 0; position < keys.length; position++) {
+      const key = keys[position]!
+      const item = this.#read(value, key)
+      const encoded = this.#at(key, item)
+      // A getter's value must be kept: reading it again could give another one, or throw.
+      if (copy === undefined && (encoded !== item || hasGetter(value, key))) {
+        copy = {}
+        for (const earlier of keys.slice(0, position)) set(copy, earlier, (value as Record<string, unknown>)[earlier])
+      }
+      if (copy !== undefined && encoded !== undefined) set(copy, key, encoded)
+    }
+    return copy ?? value
+  }
+
+  #knownClass(value: object): unknown {
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
+    if (value instanceof URL) return value.href
+    if (value instanceof Error) return this.#error(value)
+    if (value instanceof Map) return this.#map(value)
+    if (value instanceof Set) return this.#array([...value])
+    if (ArrayBuffer.isView(value)) return base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
+    if (value instanceof ArrayBuffer) return base64(new Uint8Array(value))
+    for (const [name, type] of OPAQUE) if (value instanceof type) this.#refuse(`is a ${name}`)
+    return NOT_KNOWN
+  }
+
+  #toJson(value: { toJSON(): unknown }): unknown {
+    let replaced: unknown
+    try {
+      replaced = value.toJSON()
+    } catch (cause) {
+      this.#refuse('has a toJSON method that throws', cause)
+    }
+    return this.encode(replaced)
+  }
+
+  #error(error: Error): unknown {
+    const encoded: Record<string, unknown> = { name: error.name, message: error.message }
+    for (const key of ['code', 'cause']) {
+      const item = this.#read(error, key)
+      if (item !== undefined) encoded[key] = this.#at(key, item)
+    }
+    return encoded
+  }
+
+  /** An object where every key is a string, a list of pairs otherwise. */
+  #map(map: ReadonlyMap<unknown, unknown>): unknown {
+    const entries = [...map]
+    if (!entries.every(([key]) => typeof key === 'string')) return this.#array(entries)
+    return this.#properties(Object.fromEntries(entries) as object)
+  }
+
+  #at(key: string | number, item: unknown): unknown {
+    this.#keys.push(key)
+    const encoded = this.encode(item)
+    this.#keys.pop()
+    return encoded
+  }
+
+  #read(value: object, key: string): unknown {
+    try {
+      return (value as Record<string, unknown>)[key]
+    } catch (cause) {
+      this.#keys.push(key)
+      this.#refuse('has a getter that throws', cause)
+    }
+  }
+
+  #refuse(problem: string, cause?: unknown): never {
+    const path = this.#keys.reduce<string>((text, key) => {
+      if (typeof key === 'number') return `${text}[${key}]`
+      return /^[A-Za-z_$][\w$]*$/.test(key) ? `${text}.${key}` : `${text}[${JSON.stringify(key)}]`
+    }, this.#root)
+    throw new UnserializableError(path, problem, cause)
+  }
+}
+
+const NOT_KNOWN = Symbol('not a known class')
+
+/** Classes that JSON would silently write as `{}`. */
+const OPAQUE: readonly (readonly [string, abstract new (...parameters: never[]) => unknown])[] = [
+  ['Promise', Promise],
+  ['WeakMap', WeakMap],
+  ['WeakSet', WeakSet],
+  ['WeakRef', WeakRef],
+]
+
+/** Not a plain assignment: a key such as `__proto__` must stay a key. */
+function set(target: object, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+}
+
+function hasGetter(value: object, key: string): boolean {
+  return Object.getOwnPropertyDescriptor(value, key)?.get !== undefined
+}
+
+function base64(bytes: Uint8Array): string {
+  let binary = ''
+  for (let start = 0; start < bytes.length; start += 0x8000) binary += String.fromCharCode(...bytes.subarray(start, start + 0x8000))
+  return btoa(binary)
+}

@@ -1,0 +1,160 @@
+/**
+ * The store seam: the log, the index of runs, leases and hints. Everything that must survive is behind it.
+ *
+ * A store is correct when it passes `storeConformance` of holdfast/testing; stores/memory.ts is the readable one.
+ * It knows nothing of event types: records are opaque text, and what changes a run comes with the append as a new `Run`.
+ */
+import type { Slice } from './record.ts'
+import type { Run, RunStatus } from './run.ts'
+
+/** A run as the store keeps it: the fold, and what only the store decides. */
+export interface StoredRun {
+  readonly run: Run
+  /** Index of the earliest record that is still kept. */
+  readonly first: number
+  /** Index that the next record will get; so also the number of records ever written. */
+  readonly next: number
+  /** Raised by every claim (LOG-4). 0 before the first. */
+  readonly epoch: number
+  /** Who drives the run, and until when if it is not renewed. */
+  readonly lease?: Lease
+  /** A stop that was asked for and may not have been carried out yet (RUN-2). */
+  readonly stop?: StopRequest
+}
+
+export interface Lease {
+  readonly owner: string
+  /** Milliseconds since 1970, by the store's clock. */
+  readonly until: number
+}
+
+export interface StopRequest {
+  readonly at: string
+  readonly reason?: string
+  readonly by?: string
+}
+
+export interface NewRun {
+  readonly run: Run
+  /** Record 0 of the log, `run.created`. Written in the same step as the run: there is no run without a log. */
+  readonly record: string
+  /** Same key and fingerprint: the same run. Same key, other fingerprint: refused (RUN-4). Keys belong to an owner. */
+  readonly idempotency?: { readonly key: string; readonly fingerprint: string }
+  /** Refuse when the lane has an unfinished run. */
+  readonly rejectIfBusy?: boolean
+  /** Claim it in the same step, if its lane is free. */
+  readonly claim?: { readonly owner: string; readonly ttlMs: number }
+}
+
+export type Created =
+  | { readonly kind: 'created'; readonly stored: StoredRun }
+  /** The key was known with the same fingerprint. */
+  | { readonly kind: 'existing'; readonly stored: StoredRun }
+  | { readonly kind: 'key_conflict'; readonly stored: StoredRun }
+  | { readonly kind: 'busy'; readonly stored: StoredRun }
+
+/** Appends under one claim. Whatever does not fit (epoch, index, closed log) is refused, all of it. */
+export interface LogWriter {
+  /** Index of the next record. */
+  readonly next: number
+  /** Records and characters appended that are not durable yet. */
+  readonly pending: number
+  readonly pendingChars: number
+  /**
+   * Adds one record at `next`; `change` is the run after it, where it changes. A run with a terminal status closes the log.
+   * Throws `fenced` or `closed` when the refusal is known at once; else `flush` reports it.
+   */
+  append(record: string, change?: Run): void
+  /** Resolves when all appended so far is durable, and rejects when any of it was refused or could not be written. */
+  flush(): Promise<void>
+}
+
+export interface RunQuery {
+  readonly owner?: string
+  readonly component?: string
+  readonly session?: string
+  readonly status?: readonly RunStatus[]
+  /** Only runs created before this one, in listing order; the `cursor` of the page before. */
+  readonly after?: string
+  readonly limit: number
+}
+
+/** Newest first, by creation time and then id; a run never moves between pages. */
+export interface RunPage {
+  readonly runs: readonly StoredRun[]
+  /** Give as `after` for the next page; absent on the last. */
+  readonly cursor?: string
+}
+
+/** Something happened to a run. May be lost, doubled or late; the log is the truth. */
+export interface Hint {
+  readonly run: string
+  /** Records known durable. */
+  readonly next: number
+  /** The records that just became durable, where the store has them at hand. */
+  readonly slice?: Slice
+  /** A stop was asked for. */
+  readonly stop?: boolean
+  /** The run can be claimed. */
+  readonly claimable?: boolean
+}
+
+export type HintListener = (hint: Hint) => void
+
+export interface StoreCapabilities {
+  /** Survives the process. */
+  readonly durable: boolean
+  /** Several processes may use it at once. */
+  readonly shared: boolean
+}
+
+export type StoreHealth = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+
+export interface Store {
+  readonly name: string
+  readonly capabilities: StoreCapabilities
+  health(): StoreHealth
+
+  // Runs
+  create(run: NewRun): Promise<Created>
+  get(id: string): Promise<StoredRun | undefined>
+  list(query: RunQuery): Promise<RunPage>
+  /** Removes a finished run with its log; false when there is none. Refuses an unfinished one with `conflict`. */
+  remove(id: string): Promise<boolean>
+
+  // Log
+  /** A writer for a claim, starting at the index that the claim gave. */
+  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter
+  /**
+   * Records after an index (-1: from the start), up to about `bytesMax` and at least one; undefined when there is none.
+   * Throws `cursor_expired` when the record that follows was trimmed, `cursor_invalid` beyond the end, `not_found`.
+   */
+  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined>
+  /** Forgets the records before an index. The last record of a run is always kept. */
+  trim(id: string, before: number): Promise<void>
+  /** Bytes that the records of all runs take, about. */
+  size(): Promise<number>
+
+  // Leases
+  /** Takes a run that nobody holds: raises the epoch. Undefined when it is held, paused, finished or waits for its lane. */
+  claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
+  /** Extends every claim of an owner; the ids that are still its own. */
+  renew(owner: string, ttlMs: number): Promise<readonly string[]>
+  /** Gives a claim back; nothing happens when it is no longer held with this epoch. */
+  release(id: string, epoch: number): Promise<void>
+  /** Runs that `claim` would give, oldest first. */
+  claimable(limit: number): Promise<readonly string[]>
+
+  // Commands and hints
+  /** Notes a stop, once; the first one stays. A finished run is returned as it is. */
+  requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined>
+  /** Hints of one run, or of all with `*`. */
+  watch(id: string, listener: HintListener): () => void
+
+  close(): Promise<void>
+}
+
+export interface ClaimOptions {
+  /** Also take a paused run: to continue it, or to end it. */
+  readonly paused?: boolean
+}
