@@ -41,6 +41,8 @@ export interface RunContext {
   readonly metadata: Readonly<Record<string, unknown>>
   /** 1 for the first start. */
   readonly attempt: number
+  /** What the agent yields now is being matched with what an earlier attempt left in the log; waits may be skipped. */
+  readonly replaying: boolean
   /** Aborted by a stop, a deadline, an idle bound, or a worker that lost its claim. */
   readonly signal: AbortSignal
   /**

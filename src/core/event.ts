@@ -46,7 +46,10 @@ export interface Question {
 
 export type StepKind = 'function' | 'agent' | 'team' | 'sequence' | 'parallel' | 'loop' | 'condition' | 'router' | 'workflow'
 
-/** Every event type with its data. */
+/**
+ * Every event type with its data. Tool and step events that are the run's ledger, by which a recovered run knows what is done,
+ * have a `key`; only the runner gives keys.
+ */
 export interface EventData {
   'run.created': {
     readonly component: string
@@ -78,10 +81,17 @@ export interface EventData {
   'tool.failed': { readonly call: string; readonly name: string; readonly error: Failure; readonly key?: string }
   'model.requested': { readonly request: string; readonly model: string; readonly provider?: string }
   'model.responded': { readonly request: string; readonly model: string; readonly finish?: string; readonly usage?: Usage }
-  'step.started': { readonly key: string; readonly name: string; readonly kind?: StepKind; readonly parent?: string; readonly details?: unknown }
-  'step.completed': { readonly key: string; readonly name: string; readonly output?: unknown }
-  'step.failed': { readonly key: string; readonly name: string; readonly error: Failure }
-  'step.skipped': { readonly key: string; readonly name: string; readonly reason?: string }
+  'step.started': {
+    readonly step: string
+    readonly name: string
+    readonly kind?: StepKind
+    readonly parent?: string
+    readonly details?: unknown
+    readonly key?: string
+  }
+  'step.completed': { readonly step: string; readonly name: string; readonly output?: unknown; readonly key?: string }
+  'step.failed': { readonly step: string; readonly name: string; readonly error: Failure; readonly key?: string }
+  'step.skipped': { readonly step: string; readonly name: string; readonly reason?: string }
   /** One chunk of an artifact; `append` continues the one before, `last` ends it. */
   'artifact.added': {
     readonly artifact: string

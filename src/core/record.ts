@@ -57,10 +57,21 @@ export function sliceOf(first: number, records: readonly string[], closed: boole
 /** The records of a slice that come after an index. */
 export function sliceAfter(slice: Slice, after: number): Slice {
   if (after < slice.first) return slice
-  const wanted = after + 1
-  const start = indexOfBytes(slice.bytes, encoder.encode(`\n\nid: ${wanted}\n`))
-  assert(start >= 0, `record ${wanted} is in the slice from ${slice.first}`)
-  return { first: wanted, count: slice.count - (wanted - slice.first), bytes: slice.bytes.subarray(start + 2), closed: slice.closed }
+  const start = startOf(slice, after + 1)
+  return { first: after + 1, count: slice.count - (after + 1 - slice.first), bytes: slice.bytes.subarray(start), closed: slice.closed }
+}
+
+/** The records of a slice that come before an index. */
+export function sliceBefore(slice: Slice, before: number): Slice {
+  if (before > lastOf(slice)) return slice
+  return { first: slice.first, count: before - slice.first, bytes: slice.bytes.subarray(0, startOf(slice, before)), closed: false }
+}
+
+/** Where a record other than the first starts. */
+function startOf(slice: Slice, index: number): number {
+  const start = indexOfBytes(slice.bytes, encoder.encode(`\n\nid: ${index}\n`))
+  assert(start >= 0, `record ${index} is in the slice from ${slice.first} to ${lastOf(slice)}`)
+  return start + 2
 }
 
 /** A record taken apart, its data still text. */

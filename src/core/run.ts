@@ -25,6 +25,8 @@ export interface Run {
   readonly lane?: string
   /** What a paused run waits for. */
   readonly waiting?: readonly Question[]
+  /** Milliseconds since 1970 from which a paused run can be claimed again: the first of its questions is overdue. */
+  readonly wakeAt?: number
   readonly error?: Failure
 }
 
@@ -50,6 +52,7 @@ const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatu
     'run.rejected': 'rejected',
   },
   paused: {
+    'run.paused': 'paused', // another question while the first one waits
     'run.resumed': 'running',
     'stop.requested': 'paused',
     'run.failed': 'failed',
@@ -73,19 +76,27 @@ export function reduce(run: Run, event: LoggedEvent): Run {
   if (effect === 'content') return run
   const status = transitions[run.status][event.type as Lifecycle]
   assert(status !== undefined, `run ${run.id}: ${event.type} cannot follow ${run.status}`)
-  const { waiting: _answered, ...rest } = run
-  const next: Run = { ...rest, status, updatedAt: event.time }
-  if (effect === 'terminal') return finish(next, event)
+  const next: Run = { ...run, status, updatedAt: event.time }
   switch (event.type) {
     case 'run.started':
       return { ...next, attempt: event.data.attempt, startedAt: run.startedAt ?? event.time }
     case 'run.paused':
-      return { ...next, waiting: event.data.questions }
-    case 'stop.requested':
-      return run.waiting === undefined ? next : { ...next, waiting: run.waiting }
+      return pause(next, event.data.questions)
+    case 'run.resumed':
+      return unpause(next)
     default:
-      return next
+      return effect === 'terminal' ? finish(unpause(next), event) : next
   }
+}
+
+function pause(run: Run, waiting: readonly Question[]): Run {
+  const deadlines = waiting.flatMap(({ deadline }) => (deadline === undefined ? [] : [Date.parse(deadline)]))
+  return { ...unpause(run), waiting, ...(deadlines.length > 0 && { wakeAt: Math.min(...deadlines) }) }
+}
+
+function unpause(run: Run): Run {
+  const { waiting: _waiting, wakeAt: _wakeAt, ...rest } = run
+  return rest
 }
 
 function finish(run: Run, event: LoggedEvent): Run {

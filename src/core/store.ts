@@ -155,6 +155,8 @@ export interface Store {
 }
 
 export interface ClaimOptions {
-  /** Also take a paused run: to continue it, or to end it. */
+  /** Also take a paused run: to continue it, or to end it. Without this it can be taken only from its `wakeAt` on. */
   readonly paused?: boolean
+  /** Also take a run that waits for its lane: to end it. */
+  readonly outOfTurn?: boolean
 }

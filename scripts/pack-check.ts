@@ -1,0 +1,162 @@
+/**
+ * Checks the package as its users get it: packs it, installs the tarball into an empty project, and uses it from there.
+ * `node scripts/pack-check.ts [check…]` runs only the checks that are named.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { command, Failure, root, runSteps } from './command.ts'
+import { olderNode } from './older-node.ts'
+
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly name: string
+  readonly version: string
+  readonly bin: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, unknown>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+}
+
+/** What a module can be imported as; `./package.json` is data. */
+const specifiers = Object.keys(manifest.exports)
+  .filter((path) => !path.endsWith('.json'))
+  .map((path) => manifest.name + path.slice(1))
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-pack-'))
+const project = join(folder, 'project')
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+const preparation = { pack, install }
+const checks = {
+  publint,
+  attw,
+  exports: importEverything,
+  types: compileEverything,
+  program: runProgram,
+  'old node': runOnOldNode,
+}
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !Object.keys(checks).includes(name))
+if (unknown.length > 0) throw new Error(`no check ${unknown.join(', ')}; there are ${Object.keys(checks).join(', ')}`)
+
+runSteps(
+  'package',
+  Object.entries({ ...preparation, ...checks })
+    .filter(([name]) => wanted.length === 0 || name in preparation || wanted.includes(name))
+    .map(([name, run]) => ({ name, run })),
+)
+
+/** With `prepack`, as a release does. */
+function pack(): string {
+  command(['npm', 'pack', '--pack-destination', folder])
+  return tarball().slice(folder.length + 1)
+}
+
+function tarball(): string {
+  return join(
+    folder,
+    readdirSync(folder).find((file) => file.endsWith('.tgz'))!,
+  )
+}
+
+function install(): void {
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }))
+  npmInstall(tarball())
+}
+
+function npmInstall(...what: string[]): void {
+  command(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', ...what], { cwd: project })
+}
+
+function publint(): void {
+  command(['publint', 'run', tarball(), '--strict'])
+}
+
+function attw(): void {
+  command(['attw', tarball(), '--profile', 'esm-only', '--no-emoji', '--no-color'])
+}
+
+/** Every entry loads with nothing else installed, except those that say by an optional peer what they need. */
+function importEverything(): string {
+  const peers = new Set<string>()
+  for (const specifier of specifiers) {
+    for (let missing = importOne(specifier); missing !== undefined; missing = importOne(specifier)) {
+      const range = manifest.peerDependencies?.[missing]
+      if (range === undefined || peers.has(missing))
+        throw new Failure(`${specifier} needs ${missing}, which is not installed with it`)
+      peers.add(missing)
+      npmInstall(`${missing}@${range}`)
+    }
+  }
+  return `${specifiers.length} entries${peers.size > 0 ? `, with the optional ${[...peers].join(', ')}` : ''}`
+}
+
+/** The package that is not there, if one is not. */
+function importOne(specifier: string): string | undefined {
+  try {
+    command(['node', '--input-type=module', '--eval', `await import(${JSON.stringify(specifier)})`], { cwd: project })
+    return undefined
+  } catch (error) {
+    const missing = /Cannot find package '([^']+)'/.exec(String(error))?.[1]
+    if (missing === undefined || missing === manifest.name) throw error
+    return missing
+  }
+}
+
+/** With `skipLibCheck` off: a type of ours that leads nowhere would otherwise be a silent `any`. */
+function compileEverything(): string {
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2024',
+    lib: ['es2024', 'esnext.disposable', 'dom', 'dom.asynciterable'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    noEmit: true,
+    types: ['node'],
+  }
+  const imports = specifiers.map(
+    (specifier, index) => `import * as entry${index} from '${specifier}'\nvoid entry${index}\n`,
+  )
+  npmInstall(
+    '@types/node@24',
+    ...Object.entries(manifest.peerDependencies ?? {}).map(([name, range]) => `${name}@${range}`),
+  )
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['entries.ts'] }))
+  writeFileSync(join(project, 'entries.ts'), imports.join(''))
+  command(['tsc', '-p', project])
+  return `${specifiers.length} entries`
+}
+
+function runProgram(): void {
+  for (const name of Object.keys(manifest.bin)) {
+    const printed = command([program(name), '--version'], { cwd: project }).trim()
+    if (!printed.split(/\s/).includes(manifest.version))
+      throw new Failure(`${name} --version printed ${JSON.stringify(printed)}`)
+  }
+}
+
+/** The message that says which Node is needed must itself run on the Node that is not enough. */
+function runOnOldNode(): string {
+  const older = olderNode()
+  if (older === undefined) return 'none on this machine'
+  for (const name of Object.keys(manifest.bin)) {
+    const printed = failureOf([older.path, program(name), '--version'])
+    if (!/needs Node/.test(printed)) throw new Failure(`${name} on Node ${older.version} printed\n${printed}`)
+  }
+  return older.version
+}
+
+function failureOf(line: readonly [string, ...string[]]): string {
+  try {
+    command(line, { cwd: project })
+  } catch (error) {
+    return String(error)
+  }
+  throw new Failure(`${line.join(' ')} exited with 0`)
+}
+
+function program(name: string): string {
+  return join(project, 'node_modules', '.bin', name)
+}

@@ -1,0 +1,310 @@
+import { spawnSync } from 'node:child_process'
+import { describe, expect, test } from 'vitest'
+import { type Emission, RecordedFailure, RejectedError, type RunContext } from '../../core/agent.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import type { Event } from '../../core/event.ts'
+import { encodeBody } from '../../core/record.ts'
+import { UnserializableError } from '../../core/serialize.ts'
+import { labAgent, labComponents } from './agent.ts'
+
+const HOUR = 3_600_000
+const BOUNDS = { depthMax: 200, bytesMax: 4 * 1024 * 1024 }
+
+interface Circumstances {
+  readonly signal?: AbortSignal
+  readonly attempt?: number
+  readonly replaying?: boolean
+  readonly answer?: unknown
+  /** What a tool or a step gives instead of doing its work. */
+  readonly recorded?: () => Promise<never>
+}
+
+/** What a run was seen to do: what the agent yielded, and what it did through its context. */
+class Seen {
+  readonly events: unknown[] = []
+  readonly context: RunContext
+
+  constructor({
+    signal = new AbortController().signal,
+    attempt = 1,
+    replaying = false,
+    answer,
+    recorded,
+  }: Circumstances) {
+    const work = async <Result>(name: string, act: () => Promise<Result> | Result): Promise<Result> => {
+      this.events.push({ type: `${name} began` })
+      try {
+        const result = await (recorded ?? act)()
+        this.events.push({ type: `${name} ended`, result })
+        return result
+      } catch (thrown) {
+        this.events.push({ type: `${name} failed`, message: messageOf(thrown) })
+        throw thrown
+      }
+    }
+    this.context = {
+      run: 'run_lab',
+      session: 'ses_lab',
+      owner: 'local',
+      metadata: {},
+      attempt,
+      replaying,
+      signal,
+      step: (name, act) => work(`step ${name}`, () => act(signal)),
+      tool: (call, act) => work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal })),
+      async ask(question) {
+        return { question, answer }
+      },
+      reject(reason) {
+        throw new RejectedError(reason)
+      },
+    }
+  }
+
+  async perform(script: string): Promise<this> {
+    for await (const emission of labAgent().run(script, this.context)) this.events.push(toEvent(emission))
+    return this
+  }
+}
+
+function toEvent(emission: Emission): Event {
+  return typeof emission === 'string' ? { type: 'text.delta', data: { text: emission } } : emission
+}
+
+async function performed(script: string, circumstances: Circumstances = {}): Promise<unknown[]> {
+  return (await new Seen(circumstances).perform(script)).events
+}
+
+async function texts(script: string, circumstances: Circumstances = {}): Promise<string[]> {
+  return (await performed(script, circumstances)).map((event) => (event as { data: { text: string } }).data.text)
+}
+
+function chunk(kib: number, place: { append: boolean; last: boolean }): unknown {
+  const text = 'holdfast'.repeat(128 * kib)
+  return { type: 'artifact.added', data: { artifact: 'log', name: 'log', mediaType: 'text/plain', text, ...place } }
+}
+
+async function failureOnRecord(): Promise<never> {
+  throw new RecordedFailure({ code: 'agent_failed', message: 'on record' })
+}
+
+describe('what an answer is made of', () => {
+  test('text deltas are numbered over the whole script, reasoning on its own', async () => {
+    const events = await performed('text 2; reason 1; text 1 every 0; reason 1')
+    expect(events).toEqual([
+      { type: 'text.delta', data: { text: '[0] kelp ' } },
+      { type: 'text.delta', data: { text: '[1] tide ' } },
+      { type: 'reasoning.delta', data: { text: '[0] kelp ' } },
+      { type: 'text.delta', data: { text: '[2] anchor ' } },
+      { type: 'reasoning.delta', data: { text: '[1] tide ' } },
+    ])
+  })
+
+  test('a thousand deltas have the numbers 0 to 999', async () => {
+    const numbers = (await texts('text 400; text 600')).map((text) => Number(/\[(\d+)\]/.exec(text)?.[1]))
+    expect(numbers).toEqual(Array.from({ length: 1000 }, (_, number) => number))
+  })
+
+  test('say is exactly its text, and big has the size that was asked for', async () => {
+    expect(await texts('say "a; b\n\ndata: 🌊"; big 3; big 0')).toEqual([
+      'a; b\n\ndata: 🌊',
+      'holdfast'.repeat(384),
+      '',
+    ])
+  })
+
+  test('an artifact comes in chunks of at most 64 KiB that say where they belong', async () => {
+    expect(await performed('artifact log 130')).toEqual([
+      chunk(64, { append: false, last: false }),
+      chunk(64, { append: true, last: false }),
+      chunk(2, { append: true, last: true }),
+    ])
+    expect(await performed('artifact log 64')).toEqual([chunk(64, { append: false, last: true })])
+    expect(await performed('artifact log 0')).toEqual([chunk(0, { append: false, last: true })])
+  })
+
+  test('state is replaced first and patched then', async () => {
+    expect(await performed('state a; state b/~c')).toEqual([
+      { type: 'state.replaced', data: { state: { a: 0 } } },
+      { type: 'state.patched', data: { patch: [{ op: 'add', path: '/b~1~0c', value: 1 }] } },
+    ])
+  })
+
+  test('usage is a model request and its response', async () => {
+    expect(await performed('usage 3 4; usage 0 0')).toMatchObject([
+      { type: 'model.requested', data: { request: 'request-0', model: 'lab' } },
+      {
+        type: 'model.responded',
+        data: { request: 'request-0', usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7 } },
+      },
+      { type: 'model.requested', data: { request: 'request-1' } },
+      { type: 'model.responded', data: { request: 'request-1', usage: { totalTokens: 0 } } },
+    ])
+  })
+
+  test('custom events have their name and a number', async () => {
+    expect(await performed('custom a; custom b')).toEqual([
+      { type: 'custom.emitted', data: { name: 'a', value: { number: 0 } } },
+      { type: 'custom.emitted', data: { name: 'b', value: { number: 1 } } },
+    ])
+  })
+
+  test('something that is not an event can be emitted', async () => {
+    expect(await performed('bogus')).toEqual([{ type: 'lab.bogus', data: {} }])
+  })
+})
+
+describe('work and people', () => {
+  test('steps and tools are done through the context', async () => {
+    expect(await performed('step cook 1; tool search 1; tool pay idempotent')).toEqual([
+      { type: 'step cook began' },
+      { type: 'step cook ended', result: { step: 'cook', number: 0 } },
+      { type: 'tool {"name":"search","input":{"number":0}} began' },
+      { type: 'tool {"name":"search","input":{"number":0}} ended', result: { tool: 'search', number: 0 } },
+      { type: 'tool {"name":"pay","input":{"number":1},"idempotent":true} began' },
+      { type: 'tool {"name":"pay","input":{"number":1},"idempotent":true} ended', result: { tool: 'pay', number: 1 } },
+    ])
+  })
+
+  test('a tool that fails does not end the script, now or when its failure is on record', async () => {
+    for (const circumstances of [{}, { recorded: failureOnRecord }]) {
+      const events = await performed('tool search fail; text 1', circumstances)
+      expect(events).toMatchObject([{}, { type: expect.stringContaining('failed') }, { type: 'text.delta' }])
+    }
+  })
+
+  test('any other failure of a tool ends the script, also where it was to fail', async () => {
+    const uncertain = new HoldfastError('uncertain_tool', 'it was cut off')
+    const recorded = (): Promise<never> => Promise.reject(uncertain)
+    for (const script of ['tool search; text 1', 'tool search fail; text 1']) {
+      await expect(performed(script, { recorded })).rejects.toBe(uncertain)
+    }
+  })
+
+  test('the answer to a question is emitted', async () => {
+    expect(await performed('ask Shall I go on?', { answer: 'yes' })).toEqual([
+      { type: 'custom.emitted', data: { name: 'answer', value: { question: 'Shall I go on?', answer: 'yes' } } },
+    ])
+  })
+})
+
+describe('[EVT-1] values that are hard to serialize', () => {
+  test.for([
+    ['date', '"2001-02-03T04:05:06.789Z"'],
+    ['bytes', JSON.stringify(Buffer.from(Uint8Array.from({ length: 256 }, (_, byte) => byte)).toString('base64'))],
+    ['bigint', '"18446744073709551616"'],
+    ['nan', '"NaN"'],
+    ['deep 2', '{"value":{"value":null}}'],
+  ] as const)('%s is encoded', async ([script, encoded]) => {
+    const [event] = await performed(script)
+    expect(encodeBody(event as Event, BOUNDS)).toContain(
+      `{"name":"${script.split(' ')[0]}","value":{"value":${encoded}}}`,
+    )
+  })
+
+  test.for([
+    ['circular', 'data.value.value', 'cycle'],
+    ['function', 'data.value.value', 'function'],
+    ['getter', 'data.value.value', 'getter'],
+    ['deep 10000', 'data.value.value.value', 'nested more than 200'],
+    ['big 4096', 'data', 'bytes long'],
+  ] as const)('%s is refused at its path', async ([script, path, problem]) => {
+    const [event] = await performed(script)
+    const refusal = expect.toSatisfy(
+      (thrown) =>
+        thrown instanceof UnserializableError && thrown.path.startsWith(path) && thrown.problem.includes(problem),
+    )
+    expect(() => encodeBody(event as Event, BOUNDS)).toThrow(refusal)
+  })
+})
+
+describe('ways to end', () => {
+  test('a terminal event can be emitted, and output after it', async () => {
+    expect(await performed('complete; complete all done; fail no luck; text 1')).toEqual([
+      { type: 'run.completed', data: {} },
+      { type: 'run.completed', data: { output: 'all done' } },
+      { type: 'run.failed', data: { error: { code: 'agent_failed', message: 'no luck' } } },
+      { type: 'text.delta', data: { text: '[0] kelp ' } },
+    ])
+  })
+
+  test('errors, strings and rejections are thrown after what came before', async () => {
+    const seen = new Seen({})
+    await expect(seen.perform('text 2; throw boom; text 2')).rejects.toEqual(new Error('boom'))
+    expect(seen.events).toHaveLength(2)
+    await expect(performed('throw-string')).rejects.toBe('a string that was thrown')
+    await expect(performed('throw-string boom')).rejects.toBe('boom')
+    await expect(performed('reject not today')).rejects.toEqual(new RejectedError('not today'))
+  })
+
+  test('die kills the process, in the first attempts where they are counted', async () => {
+    const agent = new URL('agent.ts', import.meta.url).href
+    const code = `import { labAgent } from '${agent}'
+      for await (const text of labAgent().run('text 1; die 2; text 1', { attempt: 2 })) console.log(text)`
+    const child = spawnSync(process.execPath, ['--input-type=module', '--eval', code], {
+      encoding: 'utf8',
+      timeout: 20_000,
+    })
+    expect(child).toMatchObject({ signal: 'SIGKILL', stdout: '[0] kelp \n' })
+    expect(await texts('text 1; die 2; text 1', { attempt: 3 })).toEqual(['[0] kelp ', '[1] tide '])
+  })
+})
+
+describe('waiting and abort', () => {
+  test.for([
+    'hang',
+    'sleep 3600000',
+    'text 2 every 3600000',
+    'reason 2 every 3600000',
+    'step s 3600000',
+    'tool t 3600000',
+    'tool t fail 3600000',
+  ])('an abort ends %s with its reason', async (script) => {
+    const controller = new AbortController()
+    const reason = new Error('stopped')
+    const running = performed(script, { signal: controller.signal })
+    setImmediate(() => controller.abort(reason))
+    await expect(running).rejects.toBe(reason)
+  })
+
+  test('an abort ends unpaced output, which leaves the event loop to others now and then', async () => {
+    const controller = new AbortController()
+    const seen = new Seen({ signal: controller.signal })
+    setImmediate(() => controller.abort(new Error('stopped')))
+    await expect(seen.perform('text 1000000')).rejects.toThrow('stopped')
+    expect(seen.events.length).toBeLessThan(100)
+  })
+
+  test('after ignore-abort nothing ends by an abort, and hang never ends', async () => {
+    const signal = AbortSignal.abort(new Error('stopped'))
+    const seen = new Seen({ signal })
+    const never = seen.perform('ignore-abort; text 40; text 1 every 1; sleep 1; step s 1; tool t 1; hang')
+    const later = Symbol('later')
+    while (!seen.events.some((event) => (event as Event).type.startsWith('tool') && 'result' in (event as object))) {
+      await Promise.race([never, new Promise((resolve) => setTimeout(resolve, 1))])
+    }
+    expect(await Promise.race([never, new Promise((resolve) => setTimeout(resolve, 20, later))])).toBe(later)
+  })
+
+  test('what the log already holds is not waited for again', async () => {
+    expect(await texts(`text 2 every ${HOUR}; sleep ${HOUR}; text 1`, { replaying: true })).toHaveLength(3)
+  })
+})
+
+test('what a script emits is the same every time', async () => {
+  const script = `text 50; reason 20; tool a; tool b fail; step c; ask d; artifact e 100; custom f; state g; state h;
+    usage 1 2; say i; big 10; date; bytes; bigint; nan; deep 5; circular; bogus; complete j; fail k`
+  expect(await performed(script)).toEqual(await performed(script))
+})
+
+test('the lab is served under each way to recover', () => {
+  expect(labComponents().map(({ id, kind, recovery }) => ({ id, kind, recovery }))).toEqual([
+    { id: 'lab', kind: 'agent', recovery: 'fail' },
+    { id: 'lab-retry', kind: 'agent', recovery: 'retry' },
+    { id: 'lab-resume', kind: 'agent', recovery: 'resume' },
+  ])
+  for (const component of labComponents()) {
+    expect(component.parse?.('text 5')).toBe('text 5')
+    expect(() => component.parse?.('txet 5')).toThrow('character 0')
+  }
+})

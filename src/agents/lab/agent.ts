@@ -1,0 +1,39 @@
+/** The lab agent: its input is a script, so that any behaviour can be asked for over any protocol (docs/lab.md). */
+import type { Component, Emission, Recovery, RunContext } from '../../core/agent.ts'
+import { perform } from './performers.ts'
+import { checkScript, parseScript } from './script.ts'
+import { Stage } from './stage.ts'
+
+export interface LabOptions {
+  readonly id?: string
+  readonly recovery?: Recovery
+}
+
+export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Component<string> {
+  return {
+    id,
+    kind: 'agent',
+    name: 'Lab',
+    description: `Does what its input says, such as "text 5; tool search; throw boom". Recovery: ${recovery}.`,
+    recovery,
+    parse: checkScript,
+    run: performScript,
+  }
+}
+
+/** The lab under each recovery. */
+export function labComponents(): Component[] {
+  return [
+    labAgent(),
+    labAgent({ id: 'lab-retry', recovery: 'retry' }),
+    labAgent({ id: 'lab-resume', recovery: 'resume' }),
+  ]
+}
+
+async function* performScript(script: string, context: RunContext): AsyncGenerator<Emission, void, void> {
+  const stage = new Stage(context)
+  for (const statement of parseScript(script)) {
+    const emissions = await perform(statement, stage)
+    if (emissions) yield* emissions
+  }
+}

@@ -1,0 +1,150 @@
+/** `holdfast keys`: makes, lists and revokes the API keys of a file. */
+import { HoldfastError, isHoldfastError, messageOf } from '../../core/errors.ts'
+import { defaultKeysPath, type KeyEntry } from '../../server/auth/key-file.ts'
+import { createKey, listKeys, revokeKey } from '../../server/auth/keys.ts'
+import { configOptions } from '../../server/config.ts'
+import { toSwitch, toText } from '../../server/option-values.ts'
+import type { OptionTable, OptionValues } from '../../server/options.ts'
+import { helpText, parseOptions } from '../../server/options.ts'
+import type { CommandIo } from '../io.ts'
+
+const options = {
+  'auth-keys': { ...configOptions['auth-keys'], fallback: defaultKeysPath, help: 'The file of keys.' },
+  principal: {
+    value: 'ID',
+    parse: toText,
+    help: 'create: who the key speaks for. Keys of one principal own the same runs. [default key:NAME]',
+  },
+  tenant: { value: 'TENANT', parse: toText, help: 'create: the tenant of that principal.' },
+  json: { fallback: 'false', parse: toSwitch, help: 'list: as JSON.' },
+  help: { fallback: 'false', parse: toSwitch, help: 'Show this.' },
+} as const satisfies OptionTable
+
+type Values = OptionValues<typeof options>
+
+const usageText = `Usage:
+  holdfast keys create NAME [--principal ID] [--tenant TENANT]   make a key and show it, once
+  holdfast keys list [--json]                                    show what keys there are
+  holdfast keys revoke NAME|ID                                   end a key, for running servers within a second
+
+Options:
+${helpText(options)}`
+
+const OK = 0
+const FAILED = 1
+const MISUSED = 2
+
+/** Returns the exit code: 0, 1 for what could not be done, 2 for a command that makes no sense. */
+export async function keys(argv: readonly string[], io: CommandIo): Promise<number> {
+  try {
+    const { values, positionals } = parseOptions(options, argv, io.env)
+    if (values.help) {
+      io.stdout.write(usageText)
+      return OK
+    }
+    return await act(positionals, values, io)
+  } catch (error) {
+    io.stderr.write(`holdfast keys: ${messageOf(error)}\n`)
+    return isHoldfastError(error, 'invalid_request') ? MISUSED : FAILED
+  }
+}
+
+interface Action {
+  readonly operand?: string
+  /** Flags that it takes besides those that all take. */
+  readonly flags: readonly (keyof Values)[]
+  readonly run: (operand: string, values: Values, io: CommandIo) => Promise<number>
+}
+
+const actions = new Map<string, Action>([
+  ['create', { operand: 'NAME', flags: ['principal', 'tenant'], run: create }],
+  ['list', { flags: ['json'], run: list }],
+  ['revoke', { operand: 'NAME|ID', flags: [], run: revoke }],
+])
+
+async function act(positionals: readonly string[], values: Values, io: CommandIo): Promise<number> {
+  const [name = '', ...operands] = positionals
+  const action = actions.get(name)
+  if (action === undefined) {
+    io.stderr.write(usageText)
+    return MISUSED
+  }
+  if (action.operand !== undefined && operands.length === 0)
+    throw misuse(`${name} needs a name: ${name} ${action.operand}`)
+  const extra = operands[action.operand === undefined ? 0 : 1]
+  if (extra !== undefined) throw misuse(`${name} does not take ${JSON.stringify(extra)}`)
+  // A flag that would do nothing is a misunderstanding, which is better said than obeyed.
+  const unfit = (['principal', 'tenant', 'json'] as const).find((flag) => values[flag] && !action.flags.includes(flag))
+  if (unfit !== undefined) throw misuse(`${name} does not take --${unfit}`)
+  return action.run(operands[0] ?? '', values, io)
+}
+
+async function create(name: string, values: Values, io: CommandIo): Promise<number> {
+  const path = values['auth-keys']
+  const { entry, key } = await createKey(path, { name, principal: values.principal, tenant: values.tenant })
+  // The key alone on standard output, so that a script can take it from there.
+  io.stdout.write(`${key}\n`)
+  io.stderr.write(
+    `Created the key "${name}" (id ${entry.id}) for the principal ${whoIs(entry)}.\n` +
+      'It is not shown again: keep it now. Send it as  Authorization: Bearer <key>\n' +
+      `A server accepts it when started with  --auth-keys ${path}\n`,
+  )
+  return OK
+}
+
+async function list(_operand: string, values: Values, io: CommandIo): Promise<number> {
+  const path = values['auth-keys']
+  const entries = await listKeys(path)
+  if (values.json) {
+    io.stdout.write(`${JSON.stringify((entries ?? []).map(withoutHash), undefined, 2)}\n`)
+  } else if (entries === undefined || entries.length === 0) {
+    const what = entries === undefined ? `There is no key file ${path}.` : `There are no keys in ${path}.`
+    io.stderr.write(`${what} Make one with  holdfast keys create NAME\n`)
+  } else {
+    io.stdout.write(table(entries))
+  }
+  return OK
+}
+
+async function revoke(nameOrId: string, values: Values, io: CommandIo): Promise<number> {
+  const { entry, already } = await revokeKey(values['auth-keys'], nameOrId)
+  const what = `the key "${entry.name}" (id ${entry.id})`
+  io.stdout.write(already ? `Nothing to do: ${what} was revoked at ${entry.revokedAt}.\n` : `Revoked ${what}.\n`)
+  return OK
+}
+
+function withoutHash(entry: KeyEntry): Omit<KeyEntry, 'hash'> {
+  const { hash: _hash, ...shown } = entry
+  return shown
+}
+
+function table(entries: readonly KeyEntry[]): string {
+  const rows = [
+    ['NAME', 'ID', 'PRINCIPAL', 'CREATED', 'STATUS'],
+    ...entries.map((entry) => [
+      entry.name,
+      entry.id,
+      whoIs(entry),
+      entry.createdAt,
+      entry.revokedAt === undefined ? 'active' : `revoked ${entry.revokedAt}`,
+    ]),
+  ]
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column]!))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+function whoIs({ principal, tenant }: KeyEntry): string {
+  return tenant === undefined ? principal : `${principal} of ${tenant}`
+}
+
+function misuse(message: string): HoldfastError {
+  return new HoldfastError('invalid_request', `${message}; see holdfast keys --help`)
+}

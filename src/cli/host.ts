@@ -1,0 +1,44 @@
+/** Runs a server as a process: says where it is, drains when it is told to end. */
+import type { Component } from '../core/agent.ts'
+import type { Logger } from '../core/logger.ts'
+import { openAuthenticator } from '../server/auth/index.ts'
+import type { Config, StoreConfig } from '../server/config.ts'
+import { createServer, type Server } from '../server/create-server.ts'
+import { openStore } from '../server/open-store.ts'
+import type { CommandIo } from './io.ts'
+
+/** Serves until SIGTERM or SIGINT; resolves with the exit code. */
+export async function hostServer(config: Config, components: readonly Component[], io: CommandIo, nextSteps: (url: string) => string): Promise<number> {
+  const logger = await openLogger(config)
+  const authenticator = await openAuthenticator(config.auth)
+  const store = await openStore(config.store)
+  let server: Server
+  try {
+    const { host, port, limits } = config
+    server = await createServer({ components, store, host, port, limits, authenticator, logger })
+  } catch (cause) {
+    await store.close()
+    throw cause
+  }
+  io.stdout.write(`Holdfast listens at ${server.url}\nRuns are kept in ${describe(config.store)}\n${nextSteps(server.url)}`)
+  const signal = await nextSignal()
+  io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
+  await server.stop()
+  return 0
+}
+
+async function openLogger({ logLevel }: Config): Promise<Logger> {
+  const { pino, destination } = await import('pino')
+  const logger: Logger = pino({ level: logLevel, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` }, destination({ dest: 2, sync: false }))
+  return logger
+}
+
+function describe(store: StoreConfig): string {
+  return store.kind === 'sqlite' ? store.path : 'memory, until this process ends'
+}
+
+function nextSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+  })
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+/** The command line: checks the Node it runs on, then hands over to a command. */
+import { checkNodeVersion } from './node-version.ts'
+
+const problem = checkNodeVersion(process.versions.node)
+if (problem === undefined) {
+  // Only now: what the commands import does not load on an old Node.
+  const { runCommand } = await import('./run-command.ts')
+  process.exitCode = await runCommand(process.argv.slice(2), { stdout: process.stdout, stderr: process.stderr, env: process.env })
+} else {
+  process.stderr.write(`${problem}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { checkNodeVersion } from './node-version.ts'
+
+describe('the check of the Node version', () => {
+  test.each([
+    '22.18.0',
+    'v22.18.0',
+    '22.19.1',
+    '24.0.0',
+    'v24.21.0',
+    '100.0.0',
+    '23.0.0-nightly20241015',
+    '25.0.0-pre',
+  ])('lets %s pass', (version) => {
+    expect(checkNodeVersion(version)).toBeUndefined()
+  })
+
+  test.each(['22.17.1', '22.9.0', 'v20.20.2', '18.0.0', '9.99.0', '0.12.18', '', 'nonsense'])(
+    'refuses %s',
+    (version) => {
+      expect(checkNodeVersion(version)).toBeDefined()
+    },
+  )
+
+  test('says which one is needed, which one this is and where to get one', () => {
+    expect(checkNodeVersion('20.20.2')).toBe(
+      'holdfast needs Node 22.18 or newer; this is 20.20.2. Get a current one from https://nodejs.org.',
+    )
+  })
+
+  test('asks for what package.json asks for', () => {
+    const { engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    const needed = /Node (\S+) or newer/.exec(checkNodeVersion('0.0.0')!)?.[1]
+    expect(engines.node).toBe(`>=${needed}`)
+  })
+})

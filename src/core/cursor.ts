@@ -1,0 +1,15 @@
+/** Positions in a log as clients write them: `41`, or `run_…:41` for one that names its log. */
+import { HoldfastError } from './errors.ts'
+
+/** Before the first event. */
+export const START = -1
+
+/** The index after which to go on; throws `cursor_invalid` for anything that is not a position in this run's log. */
+export function parseCursor(text: string, run: string): number {
+  const [, named, digits] = /^(?:([^:]+):)?(\d{1,15}|-1)$/.exec(text) ?? []
+  if (digits === undefined) {
+    throw new HoldfastError('cursor_invalid', `${JSON.stringify(text.slice(0, 100))} is not a cursor; it is the id of the last event that you have`)
+  }
+  if (named !== undefined && named !== run) throw new HoldfastError('cursor_invalid', `the cursor is one of run ${named.slice(0, 100)}, not of ${run}`)
+  return Number(digits)
+}

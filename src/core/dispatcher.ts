@@ -1,0 +1,295 @@
+/**
+ * Which runs this node drives: takes them up to its bound, renews its claims, picks up runs whose worker died, carries out
+ * stops, and hands over what is left when it shuts down.
+ */
+import type { Component } from './agent.ts'
+import type { Clock, Ids } from './clock.ts'
+import { messageOf } from './errors.ts'
+import type { EventData, Failure } from './event.ts'
+import { History } from './history.ts'
+import type { Limits } from './limits.ts'
+import type { Logger } from './logger.ts'
+import { events } from './record.ts'
+import type { Registry } from './registry.ts'
+import { Replay } from './replay.ts'
+import { RunLog } from './run-log.ts'
+import { Drive, type DriveEnd } from './runner.ts'
+import type { Hint, StopRequest, Store, StoredRun } from './store.ts'
+
+export interface DispatcherOptions {
+  readonly store: Store
+  readonly registry: Registry
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+}
+
+/** Answers to a paused run's questions. */
+export interface Continuation {
+  readonly answers: Readonly<Record<string, unknown>>
+  readonly by?: string
+}
+
+interface Begun {
+  readonly drive: Drive
+  readonly ended: Promise<DriveEnd>
+}
+
+export class Dispatcher {
+  /** Name under which this node claims runs; another one after every start. */
+  readonly owner: string
+  readonly #options: DispatcherOptions
+  readonly #drives = new Map<string, Drive>()
+  /** Claimed and about to be driven. */
+  readonly #starting = new Set<string>()
+  /** Paused agents that are still in memory, oldest first. */
+  readonly #parked = new Map<string, Drive>()
+  readonly #stopWatching: () => void
+  #timer: ReturnType<typeof setInterval> | undefined
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  #draining = false
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options
+    this.owner = options.ids.unique()
+    this.#stopWatching = options.store.watch('*', (hint) => this.#hinted(hint))
+  }
+
+  /** Looks for runs to take, now and from now on. */
+  start(): void {
+    this.#timer = setInterval(() => void this.#tend(), Math.max(this.#options.limits.leaseMs / 3, 50))
+    this.#look()
+  }
+
+  /** Runs driven by this node. */
+  get running(): number {
+    return this.#drives.size + this.#starting.size
+  }
+
+  get draining(): boolean {
+    return this.#draining
+  }
+
+  hasRoom(): boolean {
+    return !this.#draining && this.running < this.#options.limits.runsConcurrentMax
+  }
+
+  /** Drives a run that was claimed for this node. */
+  take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
+    return this.#drive(claimed, continuation)
+  }
+
+  /** Carries out a stop here if the run is driven here, or by nobody. */
+  async stop(id: string, request: StopRequest): Promise<void> {
+    const drive = this.#drives.get(id)
+    if (drive !== undefined) return drive.stop(request)
+    if (this.#starting.has(id)) return // it looks for a stop when it starts
+    const claimed = await this.#options.store.claim(id, this.owner, this.#options.limits.leaseMs, { paused: true, outOfTurn: true })
+    if (claimed !== undefined) await this.#drive(claimed)
+  }
+
+  /** Takes no more runs, lets the running ones finish within the bound, and hands the rest over. */
+  async drain(): Promise<void> {
+    this.#draining = true
+    clearInterval(this.#timer)
+    const until = this.#options.clock.now() + this.#options.limits.drainMs
+    while (this.running > 0 && this.#options.clock.now() < until) await pause(20)
+    this.#stopWatching()
+    await this.#looking
+    for (const drive of this.#parked.values()) await drive.release()
+    await Promise.all([...this.#drives.values()].map((drive) => drive.release()))
+  }
+
+  #hinted(hint: Hint): void {
+    if (hint.claimable === true) this.#look()
+    if (hint.stop === true) {
+      void this.#options.store
+        .get(hint.run)
+        .then((stored) => (stored?.stop === undefined ? undefined : this.stop(hint.run, stored.stop)))
+        .catch((cause: unknown) => this.#complain(hint.run, cause))
+    }
+  }
+
+  /** Every third of a lease: hints can be lost, workers can die. */
+  async #tend(): Promise<void> {
+    const { store, limits } = this.#options
+    try {
+      const held = new Set(await store.renew(this.owner, limits.leaseMs))
+      for (const [id, drive] of this.#drives) {
+        if (!held.has(id)) drive.lose(new Error('the claim ran out'))
+        else await this.#checkStop(id, drive)
+      }
+    } catch (cause) {
+      this.#options.logger.warn({ reason: messageOf(cause) }, 'claims could not be renewed')
+    }
+    this.#look()
+  }
+
+  async #checkStop(id: string, drive: Drive): Promise<void> {
+    const stop = (await this.#options.store.get(id))?.stop
+    if (stop !== undefined) drive.stop(stop)
+  }
+
+  /** Takes what can be taken; calls that come while it is at it are one more round. */
+  #look(): void {
+    if (this.#draining) return
+    this.#lookAgain = true
+    this.#looking ??= this.#takeClaimable()
+      .catch((cause: unknown) => this.#options.logger.warn({ reason: messageOf(cause) }, 'runs could not be claimed'))
+      .finally(() => (this.#looking = undefined))
+  }
+
+  async #takeClaimable(): Promise<void> {
+    const { store, limits } = this.#options
+    while (this.#lookAgain) {
+      this.#lookAgain = false
+      const room = limits.runsConcurrentMax - this.running
+      if (room <= 0 || this.#draining) return
+      for (const id of await store.claimable(room)) {
+        if (this.#draining) return
+        const claimed = await store.claim(id, this.owner, limits.leaseMs)
+        if (claimed !== undefined) this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
+      }
+    }
+  }
+
+  /** Resolves when the run has started, or is settled without starting. */
+  async #drive(claimed: StoredRun, continuation?: Continuation): Promise<void> {
+    const { id } = claimed.run
+    this.#starting.add(id)
+    try {
+      const begun = await this.#begin(claimed, continuation)
+      if (begun === undefined) return this.#look()
+      this.#drives.set(id, begun.drive)
+      void begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
+    } catch (cause) {
+      await this.#options.store.release(id, claimed.epoch).catch(() => {})
+      throw cause
+    } finally {
+      this.#starting.delete(id)
+    }
+  }
+
+  /** Decides what a claimed run needs. Undefined when it was settled at once. */
+  async #begin(claimed: StoredRun, continuation: Continuation | undefined): Promise<Begun | undefined> {
+    const { store, clock, limits, registry } = this.#options
+    const { run, epoch, next } = claimed
+    const log = new RunLog(run, store.writer(run.id, { epoch, next }), clock, limits)
+    const parked = this.#unpark(run.id, next)
+    const stop = claimed.stop ?? (await store.get(run.id))?.stop
+    const component = registry.find(run.component)
+    const failure = stop === undefined ? refusal(claimed, component, continuation, limits) : undefined
+    if (stop !== undefined || failure !== undefined || component === undefined) {
+      await parked?.release()
+      await settle(log, stop, failure)
+      return undefined
+    }
+    if (continuation !== undefined) {
+      log.append({ type: 'run.resumed', data: continuation })
+      await log.flush()
+      if (parked !== undefined) return { drive: parked, ended: parked.continueWith(log, continuation.answers) }
+    } else {
+      await this.#startAttempt(log, component, claimed)
+    }
+    const drive = await this.#prepare(log, component, run.status === 'queued' ? undefined : next)
+    return { drive, ended: drive.start() }
+  }
+
+  async #startAttempt(log: RunLog, component: Component, { run }: StoredRun): Promise<void> {
+    if (run.status === 'running' && component.recovery === 'retry') {
+      const from = await this.#firstOfAttempt(run.id, run.attempt)
+      log.append({ type: 'attempt.discarded', data: { attempt: run.attempt, from, ledger: 'dropped', reason: 'interrupted' } })
+    }
+    log.append({ type: 'run.started', data: { attempt: run.attempt + 1 } })
+    await log.flush()
+  }
+
+  async #firstOfAttempt(id: string, attempt: number): Promise<number> {
+    const { store, limits } = this.#options
+    for (let after = -1; ; ) {
+      const slice = await store.read(id, after, limits.readBytesMax)
+      if (slice === undefined) return 0
+      for (const event of events(slice)) {
+        if (event.type === 'run.started' && event.data.attempt === attempt) return event.index + 1
+        after = event.index
+      }
+    }
+  }
+
+  /** A drive for a run; `past` is where its earlier log ends, absent for a run that never ran. */
+  async #prepare(log: RunLog, component: Component, past: number | undefined): Promise<Drive> {
+    const { store, limits } = this.#options
+    const { id } = log.run
+    const first = await store.read(id, -1, 1)
+    const created = events(first!)[0]!.data as EventData['run.created']
+    const history = past === undefined ? undefined : await History.load(store, id, log.next, limits.readBytesMax)
+    const replay = history === undefined ? undefined : await Replay.open(history.output(limits.readBytesMax))
+    return new Drive({ ...this.#options, component, input: created.input, log, ledger: history?.ledger ?? new Map(), replay })
+  }
+
+  async #ended(id: string, end: DriveEnd, epoch: number): Promise<void> {
+    const drive = this.#drives.get(id)
+    this.#drives.delete(id)
+    if (end === 'paused' && drive !== undefined) this.#park(id, drive)
+    if (end === 'released' || end === 'lost') await this.#options.store.release(id, epoch).catch(() => {})
+    this.#look()
+  }
+
+  #park(id: string, drive: Drive): void {
+    this.#parked.set(id, drive)
+    if (this.#parked.size <= this.#options.limits.runsParkedMax) return
+    const [oldest, evicted] = this.#parked.entries().next().value!
+    this.#parked.delete(oldest)
+    void evicted.release()
+  }
+
+  /** The parked agent, if nothing was written to its log behind its back. */
+  #unpark(id: string, next: number): Drive | undefined {
+    const drive = this.#parked.get(id)
+    this.#parked.delete(id)
+    if (drive === undefined || drive.next === next) return drive
+    void drive.release()
+    return undefined
+  }
+
+  #complain(run: string, cause: unknown): void {
+    this.#options.logger.warn({ run, reason: messageOf(cause) }, 'run could not be driven')
+  }
+}
+
+/** Why a claimed run must end as failed instead of being driven. */
+function refusal(claimed: StoredRun, component: Component | undefined, continuation: Continuation | undefined, limits: Limits): Failure | undefined {
+  const { status, attempt, waiting } = claimed.run
+  if (component === undefined) return { code: 'unsupported', message: `component ${claimed.run.component} is not served any more` }
+  if (continuation !== undefined || status === 'queued') return undefined
+  if (status === 'paused') {
+    const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
+    return { code: 'deadline_exceeded', message: `nobody answered in time: ${prompts}` }
+  }
+  const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
+  if ((component.recovery ?? 'fail') === 'fail') return interrupted('the worker that drove the run died')
+  if (attempt >= attemptsMax) return interrupted(`the run was interrupted in each of its ${attempt} attempts`)
+  return undefined
+}
+
+function interrupted(message: string): Failure {
+  return { code: 'interrupted', message, retryable: true }
+}
+
+/** Ends a run that nobody drives. */
+async function settle(log: RunLog, stop: StopRequest | undefined, failure: Failure | undefined): Promise<void> {
+  if (stop !== undefined) {
+    const data = { ...(stop.reason !== undefined && { reason: stop.reason }), ...(stop.by !== undefined && { by: stop.by }) }
+    log.append({ type: 'stop.requested', data })
+    log.append({ type: 'run.cancelled', data })
+  } else {
+    log.append({ type: 'run.failed', data: { error: failure! } })
+  }
+  await log.flush()
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}

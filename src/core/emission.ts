@@ -1,0 +1,55 @@
+/** What an agent hands over, checked and serialized: the one door into a log (EVT-1). */
+import type { Emission } from './agent.ts'
+import type { ErrorCode } from './errors.ts'
+import { type Event, eventTable, type EventType, isEventType, type Failure } from './event.ts'
+import { encodeBody, encodeTextBody, type RecordBody } from './record.ts'
+import { type SerializeBounds, UnserializableError } from './serialize.ts'
+
+export interface Encoded {
+  readonly type: EventType
+  readonly body: RecordBody
+}
+
+/** An end that the runner itself decides on. */
+export class RunFailure extends Error {
+  override readonly name = 'RunFailure'
+  readonly failure: Failure
+
+  constructor(code: ErrorCode, message: string, details?: unknown) {
+    super(message)
+    this.failure = { code, message, ...(details !== undefined && { details }) }
+  }
+}
+
+/** Encodes what an agent yielded; throws a `RunFailure` that names what is wrong with it. */
+export function encodeEmission(emission: Emission, bounds: SerializeBounds): Encoded {
+  if (typeof emission === 'string') return { type: 'text.delta', body: guard('text.delta', () => encodeTextBody(emission, bounds)) }
+  const type: unknown = (emission as Event | null | undefined)?.type
+  if (!isEventType(type)) throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is no event`)
+  if (!eventTable[type].agent) throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)
+  if ((emission.data as { key?: unknown } | null)?.key !== undefined && /^(step|tool)\./.test(type)) {
+    throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only the runner may give`)
+  }
+  return encodeEvent(emission, bounds)
+}
+
+/** Encodes an event of the runner's own, or one that has passed the checks. */
+export function encodeEvent(event: Event, bounds: SerializeBounds): Encoded {
+  return { type: event.type, body: guard(event.type, () => encodeBody(event, bounds)) }
+}
+
+function guard(type: EventType, encode: () => RecordBody): RecordBody {
+  try {
+    return encode()
+  } catch (cause) {
+    if (!(cause instanceof UnserializableError)) throw cause
+    throw new RunFailure('unserializable', `event ${type}: ${cause.message}`, { event: type, path: cause.path, problem: cause.problem })
+  }
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (typeof value !== 'object') return `a ${typeof value}`
+  const type = (value as { type?: unknown }).type
+  return typeof type === 'string' ? `an object of type ${JSON.stringify(type.slice(0, 80))}` : 'an object without a known type'
+}

@@ -1,0 +1,65 @@
+/** Who is calling: found out once per request by an authenticator, carried by every command of the service (SEC-1). */
+import { HoldfastError } from './errors.ts'
+
+export interface Principal {
+  readonly id: string
+  /** The same id in another tenant is somebody else. */
+  readonly tenant?: string
+  /** For people to read; decides nothing. */
+  readonly name?: string
+}
+
+/** What a request brings to show who it is from. */
+export interface Credential {
+  /** The token of an `Authorization: Bearer` header. */
+  readonly bearer?: string
+}
+
+export type AuthScheme = 'none' | 'keys' | 'jwt' | 'keys+jwt'
+
+export interface Authenticator {
+  readonly scheme: AuthScheme
+  /** Throws `unauthenticated`, or `unavailable` when the credential cannot be checked right now. */
+  authenticate(credential: Credential): Promise<Principal>
+}
+
+/** Everyone, on a server without authentication. */
+export const localPrincipal: Principal = { id: 'local' }
+
+/** The principal of an API key that was not given another one. */
+export function keyPrincipalId(keyName: string): string {
+  return KEY_ID_PREFIX + keyName
+}
+
+/** Ids that only this server gives out: whoever issues tokens must not be able to name them in a claim. */
+export function isReservedId(id: string): boolean {
+  return id === localPrincipal.id || id.startsWith(KEY_ID_PREFIX)
+}
+
+const KEY_ID_PREFIX = 'key:'
+
+/** The string that runs are owned by. No two principals share one, also after a round trip through UTF-8. */
+export function ownerKey(principal: Principal): string {
+  const id = escape(principal.id)
+  return principal.tenant === undefined ? id : `${escape(principal.tenant)}/${id}`
+}
+
+/** A lone surrogate has no UTF-8, so stores would turn all of them into the same replacement character. */
+const TO_ESCAPE = /[%/\p{Cc}\p{Cs}]/gu
+
+function escape(part: string): string {
+  return part.replace(TO_ESCAPE, (character) => {
+    const hex = character.charCodeAt(0).toString(16).toUpperCase()
+    return hex.length <= 2 ? `%${hex.padStart(2, '0')}` : `%u${hex}`
+  })
+}
+
+/** The request brought no credential to a server that needs one. */
+export function credentialMissing(): HoldfastError {
+  return new HoldfastError('unauthenticated', 'a credential is required: send it as Authorization: Bearer <credential>')
+}
+
+/** One message for every reason, so that a caller cannot probe which part was wrong; the cause is for the server's log. */
+export function credentialRefused(cause?: unknown): HoldfastError {
+  return new HoldfastError('unauthenticated', 'the credential is not valid', { cause })
+}

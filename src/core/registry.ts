@@ -1,0 +1,33 @@
+/** Names to components. Agent, team and workflow are kinds of component, never code paths. */
+import type { Component } from './agent.ts'
+import { HoldfastError } from './errors.ts'
+
+const COMPONENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+export class Registry {
+  readonly #components = new Map<string, Component>()
+
+  constructor(components: Iterable<Component>) {
+    for (const component of components) {
+      if (!COMPONENT_ID.test(component.id)) {
+        throw new HoldfastError('invalid_request', `component id ${JSON.stringify(component.id)} must be 1 to 128 letters, digits, '.', '_' or '-'`)
+      }
+      if (this.#components.has(component.id)) throw new HoldfastError('conflict', `two components have the id ${component.id}`)
+      this.#components.set(component.id, component)
+    }
+  }
+
+  find(id: string): Component | undefined {
+    return this.#components.get(id)
+  }
+
+  get(id: string): Component {
+    const component = this.#components.get(id)
+    if (component === undefined) throw new HoldfastError('not_found', `no component ${JSON.stringify(id)}`)
+    return component
+  }
+
+  list(): readonly Component[] {
+    return [...this.#components.values()]
+  }
+}

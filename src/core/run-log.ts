@@ -1,0 +1,80 @@
+/** The log of one run under one claim: numbers events, times them, folds them into the run, hands them to the store. */
+import { type Clock, isoTimer } from './clock.ts'
+import { encodeEvent, type Encoded } from './emission.ts'
+import { messageOf } from './errors.ts'
+import { type Event, eventTable, type LoggedEvent } from './event.ts'
+import type { Limits } from './limits.ts'
+import { encodeRecord } from './record.ts'
+import { reduce, type Run } from './run.ts'
+import type { SerializeBounds } from './serialize.ts'
+import type { LogWriter } from './store.ts'
+
+const iso = isoTimer()
+
+/** The store refused: the claim was lost, the log is closed, or the store is gone. Whoever drives the run has to let go. */
+export class LogLostError extends Error {
+  override readonly name = 'LogLostError'
+}
+
+export class RunLog {
+  readonly bounds: SerializeBounds
+  readonly #writer: LogWriter
+  readonly #clock: Clock
+  readonly #limits: Limits
+  #run: Run
+
+  constructor(run: Run, writer: LogWriter, clock: Clock, limits: Limits) {
+    this.#run = run
+    this.#writer = writer
+    this.#clock = clock
+    this.#limits = limits
+    this.bounds = { depthMax: limits.eventDepthMax, bytesMax: limits.eventBytesMax }
+  }
+
+  get run(): Run {
+    return this.#run
+  }
+
+  /** Index of the next event. */
+  get next(): number {
+    return this.#writer.next
+  }
+
+  /** Too much waits for its commit: whoever produces should flush before the next event. */
+  get pressed(): boolean {
+    return this.#writer.pending >= this.#limits.pendingEventsMax || this.#writer.pendingChars >= this.#limits.pendingCharsMax
+  }
+
+  /** Adds an event that is already encoded and does not change the run. */
+  add({ type, body }: Encoded): void {
+    this.#write(encodeRecord(this.#run.id, this.#writer.next, iso(this.#clock.now()), type, body))
+  }
+
+  /** Adds any event; one that changes the run carries the change with it. */
+  append(event: Event): void {
+    const { type, body } = encodeEvent(event, this.bounds)
+    if (eventTable[type].effect === 'content') return this.add({ type, body })
+    const index = this.#writer.next
+    const time = iso(this.#clock.now())
+    const run = reduce(this.#run, { ...event, run: this.#run.id, index, time } as LoggedEvent)
+    this.#write(encodeRecord(run.id, index, time, type, body), run)
+    this.#run = run
+  }
+
+  /** Until everything added is durable. */
+  async flush(): Promise<void> {
+    try {
+      await this.#writer.flush()
+    } catch (cause) {
+      throw new LogLostError(messageOf(cause), { cause })
+    }
+  }
+
+  #write(record: string, change?: Run): void {
+    try {
+      this.#writer.append(record, change)
+    } catch (cause) {
+      throw new LogLostError(messageOf(cause), { cause })
+    }
+  }
+}

@@ -1,0 +1,328 @@
+/** Drives one run under one claim: iterates its agent, appends what it emits, and sees to it that the run ends or pauses. */
+import type { Component, Emission, RunContext } from './agent.ts'
+import { RejectedError } from './agent.ts'
+import type { Clock, Ids } from './clock.ts'
+import { createContext } from './context.ts'
+import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
+import { messageOf } from './errors.ts'
+import { type Event, eventTable, type Failure, type Question } from './event.ts'
+import { askKey, type Ledger } from './history.ts'
+import type { Limits } from './limits.ts'
+import type { Logger } from './logger.ts'
+import type { Replay } from './replay.ts'
+import { LogLostError, type RunLog } from './run-log.ts'
+import type { StopRequest } from './store.ts'
+
+export interface DriveOptions {
+  readonly component: Component
+  readonly input: unknown
+  readonly log: RunLog
+  readonly ledger: Ledger
+  readonly replay: Replay | undefined
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+}
+
+/**
+ * How a stretch of driving ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the claim or the
+ * store is gone, nothing more can be written here. `released`: handed over, for another worker to go on.
+ */
+export type DriveEnd = 'finished' | 'paused' | 'lost' | 'released'
+
+interface Waiting {
+  readonly question: Question
+  readonly resolve: (answer: unknown) => void
+}
+
+export class Drive {
+  readonly #options: DriveOptions
+  readonly #limits: Limits
+  readonly #controller = new AbortController()
+  readonly #waiting = new Map<string, Waiting>()
+  #log: RunLog
+  #replay: Replay | undefined
+  #iterator: AsyncIterator<Emission, unknown> | undefined
+  #end: (end: DriveEnd) => void = () => {}
+  #over = false
+  /** The outcome that the runner has decided on, whatever the agent still does. */
+  #verdict: Event | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #deadline = 0
+  #lastActivity = 0
+  #pausing = false
+
+  constructor(options: DriveOptions) {
+    this.#options = options
+    this.#limits = { ...options.limits, ...options.component.limits }
+    this.#log = options.log
+    this.#replay = options.replay
+  }
+
+  get runId(): string {
+    return this.#log.run.id
+  }
+
+  /** Index that the next event will get: where a parked drive stands. */
+  get next(): number {
+    return this.#log.next
+  }
+
+  /** Starts the agent. Resolves when this stretch ends; never rejects. */
+  start(): Promise<DriveEnd> {
+    const ended = this.#begin()
+    void this.#consume()
+    return ended
+  }
+
+  /** Goes on with a paused agent that is still in memory, under a new claim. */
+  continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<DriveEnd> {
+    this.#log = log
+    const ended = this.#begin()
+    for (const [key, { resolve }] of this.#waiting) {
+      if (!Object.hasOwn(answers, key)) continue
+      this.#waiting.delete(key)
+      this.#options.ledger.set(askKey(key), { state: 'done', index: log.next - 1, result: answers[key] })
+      resolve(answers[key])
+    }
+    return ended
+  }
+
+  /** Carries out a stop: the agent is told, and the run ends as cancelled when it obeys or when its grace is over. */
+  stop(request: StopRequest): void {
+    if (this.#over || this.#verdict !== undefined) return
+    const data = { ...(request.reason !== undefined && { reason: request.reason }), ...(request.by !== undefined && { by: request.by }) }
+    this.#attempt(() => this.#log.append({ type: 'stop.requested', data }))
+    this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
+  }
+
+  /** Lets go of the run without ending it: another worker goes on. */
+  async release(): Promise<void> {
+    if (this.#over) return
+    this.#cease('released')
+    await this.#log.flush().catch(() => {})
+  }
+
+  /** The claim is gone. Nothing is written any more. */
+  lose(cause: unknown): void {
+    if (this.#over) return
+    this.#options.logger.warn({ run: this.runId, reason: messageOf(cause) }, 'run lost to this worker')
+    this.#cease('lost')
+  }
+
+  #begin(): Promise<DriveEnd> {
+    this.#deadline = this.#options.clock.now() + this.#limits.runDeadlineMs
+    this.#touch()
+    this.#watch()
+    return new Promise((resolve) => (this.#end = resolve))
+  }
+
+  async #consume(): Promise<void> {
+    try {
+      const { component, input } = this.#options
+      const iterator = iterate(component.run(input, this.#context()))
+      this.#iterator = iterator
+      for (;;) {
+        const { done, value } = await iterator.next()
+        if (this.#over) return
+        if (done === true) return await this.#finish({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
+        const wait = this.#emit(value)
+        if (wait !== undefined) await wait
+        if (this.#over) return
+      }
+    } catch (thrown) {
+      await this.#failed(thrown)
+    } finally {
+      if (this.#over) this.#closeIterator()
+    }
+  }
+
+  /** Takes one emission; a promise when the agent should be held back for it. */
+  #emit(emission: Emission): Promise<void> | undefined {
+    this.#touch()
+    const encoded = encodeEmission(emission, this.#log.bounds)
+    if (eventTable[encoded.type].effect === 'terminal') return this.#finish(emission as Event)
+    if (this.#replay !== undefined) return this.#emitReplaying(encoded)
+    this.#log.add(encoded)
+    return this.#log.pressed ? this.#log.flush() : undefined
+  }
+
+  async #emitReplaying(encoded: Encoded): Promise<void> {
+    const matched = await this.#replay!.match(encoded, this.#log)
+    if (matched !== 'known') this.#replay = undefined
+    if (matched === 'over') this.#log.add(encoded)
+  }
+
+  #context(): RunContext {
+    const { run } = this.#log
+    const drive = this
+    const facts = { run: run.id, session: run.session, owner: run.owner, metadata: run.metadata ?? {}, attempt: run.attempt }
+    return createContext(facts, {
+      signal: this.#controller.signal,
+      ledger: this.#options.ledger,
+      uncertain: this.#options.component.uncertain ?? 'pause',
+      now: () => this.#options.clock.now(),
+      get replaying() {
+        return drive.#replay !== undefined
+      },
+      record: (type, data) => this.#record({ type, data } as unknown as Event),
+      wait: (question) => this.#wait(question),
+      fail: (failure) => this.#failNow(failure),
+    })
+  }
+
+  async #record(event: Event): Promise<void> {
+    if (this.#over) return never()
+    this.#touch()
+    try {
+      this.#log.append(event)
+      await this.#log.flush()
+    } catch (cause) {
+      await this.#failed(cause)
+      return never()
+    }
+  }
+
+  #failNow(failure: Failure): Promise<never> {
+    void this.#finish({ type: 'run.failed', data: { error: failure } })
+    return never()
+  }
+
+  /** Questions that are asked together are put together. */
+  #wait(question: Question): Promise<unknown> {
+    return new Promise((resolve) => {
+      this.#waiting.set(question.id, { question, resolve })
+      if (this.#pausing) return
+      this.#pausing = true
+      setTimeout(() => void this.#pause(), 0)
+    })
+  }
+
+  async #pause(): Promise<void> {
+    this.#pausing = false
+    if (this.#over || this.#verdict !== undefined) return
+    try {
+      if (this.#replay !== undefined) this.#replay.withdrawRest(this.#log)
+      this.#replay = undefined
+      this.#log.append({ type: 'run.paused', data: { questions: [...this.#waiting.values()].map(({ question }) => question) } })
+      clearTimeout(this.#timer)
+      await this.#log.flush()
+    } catch (cause) {
+      return await this.#failed(cause)
+    }
+    this.#end('paused')
+  }
+
+  async #failed(thrown: unknown): Promise<void> {
+    if (this.#over) return
+    if (thrown instanceof LogLostError) return this.lose(thrown)
+    if (thrown instanceof RejectedError) return this.#finish({ type: 'run.rejected', data: { reason: thrown.message } })
+    await this.#finish({ type: 'run.failed', data: { error: this.#failureOf(thrown) } })
+  }
+
+  #failureOf(thrown: unknown): Failure {
+    const { logger, component, ids } = this.#options
+    const id = ids.unique()
+    const failure: Failure = thrown instanceof RunFailure ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
+    const type = thrown instanceof Error ? thrown.name : typeof thrown
+    const fields = { run: this.runId, component: component.id, errorId: id, code: failure.code, details: failure.details }
+    if (this.#verdict === undefined) logger.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
+    return { ...failure, details: { ...(failure.details as object | undefined), ...(thrown instanceof RunFailure ? {} : { type }), id } }
+  }
+
+  /** Ends the run, by the runner's verdict where there is one. */
+  async #finish(event: Event): Promise<void> {
+    if (this.#over) return
+    const terminal = this.#verdict ?? event
+    try {
+      if (this.#replay !== undefined) this.#replay.withdrawRest(this.#log)
+      this.#log.append(terminal)
+    } catch (cause) {
+      if (cause instanceof LogLostError) return this.lose(cause)
+      // Only the terminal itself can be unserializable here, and the failure that says so is made of plain text.
+      this.#log.append({ type: 'run.failed', data: { error: this.#failureOf(cause) } })
+    }
+    const end = this.#end
+    this.#cease(undefined)
+    try {
+      await this.#log.flush()
+      end('finished')
+    } catch (cause) {
+      this.#options.logger.warn({ run: this.runId, reason: messageOf(cause) }, 'run lost to this worker')
+      end('lost')
+    }
+  }
+
+  /** Nothing more comes from this drive. */
+  #cease(end: DriveEnd | undefined): void {
+    this.#over = true
+    clearTimeout(this.#timer)
+    this.#waiting.clear()
+    if (!this.#controller.signal.aborted) this.#controller.abort(new Error('the run is over'))
+    this.#closeIterator()
+    if (end !== undefined) this.#end(end)
+  }
+
+  /** The outcome is settled; the agent gets its grace to clean up. */
+  #decide(verdict: Event, reason: string): void {
+    this.#verdict = verdict
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#finish(verdict), this.#limits.stopGraceMs)
+    this.#controller.abort(new DOMException(reason, 'AbortError'))
+  }
+
+  #touch(): void {
+    this.#lastActivity = this.#options.clock.now()
+  }
+
+  #watch(): void {
+    const due = Math.min(this.#deadline, this.#lastActivity + this.#limits.runIdleMs)
+    this.#timer = setTimeout(() => this.#checkTime(), Math.min(Math.max(due - this.#options.clock.now(), 1), TIMER_MAX_MS))
+  }
+
+  #checkTime(): void {
+    const now = this.#options.clock.now()
+    const { runDeadlineMs, runIdleMs } = this.#limits
+    if (now >= this.#deadline) return this.#timeOut('deadline_exceeded', `the run took longer than ${runDeadlineMs} ms`)
+    if (now >= this.#lastActivity + runIdleMs) return this.#timeOut('idle_timeout', `the agent was silent for ${runIdleMs} ms`)
+    this.#watch()
+  }
+
+  #timeOut(code: 'deadline_exceeded' | 'idle_timeout', message: string): void {
+    this.#decide({ type: 'run.failed', data: { error: { code, message } } }, message)
+  }
+
+  #attempt(act: () => void): void {
+    try {
+      act()
+    } catch (cause) {
+      this.lose(cause)
+    }
+  }
+
+  /** An agent that is suspended at a yield gets to run its `finally`; one that is busy will find out by its signal. */
+  #closeIterator(): void {
+    const iterator = this.#iterator
+    this.#iterator = undefined
+    const closed = (async () => iterator?.return?.())()
+    closed.catch((cause: unknown) => {
+      this.#options.logger.debug({ run: this.runId, reason: messageOf(cause) }, 'agent threw while it was closed')
+    })
+  }
+}
+
+/** Node's timers cannot wait longer than this. */
+const TIMER_MAX_MS = 2 ** 31 - 1
+
+function never(): Promise<never> {
+  return new Promise(() => {})
+}
+
+function iterate(stream: unknown): AsyncIterator<Emission, unknown> {
+  const iterable = stream as Partial<AsyncIterable<Emission>> | null | undefined
+  if (typeof iterable?.[Symbol.asyncIterator] !== 'function') {
+    throw new RunFailure('protocol_violation', 'the agent did not return an async iterable; is its `run` an async generator (`async *run`)?')
+  }
+  return iterable[Symbol.asyncIterator]!() as AsyncIterator<Emission, unknown>
+}

@@ -1,0 +1,321 @@
+/**
+ * The commands that protocols may call. Who calls comes with every one of them, and what is not the caller's does not exist
+ * for it (SEC-1).
+ */
+import type { BusyPolicy, Component } from './agent.ts'
+import type { Clock, Ids } from './clock.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { encodeEvent, RunFailure } from './emission.ts'
+import { HoldfastError, isHoldfastError, messageOf } from './errors.ts'
+import type { Event, EventData, LoggedEvent } from './event.ts'
+import { defaultLimits, type Limits } from './limits.ts'
+import type { Logger } from './logger.ts'
+import { ownerKey, type Principal } from './principal.ts'
+import { encodeRecord, events, type RecordBody, type Slice } from './record.ts'
+import type { Registry } from './registry.ts'
+import { isFinished, type Run, type RunStatus } from './run.ts'
+import type { NewRun, Store, StoredRun, StoreHealth } from './store.ts'
+import { Feeds, type Sink, type Subscription } from './subscription.ts'
+
+export interface ServiceOptions {
+  readonly store: Store
+  readonly registry: Registry
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+  readonly limits?: Partial<Limits>
+}
+
+export interface StartRequest {
+  readonly component: string
+  readonly input: unknown
+  readonly session?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly protocol: string
+  readonly idempotencyKey?: string
+  /** Instead of the component's own policy. */
+  readonly busy?: BusyPolicy
+}
+
+export interface Started {
+  readonly stored: StoredRun
+  /** False when the idempotency key named a run that exists. */
+  readonly created: boolean
+}
+
+export interface ListRequest {
+  readonly component?: string
+  readonly session?: string
+  readonly status?: readonly RunStatus[]
+  readonly after?: string
+  readonly limit?: number
+}
+
+export interface RunList {
+  readonly runs: readonly StoredRun[]
+  readonly cursor?: string
+}
+
+/** The outcome of a run as its log says it. */
+export type Outcome = Extract<LoggedEvent, { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }>
+
+export class Service {
+  readonly limits: Limits
+  readonly #options: ServiceOptions
+  readonly #store: Store
+  readonly #dispatcher: Dispatcher
+  readonly #feeds: Feeds
+
+  constructor(options: ServiceOptions) {
+    this.#options = options
+    this.#store = options.store
+    this.limits = { ...defaultLimits, ...options.limits }
+    this.#dispatcher = new Dispatcher({ ...options, limits: this.limits })
+    this.#feeds = new Feeds(options.store, this.limits)
+  }
+
+  /** Begins to drive runs, those that a dead worker left included. */
+  begin(): void {
+    this.#dispatcher.start()
+  }
+
+  components(): readonly Component[] {
+    return this.#options.registry.list()
+  }
+
+  async start(principal: Principal, request: StartRequest): Promise<Started> {
+    if (this.#dispatcher.draining) throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
+    const component = this.#options.registry.get(request.component)
+    const owner = ownerKey(principal)
+    const session = request.session ?? this.#options.ids.session()
+    const policy = request.busy ?? component.session ?? 'parallel'
+    const room = this.#dispatcher.hasRoom()
+    if (!room) await this.#assertQueueHasRoom()
+    const created = await this.#store.create({
+      ...this.#newRun(owner, session, component, request, policy === 'parallel' ? undefined : `${owner} ${session}`),
+      ...(request.idempotencyKey !== undefined && {
+        idempotency: { key: request.idempotencyKey, fingerprint: await fingerprint(request) },
+      }),
+      rejectIfBusy: policy === 'reject',
+      ...(room && { claim: { owner: this.#dispatcher.owner, ttlMs: this.limits.leaseMs } }),
+    })
+    const { stored } = created
+    switch (created.kind) {
+      case 'key_conflict':
+        throw new HoldfastError('idempotency_conflict', `the key was used for run ${stored.run.id} with another body`, { details: { run: stored.run.id } })
+      case 'busy':
+        throw new HoldfastError('session_busy', `session ${session} has the unfinished run ${stored.run.id}`, { details: { run: stored.run.id } })
+      case 'existing':
+        return { stored, created: false }
+      case 'created':
+        if (policy === 'interrupt') await this.#interrupt(stored)
+        if (stored.lease !== undefined) this.#drive(stored)
+        return { stored, created: true }
+    }
+  }
+
+  async get(principal: Principal, id: string): Promise<StoredRun> {
+    const stored = await this.#store.get(id)
+    if (stored === undefined || stored.run.owner !== ownerKey(principal)) throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
+    return stored
+  }
+
+  list(principal: Principal, request: ListRequest = {}): Promise<RunList> {
+    const { limit = 50, ...filters } = request
+    return this.#store.list({ ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.pageRunsMax) })
+  }
+
+  /** Asks for a stop, durably. The run as it is now comes back; a finished one is left as it is (RUN-2). */
+  async stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {
+    await this.get(principal, id)
+    const by = ownerKey(principal)
+    const at = new Date(this.#options.clock.now()).toISOString()
+    const stored = await this.#store.requestStop(id, { at, by, ...(reason !== undefined && { reason }) })
+    if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
+    return stored
+  }
+
+  /** Answers what a paused run waits for, and lets it go on. */
+  async continue(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+    const { run } = await this.get(principal, id)
+    if (run.status !== 'paused') throw new HoldfastError('conflict', `run ${id} is ${run.status}; it waits for nothing`)
+    checkAnswers(run, answers)
+    const claimed = await this.#store.claim(id, this.#dispatcher.owner, this.limits.leaseMs, { paused: true })
+    // Whoever else answers at this moment has won; a stop may have, too.
+    if (claimed === undefined || claimed.run.status !== 'paused') throw new HoldfastError('conflict', `run ${id} is being continued already`)
+    await this.#dispatcher.take(claimed, { answers, by: ownerKey(principal) })
+    return this.get(principal, id)
+  }
+
+  async remove(principal: Principal, id: string): Promise<void> {
+    await this.get(principal, id)
+    await this.#store.remove(id)
+  }
+
+  /** Delivers the records after an index to a sink: what is there, then what comes. */
+  async subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {
+    const stored = await this.get(principal, id)
+    assertReadable(stored, after)
+    return this.#feeds.open(id, after, sink)
+  }
+
+  /** The records after an index that are there now; undefined when there is none. */
+  async read(principal: Principal, id: string, after: number, bytesMax: number = this.limits.readBytesMax): Promise<Slice | undefined> {
+    const stored = await this.get(principal, id)
+    assertReadable(stored, after)
+    return this.#store.read(id, after, bytesMax)
+  }
+
+  /** Resolves when the log has a record after an index, or when the time is over; true in the first case. */
+  async waitForMore(principal: Principal, id: string, after: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const more = Promise.withResolvers<boolean>()
+    const timer = setTimeout(more.resolve, timeoutMs, false)
+    signal.addEventListener('abort', () => more.resolve(false), { once: true })
+    const sink: Sink = { write: () => (more.resolve(true), false), finished: () => more.resolve(true), failed: more.reject }
+    const subscription = await this.subscribe(principal, id, after, sink)
+    try {
+      return await more.promise
+    } finally {
+      clearTimeout(timer)
+      subscription.close()
+    }
+  }
+
+  /** The terminal event of a finished run. */
+  async outcome(principal: Principal, id: string): Promise<Outcome | undefined> {
+    const { run, next } = await this.get(principal, id)
+    if (!isFinished(run.status)) return undefined
+    const slice = await this.#store.read(id, next - 2, 1)
+    return slice === undefined ? undefined : (events(slice).at(-1) as Outcome)
+  }
+
+  health(): ServiceHealth {
+    const store = this.#store.health()
+    return {
+      ok: store.ok && !this.#dispatcher.draining,
+      store,
+      draining: this.#dispatcher.draining,
+      running: this.#dispatcher.running,
+      subscribers: this.#feeds.size,
+    }
+  }
+
+  /** Takes no more runs, and lets the running ones finish or hands them over. */
+  async drain(): Promise<void> {
+    await this.#dispatcher.drain()
+    this.#feeds.close()
+  }
+
+  #newRun(owner: string, session: string, component: Component, request: StartRequest, lane: string | undefined): Pick<NewRun, 'run' | 'record'> {
+    const { ids, clock } = this.#options
+    const id = ids.run()
+    const time = new Date(clock.now()).toISOString()
+    const data: EventData['run.created'] = {
+      component: component.id,
+      input: parseInput(component, request.input),
+      session,
+      ...(request.metadata !== undefined && { metadata: request.metadata }),
+      protocol: request.protocol,
+    }
+    const run: Run = {
+      id,
+      component: component.id,
+      session,
+      owner,
+      status: 'queued',
+      createdAt: time,
+      updatedAt: time,
+      attempt: 0,
+      ...(request.metadata !== undefined && { metadata: request.metadata }),
+      protocol: request.protocol,
+      ...(lane !== undefined && { lane }),
+    }
+    return { run, record: encodeRecord(id, 0, time, 'run.created', this.#encodeCreated({ type: 'run.created', data })) }
+  }
+
+  #encodeCreated(event: Event): RecordBody {
+    try {
+      return encodeEvent(event, { depthMax: this.limits.eventDepthMax, bytesMax: this.limits.eventBytesMax }).body
+    } catch (cause) {
+      // Nothing runs yet, so it is the request that is wrong and not a run.
+      if (cause instanceof RunFailure) throw new HoldfastError('invalid_request', cause.message, { cause })
+      throw cause
+    }
+  }
+
+  /** The runs before this one in its lane are asked to stop; it follows when they have. */
+  async #interrupt(stored: StoredRun): Promise<void> {
+    const { run } = stored
+    const unfinished: readonly RunStatus[] = ['queued', 'running', 'paused']
+    const page = await this.#store.list({ owner: run.owner, session: run.session, status: unfinished, limit: this.limits.pageRunsMax })
+    const at = new Date(this.#options.clock.now()).toISOString()
+    for (const other of page.runs) {
+      if (other.run.id !== run.id && other.run.lane === run.lane) {
+        await this.#store.requestStop(other.run.id, { at, by: run.owner, reason: `interrupted by run ${run.id}` })
+      }
+    }
+  }
+
+  #drive(stored: StoredRun): void {
+    this.#dispatcher.take(stored).catch((cause: unknown) => {
+      this.#options.logger.warn({ run: stored.run.id, reason: messageOf(cause) }, 'run could not be driven; it will be picked up')
+    })
+  }
+
+  async #assertQueueHasRoom(): Promise<void> {
+    const { runsQueuedMax } = this.limits
+    const queued = await this.#store.claimable(runsQueuedMax)
+    if (queued.length < runsQueuedMax) return
+    throw new HoldfastError('rate_limited', `${queued.length} runs wait for a place; try again later`, { retryAfterMs: 5000 })
+  }
+}
+
+export interface ServiceHealth {
+  readonly ok: boolean
+  readonly store: StoreHealth
+  readonly draining: boolean
+  readonly running: number
+  readonly subscribers: number
+}
+
+function parseInput(component: Component, input: unknown): unknown {
+  if (component.parse === undefined) return input
+  try {
+    return component.parse(input)
+  } catch (cause) {
+    if (isHoldfastError(cause)) throw cause
+    throw new HoldfastError('invalid_request', `the input does not fit ${component.id}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function checkAnswers(run: Run, answers: Readonly<Record<string, unknown>>): void {
+  const asked = (run.waiting ?? []).map(({ id }) => id)
+  const unknown = Object.keys(answers).filter((id) => !asked.includes(id))
+  const missing = asked.filter((id) => !Object.hasOwn(answers, id))
+  if (unknown.length === 0 && missing.length === 0) return
+  const problem = unknown.length > 0 ? `there is no question ${unknown.join(', ')}` : `an answer to ${missing.join(', ')} is missing`
+  throw new HoldfastError('invalid_request', `${problem}; run ${run.id} asks: ${asked.join(', ')}`, { details: { questions: run.waiting } })
+}
+
+/** A cursor is answered exactly, or refused (SUB-2). */
+export function assertReadable({ run, first, next }: StoredRun, after: number): void {
+  if (after >= next) throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
+  if (after + 1 < first) {
+    throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, { details: { earliest: first } })
+  }
+}
+
+/** What makes two starts the same start. */
+async function fingerprint({ component, input, session, metadata }: StartRequest): Promise<string> {
+  const text = JSON.stringify([component, canonical(input), session ?? null, canonical(metadata ?? null)])
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** The same value whatever order its keys came in. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, canonical(item)] as const)
+  return Object.fromEntries(entries.sort(([left], [right]) => (left < right ? -1 : 1)))
+}

@@ -1,0 +1,188 @@
+/**
+ * Replay then tail, in one code path. A subscription is a cursor: what it has not been given it reads from the store when its
+ * sink has room, so it queues nothing. Those at the tail share the bytes of each commit.
+ */
+import { HoldfastError } from './errors.ts'
+import type { Limits } from './limits.ts'
+import { lastOf, type Slice } from './record.ts'
+import type { Hint, Store } from './store.ts'
+
+/** Where a subscription delivers. */
+export interface Sink {
+  /** Takes a slice; false when it has no room for another until `resume` is called. */
+  write(slice: Slice): boolean
+  /** The terminal event was delivered. */
+  finished(): void
+  /** The log cannot be read on: trimmed, removed, or the store is gone. */
+  failed(cause: unknown): void
+}
+
+/** The subscriptions of one node, by run. */
+export class Feeds {
+  readonly #store: Store
+  readonly #limits: Limits
+  readonly #feeds = new Map<string, Feed>()
+  readonly #timer: ReturnType<typeof setInterval>
+
+  constructor(store: Store, limits: Limits) {
+    this.#store = store
+    this.#limits = limits
+    this.#timer = setInterval(() => this.#poll(), limits.pollMs)
+  }
+
+  /** Delivers the records after an index, for as long as there are any to come. */
+  open(run: string, after: number, sink: Sink): Subscription {
+    let feed = this.#feeds.get(run)
+    if (feed === undefined) {
+      feed = new Feed(this.#store, run, () => this.#feeds.delete(run))
+      this.#feeds.set(run, feed)
+    }
+    if (feed.size >= this.#limits.subscribersPerRunMax) {
+      throw new HoldfastError('rate_limited', `run ${run} has ${feed.size} subscribers here`, { retryAfterMs: this.#limits.retryMs })
+    }
+    return feed.add(after, sink, this.#limits.readBytesMax)
+  }
+
+  /** Open subscriptions. */
+  get size(): number {
+    let size = 0
+    for (const feed of this.#feeds.values()) size += feed.size
+    return size
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Hints may be lost; the log is looked at all the same. */
+  #poll(): void {
+    for (const feed of this.#feeds.values()) void feed.poll()
+  }
+}
+
+/** All subscriptions of one run. */
+class Feed {
+  readonly #store: Store
+  readonly #run: string
+  readonly #subscriptions = new Set<Subscription>()
+  readonly #unwatch: () => void
+  readonly #onEmpty: () => void
+  #hinted = false
+
+  constructor(store: Store, run: string, onEmpty: () => void) {
+    this.#store = store
+    this.#run = run
+    this.#onEmpty = onEmpty
+    // Before anyone reads: what is appended in between wakes us (no event can come too early to be noticed).
+    this.#unwatch = store.watch(run, (hint) => this.#wake(hint))
+  }
+
+  get size(): number {
+    return this.#subscriptions.size
+  }
+
+  add(after: number, sink: Sink, readBytesMax: number): Subscription {
+    const subscription = new Subscription(this.#store, this.#run, after, sink, readBytesMax, () => this.#remove(subscription))
+    this.#subscriptions.add(subscription)
+    subscription.resume()
+    return subscription
+  }
+
+  async poll(): Promise<void> {
+    const hinted = this.#hinted
+    this.#hinted = false
+    if (hinted) return
+    const stored = await this.#store.get(this.#run).catch(() => undefined)
+    if (stored !== undefined) for (const subscription of this.#subscriptions) subscription.offer({ run: this.#run, next: stored.next })
+  }
+
+  #wake(hint: Hint): void {
+    this.#hinted = true
+    for (const subscription of this.#subscriptions) subscription.offer(hint)
+  }
+
+  #remove(subscription: Subscription): void {
+    this.#subscriptions.delete(subscription)
+    if (this.#subscriptions.size > 0) return
+    this.#unwatch()
+    this.#onEmpty()
+  }
+}
+
+export class Subscription {
+  readonly #store: Store
+  readonly #run: string
+  readonly #sink: Sink
+  readonly #readBytesMax: number
+  readonly #onClose: () => void
+  #cursor: number
+  /** Records known to be durable. */
+  #known = 0
+  #state: 'tail' | 'reading' | 'full' | 'closed' = 'tail'
+
+  constructor(store: Store, run: string, after: number, sink: Sink, readBytesMax: number, onClose: () => void) {
+    this.#store = store
+    this.#run = run
+    this.#cursor = after
+    this.#sink = sink
+    this.#readBytesMax = readBytesMax
+    this.#onClose = onClose
+  }
+
+  /** Index of the last record delivered. */
+  get cursor(): number {
+    return this.#cursor
+  }
+
+  /** Something may be new. */
+  offer(hint: Hint): void {
+    if (hint.next > this.#known) this.#known = hint.next
+    if (this.#state !== 'tail') return
+    if (hint.slice !== undefined && hint.slice.first === this.#cursor + 1) this.#deliver(hint.slice)
+    else if (this.#known > this.#cursor + 1) void this.#read()
+  }
+
+  /** The sink has room (again). */
+  resume(): void {
+    if (this.#state === 'tail' || this.#state === 'full') void this.#read()
+  }
+
+  close(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    this.#onClose()
+  }
+
+  async #read(): Promise<void> {
+    this.#state = 'reading'
+    try {
+      while (this.#state === 'reading') {
+        const known = this.#known
+        const slice = await this.#store.read(this.#run, this.#cursor, this.#readBytesMax)
+        if (this.#isClosed()) return
+        if (slice !== undefined) this.#deliver(slice)
+        else if (this.#known === known) this.#state = 'tail' // nothing was announced while we looked
+      }
+    } catch (cause) {
+      if (this.#isClosed()) return
+      this.close()
+      this.#sink.failed(cause)
+    }
+  }
+
+  #deliver(slice: Slice): void {
+    this.#cursor = lastOf(slice)
+    const room = this.#sink.write(slice)
+    if (slice.closed) {
+      this.close()
+      this.#sink.finished()
+    } else if (!room && !this.#isClosed()) {
+      this.#state = 'full'
+    }
+  }
+
+  /** Said by a method, since the state can change under any await or callback. */
+  #isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+}

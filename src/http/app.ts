@@ -1,0 +1,96 @@
+/** One request: find its route, find its caller, run its handler, and answer whatever goes wrong in the protocol's own form. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Ids } from '../core/clock.ts'
+import { HoldfastError, isHoldfastError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Authenticator, Credential } from '../core/principal.ts'
+import { respondError } from './respond.ts'
+import { type Call, type Match, type Protocol, RouteTable } from './route.ts'
+
+export interface AppOptions {
+  /** The first one answers for paths that belong to nobody. */
+  readonly protocols: readonly [Protocol, ...Protocol[]]
+  readonly authenticator: Authenticator
+  readonly ids: Ids
+  readonly logger: Logger
+}
+
+export function createApp(options: AppOptions): RequestListener {
+  const routes = new RouteTable(options.protocols)
+  return (request, response) => void answer(request, response, routes, options)
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, routes: RouteTable, options: AppOptions): Promise<void> {
+  let protocol = options.protocols[0]
+  try {
+    const url = parseUrl(request)
+    const match = routes.match(request.method ?? 'GET', url.pathname)
+    if (match.kind !== 'none') protocol = match.protocol
+    refuseForeignPages(request, options.authenticator)
+    await call(match, request, response, url, options)
+  } catch (cause) {
+    fail(cause, request, response, protocol, options)
+  }
+}
+
+async function call(match: Match, request: IncomingMessage, response: ServerResponse, url: URL, options: AppOptions): Promise<void> {
+  if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${url.pathname.slice(0, 200)}`)
+  if (match.kind === 'wrong method') {
+    response.setHeader('allow', match.allow.join(', '))
+    throw new HoldfastError('invalid_request', `${request.method} is not for ${url.pathname.slice(0, 200)}`, { details: { allow: match.allow } })
+  }
+  const { route, params } = match
+  const principal = route.public === true ? { id: 'public' } : await options.authenticator.authenticate(credential(request))
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  const given: Call = { request, response, params, query: url.searchParams, principal, signal: gone.signal }
+  await route.handle(given)
+}
+
+function parseUrl(request: IncomingMessage): URL {
+  const url = URL.parse(request.url ?? '/', 'http://server')
+  if (url === null) throw new HoldfastError('invalid_request', 'the request target is malformed')
+  return url
+}
+
+function credential(request: IncomingMessage): Credential {
+  const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '') ?? []
+  return bearer === undefined ? {} : { bearer }
+}
+
+/**
+ * A server without authentication trusts whoever reaches it, and a browser lets any page reach it. So a request must be
+ * addressed to this machine by a loopback name (no rebound DNS name), and a change must not come from another site's page.
+ */
+function refuseForeignPages(request: IncomingMessage, authenticator: Authenticator): void {
+  const { origin, host = '' } = request.headers
+  if (origin !== undefined && request.method !== 'GET' && request.method !== 'HEAD' && URL.parse(origin)?.host !== host) {
+    throw new HoldfastError('forbidden', `pages of ${origin.slice(0, 200)} may not change anything here`)
+  }
+  if (authenticator.scheme !== 'none' || !isLoopback(request.socket.localAddress) || LOOPBACK_HOST.test(host)) return
+  throw new HoldfastError('forbidden', `without authentication this server answers to localhost only, not to ${JSON.stringify(host.slice(0, 200))}`)
+}
+
+const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|[\w.-]*\.localhost)(:\d+)?$|^$/i
+
+function isLoopback(address: string | undefined): boolean {
+  return address === undefined || address === '::1' || /^(::ffff:)?127\./.test(address)
+}
+
+function fail(cause: unknown, request: IncomingMessage, response: ServerResponse, protocol: Protocol, options: AppOptions): void {
+  const requestId = options.ids.unique()
+  const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
+  const fields = { requestId, method: request.method, path: request.url?.slice(0, 500), code: error.code }
+  if (error.status >= 500) options.logger.error({ ...fields, err: error.cause ?? error }, error.message)
+  else options.logger.debug(fields, error.message)
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  const answer = protocol.error(error, requestId)
+  if (error.retryAfterMs !== undefined) response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
+  if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
+  // What is left of a body that was refused is not worth reading.
+  if (!request.complete) response.setHeader('connection', 'close')
+  respondError(response, answer)
+}

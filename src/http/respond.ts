@@ -1,0 +1,32 @@
+/** Whole answers. */
+import type { ServerResponse } from 'node:http'
+import type { ErrorAnswer } from './route.ts'
+
+export function respondJson(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+  respondText(response, status, 'application/json; charset=utf-8', JSON.stringify(body), headers)
+}
+
+export function respondText(
+  response: ServerResponse,
+  status: number,
+  contentType: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  })
+  response.end(body)
+}
+
+export function respondEmpty(response: ServerResponse, status: number): void {
+  response.writeHead(status).end()
+}
+
+export function respondError(response: ServerResponse, answer: ErrorAnswer): void {
+  respondText(response, answer.status, answer.contentType, answer.body, answer.headers)
+}

@@ -1,0 +1,99 @@
+/** A route table: what a protocol serves, as data. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HoldfastError } from '../core/errors.ts'
+import type { Principal } from '../core/principal.ts'
+
+/** A request that has found its route and its caller. */
+export interface Call {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly principal: Principal
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Such as `/runs/{id}/events`. */
+  readonly path: string
+  /** Served without a credential. */
+  readonly public?: boolean
+  handle(call: Call): Promise<void> | void
+}
+
+export interface ErrorAnswer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly contentType: string
+  readonly body: string
+}
+
+/** A wire: its routes, and how it says that something went wrong before a stream began. */
+export interface Protocol {
+  readonly name: string
+  readonly routes: readonly Route[]
+  error(error: HoldfastError, requestId: string): ErrorAnswer
+}
+
+export type Match =
+  | { readonly kind: 'found'; readonly protocol: Protocol; readonly route: Route; readonly params: Readonly<Record<string, string>> }
+  | { readonly kind: 'wrong method'; readonly protocol: Protocol; readonly allow: readonly string[] }
+  | { readonly kind: 'none' }
+
+interface Entry {
+  readonly protocol: Protocol
+  readonly route: Route
+  readonly segments: readonly string[]
+}
+
+export class RouteTable {
+  readonly #entries = new Map<number, Entry[]>()
+
+  constructor(protocols: readonly Protocol[]) {
+    for (const protocol of protocols) {
+      for (const route of protocol.routes) {
+        const segments = route.path.split('/').slice(1)
+        const entries = this.#entries.get(segments.length) ?? []
+        this.#entries.set(segments.length, [...entries, { protocol, route, segments }])
+      }
+    }
+  }
+
+  match(method: string, path: string): Match {
+    const given = path.split('/').slice(1)
+    const fitting = (this.#entries.get(given.length) ?? []).flatMap((entry) => {
+      const params = bind(entry.segments, given)
+      return params === undefined ? [] : [{ ...entry, params }]
+    })
+    const wanted = method === 'HEAD' ? 'GET' : method
+    const found = fitting.find(({ route }) => route.method === wanted)
+    if (found !== undefined) return { kind: 'found', ...found }
+    if (fitting[0] === undefined) return { kind: 'none' }
+    return { kind: 'wrong method', protocol: fitting[0].protocol, allow: fitting.map(({ route }) => route.method) }
+  }
+}
+
+function bind(pattern: readonly string[], given: readonly string[]): Record<string, string> | undefined {
+  const params: Record<string, string> = {}
+  for (const [position, segment] of pattern.entries()) {
+    const value = given[position]!
+    if (!segment.startsWith('{')) {
+      if (segment !== value) return undefined
+      continue
+    }
+    const decoded = decode(value)
+    if (decoded === undefined || decoded === '') return undefined
+    params[segment.slice(1, -1)] = decoded
+  }
+  return params
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Delivers a log to a response that stays open. Writes what it is given and keeps nothing: a client that does not read fills
+ * its socket's buffer, and from there on the log waits for it, until it reads again or is cut (SUB-1).
+ */
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../core/clock.ts'
+import { HoldfastError, isHoldfastError } from '../core/errors.ts'
+import type { Limits } from '../core/limits.ts'
+import { lastOf, type Slice } from '../core/record.ts'
+import type { Sink, Subscription } from '../core/subscription.ts'
+
+/** Why a stream ends before the run does, or what is missing from it. */
+export type Notice =
+  | { readonly kind: 'gap'; readonly earliest: number }
+  | { readonly kind: 'closing'; readonly reason: string; readonly cursor: number }
+  | { readonly kind: 'failed'; readonly error: HoldfastError }
+
+/** How a wire writes to a stream. */
+export interface StreamFormat {
+  readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent with the headers, so that the client knows at once that it is connected. */
+  readonly preamble: string
+  readonly heartbeat: string
+  encode(slice: Slice): Uint8Array | string
+  notice(notice: Notice): string
+}
+
+/** The open streams of a server: one timer for the life of all of them. */
+export class Streams {
+  readonly #limits: Limits
+  readonly #clock: Clock
+  readonly #open = new Set<Stream>()
+  readonly #timer: ReturnType<typeof setInterval>
+
+  constructor(limits: Limits, clock: Clock) {
+    this.#limits = limits
+    this.#clock = clock
+    this.#timer = setInterval(() => this.#tend(), Math.max(Math.min(limits.heartbeatMs, limits.subscriberStallMs) / 4, 10))
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Opens a stream on a response; `subscribe` is called once it can take events. */
+  async serve(response: ServerResponse, format: StreamFormat, subscribe: (stream: Stream) => Promise<Subscription>): Promise<void> {
+    const stream = new Stream(response, format, this.#clock, () => this.#open.delete(stream))
+    // The subscription comes first: what is wrong with it is still told by status.
+    stream.attach(await subscribe(stream))
+    if (!stream.closed) this.#open.add(stream)
+  }
+
+  /** Ends every stream, saying why and where to come back. */
+  closeAll(reason: string): void {
+    clearInterval(this.#timer)
+    for (const stream of this.#open) stream.close(reason)
+  }
+
+  #tend(): void {
+    const now = this.#clock.now()
+    for (const stream of this.#open) stream.tend(now, this.#limits)
+  }
+}
+
+export class Stream implements Sink {
+  readonly #response: ServerResponse
+  readonly #format: StreamFormat
+  readonly #clock: Clock
+  readonly #onClose: () => void
+  #subscription: Subscription | undefined
+  #opened = false
+  #cursor = -1
+  #lastWrite = 0
+  /** When the socket stopped taking bytes. */
+  #fullSince: number | undefined
+  #closed = false
+
+  constructor(response: ServerResponse, format: StreamFormat, clock: Clock, onClose: () => void) {
+    this.#response = response
+    this.#format = format
+    this.#clock = clock
+    this.#onClose = onClose
+    response.on('close', () => this.#release())
+    response.on('drain', () => {
+      this.#fullSince = undefined
+      this.#subscription?.resume()
+    })
+    response.on('error', () => this.#release())
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  attach(subscription: Subscription): void {
+    this.#subscription = subscription
+    if (this.#closed) return subscription.close()
+    this.#cursor = subscription.cursor
+    this.#open()
+  }
+
+  /** Says something that is not in the log. */
+  say(notice: Notice): void {
+    this.#open()
+    this.#response.write(this.#format.notice(notice))
+  }
+
+  write(slice: Slice): boolean {
+    this.#open()
+    this.#cursor = lastOf(slice)
+    this.#lastWrite = this.#clock.now()
+    const room = this.#response.write(this.#format.encode(slice))
+    if (!room) this.#fullSince ??= this.#lastWrite
+    return room
+  }
+
+  finished(): void {
+    this.#response.end()
+    this.#release()
+  }
+
+  failed(cause: unknown): void {
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'the log cannot be read on', { cause })
+    this.#end({ kind: 'failed', error })
+  }
+
+  /** Ends the stream while its run goes on: the client is to come back with its cursor. */
+  close(reason: string): void {
+    this.#end({ kind: 'closing', reason, cursor: this.#cursor })
+  }
+
+  /** Shows life in silence, and cuts a client that takes nothing. */
+  tend(now: number, limits: Limits): void {
+    if (this.#fullSince !== undefined) {
+      if (now - this.#fullSince >= limits.subscriberStallMs) this.#response.destroy()
+    } else if (now - this.#lastWrite >= limits.heartbeatMs) {
+      this.#lastWrite = now
+      this.#response.write(this.#format.heartbeat)
+    }
+  }
+
+  #open(): void {
+    if (this.#opened) return
+    this.#opened = true
+    this.#lastWrite = this.#clock.now()
+    this.#response.writeHead(200, {
+      'content-type': this.#format.contentType,
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'x-content-type-options': 'nosniff',
+      ...this.#format.headers,
+    })
+    this.#response.write(this.#format.preamble)
+  }
+
+  #end(notice: Notice): void {
+    if (this.#closed) return
+    this.#open()
+    this.#response.end(this.#format.notice(notice))
+    this.#release()
+  }
+
+  #release(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#subscription?.close()
+    this.#onClose()
+  }
+}

@@ -1,0 +1,37 @@
+/** Holdfast as a library: define components, serve them. */
+export { agent, type AgentDefinition } from './agents/generator.ts'
+export {
+  type AgentStream,
+  type AskOptions,
+  type BusyPolicy,
+  type Component,
+  type ComponentKind,
+  emit,
+  type Emission,
+  RecordedFailure,
+  type Recovery,
+  RejectedError,
+  type RunContext,
+  type ToolAttempt,
+  type ToolCall,
+  type UncertainPolicy,
+} from './core/agent.ts'
+export { type ErrorCode, errorTable, HoldfastError, isHoldfastError } from './core/errors.ts'
+export {
+  type Actor,
+  type Event,
+  type EventData,
+  eventTable,
+  type EventType,
+  type Failure,
+  isTerminal,
+  type LoggedEvent,
+  type Question,
+  type Usage,
+} from './core/event.ts'
+export { defaultLimits, type Limits } from './core/limits.ts'
+export type { Run, RunStatus } from './core/run.ts'
+export type { Store, StoredRun } from './core/store.ts'
+export { createServer, type Server, type ServerOptions } from './server/create-server.ts'
+export { openSqliteStore } from './stores/sqlite/index.ts'
+export { openMemoryStore } from './stores/memory.ts'

@@ -1,0 +1,102 @@
+/** `GET /runs/{id}/events`: one log, three ways to read it. */
+import { parseCursor, START } from '../../core/cursor.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import type { Principal } from '../../core/principal.ts'
+import { lastOf, rawRecords } from '../../core/record.ts'
+import { isFinished } from '../../core/run.ts'
+import type { Service } from '../../core/service.ts'
+import { respondEmpty, respondText } from '../../http/respond.ts'
+import type { Call } from '../../http/route.ts'
+import type { StreamFormat, Streams } from '../../http/stream.ts'
+import { ndjsonFormat, sseFormat } from './formats.ts'
+
+type Format = 'sse' | 'json' | 'ndjson'
+
+export async function serveEvents(call: Call, service: Service, streams: Streams): Promise<void> {
+  const id = call.params['id']!
+  const after = readCursor(call, id)
+  const format = readFormat(call)
+  if (format === 'json') return servePage(call, service, id, after)
+  const { run, next } = await service.get(call.principal, id)
+  // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
+  if (isFinished(run.status) && after === next - 1) return respondEmpty(call.response, 204)
+  await follow(call, service, streams, id, after, format)
+}
+
+/** Streams a run from a cursor; from the earliest event that is kept when there is no cursor. */
+export async function follow(call: Call, service: Service, streams: Streams, id: string, after: number | undefined, format: 'sse' | 'ndjson'): Promise<void> {
+  const { first } = await service.get(call.principal, id)
+  const from = after ?? Math.max(START, first - 1)
+  await streams.serve(call.response, formatOf(format, id, service), (stream) => {
+    if (after === undefined && first > 0) stream.say({ kind: 'gap', earliest: first })
+    return service.subscribe(call.principal, id, from, stream)
+  })
+}
+
+function formatOf(format: 'sse' | 'ndjson', id: string, service: Service): StreamFormat {
+  return format === 'sse' ? sseFormat(id, service.limits) : ndjsonFormat(id, service.limits)
+}
+
+async function servePage(call: Call, service: Service, id: string, after: number | undefined): Promise<void> {
+  const { principal, query, response } = call
+  const limit = readNumber(query, 'limit', service.limits.pageEventsMax, 1)
+  const { first } = await service.get(principal, id)
+  const from = after ?? Math.max(START, first - 1)
+  const wait = readNumber(query, 'wait', service.limits.longPollMs, 0, 0)
+  const page = (await readPage(service, principal, id, from, limit)) ?? (await waitForPage(call, service, id, from, limit, wait))
+  const { run, next } = await service.get(principal, id)
+  const cursor = page?.cursor ?? from
+  const done = isFinished(run.status) && cursor === next - 1
+  const gap = after === undefined && first > 0 ? `,"earliest":${first}` : ''
+  respondText(response, 200, 'application/json; charset=utf-8', `{"events":[${page?.events ?? ''}],"cursor":${cursor},"done":${done}${gap}}`)
+}
+
+interface Page {
+  /** Envelopes as they are stored, joined by commas. */
+  readonly events: string
+  readonly cursor: number
+}
+
+async function readPage(service: Service, principal: Principal, id: string, after: number, limit: number): Promise<Page | undefined> {
+  const slice = await service.read(principal, id, after)
+  if (slice === undefined) return undefined
+  const records = rawRecords(slice).slice(0, limit)
+  return { events: records.map(({ envelope }) => envelope).join(','), cursor: records.at(-1)?.index ?? lastOf(slice) }
+}
+
+async function waitForPage(call: Call, service: Service, id: string, after: number, limit: number, wait: number): Promise<Page | undefined> {
+  if (wait === 0) return undefined
+  const { run } = await service.get(call.principal, id)
+  if (isFinished(run.status)) return undefined
+  const more = await service.waitForMore(call.principal, id, after, wait, call.signal)
+  return more ? readPage(service, call.principal, id, after, limit) : undefined
+}
+
+/** `Last-Event-ID` is what a browser sends by itself when it comes back, so it is newer than what the URL says. */
+function readCursor(call: Call, id: string): number | undefined {
+  const header = call.request.headers['last-event-id']
+  const text = (Array.isArray(header) ? header[0] : header) ?? call.query.get('after')
+  return text === null || text === '' ? undefined : parseCursor(text, id)
+}
+
+function readFormat(call: Call): Format {
+  const wanted = call.query.get('format')
+  if (wanted !== null) {
+    if (wanted === 'sse' || wanted === 'json' || wanted === 'ndjson') return wanted
+    throw new HoldfastError('invalid_request', `format is ${JSON.stringify(wanted.slice(0, 100))}; it can be sse, json or ndjson`)
+  }
+  const accept = call.request.headers.accept ?? ''
+  if (accept.includes('text/event-stream')) return 'sse'
+  if (accept.includes('application/x-ndjson')) return 'ndjson'
+  return accept.includes('application/json') || call.query.has('wait') ? 'json' : 'sse'
+}
+
+/** A whole number of the query, at most `most`; more than that is `most`. */
+export function readNumber(query: URLSearchParams, name: string, most: number, least: number, fallback: number = most): number {
+  const text = query.get(name)
+  if (text === null) return fallback
+  if (!/^\d{1,10}$/.test(text) || Number(text) < least) {
+    throw new HoldfastError('invalid_request', `${name} is ${JSON.stringify(text.slice(0, 100))}; it must be a whole number of at least ${least}`)
+  }
+  return Math.min(Number(text), most)
+}

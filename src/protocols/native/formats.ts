@@ -1,0 +1,40 @@
+/** The log on a stream that stays open: as server-sent events, or one JSON value a line. */
+import type { Limits } from '../../core/limits.ts'
+import type { Notice, StreamFormat } from '../../http/stream.ts'
+import { encodeFrame, encodeRetry, HEARTBEAT } from '../../sse/index.ts'
+import { envelopes } from './wire.ts'
+
+/** Records are stored as frames: nothing is left to do. What is not in the log has no id and a name in `stream.`. */
+export function sseFormat(run: string, limits: Limits): StreamFormat {
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    headers: { 'holdfast-run': run },
+    preamble: encodeRetry(limits.retryMs),
+    heartbeat: HEARTBEAT,
+    encode: (slice) => slice.bytes,
+    notice: (notice) => encodeFrame({ event: `stream.${notice.kind}`, data: describe(run, notice, limits) }),
+  }
+}
+
+/** A line is an envelope; an empty one is a heartbeat; what is not in the log is an object with `stream`. */
+export function ndjsonFormat(run: string, limits: Limits): StreamFormat {
+  return {
+    contentType: 'application/x-ndjson; charset=utf-8',
+    headers: { 'holdfast-run': run },
+    preamble: '\n',
+    heartbeat: '\n',
+    encode: (slice) => `${envelopes(slice).join('\n')}\n`,
+    notice: (notice) => `${JSON.stringify({ stream: notice.kind, ...describe(run, notice, limits) })}\n`,
+  }
+}
+
+function describe(run: string, notice: Notice, limits: Limits): object {
+  switch (notice.kind) {
+    case 'gap':
+      return { run, earliest: notice.earliest, message: `events before ${notice.earliest} were trimmed` }
+    case 'closing':
+      return { run, reason: notice.reason, cursor: notice.cursor, retryMs: limits.retryMs }
+    case 'failed':
+      return { run, code: notice.error.code, message: notice.error.message, retryable: notice.error.retryable }
+  }
+}

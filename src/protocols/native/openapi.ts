@@ -1,0 +1,155 @@
+/** The OpenAPI document of the native protocol. A test compares it with the route table, both ways. */
+import { z } from 'zod'
+import { respondJson } from '../../http/respond.ts'
+import type { Route } from '../../http/route.ts'
+import { componentShape, eventShape, inputBody, problemShape, runShape, startBody, stopBody } from './wire.ts'
+
+const shapes = { Start: startBody, Stop: stopBody, Input: inputBody, Run: runShape, Event: eventShape, Component: componentShape, Problem: problemShape }
+
+export function openApiRoute(version: string): Route {
+  let document: object | undefined
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    public: true,
+    handle: (call) => respondJson(call.response, 200, (document ??= openApiDocument(version))),
+  }
+}
+
+export function openApiDocument(version: string): object {
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Holdfast native protocol', version, description: 'Agent runs as durable logs.', license: { name: 'Apache-2.0' } },
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, toSchema(shape)])),
+      responses: { Problem: { description: 'What is wrong.', content: { 'application/problem+json': { schema: ref('Problem') } } } },
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
+    security: [{ bearer: [] }, {}],
+  }
+}
+
+function toSchema(shape: z.ZodType): object {
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', reused: 'inline' })
+  return schema
+}
+
+function ref(name: keyof typeof shapes): object {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+function json(description: string, schema: object, headers?: object): object {
+  return { description, content: { 'application/json': { schema } }, ...(headers !== undefined && { headers }) }
+}
+
+function problems(...statuses: number[]): object {
+  return Object.fromEntries([401, 503, ...statuses].map((status) => [status, { $ref: '#/components/responses/Problem' }]))
+}
+
+function query(name: string, schema: object, description: string): object {
+  return { name, in: 'query', schema, description }
+}
+
+function body(name: keyof typeof shapes, required: boolean): object {
+  return { required, content: { 'application/json': { schema: ref(name) } } }
+}
+
+const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' }, description: 'Run id.' }
+const text = { type: 'string' }
+const count = { type: 'integer', minimum: 1 }
+const milliseconds = { type: 'integer', minimum: 0 }
+const location = { location: { schema: text, description: 'Path of the run.' } }
+const page = {
+  type: 'object',
+  properties: { events: { type: 'array', items: ref('Event') }, cursor: { type: 'integer' }, done: { type: 'boolean' }, earliest: { type: 'integer' } },
+  required: ['events', 'cursor', 'done'],
+}
+
+const paths = {
+  '/components': {
+    get: {
+      summary: 'What can be run.',
+      responses: { 200: json('Components.', { type: 'object', properties: { components: { type: 'array', items: ref('Component') } } }), ...problems() },
+    },
+  },
+  '/runs': {
+    post: {
+      summary: 'Starts a run. With Accept: text/event-stream the answer is its event stream.',
+      parameters: [{ name: 'Idempotency-Key', in: 'header', schema: text, description: 'The same key and body again is the same run.' }],
+      requestBody: body('Start', true),
+      responses: {
+        200: { description: 'The event stream, where it was asked for.', content: { 'text/event-stream': { schema: text } }, headers: location },
+        202: json('Accepted.', ref('Run'), location),
+        ...problems(400, 404, 409, 413, 429),
+      },
+    },
+    get: {
+      summary: 'Lists runs, newest first.',
+      parameters: [
+        query('component', text, 'Only runs of this component.'),
+        query('session', text, 'Only runs of this session.'),
+        query('status', text, 'Only runs in these states, separated by commas.'),
+        query('limit', count, 'Runs on a page.'),
+        query('cursor', text, 'The cursor of the page before.'),
+      ],
+      responses: {
+        200: json('A page.', { type: 'object', properties: { runs: { type: 'array', items: ref('Run') }, cursor: text }, required: ['runs'] }),
+        ...problems(400),
+      },
+    },
+  },
+  '/runs/{id}': {
+    parameters: [id],
+    get: { summary: 'One run.', responses: { 200: json('The run.', ref('Run')), ...problems(404) } },
+    delete: { summary: 'Removes a finished run.', responses: { 204: { description: 'Removed.' }, ...problems(404, 409) } },
+  },
+  '/runs/{id}/events': {
+    parameters: [id],
+    get: {
+      summary: 'The log, from a cursor on: as server-sent events, as NDJSON, or as pages of JSON with long-poll.',
+      parameters: [
+        { name: 'Last-Event-ID', in: 'header', schema: text, description: 'Id of the last event that the client has.' },
+        query('after', text, 'The same, for clients that cannot set a header.'),
+        query('format', { enum: ['sse', 'json', 'ndjson'] }, 'Instead of Accept.'),
+        query('wait', milliseconds, 'JSON: how long to wait for an event when there is none.'),
+        query('limit', count, 'JSON: events on a page.'),
+      ],
+      responses: {
+        200: {
+          description: 'Events.',
+          content: { 'text/event-stream': { schema: text }, 'application/x-ndjson': { schema: text }, 'application/json': { schema: page } },
+        },
+        204: { description: 'The run is over and the client has every event.' },
+        ...problems(400, 404, 410, 429),
+      },
+    },
+  },
+  '/runs/{id}/stop': {
+    parameters: [id],
+    post: {
+      summary: 'Asks a run to stop. Safe to repeat; a finished run is left as it is.',
+      parameters: [query('wait', milliseconds, 'How long to wait for the end.')],
+      requestBody: body('Stop', false),
+      responses: { 200: json('The run is over.', ref('Run')), 202: json('The stop is noted.', ref('Run')), ...problems(400, 404) },
+    },
+  },
+  '/runs/{id}/input': {
+    parameters: [id],
+    post: {
+      summary: 'Answers what a paused run asks, and lets it go on.',
+      requestBody: body('Input', true),
+      responses: { 202: json('The run goes on.', ref('Run')), ...problems(400, 404, 409) },
+    },
+  },
+  '/health': {
+    get: {
+      summary: 'Whether the server can take runs.',
+      security: [],
+      responses: { 200: json('It can.', { type: 'object' }), 503: json('It cannot; the body says why.', { type: 'object' }) },
+    },
+  },
+  '/openapi.json': {
+    get: { summary: 'This document.', security: [], responses: { 200: json('OpenAPI 3.1.', { type: 'object' }) } },
+  },
+}

@@ -1,0 +1,116 @@
+/** The native protocol: the log itself, for our own client and for anyone with curl. */
+import { HoldfastError } from '../../core/errors.ts'
+import { isFinished } from '../../core/run.ts'
+import type { Service } from '../../core/service.ts'
+import type { StoredRun } from '../../core/store.ts'
+import { readJson } from '../../http/body.ts'
+import { respondEmpty, respondJson } from '../../http/respond.ts'
+import type { Call, Route } from '../../http/route.ts'
+import type { Streams } from '../../http/stream.ts'
+import { follow, readNumber, serveEvents } from './events.ts'
+import { inputBody, parseBody, type RunShape, runStatus, startBody, stopBody, toComponent, toRun } from './wire.ts'
+
+export function nativeRoutes(service: Service, streams: Streams): Route[] {
+  return [
+    { method: 'GET', path: '/components', handle: (call) => respondJson(call.response, 200, { components: service.components().map(toComponent) }) },
+    { method: 'POST', path: '/runs', handle: (call) => startRun(call, service, streams) },
+    { method: 'GET', path: '/runs', handle: (call) => listRuns(call, service) },
+    { method: 'GET', path: '/runs/{id}', handle: (call) => getRun(call, service) },
+    { method: 'DELETE', path: '/runs/{id}', handle: (call) => removeRun(call, service) },
+    { method: 'GET', path: '/runs/{id}/events', handle: (call) => serveEvents(call, service, streams) },
+    { method: 'POST', path: '/runs/{id}/stop', handle: (call) => stopRun(call, service) },
+    { method: 'POST', path: '/runs/{id}/input', handle: (call) => continueRun(call, service) },
+    { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service) },
+  ]
+}
+
+async function startRun(call: Call, service: Service, streams: Streams): Promise<void> {
+  const body = parseBody(startBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const idempotencyKey = readKey(call, service.limits.nameCharsMax)
+  const { session, metadata } = body
+  const { stored, created } = await service.start(call.principal, {
+    component: body.component,
+    input: body.input,
+    protocol: 'native',
+    ...(session !== undefined && { session }),
+    ...(metadata !== undefined && { metadata }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  })
+  const { id } = stored.run
+  const headers = { location: `/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
+  if (!(call.request.headers.accept ?? '').includes('text/event-stream')) return respondJson(call.response, 202, toRun(stored), headers)
+  for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
+  await follow(call, service, streams, id, undefined, 'sse')
+}
+
+function readKey(call: Call, charsMax: number): string | undefined {
+  const header = call.request.headers['idempotency-key']
+  const key = Array.isArray(header) ? header[0] : header
+  if (key === undefined || (key !== '' && key.length <= charsMax)) return key
+  throw new HoldfastError('invalid_request', `Idempotency-Key must have 1 to ${charsMax} characters`)
+}
+
+async function listRuns(call: Call, service: Service): Promise<void> {
+  const { query } = call
+  const component = query.get('component')
+  const session = query.get('session')
+  const after = query.get('cursor')
+  const status = query.getAll('status').flatMap((value) => value.split(','))
+  const page = await service.list(call.principal, {
+    limit: readNumber(query, 'limit', service.limits.pageRunsMax, 1, 50),
+    ...(component !== null && { component }),
+    ...(session !== null && { session }),
+    ...(after !== null && { after }),
+    ...(status.length > 0 && { status: status.map((value) => parseBody(runStatus, value)) }),
+  })
+  respondJson(call.response, 200, { runs: page.runs.map((stored) => toRun(stored)), ...(page.cursor !== undefined && { cursor: page.cursor }) })
+}
+
+async function getRun(call: Call, service: Service): Promise<void> {
+  respondJson(call.response, 200, await describeRun(call, service, await service.get(call.principal, call.params['id']!)))
+}
+
+async function removeRun(call: Call, service: Service): Promise<void> {
+  await service.remove(call.principal, call.params['id']!)
+  respondEmpty(call.response, 204)
+}
+
+async function stopRun(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  const { reason } = parseBody(stopBody, (await readJson(call.request, service.limits.bodyBytesMax)) ?? {})
+  const wait = readNumber(call.query, 'wait', service.limits.longPollMs, 0, 0)
+  let stored = await service.stop(call.principal, id, reason)
+  const until = performance.now() + wait
+  while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {
+    await service.waitForMore(call.principal, id, stored.next - 1, until - performance.now(), call.signal)
+    stored = await service.get(call.principal, id)
+  }
+  respondJson(call.response, isFinished(stored.run.status) ? 200 : 202, await describeRun(call, service, stored))
+}
+
+async function continueRun(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  const { answers, answer } = parseBody(inputBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const stored = await service.continue(call.principal, id, answers ?? (await answerToOne(call, service, answer)))
+  respondJson(call.response, 202, toRun(stored))
+}
+
+async function answerToOne(call: Call, service: Service, answer: unknown): Promise<Record<string, unknown>> {
+  const { run } = await service.get(call.principal, call.params['id']!)
+  const [question, another] = run.waiting ?? []
+  if (question === undefined) throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
+  if (another !== undefined) throw new HoldfastError('invalid_request', `run ${run.id} asks several questions; send answers by id`)
+  return { [question.id]: answer }
+}
+
+/** One run, with what it returned. */
+async function describeRun(call: Call, service: Service, stored: StoredRun): Promise<RunShape> {
+  if (stored.run.status !== 'completed') return toRun(stored)
+  const outcome = await service.outcome(call.principal, stored.run.id)
+  return toRun(stored, outcome?.type === 'run.completed' ? outcome.data.output : undefined)
+}
+
+function reportHealth(call: Call, service: Service): void {
+  const { ok, ...rest } = service.health()
+  respondJson(call.response, ok ? 200 : 503, { status: ok ? 'ok' : 'unavailable', ...rest })
+}

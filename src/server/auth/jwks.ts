@@ -1,0 +1,83 @@
+/** A key set from a file or a URL, fetched within bounds of time, size and frequency. */
+import { readFile } from 'node:fs/promises'
+import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
+import type { Clock } from '../../core/clock.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+
+type Jose = typeof import('jose')
+
+const FETCH_TIMEOUT_MS = 5000
+const FETCH_BYTES_MAX = 1024 * 1024
+/** An unknown key id makes us fetch again, but not more often than this: callers choose what ids they send. */
+const COOLDOWN_MS = 30_000
+const CACHE_MS = 10 * 60_000
+/** After a fetch that failed nobody waits for the next one until this time has passed. */
+const FAILURE_COOLDOWN_MS = 1000
+
+/** How a token's key is found. A token's own fault is an error of jose; that there are no keys to be had is `unavailable`. */
+export async function openKeySet(jose: Jose, source: string, clock: Clock): Promise<JWTVerifyGetKey> {
+  if (!/^https?:/i.test(source)) return localKeySet(jose, source)
+  if (!URL.canParse(source))
+    throw new HoldfastError('invalid_request', `${JSON.stringify(source)} is not the URL of a key set`)
+  return remoteKeySet(jose, new URL(source), clock)
+}
+
+async function localKeySet(jose: Jose, path: string): Promise<JWTVerifyGetKey> {
+  try {
+    const set = JSON.parse(await readFile(path, 'utf8')) as JSONWebKeySet
+    if (!Array.isArray(set.keys) || set.keys.length === 0) throw new Error('it is not an object with a list "keys"')
+    return jose.createLocalJWKSet(set)
+  } catch (cause) {
+    throw new HoldfastError('invalid_request', `key set ${path} cannot be used: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function remoteKeySet(jose: Jose, url: URL, clock: Clock): JWTVerifyGetKey {
+  const keys = jose.createRemoteJWKSet(url, {
+    timeoutDuration: FETCH_TIMEOUT_MS,
+    cooldownDuration: COOLDOWN_MS,
+    cacheMaxAge: CACHE_MS,
+    [jose.customFetch]: boundedFetch(clock),
+  })
+  const { JWKSNoMatchingKey, JWKSMultipleMatchingKeys, JOSENotSupported } = jose.errors
+  const faultsOfTheToken = [JWKSNoMatchingKey, JWKSMultipleMatchingKeys, JOSENotSupported]
+  return async (header, token) => {
+    try {
+      return await keys(header, token)
+    } catch (cause) {
+      if (faultsOfTheToken.some((fault) => cause instanceof fault)) throw cause
+      const options = { cause, retryAfterMs: FAILURE_COOLDOWN_MS }
+      throw new HoldfastError('unavailable', 'credentials cannot be checked right now', options)
+    }
+  }
+}
+
+/** jose lets one fetch at a time run and ends it after its timeout; this adds a size and a pause after failure. */
+function boundedFetch(clock: Clock): (url: string, init: RequestInit) => Promise<Response> {
+  let failure: { readonly at: number; readonly cause: unknown } | undefined
+  return async (url, init) => {
+    if (failure !== undefined && Math.abs(clock.now() - failure.at) < FAILURE_COOLDOWN_MS) throw failure.cause
+    try {
+      const response = await fetch(url, init)
+      const body = await readBounded(response)
+      if (response.status !== 200) throw new Error(`${url} answered ${response.status}`)
+      failure = undefined
+      return new Response(body, { status: 200 })
+    } catch (cause) {
+      failure = { at: clock.now(), cause }
+      throw cause
+    }
+  }
+}
+
+async function readBounded(response: Response): Promise<Blob> {
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  let bytes = 0
+  // Leaving the loop by an error cancels the body, and with it the connection.
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > FETCH_BYTES_MAX) throw new Error(`${response.url} answered more than ${FETCH_BYTES_MAX} bytes`)
+    chunks.push(chunk)
+  }
+  return new Blob(chunks)
+}

@@ -1,0 +1,104 @@
+/** Principals from JSON Web Tokens, verified with jose. */
+import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
+import type { Clock } from '../../core/clock.ts'
+import { systemClock } from '../../core/clock.ts'
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import { defaultLimits } from '../../core/limits.ts'
+import type { Authenticator, Principal } from '../../core/principal.ts'
+import { credentialMissing, credentialRefused, isReservedId } from '../../core/principal.ts'
+import { openKeySet } from './jwks.ts'
+import { publicAlgorithms, readVerificationKey } from './jwt-key.ts'
+
+/** Either `jwks` or `key`. */
+export interface JwtOptions {
+  /** URL or path of a key set. A set with several keys of one type needs a `kid` on each. A file is read once. */
+  readonly jwks?: string | undefined
+  /** PEM or JWK text, `secret:TEXT`, `secret-file:PATH`, or the path of a PEM or JWK file. */
+  readonly key?: string | undefined
+  /** Required in the token, when given. */
+  readonly issuer?: string | undefined
+  /** Required in the token, when given. Without it, a token that was issued for another service is good here too. */
+  readonly audience?: string | undefined
+  /** Fewer algorithms than the key's type allows. */
+  readonly algorithms?: readonly string[] | undefined
+  /** Claim that says who it is; `sub` unless told. A token without it is refused. */
+  readonly principalClaim?: string | undefined
+  /** Claim that says which tenant it is of. When given, a token without it is refused. */
+  readonly tenantClaim?: string | undefined
+  /** How far the issuer's clock may be off; at most 300. */
+  readonly clockToleranceS?: number | undefined
+}
+
+const CLOCK_TOLERANCE_S = 5
+const CLOCK_TOLERANCE_S_MAX = 300
+const CLAIM_CHARS_MAX = defaultLimits.nameCharsMax
+
+export async function openJwtAuthenticator(options: JwtOptions, clock: Clock = systemClock): Promise<Authenticator> {
+  // Only servers with tokens pay for it.
+  const jose = await import('jose')
+  const { resolve, algorithms } = await openKeys(jose, options, clock)
+  const checks: JWTVerifyOptions = {
+    algorithms: [...narrowed(algorithms, options.algorithms)],
+    clockTolerance: checkedTolerance(options.clockToleranceS ?? CLOCK_TOLERANCE_S),
+    ...(options.issuer === undefined ? {} : { issuer: options.issuer }),
+    ...(options.audience === undefined ? {} : { audience: options.audience }),
+  }
+  return {
+    scheme: 'jwt',
+    async authenticate({ bearer }) {
+      if (bearer === undefined) throw credentialMissing()
+      try {
+        const verified = await jose.jwtVerify(bearer, resolve, { ...checks, currentDate: new Date(clock.now()) })
+        return toPrincipal(verified.payload, options)
+      } catch (cause) {
+        throw isHoldfastError(cause) ? cause : credentialRefused(cause)
+      }
+    },
+  }
+}
+
+interface Keys {
+  readonly resolve: JWTVerifyGetKey
+  readonly algorithms: readonly string[]
+}
+
+async function openKeys(jose: typeof import('jose'), { jwks, key }: JwtOptions, clock: Clock): Promise<Keys> {
+  if (jwks !== undefined && key === undefined) {
+    return { resolve: await openKeySet(jose, jwks, clock), algorithms: publicAlgorithms }
+  }
+  if (key !== undefined && jwks === undefined) {
+    const found = await readVerificationKey(key)
+    return { resolve: () => found.key, algorithms: found.algorithms }
+  }
+  throw new HoldfastError('invalid_request', 'JWT needs either a key set (jwks) or a key, and not both')
+}
+
+function narrowed(possible: readonly string[], wanted: readonly string[] = possible): readonly string[] {
+  const unfit = wanted.filter((algorithm) => !possible.includes(algorithm))
+  if (unfit.length === 0 && wanted.length > 0) return wanted
+  const what =
+    wanted.length === 0 ? 'no JWT algorithm is allowed' : `JWT algorithm ${unfit.join(', ')} does not fit the key`
+  throw new HoldfastError('invalid_request', `${what}; it can do ${possible.join(', ')}`)
+}
+
+function checkedTolerance(seconds: number): number {
+  if (seconds >= 0 && seconds <= CLOCK_TOLERANCE_S_MAX) return seconds
+  throw new HoldfastError('invalid_request', `the JWT clock tolerance must be 0 to ${CLOCK_TOLERANCE_S_MAX} seconds`)
+}
+
+function toPrincipal(payload: JWTPayload, { principalClaim = 'sub', tenantClaim }: JwtOptions): Principal {
+  const id = claim(payload, principalClaim)
+  if (isReservedId(id)) throw credentialRefused(new Error(`the claim ${principalClaim} is ${id}, which is reserved`))
+  const { name } = payload
+  return {
+    id,
+    ...(tenantClaim === undefined ? {} : { tenant: claim(payload, tenantClaim) }),
+    ...(typeof name === 'string' && name.length <= CLAIM_CHARS_MAX ? { name } : {}),
+  }
+}
+
+function claim(payload: JWTPayload, name: string): string {
+  const value = Object.hasOwn(payload, name) ? payload[name] : undefined
+  if (typeof value === 'string' && value.length > 0 && value.length <= CLAIM_CHARS_MAX) return value
+  throw credentialRefused(new Error(`the claim ${name} is not a text of 1 to ${CLAIM_CHARS_MAX} characters`))
+}

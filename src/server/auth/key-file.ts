@@ -1,0 +1,182 @@
+/** The file that holds API keys: read with checks, replaced as a whole, changed by one process at a time. */
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+
+export const defaultKeysPath = '.holdfast/keys.json'
+
+export interface KeyEntry {
+  /** Public part of the key; never used again. */
+  readonly id: string
+  readonly name: string
+  /** Who the key speaks for; several keys may share one. */
+  readonly principal: string
+  readonly tenant?: string
+  /** SHA-256 of the secret part, in hex. */
+  readonly hash: string
+  readonly createdAt: string
+  readonly revokedAt?: string
+}
+
+export const KEYS_MAX = 10_000
+const FILE_BYTES_MAX = 16 * 1024 * 1024
+const TEXT_CHARS_MAX = 256
+const FORMAT_VERSION = 1
+const LOCK_WAIT_MS = 2000
+const LOCK_RETRY_MS = 20
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
+
+/** Names go into shells and tables, so they are plain. */
+export function isKeyName(text: string): boolean {
+  return NAME.test(text)
+}
+
+/** Principals and tenants may be whatever a token issuer says, but not what garbles a terminal. */
+export function isPrincipalText(text: string): boolean {
+  return text.length > 0 && text.length <= TEXT_CHARS_MAX && !/[\p{Cc}\p{Cs}]/u.test(text)
+}
+
+/** The keys of a file, or undefined when there is no such file. Anything else than a sound file is an error. */
+export async function readKeyFile(path: string): Promise<readonly KeyEntry[] | undefined> {
+  let text: string
+  try {
+    const { size } = await stat(path)
+    if (size > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX} bytes`)
+    text = await readFile(path, 'utf8')
+  } catch (cause) {
+    if (isSystemError(cause, 'ENOENT')) return undefined
+    throw new HoldfastError('unavailable', `key file ${path} cannot be read: ${messageOf(cause)}`, { cause })
+  }
+  try {
+    return checkFile(JSON.parse(text))
+  } catch (cause) {
+    const what = `key file ${path} is malformed: ${messageOf(cause)}. No key is accepted until it is repaired`
+    throw new HoldfastError('unavailable', what, { cause })
+  }
+}
+
+/** Reads, changes and replaces a key file while no other process does. */
+export async function updateKeyFile<Result>(
+  path: string,
+  change: (keys: readonly KeyEntry[]) => { readonly keys: readonly KeyEntry[]; readonly result: Result },
+): Promise<Result> {
+  // A link stays a link: whoever reads the file behind it must see the change.
+  const target = await realpath(path).catch(() => resolve(path))
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  const unlock = await lock(target)
+  try {
+    const { keys, result } = change((await readKeyFile(target)) ?? [])
+    await replaceFile(target, `${JSON.stringify({ version: FORMAT_VERSION, keys }, undefined, 2)}\n`)
+    return result
+  } finally {
+    await unlock()
+  }
+}
+
+/** After a crash at any moment the file has the old content or the new one. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
+  try {
+    const file = await open(temporary, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
+  } catch (cause) {
+    await rm(temporary, { force: true })
+    throw new HoldfastError('unavailable', `key file ${path} cannot be written: ${messageOf(cause)}`, { cause })
+  }
+  await syncDirectory(dirname(path))
+}
+
+/** Makes the rename itself durable. Windows has no such call and needs none. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const directory = await open(path, 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+/** Without it, a key created at the same moment could undo a revocation. */
+async function lock(path: string): Promise<() => Promise<void>> {
+  const lockPath = `${path}.lock`
+  for (let waitedMs = 0; ; waitedMs += LOCK_RETRY_MS) {
+    try {
+      await (await open(lockPath, 'wx', 0o600)).close()
+      return () => rm(lockPath, { force: true })
+    } catch (cause) {
+      if (!isSystemError(cause, 'EEXIST')) {
+        throw new HoldfastError('unavailable', `key file ${path} cannot be locked: ${messageOf(cause)}`, { cause })
+      }
+      if (waitedMs >= LOCK_WAIT_MS) {
+        const what = `key file ${path} is being changed by another process; if none is at work, remove ${lockPath}`
+        throw new HoldfastError('unavailable', what, { cause })
+      }
+    }
+    await delay(LOCK_RETRY_MS)
+  }
+}
+
+function checkFile(file: unknown): readonly KeyEntry[] {
+  if (!isObject(file) || !Array.isArray(file['keys'])) throw new Error('it is not an object with a list "keys"')
+  if (file['version'] !== FORMAT_VERSION) {
+    throw new Error(`its version is ${JSON.stringify(file['version'])} and this program knows ${FORMAT_VERSION}`)
+  }
+  const keys: readonly unknown[] = file['keys']
+  if (keys.length > KEYS_MAX) throw new Error(`it has more than ${KEYS_MAX} keys`)
+  const seen = new Set<string>()
+  for (const [index, key] of keys.entries()) {
+    const problem = problemOf(key)
+    if (problem !== undefined) throw new Error(`keys[${index}] ${problem}`)
+    const { id } = key as KeyEntry
+    if (seen.has(id)) throw new Error(`keys[${index}] has the id ${id}, which an earlier key has`)
+    seen.add(id)
+  }
+  return keys as readonly KeyEntry[]
+}
+
+type FieldCheck = (value: unknown) => boolean
+
+const isPrincipalField: FieldCheck = (value) => typeof value === 'string' && isPrincipalText(value)
+const isTime: FieldCheck = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value))
+
+const FIELDS: Readonly<Record<keyof KeyEntry, { readonly check: FieldCheck; readonly optional?: true }>> = {
+  id: { check: (value) => typeof value === 'string' && /^[0-9a-z]{6,32}$/.test(value) },
+  name: { check: (value) => typeof value === 'string' && isKeyName(value) },
+  principal: { check: isPrincipalField },
+  tenant: { check: isPrincipalField, optional: true },
+  hash: { check: (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) },
+  createdAt: { check: isTime },
+  revokedAt: { check: isTime, optional: true },
+}
+
+/** An unknown field is refused too: it may be a restriction that this version would ignore. */
+function problemOf(key: unknown): string | undefined {
+  if (!isObject(key)) return 'is not an object'
+  for (const [name, { check, optional }] of Object.entries(FIELDS)) {
+    if (!Object.hasOwn(key, name)) {
+      if (optional) continue
+      return `has no "${name}"`
+    }
+    if (!check(key[name])) return `has a "${name}" that is not valid`
+  }
+  const unknown = Object.keys(key).find((name) => !Object.hasOwn(FIELDS, name))
+  return unknown === undefined ? undefined : `has a field "${unknown}" that this program does not know`
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isSystemError(thrown: unknown, code: string): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === code
+}

@@ -1,0 +1,301 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { HoldfastError } from '../../core/errors.ts'
+import { ownerKey } from '../../core/principal.ts'
+import { createKey, listKeys, openKeyAuthenticator, revokeKey } from './keys.ts'
+
+let folder: string
+let path: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-keys-'))
+  path = join(folder, 'state', 'keys.json')
+})
+
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+/** A clock that stands still until it is moved. */
+const stillClock = () => {
+  let now = Date.parse('2026-01-01T00:00:00Z')
+  return { now: () => now, advance: (ms: number) => void (now += ms) }
+}
+
+const refused = { code: 'unauthenticated', message: 'the credential is not valid' }
+const file = (...keys: unknown[]): string => JSON.stringify({ version: 1, keys })
+const flip = (text: string): string => text.slice(0, -1) + (text.endsWith('0') ? '1' : '0')
+
+describe('key file', () => {
+  test('a new key has 256 random bits, and only their hash is stored', async () => {
+    const { key, entry } = await createKey(path, { name: 'ci', tenant: 'acme' })
+    expect(key).toMatch(/^hf_[0-9a-f]{10}_[0-9a-f]{64}$/)
+    const text = await readFile(path, 'utf8')
+    expect(text).not.toContain(key.split('_')[2])
+    expect(text).toContain(entry.hash)
+    expect((await createKey(path, { name: 'other' })).key).not.toBe(key)
+  })
+
+  test('only the owner can read the file, before and after a change', async () => {
+    await createKey(path, { name: 'ci' })
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    await revokeKey(path, 'ci')
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+  })
+
+  test('changes leave nothing beside the file', async () => {
+    await createKey(path, { name: 'ci' })
+    await expect(createKey(path, { name: 'ci' })).rejects.toMatchObject({ code: 'conflict' })
+    await revokeKey(path, 'ci')
+    expect(await readdir(join(folder, 'state'))).toEqual(['keys.json'])
+  })
+
+  test('a name is taken until its key is revoked, and the ids of all keys stay', async () => {
+    const first = await createKey(path, { name: 'ci' })
+    await expect(createKey(path, { name: 'ci' })).rejects.toThrow(/"ci" already .*revoke it/)
+    await revokeKey(path, 'ci')
+    const second = await createKey(path, { name: 'ci' })
+    expect((await listKeys(path))?.map(({ id, revokedAt }) => [id, revokedAt !== undefined])).toEqual([
+      [first.entry.id, true],
+      [second.entry.id, false],
+    ])
+  })
+
+  test('a name that is the id of a key is refused, so that revoking never means two keys', async () => {
+    const { entry } = await createKey(path, { name: 'ci' })
+    await expect(createKey(path, { name: entry.id })).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  test('a key is revoked by name or id; twice says when it was first', async () => {
+    const clock = stillClock()
+    const { entry } = await createKey(path, { name: 'ci' }, clock)
+    expect(await revokeKey(path, entry.id, clock)).toMatchObject({ already: false, entry: { name: 'ci' } })
+    clock.advance(5000)
+    const again = await revokeKey(path, 'ci', clock)
+    expect(again).toMatchObject({ already: true, entry: { revokedAt: '2026-01-01T00:00:00.000Z' } })
+  })
+
+  test('an unknown key, or a file that is not there, is not found and nothing is written', async () => {
+    await expect(revokeKey(path, 'ci')).rejects.toMatchObject({ code: 'not_found' })
+    expect(await readdir(folder)).toEqual([])
+    await createKey(path, { name: 'ci' })
+    await expect(revokeKey(path, 'other')).rejects.toThrow(/no key "other" in .*keys list/)
+  })
+
+  test.each(['', 'two words', '../x', '-x', 'a\nb', 'é', 'x'.repeat(65)])('the name %j is refused', async (name) => {
+    await expect(createKey(path, { name })).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  test.each([{ principal: '' }, { principal: 'a\u001b[31m' }, { tenant: '' }, { tenant: 'x'.repeat(257) }])(
+    '%j is refused',
+    async (part) => {
+      await expect(createKey(path, { name: 'ci', ...part })).rejects.toMatchObject({ code: 'invalid_request' })
+    },
+  )
+
+  test('twenty changes at the same moment all stay', async () => {
+    await createKey(path, { name: 'old' })
+    const names = Array.from({ length: 19 }, (_, index) => `key-${index}`)
+    await Promise.all([revokeKey(path, 'old'), ...names.map((name) => createKey(path, { name }))])
+    const keys = await listKeys(path)
+    expect(keys?.map(({ name }) => name).toSorted()).toEqual([...names, 'old'].toSorted())
+    expect(keys?.find(({ name }) => name === 'old')?.revokedAt).toBeDefined()
+  })
+
+  test('a lock that nobody gives back is reported with what to do, not broken', async () => {
+    await createKey(path, { name: 'ci' })
+    await writeFile(`${path}.lock`, '')
+    await expect(revokeKey(path, 'ci')).rejects.toThrow(`remove ${path}.lock`)
+  })
+
+  test('a link to the file stays a link', async () => {
+    await createKey(path, { name: 'ci' })
+    const link = join(folder, 'link.json')
+    await symlink(path, link)
+    await revokeKey(link, 'ci')
+    expect((await listKeys(path))?.[0]?.revokedAt).toBeDefined()
+  })
+})
+
+describe('key authenticator', () => {
+  test('a key is its principal, in its tenant', async () => {
+    const { key } = await createKey(path, { name: 'bot', principal: 'alice', tenant: 'acme' })
+    const authenticator = await openKeyAuthenticator(path)
+    expect(authenticator.scheme).toBe('keys')
+    expect(await authenticator.authenticate({ bearer: key })).toEqual({ id: 'alice', tenant: 'acme', name: 'bot' })
+  })
+
+  test('[SEC-1] ownership survives the rotation of a key', async () => {
+    const old = await createKey(path, { name: 'ci' })
+    const next = await createKey(path, { name: 'ci-2', principal: old.entry.principal })
+    await revokeKey(path, 'ci')
+    const renamed = await createKey(path, { name: 'ci' })
+    const authenticator = await openKeyAuthenticator(path)
+    const owners = [next, renamed].map(async ({ key }) => ownerKey(await authenticator.authenticate({ bearer: key })))
+    expect(await Promise.all(owners)).toEqual(['key:ci', 'key:ci'])
+  })
+
+  test('a wrong secret, an unknown id, the secret of another key and a malformed key are refused alike', async () => {
+    const { key } = await createKey(path, { name: 'ci' })
+    const other = await createKey(path, { name: 'other' })
+    const authenticator = await openKeyAuthenticator(path)
+    const [, id, secret] = key.split('_')
+    const bearers = [
+      flip(key),
+      `hf_0000000000_${secret}`,
+      `hf_${other.entry.id}_${secret}`,
+      `hf_${id}_${secret?.slice(1)}`,
+      `hf_${id}_`,
+      `${key}\n`,
+      ` ${key}`,
+      key.toUpperCase(),
+      '',
+    ]
+    for (const bearer of bearers) await expect(authenticator.authenticate({ bearer })).rejects.toMatchObject(refused)
+    await expect(authenticator.authenticate({})).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(await authenticator.authenticate({ bearer: key })).toMatchObject({ name: 'ci' })
+  })
+
+  test('no text but a key is let in', async () => {
+    await createKey(path, { name: 'ci' })
+    const authenticator = await openKeyAuthenticator(path)
+    const bearers = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('hf_', 'hf___', 'hf_constructor_x', '__proto__'),
+    )
+    await fc.assert(
+      fc.asyncProperty(bearers, async (bearer) => {
+        await expect(authenticator.authenticate({ bearer })).rejects.toMatchObject(refused)
+      }),
+    )
+  })
+
+  test('the hash in the file is not a credential', async () => {
+    const { entry } = await createKey(path, { name: 'ci' })
+    const authenticator = await openKeyAuthenticator(path)
+    await expect(authenticator.authenticate({ bearer: `hf_${entry.id}_${entry.hash}` })).rejects.toMatchObject(refused)
+  })
+
+  test('a revocation and a new key are noticed one second later, and not by a look per request', async () => {
+    const clock = stillClock()
+    const { key } = await createKey(path, { name: 'ci' }, clock)
+    const authenticator = await openKeyAuthenticator(path, clock)
+    await revokeKey(path, 'ci', clock)
+    const fresh = await createKey(path, { name: 'fresh' }, clock)
+    clock.advance(999)
+    expect(await authenticator.authenticate({ bearer: key })).toMatchObject({ name: 'ci' })
+    clock.advance(1)
+    await expect(authenticator.authenticate({ bearer: key })).rejects.toMatchObject(refused)
+    expect(await authenticator.authenticate({ bearer: fresh.key })).toMatchObject({ name: 'fresh' })
+  })
+
+  test('all requests of the moment when the file is looked at wait for the answer', async () => {
+    const clock = stillClock()
+    const { key } = await createKey(path, { name: 'ci' }, clock)
+    const authenticator = await openKeyAuthenticator(path, clock)
+    await revokeKey(path, 'ci', clock)
+    clock.advance(1000)
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, () => authenticator.authenticate({ bearer: key })),
+    )
+    expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'rejected'))
+  })
+
+  test('a clock that is set back does not keep a revoked key alive', async () => {
+    const clock = stillClock()
+    const { key } = await createKey(path, { name: 'ci' }, clock)
+    const authenticator = await openKeyAuthenticator(path, clock)
+    await revokeKey(path, 'ci', clock)
+    clock.advance(-3_600_000)
+    await expect(authenticator.authenticate({ bearer: key })).rejects.toMatchObject(refused)
+  })
+
+  test('a revocation by another process is noticed', async () => {
+    const clock = stillClock()
+    const { key } = await createKey(path, { name: 'ci' }, clock)
+    const authenticator = await openKeyAuthenticator(path, clock)
+    const program = `import { revokeKey } from ${JSON.stringify(new URL('./keys.ts', import.meta.url).href)}
+      await revokeKey(${JSON.stringify(path)}, 'ci')`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    expect(await once(child, 'exit')).toEqual([0, null])
+    clock.advance(1000)
+    await expect(authenticator.authenticate({ bearer: key })).rejects.toMatchObject(refused)
+  })
+})
+
+describe('a key file', () => {
+  const good = {
+    id: 'abcdef',
+    name: 'ci',
+    principal: 'key:ci',
+    hash: '0'.repeat(64),
+    createdAt: '2026-01-01T00:00:00.000Z',
+  }
+  const { hash: _hash, ...hashless } = good
+
+  test.each([
+    ['that is empty', '', /malformed/],
+    ['that ends in the middle', '{"version": 1, "keys": [', /malformed/],
+    ['that is a list', '[]', /list "keys"/],
+    ['of a newer version', '{"version": 2, "keys": []}', /version is 2/],
+    ['without a hash', file(hashless), /keys\[0\] has no "hash"/],
+    ['with a short hash', file({ ...good, hash: 'abc' }), /keys\[0\] has a "hash"/],
+    ['with a null time', file({ ...good, revokedAt: null }), /keys\[0\] has a "revokedAt"/],
+    ['with an unknown field', file({ ...good, expiresAt: '2020-01-01' }), /keys\[0\] has a field "expiresAt"/],
+    ['with an id twice', file(good, { ...good, name: 'other' }), /keys\[1\] has the id abcdef/],
+    ['with a text for a key', file(good, 'x'), /keys\[1\] is not an object/],
+  ])('%s is an error that names it, at start and at every change', async (_label, text, problem) => {
+    path = join(folder, 'keys.json')
+    await writeFile(path, text)
+    const attempts = [
+      () => openKeyAuthenticator(path),
+      () => createKey(path, { name: 'new' }),
+      () => revokeKey(path, 'ci'),
+      () => listKeys(path),
+    ]
+    for (const attempt of attempts) {
+      const error: unknown = await attempt().catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(HoldfastError)
+      expect((error as HoldfastError).message).toMatch(problem)
+      expect((error as HoldfastError).message).toContain(path)
+    }
+    expect(await readFile(path, 'utf8')).toBe(text)
+  })
+
+  test('no file at all is an error that says how to make one', async () => {
+    await expect(openKeyAuthenticator(path)).rejects.toThrow(
+      `no key file ${path}; make the first key with: holdfast keys create`,
+    )
+  })
+
+  test('a directory in its place is an error that names it', async () => {
+    await expect(openKeyAuthenticator(folder)).rejects.toThrow(folder)
+  })
+
+  test('a server lets nobody in while the file is damaged or gone, and goes on when it is repaired', async () => {
+    const clock = stillClock()
+    const { key } = await createKey(path, { name: 'ci' }, clock)
+    const sound = await readFile(path, 'utf8')
+    const authenticator = await openKeyAuthenticator(path, clock)
+    const damages = [() => truncate(path, 40), () => writeFile(path, ''), () => rm(path)]
+    for (const damage of damages) {
+      await damage()
+      clock.advance(1000)
+      for (let request = 0; request < 2; request++) {
+        const error: unknown = await authenticator.authenticate({ bearer: key }).catch((thrown: unknown) => thrown)
+        expect(error).toMatchObject({ code: 'unavailable', retryAfterMs: 5000 })
+        expect((error as Error).message).not.toContain(path)
+        expect(((error as Error).cause as Error).message).toContain(path)
+      }
+      await writeFile(path, sound)
+      clock.advance(1000)
+      expect(await authenticator.authenticate({ bearer: key })).toMatchObject({ name: 'ci' })
+    }
+  })
+})

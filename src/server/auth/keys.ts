@@ -1,0 +1,195 @@
+/** API keys: made and revoked in a file, recognized by a server that watches it. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import type { Clock } from '../../core/clock.ts'
+import { systemClock } from '../../core/clock.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import type { Authenticator, Credential, Principal } from '../../core/principal.ts'
+import { credentialMissing, credentialRefused, keyPrincipalId } from '../../core/principal.ts'
+import type { KeyEntry } from './key-file.ts'
+import { isKeyName, isPrincipalText, KEYS_MAX, readKeyFile, updateKeyFile } from './key-file.ts'
+
+/** Keys start with this, so that they are told from tokens, and found by scanners when they leak. */
+export const KEY_PREFIX = 'hf_'
+
+const KEY = /^hf_([0-9a-z]{6,32})_([0-9a-f]{64})$/
+const ID_BYTES = 5
+const SECRET_BYTES = 32
+/** A revocation is noticed within this time; the file is looked at no more often. */
+const RECHECK_MS = 1000
+const RETRY_AFTER_MS = 5000
+
+export interface NewKey {
+  readonly name: string
+  /** Who the key speaks for; by default a principal of this name that no token can claim to be. */
+  readonly principal?: string | undefined
+  readonly tenant?: string | undefined
+}
+
+export interface CreatedKey {
+  readonly entry: KeyEntry
+  /** The key itself. It is nowhere else and cannot be shown again. */
+  readonly key: string
+}
+
+export async function createKey(path: string, wanted: NewKey, clock: Clock = systemClock): Promise<CreatedKey> {
+  const { name, principal = keyPrincipalId(name), tenant } = wanted
+  checkNewKey(name, principal, tenant)
+  const secret = randomBytes(SECRET_BYTES).toString('hex')
+  return updateKeyFile(path, (keys) => {
+    if (keys.length >= KEYS_MAX)
+      throw new HoldfastError('conflict', `key file ${path} is full: it has ${KEYS_MAX} keys`)
+    const taken = keys.find((key) => key.id === name || (key.name === name && key.revokedAt === undefined))
+    if (taken)
+      throw new HoldfastError(
+        'conflict',
+        `there is a key "${name}" already (id ${taken.id}): revoke it, or choose another name`,
+      )
+    const entry: KeyEntry = {
+      id: unusedId(keys),
+      name,
+      principal,
+      ...(tenant === undefined ? {} : { tenant }),
+      hash: hashOf(secret).toString('hex'),
+      createdAt: new Date(clock.now()).toISOString(),
+    }
+    return { keys: [...keys, entry], result: { entry, key: `${KEY_PREFIX}${entry.id}_${secret}` } }
+  })
+}
+
+/** Every key of the file, revoked ones included; undefined when there is no file. */
+export function listKeys(path: string): Promise<readonly KeyEntry[] | undefined> {
+  return readKeyFile(path)
+}
+
+export interface Revocation {
+  readonly entry: KeyEntry
+  /** It had been revoked before; its time stays. */
+  readonly already: boolean
+}
+
+export async function revokeKey(path: string, nameOrId: string, clock: Clock = systemClock): Promise<Revocation> {
+  const missing = (): HoldfastError =>
+    new HoldfastError('not_found', `there is no key "${nameOrId}" in ${path}: holdfast keys list shows them`)
+  // Looked at first, so that a wrong path does not leave an empty file behind.
+  if ((await readKeyFile(path)) === undefined) throw missing()
+  return updateKeyFile<Revocation>(path, (keys) => {
+    const fits = keys.filter((key) => key.id === nameOrId || key.name === nameOrId)
+    const entry = fits.find((key) => key.revokedAt === undefined) ?? fits.at(-1)
+    if (entry === undefined) throw missing()
+    if (entry.revokedAt !== undefined) return { keys, result: { entry, already: true } }
+    const revoked: KeyEntry = { ...entry, revokedAt: new Date(clock.now()).toISOString() }
+    return { keys: keys.map((key) => (key === entry ? revoked : key)), result: { entry: revoked, already: false } }
+  })
+}
+
+/** Recognizes the keys of a file, and sees changes that other processes make to it. Fails when there is no sound file. */
+export async function openKeyAuthenticator(path: string, clock: Clock = systemClock): Promise<Authenticator> {
+  const authenticator = new KeyAuthenticator(path, clock)
+  await authenticator.load()
+  return authenticator
+}
+
+class KeyAuthenticator implements Authenticator {
+  readonly scheme = 'keys'
+  readonly #path: string
+  readonly #clock: Clock
+  #keys: ReadonlyMap<string, KeyEntry> = new Map()
+  #version = ''
+  #checkedAt = Number.NEGATIVE_INFINITY
+  #check: Promise<void> = Promise.resolve()
+
+  constructor(path: string, clock: Clock) {
+    this.#path = path
+    this.#clock = clock
+  }
+
+  load(): Promise<void> {
+    this.#checkedAt = this.#clock.now()
+    this.#check = this.#reload()
+    return this.#check
+  }
+
+  async authenticate(credential: Credential): Promise<Principal> {
+    if (credential.bearer === undefined) throw credentialMissing()
+    await this.#refresh()
+    const [, id, secret] = KEY.exec(credential.bearer) ?? []
+    if (id === undefined || secret === undefined) throw credentialRefused()
+    const entry = this.#keys.get(id)
+    const fits = timingSafeEqual(hashOf(secret), entry === undefined ? NO_HASH : Buffer.from(entry.hash, 'hex'))
+    if (entry === undefined || !fits || entry.revokedAt !== undefined) throw credentialRefused()
+    const { principal, tenant, name } = entry
+    return tenant === undefined ? { id: principal, name } : { id: principal, tenant, name }
+  }
+
+  /** All requests of one moment share one look at the file. A clock that was set back does not put the next one off. */
+  async #refresh(): Promise<void> {
+    const elapsedMs = this.#clock.now() - this.#checkedAt
+    const check = elapsedMs >= RECHECK_MS || elapsedMs < 0 ? this.load() : this.#check
+    try {
+      await check
+    } catch (cause) {
+      // Keys that were read before are not used: what cannot be read may say that they are revoked.
+      throw new HoldfastError('unavailable', 'credentials cannot be checked right now', {
+        cause,
+        retryAfterMs: RETRY_AFTER_MS,
+      })
+    }
+  }
+
+  async #reload(): Promise<void> {
+    const version = await versionOf(this.#path)
+    if (version === this.#version) return
+    this.#version = ''
+    const keys = await readKeyFile(this.#path)
+    if (keys === undefined) throw noFile(this.#path)
+    this.#keys = new Map(keys.map((key) => [key.id, key]))
+    // The version from before the read: a change in between is read again.
+    this.#version = version
+  }
+}
+
+async function versionOf(path: string): Promise<string> {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
+    return [ino, size, mtimeNs, ctimeNs].join(':')
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') throw noFile(path, cause)
+    throw new HoldfastError('unavailable', `key file ${path} cannot be read: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function noFile(path: string, cause?: unknown): HoldfastError {
+  const next = `make the first key with: holdfast keys create NAME --auth-keys ${path}`
+  return new HoldfastError('unavailable', `there is no key file ${path}; ${next}`, { cause })
+}
+
+/** A plain hash is enough: the secret is 256 random bits, so there is nothing to guess that a slow hash would protect. */
+function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+const NO_HASH = Buffer.alloc(32)
+
+function unusedId(keys: readonly KeyEntry[]): string {
+  const used = new Set(keys.flatMap((key) => [key.id, key.name]))
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const id = randomBytes(ID_BYTES).toString('hex')
+    if (!used.has(id)) return id
+  }
+  throw new Error('no unused key id was found')
+}
+
+function checkNewKey(name: string, principal: string, tenant: string | undefined): void {
+  if (!isKeyName(name)) {
+    const rule = 'use 1 to 64 letters, digits, ".", "_", "@" and "-", starting with a letter or digit'
+    throw new HoldfastError('invalid_request', `${JSON.stringify(name)} cannot be the name of a key: ${rule}`)
+  }
+  for (const [what, text] of Object.entries({ principal, tenant })) {
+    if (text === undefined || isPrincipalText(text)) continue
+    throw new HoldfastError(
+      'invalid_request',
+      `the ${what} must be 1 to 256 characters, none of them a control character`,
+    )
+  }
+}

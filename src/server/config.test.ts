@@ -1,0 +1,304 @@
+import { readFile } from 'node:fs/promises'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { defaultLimits } from '../core/limits.ts'
+import { configOptions, isLoopback, logLevels, readConfig } from './config.ts'
+import { flagName, helpText, type Option } from './options.ts'
+
+const usage = (argv: readonly string[], env: Readonly<Record<string, string>> = {}): string => {
+  try {
+    readConfig(argv, env)
+  } catch (error) {
+    expect(error).toMatchObject({ code: expect.stringMatching(/^(invalid_request|unsupported)$/) as string })
+    return (error as Error).message
+  }
+  return 'no error'
+}
+
+describe('configuration', () => {
+  test('without flags and environment is local, on disk and without authentication', () => {
+    expect(readConfig([], {})).toEqual({
+      port: 7777,
+      host: '127.0.0.1',
+      store: { kind: 'sqlite', path: '.holdfast/holdfast.db' },
+      lab: false,
+      logLevel: 'info',
+      auth: {},
+      limits: {
+        retainMs: defaultLimits.retainMs,
+        retainBytesMax: defaultLimits.retainBytesMax,
+        runsConcurrentMax: defaultLimits.runsConcurrentMax,
+        drainMs: defaultLimits.drainMs,
+      },
+      positionals: [],
+    })
+  })
+
+  const everything = {
+    port: '0',
+    host: '0.0.0.0',
+    store: 'sqlite:/data/runs.db',
+    lab: 'true',
+    'log-level': 'warn',
+    'auth-keys': 'keys.json',
+    'jwt-jwks': 'https://issuer.example/jwks.json',
+    'jwt-issuer': 'https://issuer.example',
+    'jwt-audience': 'holdfast',
+    'jwt-principal-claim': 'email',
+    'jwt-tenant-claim': 'org',
+    retain: '30d',
+    'retain-size': '10GB',
+    'max-runs': '7',
+    'drain-ms': '0',
+  } as const
+  const expected = {
+    port: 0,
+    host: '0.0.0.0',
+    store: { kind: 'sqlite', path: '/data/runs.db' },
+    lab: true,
+    logLevel: 'warn',
+    auth: {
+      keys: 'keys.json',
+      jwt: {
+        jwks: 'https://issuer.example/jwks.json',
+        key: undefined,
+        issuer: 'https://issuer.example',
+        audience: 'holdfast',
+        principalClaim: 'email',
+        tenantClaim: 'org',
+      },
+    },
+    limits: { retainMs: 2_592_000_000, retainBytesMax: 10_000_000_000, runsConcurrentMax: 7, drainMs: 0 },
+  }
+
+  test('takes every option as a flag', () => {
+    const argv = Object.entries(everything).map(([name, value]) => `--${name}=${value}`)
+    expect(readConfig(['agents.ts', ...argv], {})).toEqual({ ...expected, positionals: ['agents.ts'] })
+  })
+
+  test('takes every option from the environment', () => {
+    const env = Object.fromEntries(
+      Object.entries(everything).map(([name, value]) => [configOptions[name as keyof typeof everything].env, value]),
+    )
+    expect(readConfig([], env)).toEqual({ ...expected, positionals: [] })
+  })
+
+  test('lets flags win over the environment, which is then not even looked at', () => {
+    const env = { HOLDFAST_PORT: 'nonsense', HOLDFAST_LAB: '1', HOLDFAST_HOST: '0.0.0.0' }
+    expect(readConfig(['--port', '80', '--no-lab', '--host', '127.0.0.1'], env)).toMatchObject({ port: 80, lab: false })
+  })
+
+  test('keeps what is not a flag, in order, and all that follows --', () => {
+    expect(readConfig(['a.ts', '--lab', 'b.ts', '--', '--port'], {}).positionals).toEqual(['a.ts', 'b.ts', '--port'])
+  })
+
+  test('takes the last of a flag that is given twice', () => {
+    expect(readConfig(['--port', '1', '--port', '2'], {}).port).toBe(2)
+  })
+
+  test('names each variable after its flag', () => {
+    for (const [name, { env }] of Object.entries(configOptions)) {
+      expect(env).toBe(`HOLDFAST_${name.replaceAll('-', '_').toUpperCase()}`)
+    }
+  })
+})
+
+describe('a mistake is answered with what, which and what next', () => {
+  test.each<[string[], RegExp]>([
+    [['--prot', '80'], /^unknown flag --prot: did you mean --port\?$/],
+    [['--no-port'], /^unknown flag --no-port/],
+    [['-p', '80'], /^unknown flag -p: --help lists all/],
+    [['--__proto__'], /^unknown flag --__proto__: --help/],
+    [['--constructor', 'x'], /^unknown flag --constructor/],
+    [['--verbose'], /^unknown flag --verbose: --help lists all/],
+    [['--port'], /^--port needs a value: --port PORT$/],
+    [['--port', '--lab'], /^--port needs a value/],
+    [['--port='], /^--port is empty: give it a value/],
+    [['--port', 'http'], /^--port: "http" is not a port: give a number from 0 to 65535$/],
+    [['--port', '65536'], /not a port/],
+    [['--port', '8e1'], /not a port/],
+    [['--port=-1'], /not a port/],
+    [['--lab=perhaps'], /^--lab: "perhaps" is not a switch: give true or false$/],
+    [['--log-level', 'loud'], /one of trace, debug, info/],
+    [['--host', '0.0.0.0:80'], /without a port/],
+    [['--max-runs', '0'], /whole number from 1/],
+    [['--max-runs', '1.5'], /whole number/],
+    [['--drain-ms', '10s'], /whole number/],
+    [['--retain', '30'], /^--retain: "30" is not a duration: give a value such as 30d/],
+    [['--retain', '30 years'], /not a duration/],
+    [['--retain', '99999999999999999d'], /not a duration/],
+    [['--retain-size', '10'], /^--retain-size: "10" is not a size/],
+    [['--retain-size', '1constructor'], /not a size/],
+    [['--store', 'runs.db'], /^--store: "runs.db" is not a store: use sqlite:PATH or memory:$/],
+    [['--store', 'sqlite:'], /use sqlite:PATH or memory:/],
+    [['--store', 'sqlite::memory:'], /use sqlite:PATH or memory:/],
+    [['--store', 'memory'], /use sqlite:PATH or memory:/],
+  ])('%j', (argv, message) => {
+    expect(usage(argv)).toMatch(message)
+  })
+
+  test('a store that is not there yet says what there is, and keeps the password to itself', () => {
+    for (const scheme of ['postgres', 'postgresql', 'redis']) {
+      expect(() => readConfig(['--store', `${scheme}://user:hunter2@db/runs`], {})).toThrow(
+        expect.objectContaining({
+          code: 'unsupported',
+          message: '--store: unsupported in this version: use sqlite:PATH or memory:',
+        }) as Error,
+      )
+    }
+  })
+
+  test('a mistake in the environment names the variable', () => {
+    expect(usage([], { HOLDFAST_PORT: 'x' })).toMatch(/^HOLDFAST_PORT: "x" is not a port/)
+    expect(usage([], { HOLDFAST_PORT: 'tcp://10.0.0.1:7777' })).toContain('enableServiceLinks: false')
+  })
+
+  test('an empty or mistyped variable does not quietly turn authentication off', () => {
+    expect(usage([], { HOLDFAST_AUTH_KEYS: '' })).toMatch(/^HOLDFAST_AUTH_KEYS is empty/)
+    expect(usage([], { HOLDFAST_AUTHKEYS: 'keys.json' })).toBe(
+      'unknown variable HOLDFAST_AUTHKEYS: did you mean HOLDFAST_AUTH_KEYS?',
+    )
+  })
+
+  test('variables of others are left alone', () => {
+    const env = {
+      HOLDFAST_SERVICE_HOST: '10.0.0.1',
+      HOLDFAST_PORT_7777_TCP: 'x',
+      HOLDFAST: '1',
+      PORT: '80',
+      AUTH_KEYS: '',
+    }
+    expect(readConfig([], env)).toEqual(readConfig([], {}))
+  })
+
+  test('any words are a configuration or a usage error, never another failure', () => {
+    const word = fc.oneof(
+      fc.string(),
+      fc.constantFrom('--', '-', '---', '--=', '--lab', '--no-lab', '--port', '0', '--no-', '--host', '::1', '--store'),
+      fc.constantFrom(...Object.keys(configOptions)).map((name) => `--${name}=x`),
+    )
+    fc.assert(fc.property(fc.array(word, { maxLength: 6 }), (argv) => void usage(argv)))
+  })
+})
+
+describe('an address that other machines can reach', () => {
+  const addresses = [
+    '0.0.0.0',
+    '::',
+    '[::]',
+    '192.168.1.7',
+    '::ffff:10.0.0.1',
+    'example.com',
+    '127.0.0.1.example.com',
+    'fe80::1%eth0',
+  ]
+
+  test.each(addresses)('%s needs authentication or an explicit flag', (host) => {
+    expect(usage(['--host', host])).toMatch(/^--host \S+ can be reached by other machines .*--insecure-no-auth/)
+    for (const argv of [
+      ['--insecure-no-auth'],
+      ['--auth-keys', 'keys.json'],
+      ['--jwt-jwks', 'https://x/jwks'],
+      ['--jwt-key', 'key.pem'],
+    ]) {
+      expect(readConfig(['--host', host, ...argv], {}).host).toBe(host.replace(/[[\]]/g, ''))
+    }
+  })
+
+  test.each([
+    '127.0.0.1',
+    '127.8.9.10',
+    '::1',
+    '[::1]',
+    '0:0:0:0:0:0:0:1',
+    '::ffff:127.0.0.1',
+    'localhost',
+    'LOCALHOST',
+  ])('is not %s', (host) => {
+    expect(isLoopback(readConfig(['--host', host], {}).host)).toBe(true)
+  })
+})
+
+describe('authentication', () => {
+  test('takes the text of a key, which starts like a flag', () => {
+    const key = '-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----'
+    expect(readConfig(['--jwt-key', key], {}).auth.jwt?.key).toBe(key)
+  })
+
+  test('and its opposite cannot be combined', () => {
+    expect(usage(['--insecure-no-auth', '--auth-keys', 'k'])).toMatch(/cannot be combined/)
+  })
+
+  test('with a key set and a key cannot be combined', () => {
+    expect(usage(['--jwt-jwks', 'https://x', '--jwt-key', 'k'])).toMatch(/give one of them/)
+  })
+
+  test.each(['jwt-issuer', 'jwt-audience', 'jwt-principal-claim', 'jwt-tenant-claim'])(
+    '--%s alone is a mistake: it would check nothing',
+    (name) => {
+      expect(usage([`--${name}`, 'x'])).toBe(
+        `--${name} needs --jwt-jwks or --jwt-key: without them no token is checked`,
+      )
+    },
+  )
+})
+
+test.each<[string, number]>([
+  ['0', 0],
+  ['500ms', 500],
+  ['90s', 90_000],
+  ['1.5h', 5_400_000],
+  ['2 D', 172_800_000],
+])('the duration %s is %d milliseconds', (text, ms) => {
+  expect(readConfig(['--retain', text], {}).limits.retainMs).toBe(ms)
+})
+
+test.each<[string, number]>([
+  ['0', 0],
+  ['4096B', 4096],
+  ['10gb', 10_000_000_000],
+  ['1.5KiB', 1536],
+  ['2TiB', 2 ** 41],
+])('the size %s is %d bytes', (text, bytes) => {
+  expect(readConfig(['--retain-size', text], {}).limits.retainBytesMax).toBe(bytes)
+})
+
+test('every log level is one', () => {
+  for (const level of logLevels) expect(readConfig(['--log-level', level], {}).logLevel).toBe(level)
+})
+
+describe('the table of options', () => {
+  const table: Readonly<Record<string, Option>> = configOptions
+
+  test('is the help', () => {
+    const help = helpText(configOptions)
+    const port = 'Port to listen on; 0 takes a free one. [default 7777; HOLDFAST_PORT]'
+    expect(help).toContain(`  --port PORT\n      ${port}\n`)
+    expect(help.match(/^ {2}--\S+/gm)).toEqual(Object.keys(table).map((name) => `  --${name}`))
+  })
+
+  test('is the table of docs/config.md, row by row', async () => {
+    const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8')
+    const lines = page.split('\n').filter((line) => line.startsWith('| `--'))
+    const documented = lines.map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+    const rows = Object.entries(table).map(([name, option]) => {
+      const fallback = option.value === undefined ? 'off' : option.fallback && `\`${option.fallback}\``
+      return [`\`${flagName(name, option)}\``, `\`${option.env}\``, fallback ?? '', option.help]
+    })
+    expect(documented).toEqual(rows)
+  })
+
+  test('is all that docs/config.md speaks of', async () => {
+    const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8')
+    const flags = page.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? []
+    const ofKeys = ['principal', 'tenant', 'json']
+    expect(new Set(flags)).toEqual(new Set([...Object.keys(table), ...ofKeys].map((name) => `--${name}`)))
+    const variables = page.match(/HOLDFAST_[A-Z_]*[A-Z]/g) ?? []
+    expect(new Set(variables)).toEqual(new Set(Object.values(table).map(({ env }) => env)))
+  })
+})

@@ -1,0 +1,237 @@
+/** One checked configuration from flags and environment, by one table. */
+import { BlockList, isIP } from 'node:net'
+import { HoldfastError } from '../core/errors.ts'
+import type { Limits } from '../core/limits.ts'
+import { defaultLimits } from '../core/limits.ts'
+import type { AuthOptions, JwtOptions } from './auth/index.ts'
+import { toChoice, toCount, toDuration, toPort, toSize, toSwitch, toText } from './option-values.ts'
+import type { Environment, OptionTable, OptionValues } from './options.ts'
+import { parseOptions } from './options.ts'
+
+export type StoreConfig = { readonly kind: 'sqlite'; readonly path: string } | { readonly kind: 'memory' }
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+export interface Config {
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly host: string
+  readonly store: StoreConfig
+  readonly lab: boolean
+  readonly logLevel: LogLevel
+  readonly auth: AuthOptions
+  readonly limits: Partial<Limits>
+  /** What the command line has besides flags: the file to serve. */
+  readonly positionals: readonly string[]
+}
+
+const HOUR_MS = 3_600_000
+
+/** In the order of the help and of docs/config.md, whose table a test compares with this one. */
+export const configOptions = {
+  port: {
+    value: 'PORT',
+    env: 'HOLDFAST_PORT',
+    fallback: '7777',
+    parse: toPort,
+    help: 'Port to listen on; 0 takes a free one.',
+  },
+  host: {
+    value: 'ADDRESS',
+    env: 'HOLDFAST_HOST',
+    fallback: '127.0.0.1',
+    parse: toHost,
+    help: 'Address to listen on; one that other machines can reach needs authentication.',
+  },
+  store: {
+    value: 'STORE',
+    env: 'HOLDFAST_STORE',
+    fallback: 'sqlite:.holdfast/holdfast.db',
+    parse: toStore,
+    help: 'Where runs are kept: sqlite:PATH, or memory: to forget them at the end.',
+  },
+  lab: {
+    env: 'HOLDFAST_LAB',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Serve the lab agent too, which does whatever its input says.',
+  },
+  'log-level': {
+    value: 'LEVEL',
+    env: 'HOLDFAST_LOG_LEVEL',
+    fallback: 'info',
+    parse: toChoice(logLevels),
+    help: `How much the server logs: ${logLevels.join(', ')}.`,
+  },
+  'auth-keys': {
+    value: 'PATH',
+    env: 'HOLDFAST_AUTH_KEYS',
+    parse: toText,
+    help: 'Require an API key of this file; holdfast keys makes and revokes them.',
+  },
+  'jwt-jwks': {
+    value: 'URL',
+    env: 'HOLDFAST_JWT_JWKS',
+    parse: toText,
+    help: 'Accept tokens signed with a key of this key set: an http(s) URL or a path.',
+  },
+  'jwt-key': {
+    value: 'KEY',
+    env: 'HOLDFAST_JWT_KEY',
+    parse: toText,
+    help: 'Accept tokens signed with this key: PEM or JWK text or the path of one, secret:TEXT or secret-file:PATH.',
+  },
+  'jwt-issuer': {
+    value: 'ISSUER',
+    env: 'HOLDFAST_JWT_ISSUER',
+    parse: toText,
+    help: 'Refuse tokens of another issuer.',
+  },
+  'jwt-audience': {
+    value: 'AUDIENCE',
+    env: 'HOLDFAST_JWT_AUDIENCE',
+    parse: toText,
+    help: 'Refuse tokens for another audience.',
+  },
+  'jwt-principal-claim': {
+    value: 'CLAIM',
+    env: 'HOLDFAST_JWT_PRINCIPAL_CLAIM',
+    parse: toText,
+    help: 'Claim that says who is calling; sub when not given.',
+  },
+  'jwt-tenant-claim': {
+    value: 'CLAIM',
+    env: 'HOLDFAST_JWT_TENANT_CLAIM',
+    parse: toText,
+    help: 'Claim that says which tenant the caller is of; tokens without it are refused.',
+  },
+  'insecure-no-auth': {
+    env: 'HOLDFAST_INSECURE_NO_AUTH',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Serve everyone who can reach an address that is not loopback, without authentication.',
+  },
+  retain: {
+    value: 'DURATION',
+    env: 'HOLDFAST_RETAIN',
+    fallback: String(defaultLimits.retainMs),
+    parse: toDuration,
+    help: 'Trim the events of runs that finished longer ago than this, such as 30d; 0 keeps them for ever.',
+  },
+  'retain-size': {
+    value: 'SIZE',
+    env: 'HOLDFAST_RETAIN_SIZE',
+    fallback: String(defaultLimits.retainBytesMax),
+    parse: toSize,
+    help: 'Trim the oldest finished runs while the log is larger than this, such as 10GB; 0 is no bound.',
+  },
+  'max-runs': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_RUNS',
+    fallback: String(defaultLimits.runsConcurrentMax),
+    parse: toCount(1, 1_000_000),
+    help: 'Runs driven at once; more of them wait.',
+  },
+  'drain-ms': {
+    value: 'MS',
+    env: 'HOLDFAST_DRAIN_MS',
+    fallback: String(defaultLimits.drainMs),
+    parse: toCount(0, 24 * HOUR_MS),
+    help: 'How long shutdown waits for running runs before it hands them over.',
+  },
+} as const satisfies OptionTable
+
+type Values = OptionValues<typeof configOptions>
+
+/** Throws `invalid_request` or `unsupported` with a message for the person who wrote the command. */
+export function readConfig(argv: readonly string[], env: Environment): Config {
+  const { values, positionals } = parseOptions(configOptions, argv, env)
+  const auth = toAuth(values)
+  checkExposure(values, auth)
+  return {
+    port: values.port,
+    host: values.host,
+    store: values.store,
+    lab: values.lab,
+    logLevel: values['log-level'],
+    auth,
+    limits: {
+      retainMs: values.retain,
+      retainBytesMax: values['retain-size'],
+      runsConcurrentMax: values['max-runs'],
+      drainMs: values['drain-ms'],
+    },
+    positionals,
+  }
+}
+
+function toAuth(values: Values): AuthOptions {
+  const jwt = toJwt(values)
+  const keys = values['auth-keys']
+  return { ...(keys === undefined ? {} : { keys }), ...(jwt === undefined ? {} : { jwt }) }
+}
+
+const DEPEND_ON_JWT = ['jwt-issuer', 'jwt-audience', 'jwt-principal-claim', 'jwt-tenant-claim'] as const
+
+function toJwt(values: Values): JwtOptions | undefined {
+  const { 'jwt-jwks': jwks, 'jwt-key': key } = values
+  if (jwks !== undefined && key !== undefined)
+    throw usage('--jwt-jwks and --jwt-key cannot be combined: give one of them')
+  if (jwks === undefined && key === undefined) {
+    const dangling = DEPEND_ON_JWT.find((name) => values[name] !== undefined)
+    if (dangling !== undefined)
+      throw usage(`--${dangling} needs --jwt-jwks or --jwt-key: without them no token is checked`)
+    return undefined
+  }
+  return {
+    jwks,
+    key,
+    issuer: values['jwt-issuer'],
+    audience: values['jwt-audience'],
+    principalClaim: values['jwt-principal-claim'],
+    tenantClaim: values['jwt-tenant-claim'],
+  }
+}
+
+/** Without authentication everybody is the same principal, so nobody else may be able to connect. */
+function checkExposure({ host, 'insecure-no-auth': insecure }: Values, auth: AuthOptions): void {
+  const authenticates = auth.keys !== undefined || auth.jwt !== undefined
+  if (authenticates && insecure) {
+    throw usage(
+      '--insecure-no-auth cannot be combined with --auth-keys, --jwt-jwks or --jwt-key: leave one of them out',
+    )
+  }
+  if (authenticates || insecure || isLoopback(host)) return
+  const next = 'add --auth-keys, --jwt-jwks or --jwt-key, or --insecure-no-auth if everyone there may use it'
+  throw usage(`--host ${host} can be reached by other machines and no authentication is configured: ${next}`)
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+export function isLoopback(host: string): boolean {
+  const version = isIP(host)
+  return version === 0 ? host.toLowerCase() === 'localhost' : loopback.check(host, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** An IPv6 address may be written as in a URL. */
+function toHost(text: string): string {
+  const host = text.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(host) !== 0 || /^[a-z0-9][a-z0-9.-]*$/i.test(host)) return host
+  throw new Error(`${JSON.stringify(text)} is not an address: give an IP address or a host name, without a port`)
+}
+
+function toStore(text: string): StoreConfig {
+  if (text === 'memory:') return { kind: 'memory' }
+  if (/^sqlite:(?!:|$)/.test(text)) return { kind: 'sqlite', path: text.slice('sqlite:'.length) }
+  // Not repeated: the URL of a database server has a password in it.
+  if (/^[a-z+]+:\/\//i.test(text))
+    throw new HoldfastError('unsupported', 'unsupported in this version: use sqlite:PATH or memory:')
+  throw new Error(`${JSON.stringify(text)} is not a store: use sqlite:PATH or memory:`)
+}
+
+function usage(message: string): HoldfastError {
+  return new HoldfastError('invalid_request', message)
+}

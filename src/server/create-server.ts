@@ -1,0 +1,88 @@
+/** The composition root: puts a store, components and protocols together and listens. */
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Component } from '../core/agent.ts'
+import { type Clock, type Ids, systemClock, systemIds } from '../core/clock.ts'
+import { defaultLimits, type Limits } from '../core/limits.ts'
+import { type Logger, silentLogger } from '../core/logger.ts'
+import type { Authenticator } from '../core/principal.ts'
+import { Registry } from '../core/registry.ts'
+import { Service } from '../core/service.ts'
+import type { Store } from '../core/store.ts'
+import { createApp } from '../http/app.ts'
+import { Streams } from '../http/stream.ts'
+import { nativeProtocol } from '../protocols/native/index.ts'
+import { openAuthenticator } from './auth/index.ts'
+import { Retention } from './retention.ts'
+import { version } from './version.ts'
+
+export interface ServerOptions {
+  readonly components: readonly Component[]
+  /** The server closes it. */
+  readonly store: Store
+  readonly host?: string
+  /** 0 takes a free one. */
+  readonly port?: number
+  /** Everyone is one local principal where none is given. */
+  readonly authenticator?: Authenticator
+  readonly limits?: Partial<Limits>
+  readonly logger?: Logger
+  readonly clock?: Clock
+  readonly ids?: Ids
+}
+
+export interface Server {
+  readonly url: string
+  readonly service: Service
+  /** Drains: finishes or hands over what runs, tells subscribers to reconnect, closes the store. */
+  stop(): Promise<void>
+}
+
+export async function createServer(options: ServerOptions): Promise<Server> {
+  const { store, logger = silentLogger, clock = systemClock, host = '127.0.0.1', port = 0 } = options
+  const limits: Limits = { ...defaultLimits, ...options.limits }
+  const ids = options.ids ?? systemIds(clock)
+  const service = new Service({ store, registry: new Registry(options.components), clock, ids, logger, limits })
+  const streams = new Streams(limits, clock)
+  const authenticator = options.authenticator ?? (await openAuthenticator({}))
+  const app = createApp({ protocols: [nativeProtocol(service, streams, version)], authenticator, ids, logger })
+  const http = createHttpServer({ maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 65_000, requestTimeout: 120_000 }, app)
+  http.maxConnections = limits.connectionsMax
+  await listen(http, port, host)
+  service.begin()
+  const retention = new Retention(store, limits, clock, logger)
+  let stopping: Promise<void> | undefined
+  return {
+    url: urlOf(http),
+    service,
+    stop: () => (stopping ??= shutDown(http, service, streams, retention, store)),
+  }
+}
+
+async function shutDown(http: HttpServer, service: Service, streams: Streams, retention: Retention, store: Store): Promise<void> {
+  await retention.stop()
+  const closed = new Promise((resolve) => http.close(resolve))
+  await service.drain()
+  streams.closeAll('draining')
+  http.closeIdleConnections()
+  const forced = setTimeout(() => http.closeAllConnections(), CLOSE_MS)
+  await closed
+  clearTimeout(forced)
+  await store.close()
+}
+
+/** How long the last bytes of open answers may take. */
+const CLOSE_MS = 2000
+
+function listen(http: HttpServer, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    http.once('error', reject)
+    http.listen(port, host, resolve)
+  })
+}
+
+function urlOf(http: HttpServer): string {
+  const { address, port, family } = http.address() as AddressInfo
+  const shown = address === '0.0.0.0' || address === '::' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
+  return `http://${shown}:${port}`
+}

@@ -1,0 +1,69 @@
+/** What the text of an option may be: each function returns the value, or throws what is wrong and what would be right. */
+
+export function toText(text: string): string {
+  return text
+}
+
+export function toSwitch(text: string): boolean {
+  const lower = text.toLowerCase()
+  if (['true', '1', 'yes', 'on'].includes(lower)) return true
+  if (['false', '0', 'no', 'off'].includes(lower)) return false
+  throw wrong(text, 'a switch', 'true or false')
+}
+
+export function toPort(text: string): number {
+  const port = toWhole(text)
+  if (port !== undefined && port <= 65_535) return port
+  // The notorious clash: Kubernetes describes a service named "holdfast" to every pod in HOLDFAST_PORT.
+  const kubernetes = text.startsWith('tcp://')
+    ? '; Kubernetes sets this for services: use enableServiceLinks: false'
+    : ''
+  throw wrong(text, 'a port', `a number from 0 to 65535${kubernetes}`)
+}
+
+export function toCount(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const count = toWhole(text)
+    if (count !== undefined && count >= min && count <= max) return count
+    throw wrong(text, 'a count', `a whole number from ${min} to ${max}`)
+  }
+}
+
+export function toChoice<const Choice extends string>(choices: readonly Choice[]): (text: string) => Choice {
+  return (text) => {
+    const choice = choices.find((each) => each === text)
+    if (choice !== undefined) return choice
+    throw wrong(text, 'known', `one of ${choices.join(', ')}`)
+  }
+}
+
+const DURATIONS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** Milliseconds of a text such as `90s` or `30d`. A bare number is refused, except 0: nobody knows its unit. */
+export function toDuration(text: string): number {
+  return toQuantity(text, DURATIONS, 'a duration', '30d, 12h, 15m, 90s, 500ms or 0')
+}
+
+const SIZES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 }
+
+/** Bytes of a text such as `10GB` or `512MiB`. */
+export function toSize(text: string): number {
+  return toQuantity(text, SIZES, 'a size', '10GB, 512MiB, 4096B or 0')
+}
+
+function toQuantity(text: string, units: Readonly<Record<string, number>>, what: string, examples: string): number {
+  if (text === '0') return 0
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text.toLowerCase()) ?? []
+  const factor = Object.hasOwn(units, unit) ? units[unit] : undefined
+  const value = factor === undefined ? Number.NaN : Math.round(Number(number) * factor)
+  if (Number.isSafeInteger(value)) return value
+  throw wrong(text, what, `a value such as ${examples}`)
+}
+
+function toWhole(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+function wrong(text: string, what: string, right: string): Error {
+  return new Error(`${JSON.stringify(text)} is not ${what}: give ${right}`)
+}

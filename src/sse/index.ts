@@ -1,0 +1,3 @@
+/** Server-sent events, both ways. */
+export { encodeFrame, encodeRetry, type Frame, HEARTBEAT } from './encode.ts'
+export { EventParser, FrameTooLargeError, type ParsedEvent, type ParseListener } from './parse.ts'

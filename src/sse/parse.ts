@@ -1,0 +1,92 @@
+/** Reads server-sent events from chunks of text, cut anywhere. Follows the HTML standard; bounded. */
+
+export interface ParsedEvent {
+  /** `message` where the frame does not name one. */
+  readonly event: string
+  readonly data: string
+  /** Last id seen, also by earlier frames; undefined before the first. */
+  readonly id: string | undefined
+}
+
+export interface ParseListener {
+  event(event: ParsedEvent): void
+  /** A comment, which is how heartbeats come. */
+  comment?(text: string): void
+  retry?(milliseconds: number): void
+}
+
+/** A frame or line is longer than the bound: the stream cannot be trusted any further. */
+export class FrameTooLargeError extends Error {
+  override readonly name = 'FrameTooLargeError'
+}
+
+export class EventParser {
+  readonly #listener: ParseListener
+  readonly #charsMax: number
+  #buffer = ''
+  #started = false
+  #event = ''
+  #data: string[] = []
+  #dataChars = 0
+  #id: string | undefined
+  #afterCarriageReturn = false
+
+  constructor(listener: ParseListener, charsMax: number = 16 * 1024 * 1024) {
+    this.#listener = listener
+    this.#charsMax = charsMax
+  }
+
+  push(chunk: string): void {
+    let text = chunk
+    if (!this.#started && text !== '') {
+      this.#started = true
+      if (text.startsWith('\uFEFF')) text = text.slice(1)
+    }
+    if (this.#afterCarriageReturn && text !== '') {
+      this.#afterCarriageReturn = false
+      if (text.startsWith('\n')) text = text.slice(1)
+    }
+    const lines = (this.#buffer + text).split(/\r\n|\n|\r/)
+    this.#afterCarriageReturn = text.endsWith('\r')
+    this.#buffer = lines.pop()!
+    for (const line of lines) this.#line(line)
+    if (this.#buffer.length > this.#charsMax) throw new FrameTooLargeError(`a line of the event stream is longer than ${this.#charsMax} characters`)
+  }
+
+  #line(line: string): void {
+    if (line === '') return this.#dispatch()
+    if (line.startsWith(':')) return this.#listener.comment?.(line.slice(1))
+    const colon = line.indexOf(':')
+    const name = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    switch (name) {
+      case 'event':
+        this.#event = value
+        return
+      case 'data':
+        return this.#addData(value)
+      case 'id':
+        if (!value.includes('\0')) this.#id = value
+        return
+      case 'retry':
+        if (/^\d+$/.test(value)) this.#listener.retry?.(Number(value))
+        return
+      default:
+    }
+  }
+
+  #addData(value: string): void {
+    this.#dataChars += value.length
+    if (this.#dataChars > this.#charsMax) throw new FrameTooLargeError(`an event is longer than ${this.#charsMax} characters`)
+    this.#data.push(value)
+  }
+
+  #dispatch(): void {
+    const data = this.#data
+    const event = this.#event
+    this.#data = []
+    this.#dataChars = 0
+    this.#event = ''
+    if (data.length > 0) this.#listener.event({ event: event === '' ? 'message' : event, data: data.join('\n'), id: this.#id })
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * The readable store: all of `core/store.ts` in plain maps and arrays, gone with the process. Whoever writes a store
+ * reads this one first. It is in the order of the seam, and every rule that `storeConformance` tests is said once here.
+ */
+import { type Clock, systemClock } from '../core/clock.ts'
+import { HoldfastError } from '../core/errors.ts'
+import { type Slice, sliceOf } from '../core/record.ts'
+import { isFinished, type Run } from '../core/run.ts'
+import type {
+  ClaimOptions,
+  Created,
+  Hint,
+  HintListener,
+  Lease,
+  LogWriter,
+  NewRun,
+  RunPage,
+  RunQuery,
+  StopRequest,
+  Store,
+  StoredRun,
+  StoreHealth,
+} from '../core/store.ts'
+import { comesBefore, cursorOf, matches, positionOf } from './memory/listing.ts'
+import { type Append, MemoryWriter } from './memory/writer.ts'
+
+export interface MemoryStoreOptions {
+  /** Leases are measured with it. */
+  readonly clock?: Clock
+}
+
+export function openMemoryStore(options: MemoryStoreOptions = {}): Store {
+  return new MemoryStore(options.clock ?? systemClock)
+}
+
+/** All that is kept of one run. */
+interface Entry {
+  run: Run
+  /** The records that were not trimmed; the first of them has the index `first`. */
+  readonly records: string[]
+  first: number
+  bytes: number
+  epoch: number
+  lease?: Lease | undefined
+  stop?: StopRequest | undefined
+  /** Where its idempotency key is in `#keys`. */
+  readonly key?: string | undefined
+}
+
+class MemoryStore implements Store {
+  readonly name = 'memory'
+  readonly capabilities = { durable: false, shared: false }
+  readonly #clock: Clock
+  /** In order of creation. */
+  readonly #entries = new Map<string, Entry>()
+  /** Which run an owner's idempotency key stands for. */
+  readonly #keys = new Map<string, { readonly id: string; readonly fingerprint: string }>()
+  /** The unfinished runs of each lane in order of creation: the first of them is the only one that may be driven. */
+  readonly #lanes = new Map<string, Set<string>>()
+  readonly #listeners = new Map<string, Set<HintListener>>()
+  #closed = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  health(): StoreHealth {
+    return this.#closed ? { ok: false, reason: 'the store was closed' } : { ok: true }
+  }
+
+  /** Nothing here awaits between looking and writing, so each method is one step to everybody else. */
+  async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<Created> {
+    const key = idempotency && JSON.stringify([run.owner, idempotency.key])
+    // The key comes before the lane: a start that is retried must not be refused because of itself.
+    const known = key === undefined ? undefined : this.#keys.get(key)
+    if (known !== undefined) {
+      const kind = known.fingerprint === idempotency?.fingerprint ? 'existing' : 'key_conflict'
+      return { kind, stored: stored(this.#entries.get(known.id)!) }
+    }
+    const head = this.#headOfLane(run)
+    if (rejectIfBusy && head !== undefined) return { kind: 'busy', stored: stored(head) }
+    if (this.#entries.has(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+
+    const entry: Entry = { run, records: [], first: 0, bytes: 0, epoch: 0, key }
+    keep(entry, record)
+    this.#entries.set(run.id, entry)
+    if (idempotency && key !== undefined) this.#keys.set(key, { id: run.id, fingerprint: idempotency.fingerprint })
+    if (run.lane !== undefined) this.#lanes.set(run.lane, (this.#lanes.get(run.lane) ?? new Set()).add(run.id))
+    if (claim !== undefined && head === undefined) this.#take(entry, claim.owner, claim.ttlMs)
+    const created: Created = { kind: 'created', stored: stored(entry) }
+    this.#hint(entry, { slice: sliceOf(0, [record], false), ...(this.#isClaimable(entry) && { claimable: true }) })
+    return created
+  }
+
+  async get(id: string): Promise<StoredRun | undefined> {
+    const entry = this.#entries.get(id)
+    return entry && stored(entry)
+  }
+
+  async list(query: RunQuery): Promise<RunPage> {
+    const after = query.after === undefined ? undefined : positionOf(query.after)
+    const found: Run[] = []
+    for (const { run } of this.#entries.values()) {
+      if (matches(run, query) && (after === undefined || comesBefore(after, run))) found.push(run)
+    }
+    found.sort((a, b) => (comesBefore(a, b) ? -1 : 1))
+    const page = found.slice(0, query.limit)
+    const runs = page.map((run) => stored(this.#entries.get(run.id)!))
+    return found.length > page.length ? { runs, cursor: cursorOf(page.at(-1)!) } : { runs }
+  }
+
+  async remove(id: string): Promise<boolean> {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return false
+    if (!isFinished(entry.run.status))
+      throw new HoldfastError('conflict', `run ${id} is ${entry.run.status}: stop it first`)
+    this.#entries.delete(id)
+    if (entry.key !== undefined) this.#keys.delete(entry.key)
+    return true
+  }
+
+  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
+    return new MemoryWriter(claim.next, (first, batch) => this.#commit(id, claim.epoch, first, batch))
+  }
+
+  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+    const next = nextOf(entry)
+    if (!Number.isInteger(after) || after < -1 || after >= next) {
+      throw new HoldfastError('cursor_invalid', `run ${id}: ${after} is beyond its last event, ${next - 1}`)
+    }
+    const start = after + 1 - entry.first
+    if (start < 0) {
+      const details = { earliest: entry.first }
+      throw new HoldfastError('cursor_expired', `run ${id}: events before ${entry.first} were trimmed`, { details })
+    }
+    if (after === next - 1) return undefined
+    let end = start + 1
+    let bytes = Buffer.byteLength(entry.records[start]!)
+    for (; end < entry.records.length; end++) {
+      bytes += Buffer.byteLength(entry.records[end]!)
+      if (bytes > bytesMax) break
+    }
+    return this.#slice(entry, after + 1, entry.records.slice(start, end))
+  }
+
+  async trim(id: string, before: number): Promise<void> {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return
+    const first = Math.max(entry.first, Math.min(before, nextOf(entry) - 1))
+    for (const record of entry.records.splice(0, first - entry.first)) entry.bytes -= Buffer.byteLength(record)
+    entry.first = first
+  }
+
+  async size(): Promise<number> {
+    let bytes = 0
+    for (const entry of this.#entries.values()) bytes += entry.bytes
+    return bytes
+  }
+
+  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+    const entry = this.#entries.get(id)
+    if (entry === undefined || !this.#isClaimable(entry, options)) return undefined
+    this.#take(entry, owner, ttlMs)
+    return stored(entry)
+  }
+
+  /** A claim that ran out is still its owner's until somebody takes it. */
+  async renew(owner: string, ttlMs: number): Promise<readonly string[]> {
+    const held = [...this.#entries.values()].filter((entry) => entry.lease?.owner === owner)
+    for (const entry of held) entry.lease = { owner, until: this.#clock.now() + ttlMs }
+    return held.map((entry) => entry.run.id)
+  }
+
+  async release(id: string, epoch: number): Promise<void> {
+    const entry = this.#entries.get(id)
+    if (entry?.lease === undefined || entry.epoch !== epoch) return
+    entry.lease = undefined
+    if (this.#isClaimable(entry)) this.#hint(entry, { claimable: true })
+  }
+
+  async claimable(limit: number): Promise<readonly string[]> {
+    const ids: string[] = []
+    for (const entry of this.#entries.values()) {
+      if (ids.length >= limit) break
+      if (this.#isClaimable(entry)) ids.push(entry.run.id)
+    }
+    return ids
+  }
+
+  async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return undefined
+    if (!isFinished(entry.run.status)) {
+      entry.stop ??= stop
+      this.#hint(entry, { stop: true })
+    }
+    return stored(entry)
+  }
+
+  watch(id: string, listener: HintListener): () => void {
+    const listeners = this.#listeners.get(id) ?? new Set()
+    this.#listeners.set(id, listeners)
+    // Its own function for each call: the same listener may watch twice and leave once.
+    const own: HintListener = (hint) => listener(hint)
+    listeners.add(own)
+    return () => {
+      listeners.delete(own)
+      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#listeners.clear()
+  }
+
+  /** All or nothing: the batch becomes part of the log, or none of it does (LOG-1, LOG-3, LOG-4). */
+  #commit(id: string, epoch: number, first: number, batch: readonly Append[]): void {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+    if (isFinished(entry.run.status)) throw new HoldfastError('closed', `run ${id} has its terminal event`)
+    if (epoch !== entry.epoch) throw new HoldfastError('fenced', `run ${id}: epoch ${epoch} is not ${entry.epoch}`)
+    if (first !== nextOf(entry)) throw new HoldfastError('fenced', `run ${id}: ${first} is not the next index`)
+    const records = batch.map((append) => append.record)
+    for (const { record, change } of batch) {
+      keep(entry, record)
+      if (change !== undefined) this.#change(entry, change)
+    }
+    this.#hint(entry, { slice: this.#slice(entry, first, records) })
+    const following = isFinished(entry.run.status) ? this.#headOfLane(entry.run) : undefined
+    if (following !== undefined && this.#isClaimable(following)) this.#hint(following, { claimable: true })
+  }
+
+  /** Who waits for an answer, or for nothing more, needs no worker: to be paused or finished ends the lease. */
+  #change(entry: Entry, run: Run): void {
+    const finished = isFinished(run.status)
+    if (finished || run.status === 'paused') entry.lease = undefined
+    if (finished && run.lane !== undefined) {
+      const lane = this.#lanes.get(run.lane)
+      lane?.delete(run.id)
+      if (lane?.size === 0) this.#lanes.delete(run.lane)
+    }
+    entry.run = run
+  }
+
+  #take(entry: Entry, owner: string, ttlMs: number): void {
+    entry.epoch += 1
+    entry.lease = { owner, until: this.#clock.now() + ttlMs }
+  }
+
+  #isClaimable({ run, lease }: Entry, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
+    const now = this.#clock.now()
+    if (isFinished(run.status)) return false
+    if (run.status === 'paused' && !paused && now < (run.wakeAt ?? Infinity)) return false
+    if (lease !== undefined && now < lease.until) return false
+    return outOfTurn || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id
+  }
+
+  #headOfLane(run: Run): Entry | undefined {
+    const [head] = (run.lane !== undefined && this.#lanes.get(run.lane)) || []
+    return head === undefined ? undefined : this.#entries.get(head)
+  }
+
+  #slice(entry: Entry, first: number, records: readonly string[]): Slice {
+    const last = first + records.length - 1
+    return sliceOf(first, records, last === nextOf(entry) - 1 && isFinished(entry.run.status))
+  }
+
+  /** Called last in a step, when all that the hint says can be read. */
+  #hint(entry: Entry, what: Omit<Hint, 'run' | 'next'>): void {
+    const hint: Hint = { run: entry.run.id, next: nextOf(entry), ...what }
+    for (const key of [entry.run.id, '*']) {
+      for (const listener of this.#listeners.get(key) ?? []) {
+        try {
+          listener(hint)
+        } catch {
+          // A listener's fault is not the log's. It has lost a hint, and hints may be lost.
+        }
+      }
+    }
+  }
+}
+
+function stored({ run, first, records, epoch, lease, stop }: Entry): StoredRun {
+  return { run, first, next: first + records.length, epoch, ...(lease && { lease }), ...(stop && { stop }) }
+}
+
+function nextOf(entry: Entry): number {
+  return entry.first + entry.records.length
+}
+
+function keep(entry: Entry, record: string): void {
+  entry.records.push(record)
+  entry.bytes += Buffer.byteLength(record)
+}

@@ -1,0 +1,67 @@
+/** The writing side of the memory store: records wait here until the end of the turn and are committed together. */
+import { HoldfastError } from '../../core/errors.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import type { LogWriter } from '../../core/store.ts'
+
+export interface Append {
+  readonly record: string
+  readonly change: Run | undefined
+}
+
+/** Gathers what is appended in one turn and commits it as one batch right after, as a store with a disk does. */
+export class MemoryWriter implements LogWriter {
+  readonly #commit: (first: number, batch: readonly Append[]) => void
+  #batch: Append[] = []
+  #batchFirst: number
+  #pendingChars = 0
+  #committing: Promise<void> | undefined
+  /** Once refused, always refused: what comes later would leave a hole. */
+  #refusal: HoldfastError | undefined
+
+  constructor(next: number, commit: (first: number, batch: readonly Append[]) => void) {
+    this.#batchFirst = next
+    this.#commit = commit
+  }
+
+  get next(): number {
+    return this.#batchFirst + this.#batch.length
+  }
+
+  get pending(): number {
+    return this.#batch.length
+  }
+
+  get pendingChars(): number {
+    return this.#pendingChars
+  }
+
+  append(record: string, change?: Run): void {
+    if (this.#refusal !== undefined) throw this.#refusal
+    const last = this.#batch.at(-1)?.change
+    if (last && isFinished(last.status)) throw new HoldfastError('closed', `run ${last.id} has its terminal event`)
+    this.#batch.push({ record, change })
+    this.#pendingChars += record.length
+    this.#committing ??= Promise.resolve().then(() => this.#commitBatch())
+  }
+
+  async flush(): Promise<void> {
+    await this.#committing
+    if (this.#refusal !== undefined) throw this.#refusal
+  }
+
+  /** Never rejects: the refusal waits for `flush`, which may not be called. */
+  #commitBatch(): void {
+    const batch = this.#batch
+    const first = this.#batchFirst
+    this.#committing = undefined
+    this.#batchFirst += batch.length
+    this.#batch = []
+    this.#pendingChars = 0
+    try {
+      this.#commit(first, batch)
+    } catch (error) {
+      if (!(error instanceof HoldfastError)) throw error
+      this.#refusal = error
+    }
+  }
+}

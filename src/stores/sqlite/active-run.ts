@@ -1,0 +1,125 @@
+/** A run that the store keeps in memory: unfinished, or with records that are not in a segment yet. */
+import type { Slice } from '../../core/record.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import type { Lease, StopRequest, StoredRun } from '../../core/store.ts'
+import type { RunRow } from './messages.ts'
+
+interface Waiter {
+  readonly revision: number
+  readonly resolve: () => void
+  readonly reject: (cause: unknown) => void
+}
+
+export interface Idempotency {
+  readonly key: string
+  readonly fingerprint: string
+}
+
+/**
+ * Two views of one run: what was accepted, which decides about the next command, and what is durable, which is all that
+ * anyone may see. They differ by what is on its way to the disk.
+ */
+export class ActiveRun {
+  readonly number: number
+  readonly idempotency: Idempotency | undefined
+
+  // Accepted.
+  run: Run
+  first: number
+  next: number
+  epoch: number
+  lease: Lease | undefined
+  stop: StopRequest | undefined
+
+  /** Counts what was accepted: records and changes of the row. */
+  revision = 0
+  /** Text of accepted records that no commit has taken yet. */
+  text = ''
+  textCount = 0
+  /** The row must be written by the next commit. */
+  dirty = false
+
+  /** Undefined until the commit that creates the run is through. */
+  durable: StoredRun | undefined
+  /** Durable records that are not in a segment yet, in order. */
+  readonly tail: Slice[] = []
+
+  #waiters: Waiter[] = []
+
+  constructor(number: number, stored: StoredRun, idempotency?: Idempotency) {
+    this.number = number
+    this.idempotency = idempotency
+    this.run = stored.run
+    this.first = stored.first
+    this.next = stored.next
+    this.epoch = stored.epoch
+    this.lease = stored.lease
+    this.stop = stored.stop
+  }
+
+  get finished(): boolean {
+    return isFinished(this.run.status)
+  }
+
+  /** Held by someone at a moment. */
+  isHeld(now: number): boolean {
+    return this.lease !== undefined && this.lease.until > now
+  }
+
+  /** Records accepted and not yet durable. */
+  get pending(): number {
+    return this.next - (this.durable?.next ?? 0)
+  }
+
+  /** What the next commit will make durable. */
+  snapshot(): StoredRun {
+    return {
+      run: this.run,
+      first: this.first,
+      next: this.next,
+      epoch: this.epoch,
+      ...(this.lease !== undefined && { lease: this.lease }),
+      ...(this.stop !== undefined && { stop: this.stop }),
+    }
+  }
+
+  row(): RunRow {
+    const { run } = this
+    return {
+      number: this.number,
+      id: run.id,
+      owner: run.owner,
+      component: run.component,
+      session: run.session,
+      status: run.status,
+      created: run.createdAt,
+      finished: run.finishedAt ?? null,
+      epoch: this.epoch,
+      first: this.first,
+      next: this.next,
+      run: JSON.stringify(run),
+      stop: this.stop === undefined ? null : JSON.stringify(this.stop),
+      idempotencyKey: this.idempotency?.key ?? null,
+      fingerprint: this.idempotency?.fingerprint ?? null,
+    }
+  }
+
+  /** Until everything accepted so far is durable. */
+  wait(): Promise<void> {
+    return new Promise((resolve, reject) => this.#waiters.push({ revision: this.revision, resolve, reject }))
+  }
+
+  /** A revision is durable: whoever waited for it or an earlier one goes on. */
+  settle(revision: number): void {
+    if (this.#waiters.length === 0) return
+    const waiters = this.#waiters
+    this.#waiters = waiters.filter((waiter) => waiter.revision > revision)
+    for (const waiter of waiters) if (waiter.revision <= revision) waiter.resolve()
+  }
+
+  fail(cause: unknown): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const waiter of waiters) waiter.reject(cause)
+  }
+}

@@ -1,0 +1,78 @@
+/** Makes one commit out of what many runs have waiting: one join, one encoding, one directory entry per run. */
+import type { Slice } from '../../core/record.ts'
+import type { StoredRun } from '../../core/store.ts'
+import type { ActiveRun } from './active-run.ts'
+import type { RunRow } from './messages.ts'
+
+/** A run's part of a commit. */
+export interface BatchEntry {
+  readonly active: ActiveRun
+  /** What the commit makes durable. */
+  readonly revision: number
+  readonly next: number
+  /** The durable view once the commit is through, where more than `next` changes. */
+  readonly changed?: StoredRun
+  /** Absent when only the row changes. */
+  readonly slice?: Slice
+}
+
+export interface Batch {
+  readonly entries: readonly BatchEntry[]
+  readonly data: Uint8Array
+  readonly directory: Int32Array
+  readonly rows: readonly RunRow[]
+  readonly ended: readonly number[]
+}
+
+/** Takes from `waiting`, oldest first, until the commit is large enough; what it takes is removed there. */
+export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
+  const taken: ActiveRun[] = []
+  let chars = 0
+  for (const active of waiting) {
+    waiting.delete(active)
+    taken.push(active)
+    chars += active.text.length
+    if (chars >= charsMax) break
+  }
+  const text = taken.map((active) => active.text).join('')
+  const bytes = Buffer.byteLength(text)
+  // Not from the shared pool: a view on the pool would carry the whole pool to the other thread.
+  const data = Buffer.allocUnsafeSlow(bytes)
+  const ascii = bytes === text.length
+  data.write(text, ascii ? 'latin1' : 'utf8')
+  return describe(taken, data, ascii)
+}
+
+function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean): Batch {
+  const entries: BatchEntry[] = []
+  const directory: number[] = []
+  const rows: RunRow[] = []
+  const ended: number[] = []
+  let offset = 0
+  for (const active of taken) {
+    const count = active.textCount
+    const length = ascii ? active.text.length : Buffer.byteLength(active.text)
+    const first = active.next - count
+    entries.push({
+      active,
+      revision: active.revision,
+      next: active.next,
+      ...(active.dirty && { changed: active.snapshot() }),
+      ...(count > 0 && { slice: { first, count, bytes: data.subarray(offset, offset + length), closed: active.finished } }),
+    })
+    if (count > 0) directory.push(active.number, first, count, length)
+    if (active.dirty) rows.push(active.row())
+    if (active.finished) ended.push(active.number)
+    offset += length
+    active.text = ''
+    active.textCount = 0
+    active.dirty = false
+  }
+  return { entries, data, directory: Int32Array.from(directory), rows, ended }
+}
+
+/** A slice that may be kept: a small piece of a commit must not hold on to all of it. */
+export function detach(slice: Slice): Slice {
+  if (slice.bytes.length * 4 > slice.bytes.buffer.byteLength) return slice
+  return { ...slice, bytes: Buffer.from(slice.bytes) }
+}

@@ -1,0 +1,49 @@
+/** The store's end of the committing thread. */
+import { Worker } from 'node:worker_threads'
+import { messageOf } from '../../core/errors.ts'
+import type { CommitReply, CommitRequest } from './messages.ts'
+
+const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
+
+export class CommittingThread {
+  readonly #worker: Worker
+  #answer: ((reply: CommitReply) => void) | undefined
+  readonly #gone: Promise<void>
+
+  private constructor(path: string) {
+    this.#worker = new Worker(entry, { workerData: { path } })
+    this.#worker.on('message', (reply: CommitReply) => this.#reply(reply))
+    this.#worker.on('error', (cause) => this.#reply({ kind: 'failed', message: messageOf(cause) }))
+    this.#gone = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.#reply({ kind: 'failed', message: 'the committing thread ended' })
+        resolve()
+      })
+    })
+  }
+
+  /** Opens the file; rejects when it cannot be used. */
+  static open(path: string): Promise<CommittingThread> {
+    const thread = new CommittingThread(path)
+    return new Promise((resolve, reject) => {
+      thread.#answer = (reply) => (reply.kind === 'failed' ? reject(new Error(reply.message)) : resolve(thread))
+    })
+  }
+
+  /** One transaction; the answer comes when it is durable, or has failed. Not more than one at a time. */
+  commit(request: CommitRequest, answer: (reply: CommitReply) => void): void {
+    this.#answer = answer
+    this.#worker.postMessage(request, [request.directory.buffer as ArrayBuffer])
+  }
+
+  async close(): Promise<void> {
+    this.#worker.postMessage('close')
+    await this.#gone
+  }
+
+  #reply(reply: CommitReply): void {
+    const answer = this.#answer
+    this.#answer = undefined
+    answer?.(reply)
+  }
+}

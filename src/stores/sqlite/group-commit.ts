@@ -1,0 +1,211 @@
+/**
+ * Group commit: a commit starts when the one before it ends, and takes what has gathered meanwhile. How many events ride on
+ * one sync so adapts to the load, and a lone event waits for nobody but its own turn of the event loop.
+ */
+import { HoldfastError } from '../../core/errors.ts'
+import type { Slice } from '../../core/record.ts'
+import type { ActiveRun } from './active-run.ts'
+import { type Batch, detach, takeBatch } from './batch.ts'
+import { CommittingThread } from './committing-thread.ts'
+import type { CommitReply, CommitRequest } from './messages.ts'
+
+export interface CommitListener {
+  /** A run's records, or only its row, became durable. */
+  durable(active: ActiveRun, slice: Slice | undefined): void
+  /** All of a run's durable records are in segments. */
+  idle(active: ActiveRun): void
+  failed(message: string): void
+}
+
+interface Control {
+  readonly resolve: () => void
+  readonly reject: (cause: unknown) => void
+}
+
+/** Characters of one commit: beyond it a larger batch no longer saves anything and only delays its first event. */
+const COMMIT_CHARS_MAX = 1024 * 1024
+/** Quiet time before full segments are compacted, and before everything is. */
+const COMPACT_READY_MS = 25
+const COMPACT_ALL_MS = 2000
+
+export class GroupCommit {
+  readonly #thread: CommittingThread
+  readonly #listener: CommitListener
+  readonly #waiting = new Set<ActiveRun>()
+  readonly #creating = new Set<ActiveRun>()
+  /** Runs with records outside segments. */
+  readonly #unsealed = new Map<number, ActiveRun>()
+  #trimmed: [number, number][] = []
+  #removed: number[] = []
+  #controls: Control[] = []
+  #underWay: { readonly batch: Batch; readonly controls: readonly Control[] } | undefined
+  #scheduled = false
+  #compactTimer: NodeJS.Timeout | undefined
+  #onQuiet: (() => void) | undefined
+  failure: string | undefined
+
+  private constructor(thread: CommittingThread, listener: CommitListener) {
+    this.#thread = thread
+    this.#listener = listener
+  }
+
+  static async open(path: string, listener: CommitListener): Promise<GroupCommit> {
+    return new GroupCommit(await CommittingThread.open(path), listener)
+  }
+
+  /** A record was added to a run, and its row changed or not. */
+  appended(active: ActiveRun, rowChanged: boolean): void {
+    active.revision++
+    if (rowChanged) active.dirty = true
+    this.#waiting.add(active)
+    this.#schedule()
+  }
+
+  /** A run's row changed; resolves when that is durable. */
+  changed(active: ActiveRun): Promise<void> {
+    if (active.durable === undefined) this.#creating.add(active)
+    this.appended(active, true)
+    return active.wait()
+  }
+
+  trim(active: ActiveRun): Promise<void> {
+    this.#trimmed.push([active.number, active.first])
+    return this.changed(active)
+  }
+
+  remove(number: number): Promise<void> {
+    this.#removed.push(number)
+    this.#unsealed.delete(number)
+    return new Promise((resolve, reject) => {
+      this.#controls.push({ resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Runs whose creation is not durable yet. */
+  creating(): Iterable<ActiveRun> {
+    return this.#creating
+  }
+
+  /** Writes what is pending, compacts everything and ends the thread. */
+  async close(): Promise<void> {
+    clearTimeout(this.#compactTimer)
+    while (this.failure === undefined && (this.#underWay !== undefined || this.#hasWork())) {
+      this.#start()
+      await new Promise<void>((resolve) => (this.#onQuiet = resolve))
+    }
+    if (this.failure === undefined) {
+      this.#compact('all')
+      await new Promise<void>((resolve) => (this.#onQuiet = resolve))
+    }
+    this.failure ??= 'the store is closed'
+    clearTimeout(this.#compactTimer)
+    await this.#thread.close()
+  }
+
+  /** After a failure: lets go of the thread. */
+  async abandon(): Promise<void> {
+    clearTimeout(this.#compactTimer)
+    await this.#thread.close()
+  }
+
+  #hasWork(): boolean {
+    return this.#waiting.size > 0 || this.#removed.length > 0
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#underWay !== undefined) return
+    this.#scheduled = true
+    // Not at once: what this turn of the event loop still brings comes along.
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#start()
+    })
+  }
+
+  #start(): void {
+    if (this.#underWay !== undefined || this.failure !== undefined || !this.#hasWork()) return
+    clearTimeout(this.#compactTimer)
+    const batch = takeBatch(this.#waiting, COMMIT_CHARS_MAX)
+    const { data, directory, rows, ended } = batch
+    this.#commit(batch, { data, directory, rows, ended, trimmed: this.#trimmed, removed: this.#removed, compact: 'share' })
+  }
+
+  #compact(compact: 'ready' | 'all'): void {
+    const nothing: Batch = { entries: [], data: new Uint8Array(0), directory: new Int32Array(0), rows: [], ended: [] }
+    const { data, directory } = nothing
+    this.#commit(nothing, { data, directory, rows: [], ended: [], trimmed: [], removed: [], compact })
+  }
+
+  #commit(batch: Batch, request: CommitRequest): void {
+    this.#underWay = { batch, controls: this.#controls }
+    this.#controls = []
+    this.#trimmed = []
+    this.#removed = []
+    this.#thread.commit(request, (reply) => this.#ended(reply))
+  }
+
+  #ended(reply: CommitReply): void {
+    const { batch, controls } = this.#underWay!
+    this.#underWay = undefined
+    if (reply.kind !== 'committed') return this.#fail(reply.kind === 'failed' ? reply.message : 'out of step', controls)
+    this.#start() // before the delivery of this one: the disk works meanwhile
+    this.#deliver(batch, sealedBefore(reply.sealed))
+    for (const control of controls) control.resolve()
+    if (this.#underWay === undefined) this.#quiet(reply.more)
+  }
+
+  #deliver(batch: Batch, sealed: ReadonlyMap<number, number>): void {
+    for (const { active, revision, next, changed, slice } of batch.entries) {
+      active.durable = changed ?? { ...active.durable!, next }
+      this.#creating.delete(active)
+      if (slice !== undefined && (sealed.get(active.number) ?? 0) < next) {
+        active.tail.push(detach(slice))
+        this.#unsealed.set(active.number, active)
+      }
+      active.settle(revision)
+      this.#listener.durable(active, slice)
+    }
+    for (const [number, before] of sealed) {
+      const active = this.#unsealed.get(number)
+      if (active === undefined) continue
+      const kept = active.tail.findIndex((piece) => piece.first >= before)
+      active.tail.splice(0, kept < 0 ? active.tail.length : kept)
+      if (active.tail.length > 0) continue
+      this.#unsealed.delete(number)
+      this.#listener.idle(active)
+    }
+    for (const { active } of batch.entries) if (active.tail.length === 0) this.#listener.idle(active)
+  }
+
+  /** Nothing to write: soon compact what is ready, later the rest. */
+  #quiet(more: boolean): void {
+    const resolve = this.#onQuiet
+    this.#onQuiet = undefined
+    resolve?.()
+    if (this.#unsealed.size === 0 || this.failure !== undefined) return
+    clearTimeout(this.#compactTimer)
+    const compact = more ? 'ready' : 'all'
+    this.#compactTimer = setTimeout(
+      () => {
+        if (this.#underWay === undefined && this.failure === undefined) this.#compact(compact)
+      },
+      more ? COMPACT_READY_MS : COMPACT_ALL_MS,
+    )
+    this.#compactTimer.unref()
+  }
+
+  #fail(message: string, controls: readonly Control[]): void {
+    this.failure = message
+    const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`)
+    for (const control of [...controls, ...this.#controls]) control.reject(cause)
+    this.#onQuiet?.()
+    this.#listener.failed(message)
+  }
+}
+
+function sealedBefore(pairs: Int32Array): Map<number, number> {
+  const sealed = new Map<number, number>()
+  for (let at = 0; at < pairs.length; at += 2) sealed.set(pairs[at]!, pairs[at + 1]!)
+  return sealed
+}

@@ -1,0 +1,136 @@
+/** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { HoldfastError } from '../../core/errors.ts'
+import type { Run } from '../../core/run.ts'
+import type { RunQuery, StopRequest, StoredRun } from '../../core/store.ts'
+import { connect } from './file.ts'
+
+export interface NumberedRun {
+  readonly number: number
+  readonly stored: StoredRun
+  readonly idempotency: { readonly key: string; readonly fingerprint: string } | undefined
+}
+
+export interface StoredSegment {
+  readonly first: number
+  readonly count: number
+  readonly bytes: Uint8Array
+}
+
+type Row = Record<string, unknown>
+
+export class Reader {
+  readonly #database: DatabaseSync
+  readonly #byId: StatementSync
+  readonly #byKey: StatementSync
+  readonly #segments: StatementSync
+
+  constructor(path: string) {
+    this.#database = connect(path)
+    this.#byId = this.#database.prepare('SELECT * FROM runs WHERE id = ?')
+    this.#byKey = this.#database.prepare('SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?')
+    this.#segments = this.#database.prepare(
+      `SELECT first, count, data FROM segments WHERE run = ?1
+         AND first >= (SELECT coalesce(max(first), 0) FROM segments WHERE run = ?1 AND first <= ?2) ORDER BY first`,
+    )
+  }
+
+  run(id: string): NumberedRun | undefined {
+    return numbered(this.#byId.get(id))
+  }
+
+  runByKey(owner: string, key: string): NumberedRun | undefined {
+    return numbered(this.#byKey.get(owner, key))
+  }
+
+  /** Segments from the one that holds an index on, until they have enough bytes. */
+  segments(run: number, from: number, bytesMax: number): StoredSegment[] {
+    const segments: StoredSegment[] = []
+    let bytes = 0
+    for (const row of this.#segments.iterate(run, from)) {
+      const data = row['data'] as Uint8Array
+      segments.push({ first: row['first'] as number, count: row['count'] as number, bytes: data })
+      bytes += data.length
+      if (bytes >= bytesMax) break
+    }
+    return segments
+  }
+
+  list(query: RunQuery): NumberedRun[] {
+    const conditions: string[] = []
+    const values: (string | number)[] = []
+    for (const column of ['owner', 'component', 'session'] as const) {
+      const value = query[column]
+      if (value === undefined) continue
+      conditions.push(`${column} = ?`)
+      values.push(value)
+    }
+    if (query.status !== undefined) {
+      conditions.push(`status IN (${query.status.map(() => '?').join(', ')})`)
+      values.push(...query.status)
+    }
+    if (query.after !== undefined) {
+      conditions.push('(created, id) < (?, ?)')
+      values.push(...parsePageCursor(query.after))
+    }
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+    const rows = this.#database.prepare(`SELECT * FROM runs ${where} ORDER BY created DESC, id DESC LIMIT ?`).all(...values, query.limit)
+    return rows.map((row) => numbered(row)!)
+  }
+
+  unfinished(): NumberedRun[] {
+    const next = this.#database.prepare('SELECT coalesce(max(first + count), 0) AS next FROM segments WHERE run = ?')
+    return this.#database
+      .prepare('SELECT * FROM runs WHERE finished IS NULL ORDER BY created, id')
+      .all()
+      .map((row) => {
+        const found = numbered(row)!
+        return { ...found, stored: { ...found.stored, next: Number(next.get(found.number)!['next']) } }
+      })
+  }
+
+  highestNumber(): number {
+    return Number(this.#database.prepare('SELECT coalesce(max(number), 0) AS highest FROM runs').get()!['highest'])
+  }
+
+  /** Bytes in use, free pages not counted. */
+  size(): number {
+    const value = (name: string): number => Number(this.#database.prepare(`PRAGMA ${name}`).get()![name])
+    return (value('page_count') - value('freelist_count')) * value('page_size')
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+}
+
+export function pageCursor(run: Run): string {
+  return Buffer.from(JSON.stringify([run.createdAt, run.id])).toString('base64url')
+}
+
+function parsePageCursor(cursor: string): [string, string] {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (Array.isArray(parsed) && parsed.length === 2 && parsed.every((part) => typeof part === 'string')) return parsed as [string, string]
+  } catch {
+    // Falls through: whatever it is, it is no cursor of ours.
+  }
+  throw new HoldfastError('cursor_invalid', `${JSON.stringify(cursor)} is not a page cursor of this server`)
+}
+
+function numbered(row: Row | undefined): NumberedRun | undefined {
+  if (row === undefined) return undefined
+  const stop = row['stop'] as string | null
+  const key = row['idempotency_key'] as string | null
+  return {
+    number: row['number'] as number,
+    stored: {
+      run: JSON.parse(row['run'] as string) as Run,
+      first: row['first'] as number,
+      next: row['next'] as number,
+      epoch: row['epoch'] as number,
+      ...(stop !== null && { stop: JSON.parse(stop) as StopRequest }),
+    },
+    idempotency: key === null ? undefined : { key, fingerprint: row['fingerprint'] as string },
+  }
+}

@@ -1,0 +1,70 @@
+/** The tables, and how a file of an older version becomes one of this. */
+import type { DatabaseSync } from 'node:sqlite'
+
+/** Marks a SQLite file as ours: "HFST". */
+export const APPLICATION_ID = 0x48465354
+
+/**
+ * `log` takes one row per commit, holding the records of every run in it: one page write where a row per event would be one
+ * per run. Compaction moves them into `segments`, some sixty-four records of one run in a row, which is what readers read.
+ * `dir` is the directory of a log row: four 32-bit numbers a run (number, first index, records, bytes).
+ */
+const migrations: readonly string[] = [
+  `CREATE TABLE runs (
+     number INTEGER PRIMARY KEY,
+     id TEXT NOT NULL UNIQUE,
+     owner TEXT NOT NULL,
+     component TEXT NOT NULL,
+     session TEXT NOT NULL,
+     status TEXT NOT NULL,
+     created TEXT NOT NULL,
+     finished TEXT,
+     epoch INTEGER NOT NULL,
+     first INTEGER NOT NULL,
+     next INTEGER NOT NULL,
+     run TEXT NOT NULL,
+     stop TEXT,
+     idempotency_key TEXT,
+     fingerprint TEXT
+   );
+   CREATE UNIQUE INDEX runs_by_key ON runs (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
+   CREATE INDEX runs_by_creation ON runs (created, id);
+   CREATE INDEX runs_by_session ON runs (session, created, id);
+   CREATE INDEX runs_by_component ON runs (component, created, id);
+   CREATE INDEX runs_by_owner ON runs (owner, created, id);
+   CREATE INDEX runs_unfinished ON runs (created, id) WHERE finished IS NULL;
+   CREATE TABLE log (seq INTEGER PRIMARY KEY, dir BLOB NOT NULL, data BLOB NOT NULL);
+   CREATE TABLE segments (run INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL);
+   CREATE UNIQUE INDEX segments_by_run ON segments (run, first);`,
+]
+
+export const SCHEMA_VERSION: number = migrations.length
+
+/** Brings a file to this version; throws for one of a newer version or of another program. */
+export function migrate(database: DatabaseSync, path: string): void {
+  const version = pragma(database, 'user_version')
+  const application = pragma(database, 'application_id')
+  if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(database))) {
+    throw new Error(`${path} is a SQLite database of another program; give Holdfast a file of its own`)
+  }
+  if (version > SCHEMA_VERSION) {
+    throw new Error(
+      `${path} was written by a newer Holdfast (schema ${version}; this version knows up to ${SCHEMA_VERSION}); update Holdfast or use another file`,
+    )
+  }
+  for (let next = version; next < SCHEMA_VERSION; next++) {
+    database.exec(`BEGIN IMMEDIATE;
+      ${migrations[next]!}
+      PRAGMA application_id = ${APPLICATION_ID};
+      PRAGMA user_version = ${next + 1};
+      COMMIT;`)
+  }
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0)
+}
+
+function hasTables(database: DatabaseSync): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined
+}

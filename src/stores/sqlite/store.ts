@@ -1,0 +1,357 @@
+/**
+ * The embedded store: one SQLite file, one process. Commands are decided in memory, made durable by group commit in the
+ * committing thread, and only then seen by anyone.
+ */
+import type { Clock } from '../../core/clock.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { Hints } from '../../core/hints.ts'
+import { lastOf, type Slice, sliceAfter, sliceBefore } from '../../core/record.ts'
+import { isFinished } from '../../core/run.ts'
+import type {
+  ClaimOptions,
+  Created,
+  HintListener,
+  LogWriter,
+  NewRun,
+  RunPage,
+  RunQuery,
+  StopRequest,
+  Store,
+  StoreCapabilities,
+  StoredRun,
+  StoreHealth,
+} from '../../core/store.ts'
+import { ActiveRun } from './active-run.ts'
+import { GroupCommit } from './group-commit.ts'
+import { lockFile, type FileLock } from './file.ts'
+import { Lanes } from './lanes.ts'
+import { pageCursor, Reader } from './reader.ts'
+import { SqliteWriter } from './writer.ts'
+
+export interface SqliteStoreOptions {
+  readonly path: string
+  readonly clock: Clock
+  /** Wait between attempts to open the file again after it failed. */
+  readonly reopenMs: number
+}
+
+export class SqliteStore implements Store {
+  readonly name = 'sqlite'
+  readonly capabilities: StoreCapabilities = { durable: true, shared: false }
+  readonly #options: SqliteStoreOptions
+  readonly #lock: FileLock
+  readonly #hints = new Hints()
+  readonly #active = new Map<string, ActiveRun>()
+  readonly #lanes = new Lanes()
+  #reader!: Reader
+  #commits!: GroupCommit
+  #highestNumber = 0
+  #failure: string | undefined
+  #reopenTimer: NodeJS.Timeout | undefined
+  #closed = false
+
+  private constructor(options: SqliteStoreOptions) {
+    this.#options = options
+    this.#lock = lockFile(options.path)
+  }
+
+  static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
+    const store = new SqliteStore(options)
+    try {
+      await store.#open()
+    } catch (cause) {
+      store.#lock.release()
+      throw cause
+    }
+    return store
+  }
+
+  async #open(): Promise<void> {
+    const commits = await GroupCommit.open(this.#options.path, {
+      durable: (active, slice) => this.#announce(active, slice),
+      idle: (active) => this.#forget(active),
+      failed: (message) => this.#fail(message),
+    })
+    this.#reader = new Reader(this.#options.path)
+    this.#commits = commits
+    this.#highestNumber = this.#reader.highestNumber()
+    this.#active.clear()
+    this.#lanes.clear()
+    for (const { number, stored, idempotency } of this.#reader.unfinished()) {
+      // No lease: the lock says that whoever held one is dead.
+      const active = new ActiveRun(number, stored, idempotency)
+      active.durable = active.snapshot()
+      this.#keep(active)
+    }
+  }
+
+  health(): StoreHealth {
+    return this.#failure === undefined ? { ok: true } : { ok: false, reason: this.#failure }
+  }
+
+  async create(request: NewRun): Promise<Created> {
+    this.#assertHealthy()
+    const known = request.idempotency && this.#byKey(request.run.owner, request.idempotency.key)
+    if (known !== undefined) {
+      const kind = known.fingerprint === request.idempotency!.fingerprint ? 'existing' : 'key_conflict'
+      return { kind, stored: await known.stored() }
+    }
+    const busy = request.rejectIfBusy ? this.#lanes.head(request.run.lane) : undefined
+    if (busy !== undefined) return { kind: 'busy', stored: busy.durable ?? busy.snapshot() }
+    if (this.#active.has(request.run.id) || this.#reader.run(request.run.id) !== undefined) {
+      throw new HoldfastError('conflict', `run ${request.run.id} exists`)
+    }
+    const active = new ActiveRun(++this.#highestNumber, { run: request.run, first: 0, next: 1, epoch: 0 }, request.idempotency)
+    active.text = request.record
+    active.textCount = 1
+    this.#keep(active)
+    if (request.claim !== undefined && this.#lanes.isHead(active)) {
+      active.epoch = 1
+      active.lease = { owner: request.claim.owner, until: this.#options.clock.now() + request.claim.ttlMs }
+    }
+    const stored = active.snapshot()
+    await this.#commits.changed(active)
+    return { kind: 'created', stored }
+  }
+
+  get(id: string): Promise<StoredRun | undefined> {
+    return this.#reading(() => this.#durable(id)?.stored)
+  }
+
+  list(query: RunQuery): Promise<RunPage> {
+    return this.#reading(() => {
+      const found = this.#reader.list({ ...query, limit: query.limit + 1 })
+      const runs = found.slice(0, query.limit).map(({ stored }) => this.#active.get(stored.run.id)?.durable ?? stored)
+      return found.length > query.limit ? { runs, cursor: pageCursor(runs.at(-1)!.run) } : { runs }
+    })
+  }
+
+  async remove(id: string): Promise<boolean> {
+    this.#assertHealthy()
+    const found = this.#durable(id)
+    if (found === undefined) return false
+    if (!isFinished(found.stored.run.status)) throw new HoldfastError('conflict', `run ${id} is ${found.stored.run.status}; stop it first`)
+    this.#active.delete(id)
+    await this.#commits.remove(found.number)
+    return true
+  }
+
+  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
+    return new SqliteWriter(this.#commits, this.#active.get(id), id, claim, (active) => this.#lanes.leave(active))
+  }
+
+  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+    return this.#reading(() => {
+      const found = this.#durable(id)
+      if (found === undefined) throw new HoldfastError('not_found', `no run ${id}`)
+      const { first, next, run } = found.stored
+      if (!Number.isInteger(after) || after < -1 || after >= next) {
+        throw new HoldfastError('cursor_invalid', `run ${id} has events 0 to ${next - 1}; there is none after ${after}`)
+      }
+      if (after + 1 < first) {
+        throw new HoldfastError('cursor_expired', `run ${id}: events before ${first} were trimmed`, { details: { earliest: first } })
+      }
+      if (after === next - 1) return undefined
+      const tail = this.#active.get(id)?.tail ?? []
+      const from = tail[0] !== undefined && after + 1 >= tail[0].first ? tail : this.#segments(found.number, after + 1, bytesMax)
+      // A commit may be in the file before this thread has heard of it; what it holds is not announced yet.
+      const slice = sliceBefore(joinAfter(from, after, bytesMax), next)
+      return { ...slice, closed: isFinished(run.status) && lastOf(slice) === next - 1 }
+    })
+  }
+
+  async trim(id: string, before: number): Promise<void> {
+    this.#assertHealthy()
+    const active = this.#active.get(id) ?? this.#load(id)
+    if (active === undefined) return
+    const first = Math.min(before, active.next - 1)
+    if (first <= active.first) return
+    active.first = first
+    await this.#commits.trim(active)
+    if (active.finished) this.#forget(active)
+  }
+
+  size(): Promise<number> {
+    return this.#reading(() => this.#reader.size())
+  }
+
+  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+    this.#assertHealthy()
+    const active = this.#active.get(id)
+    const now = this.#options.clock.now()
+    if (active === undefined || !this.#isClaimable(active, now, options)) return undefined
+    active.epoch++
+    active.lease = { owner, until: now + ttlMs }
+    const stored = active.snapshot()
+    await this.#commits.changed(active)
+    return stored
+  }
+
+  renew(owner: string, ttlMs: number): Promise<readonly string[]> {
+    const until = this.#options.clock.now() + ttlMs
+    const renewed: string[] = []
+    for (const active of this.#active.values()) {
+      if (active.lease?.owner !== owner) continue
+      active.lease = { owner, until }
+      renewed.push(active.run.id)
+    }
+    return Promise.resolve(renewed)
+  }
+
+  release(id: string, epoch: number): Promise<void> {
+    const active = this.#active.get(id)
+    if (active !== undefined && active.epoch === epoch) {
+      active.lease = undefined
+      if (!active.finished) this.#hints.give({ run: id, next: active.durable?.next ?? 0, claimable: true })
+    }
+    return Promise.resolve()
+  }
+
+  claimable(limit: number): Promise<readonly string[]> {
+    const now = this.#options.clock.now()
+    const ids: string[] = []
+    for (const active of this.#active.values()) {
+      if (ids.length >= limit) break
+      if (this.#isClaimable(active, now)) ids.push(active.run.id)
+    }
+    return Promise.resolve(ids)
+  }
+
+  async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
+    this.#assertHealthy()
+    const active = this.#active.get(id)
+    if (active === undefined) return this.#durable(id)?.stored
+    if (active.finished) return active.pending > 0 ? active.wait().then(() => active.durable) : active.durable
+    if (active.stop === undefined) {
+      active.stop = stop
+      await this.#commits.changed(active)
+      this.#hints.give({ run: id, next: active.durable!.next, stop: true })
+    }
+    return active.durable
+  }
+
+  watch(id: string, listener: HintListener): () => void {
+    return this.#hints.watch(id, listener)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    clearTimeout(this.#reopenTimer)
+    await this.#commits.close()
+    this.#reader.close()
+    this.#lock.release()
+  }
+
+  /** Records of a run became durable, or its row did. */
+  #announce(active: ActiveRun, slice: Slice | undefined): void {
+    const { run, next } = active.durable!
+    this.#hints.give({ run: run.id, next, ...(slice !== undefined && { slice }) })
+    if (!isFinished(run.status)) return
+    const heir = this.#lanes.head(run.lane)
+    if (heir !== undefined) this.#hints.give({ run: heir.run.id, next: heir.durable?.next ?? 0, claimable: true })
+  }
+
+  #isClaimable(active: ActiveRun, now: number, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
+    if (active.finished || active.isHeld(now) || active.durable === undefined) return false
+    if (active.run.status === 'paused' && !paused && now < (active.run.wakeAt ?? Infinity)) return false
+    return outOfTurn || this.#lanes.isHead(active)
+  }
+
+  #keep(active: ActiveRun): void {
+    this.#active.set(active.run.id, active)
+    this.#lanes.join(active)
+  }
+
+  /** A finished run whose records are all in segments is the file's business. */
+  #forget(active: ActiveRun): void {
+    if (active.finished && active.tail.length === 0 && active.pending === 0) this.#active.delete(active.run.id)
+  }
+
+  #load(id: string): ActiveRun | undefined {
+    const found = this.#reader.run(id)
+    if (found === undefined) return undefined
+    const active = new ActiveRun(found.number, found.stored, found.idempotency)
+    active.durable = found.stored
+    this.#active.set(id, active)
+    return active
+  }
+
+  #durable(id: string): { readonly number: number; readonly stored: StoredRun } | undefined {
+    const active = this.#active.get(id)
+    if (active === undefined) return this.#reader.run(id)
+    return active.durable && { number: active.number, stored: active.durable }
+  }
+
+  #byKey(owner: string, key: string): { readonly fingerprint: string; stored(): Promise<StoredRun> } | undefined {
+    for (const active of this.#commits.creating()) {
+      if (active.run.owner !== owner || active.idempotency?.key !== key) continue
+      return { fingerprint: active.idempotency.fingerprint, stored: () => active.wait().then(() => active.durable!) }
+    }
+    const found = this.#reader.runByKey(owner, key)
+    if (found === undefined) return undefined
+    const stored = this.#active.get(found.stored.run.id)?.durable ?? found.stored
+    return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(stored) }
+  }
+
+  #segments(number: number, from: number, bytesMax: number): Slice[] {
+    return this.#reader.segments(number, from, bytesMax).map((segment) => ({ ...segment, closed: false }))
+  }
+
+  async #reading<Result>(read: () => Result): Promise<Result> {
+    if (this.#closed) throw new HoldfastError('unavailable', 'the store is closed')
+    try {
+      return read()
+    } catch (cause) {
+      if (cause instanceof HoldfastError) throw cause
+      throw new HoldfastError('unavailable', `the store cannot be read: ${String(cause)}`, { cause, retryAfterMs: this.#options.reopenMs })
+    }
+  }
+
+  #assertHealthy(): void {
+    const reason = this.#closed ? 'it is closed' : this.#failure
+    if (reason !== undefined) throw new HoldfastError('unavailable', `the store takes no writes: ${reason}`, { retryAfterMs: this.#options.reopenMs })
+  }
+
+  /**
+   * A commit failed. What was accepted and is not durable is dropped: whoever waits for it is told, and nobody has seen it.
+   * The file is then opened anew, as after a crash; until that works the store is unhealthy.
+   */
+  #fail(message: string): void {
+    if (this.#failure === undefined) {
+      this.#failure = message
+      const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`, { retryAfterMs: this.#options.reopenMs })
+      for (const active of this.#active.values()) active.fail(cause)
+      for (const [id, active] of this.#active) if (active.durable === undefined) this.#active.delete(id)
+    }
+    if (!this.#closed) this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenMs)
+  }
+
+  async #reopen(): Promise<void> {
+    const reader = this.#reader
+    try {
+      await this.#commits.abandon()
+      await this.#open()
+      reader.close()
+    } catch (cause) {
+      return this.#fail(String(cause))
+    }
+    this.#failure = undefined
+    for (const [id, active] of this.#active) this.#hints.give({ run: id, next: active.durable!.next, claimable: true })
+  }
+}
+
+/** Neighbouring slices as one, from the record after an index on, up to about a number of bytes. */
+function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): Slice {
+  let position = slices.findLastIndex((slice) => slice.first <= after + 1)
+  const head = sliceAfter(slices[position]!, after)
+  const parts = [head.bytes]
+  let { count } = head
+  for (let bytes = head.bytes.length; ++position < slices.length && bytes < bytesMax; ) {
+    const slice = slices[position]!
+    parts.push(slice.bytes)
+    bytes += slice.bytes.length
+    count += slice.count
+  }
+  return { first: head.first, count, bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), closed: false }
+}

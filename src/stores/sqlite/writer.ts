@@ -1,0 +1,83 @@
+/** Appends under one claim, fenced by its epoch. */
+import { HoldfastError } from '../../core/errors.ts'
+import type { Run } from '../../core/run.ts'
+import type { LogWriter } from '../../core/store.ts'
+import type { ActiveRun } from './active-run.ts'
+import type { GroupCommit } from './group-commit.ts'
+
+export class SqliteWriter implements LogWriter {
+  readonly #commits: GroupCommit
+  readonly #active: ActiveRun | undefined
+  readonly #id: string
+  readonly #epoch: number
+  readonly #onFinished: (active: ActiveRun) => void
+  #next: number
+  #lost: unknown
+
+  constructor(
+    commits: GroupCommit,
+    active: ActiveRun | undefined,
+    id: string,
+    claim: { readonly epoch: number; readonly next: number },
+    onFinished: (active: ActiveRun) => void,
+  ) {
+    this.#commits = commits
+    this.#active = active
+    this.#id = id
+    this.#epoch = claim.epoch
+    this.#next = claim.next
+    this.#onFinished = onFinished
+  }
+
+  get next(): number {
+    return this.#next
+  }
+
+  get pending(): number {
+    return this.#active?.pending ?? 0
+  }
+
+  get pendingChars(): number {
+    return this.#active?.text.length ?? 0
+  }
+
+  append(record: string, change?: Run): void {
+    const active = this.#assertFits()
+    active.text += record
+    active.textCount++
+    active.next++
+    this.#next++
+    if (change !== undefined) {
+      active.run = change
+      if (active.finished || change.status === 'paused') active.lease = undefined
+      if (active.finished) this.#onFinished(active)
+    }
+    this.#commits.appended(active, change !== undefined)
+  }
+
+  async flush(): Promise<void> {
+    const active = this.#active
+    if (this.#lost !== undefined || active === undefined) throw this.#lost ?? this.#refusal('closed', 'has no open log')
+    if (active.pending === 0) return
+    try {
+      await active.wait()
+    } catch (cause) {
+      this.#lost = cause
+      throw cause
+    }
+  }
+
+  #assertFits(): ActiveRun {
+    const active = this.#active
+    if (this.#lost !== undefined) throw this.#lost
+    if (this.#commits.failure !== undefined) throw new HoldfastError('unavailable', `the store takes no writes: ${this.#commits.failure}`)
+    if (active === undefined || active.finished) throw this.#refusal('closed', 'has its terminal event')
+    if (active.epoch !== this.#epoch) throw this.#refusal('fenced', `was claimed again (epoch ${active.epoch}, not ${this.#epoch})`)
+    if (active.next !== this.#next) throw this.#refusal('fenced', `expects event ${active.next}, not ${this.#next}`)
+    return active
+  }
+
+  #refusal(code: 'closed' | 'fenced', what: string): HoldfastError {
+    return new HoldfastError(code, `run ${this.#id} ${what}`)
+  }
+}

@@ -1,0 +1,17 @@
+/** Stores that each break one rule, to show that the suite can fail. */
+import { brokenLeases } from './broken-stores/leases.ts'
+import { brokenLogs } from './broken-stores/log.ts'
+import type { BrokenStore } from './broken-stores/overriding.ts'
+import { brokenRecoveries } from './broken-stores/recovery.ts'
+import { brokenIndexes } from './broken-stores/runs.ts'
+import { brokenSignals } from './broken-stores/signals.ts'
+
+export { type BrokenStore, BufferedWriter, commitTo, overriding } from './broken-stores/overriding.ts'
+
+export const brokenStores: readonly BrokenStore[] = [
+  ...brokenLogs,
+  ...brokenIndexes,
+  ...brokenLeases,
+  ...brokenSignals,
+  ...brokenRecoveries,
+]

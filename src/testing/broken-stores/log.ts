@@ -1,0 +1,228 @@
+/** Stores that break the rules of the log. */
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import { lastOf, type Slice, sliceBefore } from '../../core/record.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import type { Store, StoredRun } from '../../core/store.ts'
+import { type BrokenStore, BufferedWriter, commitTo, overriding } from './overriding.ts'
+
+export const brokenLogs: readonly BrokenStore[] = [
+  { name: 'drops the epoch check', section: 'log', breakStore: dropsEpochCheck },
+  { name: 'drops the index check', section: 'log', breakStore: dropsIndexCheck },
+  { name: 'takes the part of a refused batch that fits', section: 'log', breakStore: takesWhatFits },
+  { name: 'keeps a refusal to itself', section: 'log', breakStore: swallowsRefusals },
+  { name: 'takes an append after the terminal event', section: 'log', breakStore: staysOpen },
+  { name: 'forgets the changes of a run', section: 'log', breakStore: dropsChanges },
+  { name: 'gives a record twice at a page boundary', section: 'reads', breakStore: repeatsAtPages },
+  { name: 'skips a record at a page boundary', section: 'reads', breakStore: skipsAtPages },
+  { name: 'holds the last record back', section: 'log', breakStore: holdsLastBack },
+  { name: 'reads without a bound', section: 'reads', breakStore: readsAll },
+  { name: 'changes texts to another form of Unicode', section: 'reads', breakStore: normalizesTexts },
+  { name: 'never says that a log is closed', section: 'reads', breakStore: hidesTheEnd },
+  { name: 'answers a cursor beyond the end with nothing', section: 'reads', breakStore: ignoresBeyondEnd },
+  { name: 'moves a trimmed cursor to the first record', section: 'reads', breakStore: clampsTrimmed },
+  { name: 'answers for a run that does not exist with nothing', section: 'reads', breakStore: ignoresUnknown },
+  { name: 'trims one record too many', section: 'reads', breakStore: trimsTooMuch },
+  { name: 'trims the last record', section: 'reads', breakStore: trimsLast },
+  { name: 'does not notice that records were forgotten', section: 'reads', breakStore: neverShrinks },
+]
+
+export function dropsEpochCheck(store: Store): Store {
+  return overriding(store, {
+    writer: (id, { next }) =>
+      new BufferedWriter(next, async (batch) => {
+        const { epoch } = await existing(store, id)
+        await commitTo(store, id, { epoch, next: batch[0]!.index }, batch)
+      }),
+  })
+}
+
+function dropsIndexCheck(store: Store): Store {
+  return overriding(store, {
+    writer: (id, { epoch, next }) =>
+      new BufferedWriter(next, async (batch) => {
+        const stored = await existing(store, id)
+        await commitTo(store, id, { epoch, next: stored.next }, batch)
+      }),
+  })
+}
+
+function takesWhatFits(store: Store): Store {
+  return overriding(store, {
+    writer: (id, { epoch, next }) =>
+      new BufferedWriter(next, async (batch) => {
+        try {
+          await commitTo(store, id, { epoch, next: batch[0]!.index }, batch)
+        } catch (error) {
+          const stored = await existing(store, id)
+          const fitting = batch.filter(({ index }) => index >= stored.next)
+          if (fitting[0]?.index === stored.next) await commitTo(store, id, { epoch, next: stored.next }, fitting)
+          throw error
+        }
+      }),
+  })
+}
+
+function swallowsRefusals(store: Store): Store {
+  return overriding(store, {
+    writer: (id, { epoch, next }) =>
+      new BufferedWriter(next, async (batch) => {
+        await commitTo(store, id, { epoch, next: batch[0]!.index }, batch).catch(() => {})
+      }),
+  })
+}
+
+/** Ends runs in its answers only: the log below never hears of it. */
+export function staysOpen(store: Store): Store {
+  const ended = new Map<string, Run>()
+  const shown = (stored: StoredRun): StoredRun => ({ ...stored, run: ended.get(stored.run.id) ?? stored.run })
+  return overriding(store, {
+    get: async (id) => {
+      const stored = await store.get(id)
+      return stored && shown(stored)
+    },
+    read: async (id, after, bytesMax) => {
+      const slice = await store.read(id, after, bytesMax)
+      const { next } = await existing(store, id)
+      return slice && { ...slice, closed: ended.has(id) && lastOf(slice) === next - 1 }
+    },
+    writer: (id, { epoch, next }) =>
+      new BufferedWriter(next, async (batch) => {
+        const open = batch.map((append) => {
+          if (append.change === undefined || !isFinished(append.change.status)) return append
+          ended.set(id, append.change)
+          return { ...append, change: undefined }
+        })
+        await commitTo(store, id, { epoch, next: batch[0]!.index }, open)
+      }),
+  })
+}
+
+function dropsChanges(store: Store): Store {
+  return overriding(store, {
+    writer: (id, claim) => {
+      const writer = store.writer(id, claim)
+      return new BufferedWriter(claim.next, async (batch) => {
+        for (const { record } of batch) writer.append(record)
+        await writer.flush()
+      })
+    },
+  })
+}
+
+function repeatsAtPages(store: Store): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) => {
+      const page = await store.read(id, after, bytesMax)
+      if (page === undefined || after < 0) return page
+      const before = (await store.read(id, after - 1, 1))!
+      const bytes = new Uint8Array([...before.bytes, ...page.bytes])
+      return { ...page, count: page.count + before.count, bytes }
+    },
+  })
+}
+
+function skipsAtPages(store: Store): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) => {
+      const page = await store.read(id, after, bytesMax)
+      if (page === undefined || after < 0) return page
+      return (await store.read(id, after + 1, bytesMax)) ?? page
+    },
+  })
+}
+
+export function holdsLastBack(store: Store): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) => {
+      const page = await store.read(id, after, bytesMax)
+      const { next } = await existing(store, id)
+      if (page === undefined || page.closed || lastOf(page) < next - 1 || next === 1) return page
+      return page.count === 1 ? undefined : sliceBefore(page, next - 1)
+    },
+  })
+}
+
+function readsAll(store: Store): Store {
+  return overriding(store, { read: (id, after) => store.read(id, after, Infinity) })
+}
+
+export function normalizesTexts(store: Store): Store {
+  return changingPages(store, (page) => ({
+    ...page,
+    bytes: Buffer.from(Buffer.from(page.bytes).toString().normalize()),
+  }))
+}
+
+function hidesTheEnd(store: Store): Store {
+  return changingPages(store, (page) => ({ ...page, closed: false }))
+}
+
+function ignoresBeyondEnd(store: Store): Store {
+  return answering(store, 'cursor_invalid', () => undefined)
+}
+
+function clampsTrimmed(store: Store): Store {
+  return answering(store, 'cursor_expired', async (id, bytesMax) => {
+    const { first } = await existing(store, id)
+    return store.read(id, first - 1, bytesMax)
+  })
+}
+
+function ignoresUnknown(store: Store): Store {
+  return answering(store, 'not_found', () => undefined)
+}
+
+function trimsTooMuch(store: Store): Store {
+  return overriding(store, { trim: (id, before) => store.trim(id, before + 1) })
+}
+
+function trimsLast(store: Store): Store {
+  const empty = new Set<string>()
+  return overriding(store, {
+    trim: async (id, before) => {
+      if (before >= (await existing(store, id)).next) empty.add(id)
+      await store.trim(id, before)
+    },
+    read: async (id, after, bytesMax) => {
+      const { next } = await existing(store, id)
+      if (empty.has(id) && after < next - 1)
+        throw new HoldfastError('cursor_expired', 'trimmed', { details: { earliest: next } })
+      return store.read(id, after, bytesMax)
+    },
+  })
+}
+
+function neverShrinks(store: Store): Store {
+  let most = 0
+  return overriding(store, { size: async () => (most = Math.max(most, await store.size())) })
+}
+
+function changingPages(store: Store, change: (page: Slice) => Slice): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) => {
+      const page = await store.read(id, after, bytesMax)
+      return page && change(page)
+    },
+  })
+}
+
+type Answer = (id: string, bytesMax: number) => Promise<Slice | undefined> | undefined
+
+function answering(store: Store, code: HoldfastError['code'], answer: Answer): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) => {
+      try {
+        return await store.read(id, after, bytesMax)
+      } catch (error) {
+        if (isHoldfastError(error, code)) return await answer(id, bytesMax)
+        throw error
+      }
+    },
+  })
+}
+
+async function existing(store: Store, id: string): Promise<StoredRun> {
+  const stored = await store.get(id)
+  if (stored === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+  return stored
+}

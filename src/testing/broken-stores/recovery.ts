@@ -1,0 +1,72 @@
+/** Stores that break a rule only when they are opened again. */
+import type { Store } from '../../core/store.ts'
+import { givesHeldAway, ignoresLanes } from './leases.ts'
+import { dropsEpochCheck, holdsLastBack, normalizesTexts, staysOpen } from './log.ts'
+import { type BrokenStore, overriding } from './overriding.ts'
+import { forgetsKeys } from './runs.ts'
+import { showsPending } from './signals.ts'
+
+export const brokenRecoveries: readonly BrokenStore[] = [
+  { name: 'shows records that a kill takes back', section: 'recovery', breakStore: showsPending },
+  ...(
+    [
+      ['loses the last record that was flushed', holdsLastBack],
+      ['changes the bytes of a log', normalizesTexts],
+      ['forgets idempotency keys', forgetsKeys],
+      ['forgets stop requests', forgetsStops],
+      ['forgets who holds a run', givesHeldAway],
+      ['forgets the lanes', ignoresLanes],
+      ['starts again with the epochs', dropsEpochCheck],
+      ['opens a closed log again', forgetsTheEnd],
+      ['leaves a hole', leavesHole],
+      ['brings back what was trimmed', forgetsTrim],
+      ['says that it is not durable', saysFleeting],
+      ['sends no hints', (store: Store) => overriding(store, { watch: () => () => {} })],
+    ] as const
+  ).map(([name, breakStore]) => ({ name: `${name} on reopen`, section: 'recovery', breakStore, afterReopen: true })),
+]
+
+function forgetsStops(store: Store): Store {
+  return overriding(store, {
+    get: async (id) => {
+      const stored = await store.get(id)
+      if (stored === undefined) return undefined
+      const { stop: _, ...rest } = stored
+      return rest
+    },
+  })
+}
+
+function forgetsTheEnd(store: Store): Store {
+  const open = staysOpen(store)
+  return overriding(open, {
+    writer: (id, claim) => {
+      const writer = open.writer(id, claim)
+      const flush = writer.flush.bind(writer)
+      writer.flush = () => flush().catch(() => {})
+      return writer
+    },
+  })
+}
+
+function leavesHole(store: Store): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) => {
+      const page = await store.read(id, after, bytesMax)
+      return page !== undefined && after === 9 ? ((await store.read(id, 10, bytesMax)) ?? page) : page
+    },
+  })
+}
+
+function forgetsTrim(store: Store): Store {
+  return overriding(store, {
+    get: async (id) => {
+      const stored = await store.get(id)
+      return stored && { ...stored, first: 0 }
+    },
+  })
+}
+
+function saysFleeting(store: Store): Store {
+  return overriding(store, { capabilities: { ...store.capabilities, durable: false } })
+}

@@ -1,0 +1,298 @@
+/** Leases and stop requests: one owner at a time, by the injected clock, fenced by epochs. */
+import { expect } from 'vitest'
+import { isFinished } from '../../core/run.ts'
+import { Scribe } from '../fixtures.ts'
+import { expectLog, readBytes, refusalOf } from './reading.ts'
+import type { ConformanceSection } from './target.ts'
+import { TTL_MS, type Trial } from './trial.ts'
+
+export const leasesSection: ConformanceSection = {
+  name: 'leases',
+  cases: [
+    { name: 'a claim gives the run to one owner until its time is over', run: claims },
+    { name: '[LOG-4] of 20 concurrent claims one is given', run: claimsOnce },
+    { name: '[LOG-4] a claim that ran out may be taken over, and the epoch is raised', run: expires },
+    { name: "[LOG-4] not one record of a zombie's is readable after the takeover", run: refusesZombie },
+    {
+      name: '[LOG-4] what a worker had not flushed at the takeover is written before it or never',
+      run: settlesPending,
+    },
+    { name: 'a released run can be claimed at once', run: releases },
+    { name: 'only the holder can release', run: releasesOnlyOwn },
+    { name: "renewing extends every claim of an owner and nobody else's", run: renews },
+    { name: 'renewing does not bring back a claim that was taken over', run: renewsOnlyHeld },
+    { name: 'renewing brings back a claim that ran out and that nobody took', run: renewsLate },
+    { name: 'a paused run is held by nobody and claimed only on purpose', run: pauses },
+    { name: 'a run that is resumed and paused again in one batch is held by nobody', run: pausesAgain },
+    { name: 'a paused run whose question is overdue can be claimed from that moment on', run: wakes },
+    {
+      name: '[LOG-4] the last claim may append until the next one, though its lease is over',
+      run: appendsUntilNextClaim,
+    },
+    { name: 'a finished run is held by nobody and never claimed', run: finishes },
+    { name: 'claimable gives what claim would give, oldest first', run: listsClaimable },
+    { name: '[RUN-2] the first stop request stays', run: keepsFirstStop },
+    { name: '[RUN-2] a stop request leaves a finished run as it is', run: leavesFinished },
+  ],
+}
+
+async function claims(trial: Trial): Promise<void> {
+  const { run } = await trial.create()
+  const claim = (await trial.store.claim(run.id, 'worker-1', TTL_MS))!
+  const lease = { owner: 'worker-1', until: trial.clock.now() + TTL_MS }
+  expect(claim).toEqual({ run, first: 0, next: 1, epoch: 1, lease })
+  expect(await trial.store.get(run.id)).toEqual(claim)
+  trial.clock.advance(TTL_MS - 1)
+  for (const worker of ['worker-1', 'worker-2']) expect(await trial.store.claim(run.id, worker, TTL_MS)).toBeUndefined()
+  expect(await trial.store.get(run.id)).toEqual(claim)
+}
+
+async function claimsOnce(trial: Trial): Promise<void> {
+  const { run } = await trial.create()
+  for (let round = 1; round <= 3; round++) {
+    const workers = Array.from({ length: 20 }, (_, index) => `worker-${index}`)
+    const answers = await Promise.all(workers.map((worker) => trial.store.claim(run.id, worker, TTL_MS)))
+    const given = answers.filter((answer) => answer !== undefined)
+    expect(given).toHaveLength(1)
+    expect(given[0]?.epoch).toBe(round)
+    trial.expireLeases()
+  }
+}
+
+async function expires(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  scribe.text('half a story')
+  await scribe.flush()
+  trial.clock.advance(TTL_MS - 1)
+  expect(await trial.store.claimable(10)).toEqual([])
+  trial.clock.advance(2)
+  expect(await trial.store.claimable(10)).toEqual([scribe.id])
+  const claim = (await trial.store.claim(scribe.id, 'worker-2', TTL_MS))!
+  const lease = { owner: 'worker-2', until: trial.clock.now() + TTL_MS }
+  expect(claim).toEqual({ run: scribe.run, first: 0, next: 3, epoch: 2, lease })
+  expect(await trial.store.claimable(10)).toEqual([])
+}
+
+async function refusesZombie(trial: Trial): Promise<void> {
+  const zombie = await trial.start()
+  trial.expireLeases()
+  const heir = await trial.takeOver(zombie.id)
+  const refusal = await refusalOf(async () => {
+    zombie.text('braaains')
+    zombie.complete()
+    await zombie.flush()
+  })
+  expect(refusal).toBe('fenced')
+  heir.text('I go on. ')
+  heir.complete()
+  await heir.flush()
+  await expectLog(trial.store, heir.id, heir.records)
+  expect((await readBytes(trial.store, heir.id)).toString()).not.toContain('braaains')
+  expect((await trial.store.get(heir.id))?.run).toEqual(heir.run)
+}
+
+async function settlesPending(trial: Trial): Promise<void> {
+  const zombie = await trial.start()
+  const durable = zombie.records.length
+  zombie.text('was it written? ')
+  zombie.text('was this? ')
+  trial.expireLeases()
+  const claim = (await trial.store.claim(zombie.id, 'worker-2', TTL_MS))!
+  const refusal = await refusalOf(() => zombie.flush())
+  expect(claim.next).toBeGreaterThanOrEqual(durable)
+  expect(refusal).toBe(claim.next === zombie.records.length ? undefined : 'fenced')
+  const heir = new Scribe(trial.store, trial.clock, claim, zombie.records.slice(0, claim.next))
+  heir.text('mine')
+  await heir.flush()
+  await expectLog(trial.store, heir.id, heir.records)
+}
+
+async function releases(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  await trial.store.release(scribe.id, scribe.epoch)
+  expect((await trial.store.get(scribe.id))?.lease).toBeUndefined()
+  expect(await trial.store.claimable(10)).toEqual([scribe.id])
+  const heir = await trial.takeOver(scribe.id)
+  expect(heir.epoch).toBe(2)
+  heir.complete()
+  await heir.flush()
+  await expectLog(trial.store, heir.id, heir.records)
+}
+
+async function releasesOnlyOwn(trial: Trial): Promise<void> {
+  const first = await trial.start()
+  trial.expireLeases()
+  const second = await trial.takeOver(first.id)
+  for (const epoch of [first.epoch, second.epoch + 1, 0]) await trial.store.release(first.id, epoch)
+  expect((await trial.store.get(first.id))?.lease?.owner).toBe('worker-2')
+  expect(await trial.store.claim(first.id, 'worker-3', TTL_MS)).toBeUndefined()
+  await trial.store.release('run_nobody', 1)
+}
+
+async function renews(trial: Trial): Promise<void> {
+  const own = [await trial.start(), await trial.start()].map((scribe) => scribe.id)
+  const other = await trial.start({ claim: { owner: 'worker-2', ttlMs: TTL_MS } })
+  for (let round = 0; round < 5; round++) {
+    trial.clock.advance(TTL_MS - 1)
+    expect((await trial.store.renew('worker-1', TTL_MS)).toSorted()).toEqual(own)
+  }
+  const until = trial.clock.now() + TTL_MS
+  for (const id of own) {
+    expect(await trial.store.get(id)).toMatchObject({ epoch: 1, lease: { owner: 'worker-1', until } })
+    expect(await trial.store.claim(id, 'worker-2', TTL_MS)).toBeUndefined()
+  }
+  expect(await trial.store.claimable(10)).toEqual([other.id])
+  expect(await trial.store.renew('worker-3', TTL_MS)).toEqual([])
+}
+
+async function renewsOnlyHeld(trial: Trial): Promise<void> {
+  const [lost, released, kept] = [await trial.start(), await trial.start(), await trial.start()]
+  trial.clock.advance(TTL_MS / 2)
+  await trial.store.release(released.id, released.epoch)
+  await trial.store.release(lost.id, lost.epoch)
+  await trial.takeOver(lost.id)
+  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([kept.id])
+  expect(await trial.store.renew('worker-2', TTL_MS)).toEqual([lost.id])
+  expect((await trial.store.get(lost.id))?.lease?.owner).toBe('worker-2')
+  expect(await trial.store.claimable(10)).toEqual([released.id])
+}
+
+async function renewsLate(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  trial.expireLeases()
+  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([scribe.id])
+  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
+  scribe.text('I was only slow')
+  await scribe.flush()
+  await expectLog(trial.store, scribe.id, scribe.records)
+}
+
+async function pauses(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  scribe.pause()
+  await scribe.flush()
+  expect((await trial.store.get(scribe.id))?.lease).toBeUndefined()
+  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([])
+  trial.expireLeases()
+  expect(await trial.store.claimable(10)).toEqual([])
+  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
+  const heir = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  expect(heir.epoch).toBe(2)
+  expect(await trial.store.claim(scribe.id, 'worker-3', TTL_MS, { paused: true })).toBeUndefined()
+  heir.resume()
+  heir.complete()
+  await heir.flush()
+  await expectLog(trial.store, heir.id, heir.records)
+}
+
+async function pausesAgain(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  scribe.pause()
+  await scribe.flush()
+  const heir = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  heir.resume()
+  heir.pause()
+  await heir.flush()
+  expect((await trial.store.get(heir.id))?.lease).toBeUndefined()
+  expect(await trial.store.claim(heir.id, 'worker-3', TTL_MS, { paused: true })).toMatchObject({ epoch: 3 })
+}
+
+async function wakes(trial: Trial): Promise<void> {
+  const [overdue, patient] = [await trial.start(), await trial.start()]
+  overdue.pause(TTL_MS * 3)
+  patient.pause()
+  await Promise.all([overdue.flush(), patient.flush()])
+  const { wakeAt } = overdue.run
+  expect((await trial.store.get(overdue.id))?.run.wakeAt).toBe(wakeAt)
+  trial.clock.advance(TTL_MS * 3 - 1)
+  expect(await trial.store.claimable(10)).toEqual([])
+  expect(await trial.store.claim(overdue.id, 'worker-2', TTL_MS)).toBeUndefined()
+  trial.clock.advance(1)
+  expect(trial.clock.now()).toBe(wakeAt)
+  expect(await trial.store.claimable(10)).toEqual([overdue.id])
+  const heir = await trial.takeOver(overdue.id)
+  expect(await trial.store.claimable(10)).toEqual([])
+  heir.resume()
+  heir.pause()
+  await heir.flush()
+  expect(await trial.store.claimable(10), 'the question that was overdue is gone').toEqual([])
+}
+
+async function appendsUntilNextClaim(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  trial.expireLeases()
+  scribe.text('slow, but nobody took it. ')
+  await scribe.flush()
+  scribe.pause()
+  await scribe.flush()
+  // Another question while the first one waits.
+  scribe.pause()
+  await scribe.flush()
+  await expectLog(trial.store, scribe.id, scribe.records)
+  const heir = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  const refusal = await refusalOf(async () => {
+    scribe.pause()
+    await scribe.flush()
+  })
+  expect(refusal).toBe('fenced')
+  await expectLog(trial.store, heir.id, heir.records)
+}
+
+async function finishes(trial: Trial): Promise<void> {
+  const scribe = await trial.finish()
+  expect((await trial.store.get(scribe.id))?.lease).toBeUndefined()
+  trial.expireLeases()
+  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([])
+  expect(await trial.store.claimable(10)).toEqual([])
+  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
+  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
+  expect((await trial.store.get(scribe.id))?.epoch).toBe(1)
+}
+
+async function listsClaimable(trial: Trial): Promise<void> {
+  const states = ['waiting', 'expired', 'held', 'paused', 'finished', 'released', 'waiting'] as const
+  const expected: string[] = []
+  for (const state of states) {
+    trial.clock.advance(1)
+    const scribe = state === 'waiting' ? undefined : await trial.start({ claim: { owner: state, ttlMs: TTL_MS } })
+    if (state === 'paused') scribe?.pause()
+    if (state === 'finished') scribe?.complete()
+    await scribe?.flush()
+    if (state === 'released') await trial.store.release(scribe!.id, 1)
+    const id = scribe?.id ?? (await trial.create()).run.id
+    if (['waiting', 'expired', 'released'].includes(state)) expected.push(id)
+  }
+  trial.clock.advance(TTL_MS / 2)
+  await trial.store.renew('held', TTL_MS)
+  trial.clock.advance(TTL_MS / 2 + 1)
+  expect(await trial.store.claimable(100)).toEqual(expected)
+  expect(await trial.store.claimable(2)).toEqual(expected.slice(0, 2))
+  for (const id of expected) expect(await trial.store.claim(id, 'worker-9', TTL_MS)).toBeDefined()
+  expect(await trial.store.claimable(100)).toEqual([])
+}
+
+async function keepsFirstStop(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const stop = { at: trial.clock.iso(), reason: 'changed my mind', by: 'anna' }
+  expect(await trial.store.requestStop(scribe.id, stop)).toMatchObject({ stop, next: 2, epoch: 1 })
+  trial.clock.advance(5)
+  const again = await trial.store.requestStop(scribe.id, { at: trial.clock.iso(), by: 'bert' })
+  expect(again?.stop).toEqual(stop)
+  trial.expireLeases()
+  const claim = await trial.store.claim(scribe.id, 'worker-2', TTL_MS)
+  expect(claim?.stop).toEqual(stop)
+  const { run } = await trial.create()
+  const bare = { at: trial.clock.iso() }
+  expect((await trial.store.requestStop(run.id, bare))?.stop).toEqual(bare)
+  expect((await trial.store.get(run.id))?.stop).toEqual(bare)
+}
+
+async function leavesFinished(trial: Trial): Promise<void> {
+  const scribe = await trial.finish()
+  const before = (await trial.store.get(scribe.id))!
+  expect(await trial.store.requestStop(scribe.id, { at: trial.clock.iso() })).toEqual(before)
+  expect(await trial.store.get(scribe.id)).toEqual(before)
+  expect(isFinished(before.run.status)).toBe(true)
+  expect(before.stop).toBeUndefined()
+  await expectLog(trial.store, scribe.id, scribe.records)
+}

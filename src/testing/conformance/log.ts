@@ -1,0 +1,207 @@
+/** The writing of logs: order, fences, the end of a log. */
+import { expect } from 'vitest'
+import { terminalStatuses, type Run } from '../../core/run.ts'
+import type { LogWriter } from '../../core/store.ts'
+import { recordOf, Scribe } from '../fixtures.ts'
+import { expectLog, readBytes, readPages, refusalOf } from './reading.ts'
+import type { ConformanceSection } from './target.ts'
+import { TTL_MS, type Trial } from './trial.ts'
+
+export const logSection: ConformanceSection = {
+  name: 'log',
+  cases: [
+    { name: '[LOG-1] records are numbered from 0 without a gap and come back in order', run: keepsOrder },
+    { name: '[LOG-1] runs that are written at the same time keep to their own logs', run: keepsLogsApart },
+    { name: '[LOG-1] a batch at an index that is taken is refused, all of it', run: refusesTakenIndex },
+    { name: '[LOG-1] a batch that would leave a hole is refused', run: refusesHole },
+    { name: '[LOG-4] an append with an older epoch is refused, all of it', run: refusesOldEpoch },
+    { name: '[LOG-4] an append with an epoch that no claim gave is refused', run: refusesUnknownEpoch },
+    { name: '[LOG-4] a writer that was refused once stays refused', run: staysRefused },
+    { name: '[LOG-3] an append after the terminal event is refused', run: refusesAfterTerminal },
+    { name: '[LOG-3] an append behind the terminal event in one batch is refused', run: refusesBehindTerminal },
+    { name: '[LOG-3] of two writers that end a run, one is refused', run: refusesSecondTerminal },
+    { name: 'a writer of a run that does not exist is refused', run: refusesUnknownRun },
+    { name: 'a writer counts what is not durable yet, and nothing after flush', run: countsPending },
+    { name: 'a change of the run arrives with its record', run: changesWithRecord },
+  ],
+}
+
+async function keepsOrder(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  for (let batch = 0; batch < 10; batch++) {
+    for (let index = 0; index < batch; index++) scribe.text(`${batch}.${index} `)
+    await scribe.flush()
+  }
+  await expectLog(trial.store, scribe.id, scribe.records)
+  const stored = await trial.store.get(scribe.id)
+  expect(stored).toMatchObject({ first: 0, next: 47 })
+  expect(scribe.writer.next).toBe(47)
+}
+
+async function keepsLogsApart(trial: Trial): Promise<void> {
+  const scribes = await Promise.all(Array.from({ length: 20 }, () => trial.start()))
+  for (let turn = 0; turn < 10; turn++) {
+    for (const scribe of scribes) scribe.text(`${scribe.id} says ${turn}. `)
+    await Promise.all(scribes.filter((_, index) => index % 3 === turn % 3).map((scribe) => scribe.flush()))
+  }
+  await Promise.all(scribes.map((scribe) => scribe.flush()))
+  for (const scribe of scribes) await expectLog(trial.store, scribe.id, scribe.records)
+}
+
+async function refusesTakenIndex(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const claim = (await trial.store.get(scribe.id))!
+  const twin = new Scribe(trial.store, trial.clock, claim, scribe.records)
+  scribe.text('first')
+  await scribe.flush()
+  // Its second record has the index that is next, and must not slip in behind the refused one.
+  twin.text('also first')
+  twin.text('second')
+  expect(await refusalOf(() => twin.flush())).toBe('fenced')
+  await expectLog(trial.store, scribe.id, scribe.records)
+  scribe.text('second')
+  await scribe.flush()
+  await expectLog(trial.store, scribe.id, scribe.records)
+}
+
+async function refusesHole(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const ahead = trial.store.writer(scribe.id, { epoch: scribe.epoch, next: 3 })
+  expect(await refusalOf(() => appendText(ahead, scribe.id))).toBe('fenced')
+  await expectLog(trial.store, scribe.id, scribe.records)
+}
+
+async function refusesOldEpoch(trial: Trial): Promise<void> {
+  const zombie = await trial.start()
+  trial.expireLeases()
+  const heir = await trial.takeOver(zombie.id)
+  expect(heir.epoch).toBeGreaterThan(zombie.epoch)
+  const refusal = await refusalOf(async () => {
+    zombie.text('late ')
+    zombie.text('again')
+    await zombie.flush()
+  })
+  expect(refusal).toBe('fenced')
+  await expectLog(trial.store, heir.id, heir.records)
+  heir.text('mine')
+  await heir.flush()
+  await expectLog(trial.store, heir.id, heir.records)
+}
+
+async function refusesUnknownEpoch(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const forger = trial.store.writer(scribe.id, { epoch: scribe.epoch + 1, next: 2 })
+  expect(await refusalOf(() => appendText(forger, scribe.id))).toBe('fenced')
+  const waiting = await trial.create()
+  const early = trial.store.writer(waiting.run.id, { epoch: 1, next: 1 })
+  expect(await refusalOf(() => appendText(early, waiting.run.id))).toBe('fenced')
+  await expectLog(trial.store, scribe.id, scribe.records)
+}
+
+async function staysRefused(trial: Trial): Promise<void> {
+  const zombie = await trial.start()
+  trial.expireLeases()
+  const heir = await trial.takeOver(zombie.id)
+  const insist = (): Promise<void> => appendText(zombie.writer, zombie.id)
+  expect(await refusalOf(insist)).toBe('fenced')
+  expect(await refusalOf(insist)).toBe('fenced')
+  expect(await refusalOf(() => zombie.flush())).toBe('fenced')
+  await expectLog(trial.store, heir.id, heir.records)
+}
+
+async function refusesAfterTerminal(trial: Trial): Promise<void> {
+  for (const status of terminalStatuses) {
+    const scribe = await trial.start()
+    end(scribe, status)
+    await scribe.flush()
+    const closed = await readBytes(trial.store, scribe.id)
+    expect((await readPages(trial.store, scribe.id)).at(-1)?.closed).toBe(true)
+    expect(await refusalOf(() => appendText(scribe.writer, scribe.id)), `after ${status}`).toBe('closed')
+    const { epoch, next } = (await trial.store.get(scribe.id))!
+    const another = trial.store.writer(scribe.id, { epoch, next })
+    expect(await refusalOf(() => appendText(another, scribe.id)), `after ${status}`).toBe('closed')
+    expect((await readBytes(trial.store, scribe.id)).equals(closed), `after ${status}`).toBe(true)
+    expect((await trial.store.get(scribe.id))?.run.status).toBe(status)
+  }
+}
+
+async function refusesBehindTerminal(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  end(scribe, 'completed')
+  expect(await refusalOf(() => appendText(scribe.writer, scribe.id))).toBe('closed')
+  await refusalOf(() => scribe.flush())
+  // Whether the terminal event got in may depend on how the store notices; nothing may ever stand behind it.
+  const text = (await readBytes(trial.store, scribe.id)).toString()
+  expect(text).not.toContain('too late')
+  expect(text.match(/event: run\.completed/g)?.length ?? 0).toBeLessThanOrEqual(1)
+}
+
+async function refusesSecondTerminal(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const claim = (await trial.store.get(scribe.id))!
+  const writers = (['completed', 'failed', 'cancelled', 'rejected'] as const).map((status) => {
+    const writer = new Scribe(trial.store, trial.clock, claim, scribe.records)
+    end(writer, status)
+    return writer
+  })
+  const refusals = await Promise.all(writers.map((writer) => refusalOf(() => writer.flush())))
+  const winners = writers.filter((_, index) => refusals[index] === undefined)
+  expect(winners).toHaveLength(1)
+  for (const refusal of refusals) expect([undefined, 'closed', 'fenced']).toContain(refusal)
+  await expectLog(trial.store, scribe.id, winners[0]!.records)
+  expect((await trial.store.get(scribe.id))?.run).toEqual(winners[0]!.run)
+}
+
+async function refusesUnknownRun(trial: Trial): Promise<void> {
+  const writer = trial.store.writer('run_nobody', { epoch: 1, next: 0 })
+  expect(await refusalOf(() => appendText(writer, 'run_nobody'))).toBeDefined()
+  expect(await trial.store.get('run_nobody')).toBeUndefined()
+}
+
+async function countsPending(trial: Trial): Promise<void> {
+  const { writer, id } = await trial.start()
+  expect([writer.next, writer.pending, writer.pendingChars]).toEqual([2, 0, 0])
+  const record = recordOf(id, 2, trial.clock.iso(), { type: 'text.delta', data: { text: 'hello' } })
+  writer.append(record)
+  expect(writer.next).toBe(3)
+  expect(writer.pending).toBeLessThanOrEqual(1)
+  expect(writer.pendingChars).toBe(writer.pending * record.length)
+  await writer.flush()
+  expect([writer.next, writer.pending, writer.pendingChars]).toEqual([3, 0, 0])
+  await writer.flush()
+}
+
+async function changesWithRecord(trial: Trial): Promise<void> {
+  const draft = trial.newRun({ metadata: { 'naïve key': [1, null, { deep: '🙂' }] }, protocol: 'native', lane: 'lane' })
+  const { stored } = await trial.store.create({ ...draft, claim: { owner: 'worker-1', ttlMs: TTL_MS } })
+  const scribe = new Scribe(trial.store, trial.clock, stored, [draft.record])
+  const before = (await trial.store.get(scribe.id))!
+  const steps: readonly (() => void)[] = [
+    () => scribe.start(),
+    () => scribe.pause(),
+    () => scribe.append({ type: 'run.failed', data: { error: { code: 'agent_failed', message: 'no "luck"\n' } } }),
+  ]
+  for (const step of steps) {
+    trial.clock.advance(1000)
+    step()
+    await scribe.flush()
+    const now = (await trial.store.get(scribe.id))!
+    expect(now.run).toEqual(scribe.run)
+    expect(now.next).toBe(scribe.records.length)
+  }
+  expect(before).toMatchObject({ run: { status: 'queued' }, next: 1 })
+}
+
+function appendText(writer: LogWriter, id: string): Promise<void> {
+  writer.append(
+    recordOf(id, writer.next, '2026-01-01T00:00:00.000Z', { type: 'text.delta', data: { text: 'too late' } }),
+  )
+  return writer.flush()
+}
+
+function end(scribe: Scribe, status: Run['status']): void {
+  if (status === 'completed') scribe.complete()
+  else if (status === 'cancelled') scribe.cancel()
+  else if (status === 'rejected') scribe.append({ type: 'run.rejected', data: { reason: 'not today' } })
+  else scribe.append({ type: 'run.failed', data: { error: { code: 'agent_failed', message: 'out of ideas' } } })
+}

@@ -1,0 +1,83 @@
+/** The commands of the model test: what can be done to a store, drawn at random. */
+import fc from 'fast-check'
+
+export const eventKinds = ['text', 'start', 'pause', 'ask', 'resume', 'end'] as const
+export const statusFilters = [undefined, ['queued', 'running'], ['paused'], ['completed', 'cancelled']] as const
+
+const runs = fc.nat({ max: 7 })
+const workers = fc.constantFrom('worker-1', 'worker-2')
+const owners = fc.constantFrom('owner-1', 'owner-2')
+
+/** `run` picks one of the runs that exist, `writer` one of the writers of a run that lost their claim. */
+const commands = {
+  create: fc.record({
+    owner: owners,
+    lane: fc.constantFrom(undefined, 'lane-1', 'lane-2'),
+    key: fc.constantFrom(undefined, undefined, 'key-1', 'key-2'),
+    fingerprint: fc.constantFrom('body-1', 'body-2'),
+    rejectIfBusy: fc.boolean(),
+    worker: fc.option(workers, { nil: undefined }),
+  }),
+  claim: fc.record({
+    run: runs,
+    worker: workers,
+    paused: fc.boolean(),
+    outOfTurn: fc.constantFrom(false, false, true),
+  }),
+  append: fc.record({
+    run: runs,
+    events: fc.array(fc.constantFrom(...eventKinds, 'text', 'text'), { minLength: 1, maxLength: 5 }),
+    text: fc.string({ unit: 'binary', maxLength: 20 }),
+    flush: fc.boolean(),
+  }),
+  intrude: fc.record({ run: runs, writer: fc.nat({ max: 3 }) }),
+  flush: fc.record({ run: runs }),
+  release: fc.record({ run: runs, epochsBack: fc.nat({ max: 1 }) }),
+  renew: fc.record({ worker: workers }),
+  advance: fc.record({ seconds: fc.nat({ max: 12 }) }),
+  stop: fc.record({ run: runs, by: owners }),
+  trim: fc.record({ run: runs, before: fc.integer({ min: -1, max: 12 }) }),
+  remove: fc.record({ run: runs }),
+  read: fc.record({ run: runs, after: fc.integer({ min: -1, max: 14 }), bytesMax: fc.constantFrom(1, 300, 100_000) }),
+  list: fc.record({
+    owner: fc.option(owners, { nil: undefined }),
+    status: fc.constantFrom(...statusFilters),
+    limit: fc.constantFrom(1, 2, 100),
+  }),
+  claimable: fc.record({ limit: fc.constantFrom(1, 2, 100) }),
+  reopen: fc.constant({}),
+}
+
+export type Commands = {
+  [Name in keyof typeof commands]: (typeof commands)[Name] extends fc.Arbitrary<infer Value> ? Value : never
+}
+
+export type Command = { [Name in keyof Commands]: { readonly name: Name } & Commands[Name] }[keyof Commands]
+
+/** How often each is drawn. */
+const weights: Record<keyof Commands, number> = {
+  create: 5,
+  claim: 6,
+  append: 10,
+  intrude: 2,
+  flush: 2,
+  release: 2,
+  renew: 2,
+  advance: 3,
+  stop: 1,
+  trim: 2,
+  remove: 1,
+  read: 3,
+  list: 1,
+  claimable: 1,
+  reopen: 1,
+}
+
+export function commandLists(canReopen: boolean): fc.Arbitrary<Command[]> {
+  const names = (Object.keys(commands) as (keyof Commands)[]).filter((name) => canReopen || name !== 'reopen')
+  const any = names.map((name) => {
+    const arbitrary = (commands[name] as fc.Arbitrary<object>).map((fields) => ({ name, ...fields }) as Command)
+    return { arbitrary, weight: weights[name] }
+  })
+  return fc.array(fc.oneof(...any), { minLength: 5, maxLength: 40, size: 'max' })
+}

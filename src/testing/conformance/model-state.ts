@@ -1,0 +1,101 @@
+/** What a store must hold and answer, in plain arrays: the other side of the model test. */
+import { assert } from '../../core/errors.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import type { ClaimOptions, Created, Lease, NewRun, StopRequest } from '../../core/store.ts'
+
+export interface ModelAppend {
+  readonly record: string
+  readonly change: Run | undefined
+}
+
+export interface ModelRun {
+  run: Run
+  /** Every record that is durable, trimmed ones included. */
+  readonly records: string[]
+  /** Records that were appended by the present claim and may be durable already, first to last. */
+  pending: ModelAppend[]
+  first: number
+  epoch: number
+  lease?: Lease | undefined
+  stop?: StopRequest | undefined
+  readonly idempotency: NewRun['idempotency']
+}
+
+export class Model {
+  /** In order of creation. */
+  runs: ModelRun[] = []
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  create(draft: NewRun): { readonly kind: Created['kind']; readonly run: ModelRun } {
+    const { run, record, idempotency, rejectIfBusy, claim } = draft
+    const known = this.runs.find(
+      (each) => idempotency && each.run.owner === run.owner && each.idempotency?.key === idempotency.key,
+    )
+    if (known !== undefined) {
+      const same = known.idempotency?.fingerprint === idempotency?.fingerprint
+      return { kind: same ? 'existing' : 'key_conflict', run: known }
+    }
+    const head = this.#headOf(run.lane)
+    if (rejectIfBusy && head !== undefined) return { kind: 'busy', run: head }
+    const created: ModelRun = { run, records: [record], pending: [], first: 0, epoch: 0, idempotency }
+    this.runs.push(created)
+    if (claim !== undefined && head === undefined) this.claim(created, claim.owner, claim.ttlMs)
+    return { kind: 'created', run: created }
+  }
+
+  remove(run: ModelRun): void {
+    this.runs = this.runs.filter((each) => each !== run)
+  }
+
+  isClaimable(run: ModelRun, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
+    const { status, lane, wakeAt = Infinity } = run.run
+    if (isFinished(status) || this.isHeld(run)) return false
+    if (status === 'paused' && !paused && this.#now() < wakeAt) return false
+    return outOfTurn || lane === undefined || this.#headOf(lane) === run
+  }
+
+  isHeld({ lease }: ModelRun): boolean {
+    return lease !== undefined && lease.until > this.#now()
+  }
+
+  claim(run: ModelRun, owner: string, ttlMs: number): void {
+    run.epoch += 1
+    run.lease = { owner, until: this.#now() + ttlMs }
+  }
+
+  renew(owner: string, ttlMs: number): string[] {
+    const own = this.runs.filter((run) => run.lease?.owner === owner)
+    for (const run of own) run.lease = { owner, until: this.#now() + ttlMs }
+    return own.map((run) => run.run.id)
+  }
+
+  /** Pending records turned out to be durable, up to an index. */
+  settle(run: ModelRun, next: number): void {
+    assert(next >= run.records.length, `run ${run.run.id}: record ${next} was durable and is gone`)
+    for (const { record, change } of run.pending.splice(0, next - run.records.length)) {
+      run.records.push(record)
+      if (change === undefined) continue
+      if (change.status === 'paused' || isFinished(change.status)) run.lease = undefined
+      run.run = change
+    }
+    assert(next === run.records.length, `run ${run.run.id}: nobody appended record ${next - 1}`)
+  }
+
+  trim(run: ModelRun, before: number): void {
+    run.first = Math.max(run.first, Math.min(before, run.records.length - 1))
+  }
+
+  /** As a listing gives them. */
+  newestFirst(): ModelRun[] {
+    const place = ({ run }: ModelRun): string => `${run.createdAt} ${run.id}`
+    return this.runs.toSorted((a, b) => (place(a) < place(b) ? 1 : -1))
+  }
+
+  #headOf(lane: string | undefined): ModelRun | undefined {
+    return lane === undefined ? undefined : this.runs.find(({ run }) => run.lane === lane && !isFinished(run.status))
+  }
+}

@@ -1,0 +1,209 @@
+/** The reading of logs: every cursor, every page size, every text, and what was trimmed. */
+import { expect } from 'vitest'
+import { isHoldfastError } from '../../core/errors.ts'
+import { lastOf } from '../../core/record.ts'
+import type { Scribe } from '../fixtures.ts'
+import { expectLog, expectSameBytes, readBytes, readPages, refusalOf } from './reading.ts'
+import type { ConformanceSection } from './target.ts'
+import type { Trial } from './trial.ts'
+
+const KiB = 1024
+const PAGE_BYTES = [1, 100, 1000, 4096, 64 * KiB, 16 * KiB * KiB]
+
+export const readsSection: ConformanceSection = {
+  name: 'reads',
+  cases: [
+    { name: '[LOG-5] a log read from any cursor is the same bytes', run: readsFromEveryCursor },
+    { name: '[LOG-5] a log read in pages of any size is the same bytes', run: readsInEveryPageSize },
+    { name: '[SUB-1] a page keeps to about the bytes asked for, and has one record at least', run: boundsPages },
+    { name: '[LOG-5] a record of 1 MiB comes back as it was written', run: keepsLargeRecords },
+    { name: '[LOG-5] every kind of text comes back as it was written', run: keepsUnicode },
+    { name: '[LOG-3] only the page with the terminal event is closed', run: marksTheEnd },
+    { name: '[SUB-2] the end of the log is nothing, beyond it is an error', run: answersTheEnd },
+    { name: '[SUB-2] a run that does not exist is an error', run: answersUnknownRun },
+    { name: '[SUB-2] a cursor whose events were trimmed gets an explicit gap', run: answersTrimmed },
+    { name: '[LOG-5] trimming leaves the other records as they were', run: trimsOnlyTheBeginning },
+    { name: 'trimming always keeps the last record', run: keepsLastRecord },
+    { name: 'the size grows with the records and falls when they are forgotten', run: measuresSize },
+  ],
+}
+
+/** Records of 0 to 40 times 10 characters, committed in batches of different size. */
+async function writeMixture(scribe: Scribe, count = 60): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    scribe.text('0123456789'.repeat((index * 7) % 41))
+    if (index % 7 === 0 || index % 11 === 0) await scribe.flush()
+  }
+  await scribe.flush()
+}
+
+async function readsFromEveryCursor(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  await writeMixture(scribe)
+  scribe.complete()
+  await scribe.flush()
+  for (let after = -1; after < scribe.records.length; after++) {
+    expectSameBytes(await readBytes(trial.store, scribe.id, { after }), scribe.records.slice(after + 1))
+  }
+}
+
+async function readsInEveryPageSize(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  await writeMixture(scribe)
+  for (const bytesMax of PAGE_BYTES) {
+    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
+    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax, after: 30 }), scribe.records.slice(31))
+  }
+}
+
+async function boundsPages(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  for (let index = 0; index < 500; index++) scribe.text('x'.repeat(KiB))
+  await scribe.flush()
+  const recordBytes = Buffer.byteLength(scribe.records.at(-1)!)
+  for (const bytesMax of [1, 10 * KiB, 100 * KiB]) {
+    for (const page of await readPages(trial.store, scribe.id, { bytesMax })) {
+      expect(page.bytes.length).toBeLessThanOrEqual(bytesMax + recordBytes)
+    }
+  }
+}
+
+async function keepsLargeRecords(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  scribe.text('before')
+  scribe.text('🌊 0123456789ab'.repeat(64 * KiB))
+  scribe.text('between')
+  await scribe.flush()
+  scribe.text('y'.repeat(KiB * KiB))
+  await scribe.flush()
+  scribe.text('after')
+  await scribe.flush()
+  for (const bytesMax of PAGE_BYTES)
+    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
+}
+
+async function keepsUnicode(trial: Trial): Promise<void> {
+  const texts = [
+    'åäö ßẞ',
+    'e\u0301 is not \u00e9', // Two forms of one letter: neither may become the other.
+    '日本語 العربية עברית',
+    '😀👩‍👩‍👧‍👦🏴󠁧󠁢󠁥󠁮󠁧󠁿', // Four bytes each, and joined ones.
+    'lone \ud83d and \udc00 surrogates', // JSON writes them as escapes, which must stay escapes.
+    'nul \u0000, escape \u001b, delete \u007f, feff \ufeff, ffff \uffff',
+    'lines \r\n \n \r \u2028 \u2029 \u0085',
+    '\n\nid: 7\nevent: text.delta\ndata: {}\n\n', // Looks like a record.
+    `"quotes" 'single' \\ back %s $1 ; -- drop`,
+    '',
+  ]
+  const scribe = await trial.start({ session: 'sitzung-ü-🙂', metadata: { note: texts.join(' ').toWellFormed() } })
+  for (const text of texts) scribe.text(text)
+  await scribe.flush()
+  for (const text of texts) scribe.text(text.repeat(3000))
+  scribe.complete()
+  await scribe.flush()
+  for (const bytesMax of PAGE_BYTES)
+    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
+  expect((await trial.store.get(scribe.id))?.run).toEqual(scribe.run)
+}
+
+async function marksTheEnd(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  await writeMixture(scribe, 20)
+  for (const page of await readPages(trial.store, scribe.id, { bytesMax: 500 })) expect(page.closed).toBe(false)
+  scribe.complete()
+  await scribe.flush()
+  for (const bytesMax of PAGE_BYTES) {
+    for (const page of await readPages(trial.store, scribe.id, { bytesMax })) {
+      expect(page.closed).toBe(lastOf(page) === scribe.records.length - 1)
+    }
+  }
+}
+
+async function answersTheEnd(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  await writeMixture(scribe, 5)
+  const next = scribe.records.length
+  expect(await trial.store.read(scribe.id, next - 1, KiB)).toBeUndefined()
+  for (const after of [next, next + 1, next + 1000]) {
+    expect(await refusalOf(() => trial.store.read(scribe.id, after, KiB))).toBe('cursor_invalid')
+  }
+  scribe.complete()
+  await scribe.flush()
+  expect(await trial.store.read(scribe.id, next, KiB)).toBeUndefined()
+  expect(await refusalOf(() => trial.store.read(scribe.id, next + 1, KiB))).toBe('cursor_invalid')
+}
+
+async function answersUnknownRun(trial: Trial): Promise<void> {
+  await trial.start()
+  for (const after of [-1, 0, 5]) {
+    expect(await refusalOf(() => trial.store.read('run_nobody', after, KiB))).toBe('not_found')
+  }
+}
+
+async function answersTrimmed(trial: Trial): Promise<void> {
+  for (const scribe of [await trial.start(), await trial.finish()]) {
+    if (scribe.run.status === 'running') await writeMixture(scribe, 20)
+    const earliest = Math.min(10, scribe.records.length - 1)
+    await trial.store.trim(scribe.id, earliest)
+    expect(await trial.store.get(scribe.id)).toMatchObject({ first: earliest, next: scribe.records.length })
+    for (let after = -1; after < earliest - 1; after++) {
+      const error = await trial.store.read(scribe.id, after, KiB).catch((thrown: unknown) => thrown)
+      expect(isHoldfastError(error, 'cursor_expired') && error.details).toEqual({ earliest })
+    }
+    await expectLog(trial.store, scribe.id, scribe.records, earliest)
+  }
+}
+
+async function trimsOnlyTheBeginning(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const bystander = await trial.start()
+  await writeMixture(scribe)
+  let first = 0
+  for (const before of [1, 7, 8, 30, 20, 0, -5]) {
+    first = Math.max(first, before)
+    await trial.store.trim(scribe.id, before)
+    expect((await trial.store.get(scribe.id))?.first).toBe(first)
+    await expectLog(trial.store, scribe.id, scribe.records, first)
+  }
+  await writeMixture(scribe, 10)
+  scribe.complete()
+  await scribe.flush()
+  for (const bytesMax of PAGE_BYTES) {
+    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax, after: 29 }), scribe.records.slice(30))
+  }
+  await expectLog(trial.store, bystander.id, bystander.records)
+}
+
+async function keepsLastRecord(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  await writeMixture(scribe, 20)
+  const last = scribe.records.length - 1
+  await trial.store.trim(scribe.id, last + 1)
+  expect(await trial.store.get(scribe.id)).toMatchObject({ first: last, next: last + 1 })
+  await trial.store.trim(scribe.id, last + 1000)
+  await expectLog(trial.store, scribe.id, scribe.records, last)
+  scribe.complete()
+  await scribe.flush()
+  await trial.store.trim(scribe.id, last + 1000)
+  const [page] = await readPages(trial.store, scribe.id, { after: last })
+  expect(page).toMatchObject({ first: last + 1, count: 1, closed: true })
+}
+
+async function measuresSize(trial: Trial): Promise<void> {
+  const sizes = [await trial.store.size()]
+  for (let run = 0; run < 2; run++) {
+    const scribe = await trial.start()
+    for (let index = 0; index < 8; index++) scribe.text('z'.repeat(128 * KiB))
+    scribe.complete()
+    await scribe.flush()
+    sizes.push(await trial.store.size())
+    if (run === 0) await trial.store.trim(scribe.id, scribe.records.length)
+    else await trial.store.remove(scribe.id)
+    sizes.push(await trial.store.size())
+  }
+  const [empty, written, trimmed, writtenAgain, removed] = sizes as [number, number, number, number, number]
+  expect(written - empty).toBeGreaterThan(KiB * KiB * 0.9)
+  expect(written - trimmed).toBeGreaterThan(KiB * KiB * 0.5)
+  expect(writtenAgain - trimmed).toBeGreaterThan(KiB * KiB * 0.9)
+  expect(writtenAgain - removed).toBeGreaterThan(KiB * KiB * 0.5)
+}

@@ -1,0 +1,267 @@
+/** What is there after the process was killed and the data opened again. */
+import { expect } from 'vitest'
+import { lastOf } from '../../core/record.ts'
+import { Scribe } from '../fixtures.ts'
+import { expectLog, expectSameBytes, readBytes, readRecords, refusalOf } from './reading.ts'
+import type { ConformanceSection } from './target.ts'
+import { TTL_MS, type Trial } from './trial.ts'
+
+export const recoverySection: ConformanceSection = {
+  name: 'recovery',
+  needsReopen: true,
+  cases: [
+    { name: 'a store that can be reopened says that it is durable', run: saysDurable },
+    { name: '[LOG-5] what was flushed is there byte for byte after a reopen', run: keepsFlushed },
+    { name: '[LOG-1] what was not flushed is there as a prefix, never with a hole', run: keepsPrefix },
+    { name: '[LOG-2] what was visible before a kill is there after it', run: keepsVisible },
+    { name: '[LOG-1] a create that was not answered is there whole or not at all', run: createsWholly },
+    { name: 'runs, their changes and their listing survive a reopen', run: keepsRuns },
+    { name: '[LOG-4] epochs survive a reopen: the zombie stays fenced, the heir goes on', run: keepsEpochs },
+    {
+      name: '[RUN-1] a run that was held is claimable after a reopen when its time is over or its owner died',
+      run: keepsLeases,
+    },
+    { name: '[LOG-3] a closed log stays closed after a reopen', run: staysClosed },
+    { name: '[RUN-4] idempotency keys survive a reopen', run: keepsKeys },
+    { name: '[RUN-2] stop requests survive a reopen', run: keepsStops },
+    { name: 'lanes survive a reopen', run: keepsLanes },
+    { name: '[SUB-2] what was trimmed or removed stays so after a reopen', run: keepsTrimmed },
+    { name: 'hints come again after a reopen', run: hintsAgain },
+    { name: '[LOG-5] a log that is written across many reopens is one log', run: survivesManyReopens },
+  ],
+}
+
+async function saysDurable(trial: Trial): Promise<void> {
+  expect(trial.store.capabilities.durable).toBe(true)
+  await trial.reopen()
+  expect(trial.store.capabilities.durable).toBe(true)
+  expect(trial.store.health()).toEqual({ ok: true })
+}
+
+async function keepsFlushed(trial: Trial): Promise<void> {
+  const scribes = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
+  for (let turn = 0; turn < 20; turn++) {
+    for (const scribe of scribes) scribe.text(`${scribe.id} 🌊 \ud800 ${'x'.repeat(turn * 100)}`)
+    await Promise.all(scribes.map((scribe) => scribe.flush()))
+  }
+  scribes[0]!.text('y'.repeat(1024 * 1024))
+  await scribes[0]!.flush()
+  await trial.reopen()
+  for (const scribe of scribes) {
+    for (const bytesMax of [1, 1000, 256 * 1024]) {
+      expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
+    }
+  }
+}
+
+async function keepsPrefix(trial: Trial): Promise<void> {
+  const scribes = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
+  for (const scribe of scribes) for (let index = 0; index < 20; index++) scribe.text(`flushed ${index}`)
+  await Promise.all(scribes.map((scribe) => scribe.flush()))
+  const flushed = scribes[0]!.records.length
+  for (let index = 0; index < 50; index++) for (const scribe of scribes) scribe.text(`not flushed ${index}`)
+  for (const scribe of scribes) scribe.complete()
+  await trial.reopen()
+  for (const scribe of scribes) {
+    const stored = (await trial.store.get(scribe.id))!
+    expect(stored.next).toBeGreaterThanOrEqual(flushed)
+    expect(stored.next).toBeLessThanOrEqual(scribe.records.length)
+    await expectLog(trial.store, scribe.id, scribe.records.slice(0, stored.next))
+    expect(stored.run.status).toBe(stored.next === scribe.records.length ? 'completed' : 'running')
+  }
+}
+
+async function keepsVisible(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  let seen = scribe.records.length
+  trial.store.watch(scribe.id, (hint) => {
+    seen = Math.max(seen, hint.next)
+  })
+  for (let turn = 0; turn < 10; turn++) {
+    for (let index = 0; index < 20; index++) scribe.text(`${turn}.${index} `)
+    const page = await trial.store.read(scribe.id, seen - 1, 256 * 1024)
+    if (page !== undefined) seen = Math.max(seen, lastOf(page) + 1)
+    seen = Math.max(seen, (await trial.store.get(scribe.id))!.next)
+  }
+  await trial.reopen()
+  const { next } = (await trial.store.get(scribe.id))!
+  expect(next).toBeGreaterThanOrEqual(seen)
+  await expectLog(trial.store, scribe.id, scribe.records.slice(0, next))
+}
+
+async function createsWholly(trial: Trial): Promise<void> {
+  const drafts = Array.from({ length: 20 }, (_, index) =>
+    trial.newRun({ idempotency: { key: `key-${index}`, fingerprint: 'body' } }),
+  )
+  const answered = new Set<string>()
+  const creating = drafts.map((draft) =>
+    trial.store.create(draft).then(
+      () => answered.add(draft.run.id),
+      () => undefined,
+    ),
+  )
+  await Promise.race(creating)
+  const sure = [...answered]
+  await trial.reopen()
+  for (const id of sure) expect(await trial.store.get(id)).toBeDefined()
+  for (const draft of drafts) {
+    const stored = await trial.store.get(draft.run.id)
+    if (stored !== undefined) await expectLog(trial.store, draft.run.id, [draft.record])
+    // Run and key are one: the same start again is the same run, or the first.
+    const again = await trial.store.create(draft)
+    expect(again.kind).toBe(stored === undefined ? 'created' : 'existing')
+  }
+}
+
+async function keepsRuns(trial: Trial): Promise<void> {
+  const options = { metadata: { ключ: [1, { deep: null }] }, protocol: 'native', session: 's-2' }
+  const paused = await trial.start(options)
+  paused.pause()
+  const failed = await trial.start(options)
+  failed.append({ type: 'run.failed', data: { error: { code: 'agent_failed', message: '🙁', details: { n: 1 } } } })
+  await Promise.all([paused.flush(), failed.flush()])
+  await trial.create()
+  const before = await trial.store.list({ limit: 100 })
+  const cut = await trial.store.list({ limit: 2 })
+  await trial.reopen()
+  expect((await trial.store.list({ limit: 100 })).runs).toEqual(before.runs)
+  expect((await trial.store.list({ limit: 2, after: cut.cursor! })).runs).toEqual(before.runs.slice(2))
+  for (const stored of before.runs) expect(await trial.store.get(stored.run.id)).toEqual(stored)
+}
+
+async function keepsEpochs(trial: Trial): Promise<void> {
+  const zombie = await trial.start()
+  const { epoch } = zombie
+  await trial.reopen()
+  trial.expireLeases()
+  const heir = await trial.takeOver(zombie.id)
+  expect(heir.epoch).toBeGreaterThan(epoch)
+  const claim = { run: zombie.run, first: 0, next: heir.writer.next, epoch }
+  const late = new Scribe(trial.store, trial.clock, claim, zombie.records)
+  const refusal = await refusalOf(async () => {
+    late.text('late')
+    await late.flush()
+  })
+  expect(refusal).toBe('fenced')
+  heir.text('mine')
+  heir.complete()
+  await heir.flush()
+  await expectLog(trial.store, heir.id, heir.records)
+}
+
+async function keepsLeases(trial: Trial): Promise<void> {
+  const held = await trial.start()
+  const released = await trial.start()
+  await trial.store.release(released.id, released.epoch)
+  const { lease } = (await trial.store.get(held.id))!
+  await trial.reopen()
+  if (trial.target.leasesSurviveReopen ?? true) {
+    expect((await trial.store.get(held.id))?.lease).toEqual(lease)
+    expect(await trial.store.claimable(10)).toEqual([released.id])
+    expect(await trial.store.claim(held.id, 'worker-2', TTL_MS)).toBeUndefined()
+    expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([held.id])
+    trial.expireLeases()
+  }
+  expect(await trial.store.claimable(10)).toEqual([held.id, released.id])
+  expect(await trial.store.claim(held.id, 'worker-2', TTL_MS)).toMatchObject({ epoch: 2, next: 2 })
+}
+
+async function staysClosed(trial: Trial): Promise<void> {
+  const scribe = await trial.finish()
+  await trial.reopen()
+  const { epoch, next } = (await trial.store.get(scribe.id))!
+  const writer = trial.store.writer(scribe.id, { epoch, next })
+  const refusal = await refusalOf(async () => {
+    writer.append(scribe.records.at(-1)!, scribe.run)
+    await writer.flush()
+  })
+  expect(refusal).toBe('closed')
+  trial.expireLeases()
+  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
+  expect((await trial.store.read(scribe.id, next - 2, 1))?.closed).toBe(true)
+  await expectLog(trial.store, scribe.id, scribe.records)
+}
+
+async function keepsKeys(trial: Trial): Promise<void> {
+  const idempotency = { key: 'one', fingerprint: 'body-1' }
+  const [running, finished] = [
+    await trial.start({ idempotency }),
+    await trial.finish({ owner: 'owner-2', idempotency }),
+  ]
+  await trial.reopen()
+  const ask = (owner: string, fingerprint: string) =>
+    trial.store.create(trial.newRun({ owner, idempotency: { key: 'one', fingerprint } }))
+  expect(await ask('owner-1', 'body-1')).toMatchObject({ kind: 'existing', stored: { run: { id: running.id } } })
+  expect(await ask('owner-2', 'body-1')).toMatchObject({ kind: 'existing', stored: { run: { id: finished.id } } })
+  expect(await ask('owner-1', 'body-2')).toMatchObject({ kind: 'key_conflict', stored: { run: { id: running.id } } })
+  expect((await ask('owner-3', 'body-1')).kind).toBe('created')
+}
+
+async function keepsStops(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const stop = { at: trial.clock.iso(), reason: 'enough', by: 'anna' }
+  await trial.store.requestStop(scribe.id, stop)
+  await trial.reopen()
+  expect((await trial.store.get(scribe.id))?.stop).toEqual(stop)
+  const again = await trial.store.requestStop(scribe.id, { at: trial.clock.iso(), by: 'bert' })
+  expect(again?.stop).toEqual(stop)
+}
+
+async function keepsLanes(trial: Trial): Promise<void> {
+  const driven = await trial.start({ lane: 'lane-1' })
+  const waiting = await trial.create({ lane: 'lane-1' })
+  await trial.reopen()
+  trial.expireLeases()
+  expect(await trial.store.claimable(10)).toEqual([driven.id])
+  expect(await trial.store.claim(waiting.run.id, 'worker-2', TTL_MS)).toBeUndefined()
+  expect((await trial.store.create(trial.newRun({ lane: 'lane-1', rejectIfBusy: true }))).kind).toBe('busy')
+  const heir = await trial.takeOver(driven.id)
+  heir.complete()
+  await heir.flush()
+  expect(await trial.store.claimable(10)).toEqual([waiting.run.id])
+}
+
+async function keepsTrimmed(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  for (let index = 0; index < 20; index++) scribe.text(`${index} `)
+  await scribe.flush()
+  const removed = await trial.finish()
+  await trial.store.trim(scribe.id, 10)
+  await trial.store.remove(removed.id)
+  await trial.reopen()
+  expect(await trial.store.get(removed.id)).toBeUndefined()
+  expect(await refusalOf(() => trial.store.read(removed.id, -1, 1000))).toBe('not_found')
+  expect(await trial.store.get(scribe.id)).toMatchObject({ first: 10, next: 22 })
+  expect(await refusalOf(() => trial.store.read(scribe.id, 8, 1000))).toBe('cursor_expired')
+  await expectLog(trial.store, scribe.id, scribe.records, 10)
+}
+
+async function hintsAgain(trial: Trial): Promise<void> {
+  const { id } = await trial.start()
+  await trial.reopen()
+  trial.expireLeases()
+  const hints = trial.hints(id)
+  const heir = await trial.takeOver(id)
+  heir.text('again')
+  await heir.flush()
+  await trial.eventually(() => expect(hints.at(-1)?.next).toBe(3))
+}
+
+async function survivesManyReopens(trial: Trial): Promise<void> {
+  const first = await trial.start()
+  let records: readonly string[] = first.records
+  for (let round = 0; round < 5; round++) {
+    await trial.reopen()
+    trial.expireLeases()
+    const scribe = await trial.takeOver(first.id)
+    expect(await readRecords(trial.store, first.id)).toEqual(records)
+    expect(scribe.epoch).toBe(round + 2)
+    for (let index = 0; index < 10; index++) scribe.text(`${round}.${index} `)
+    if (round === 4) scribe.complete()
+    await scribe.flush()
+    records = scribe.records
+  }
+  await trial.reopen()
+  await expectLog(trial.store, first.id, records)
+  expect(await trial.store.get(first.id)).toMatchObject({ run: { status: 'completed' }, next: records.length })
+}

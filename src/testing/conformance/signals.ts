@@ -1,0 +1,172 @@
+/** Hints: they come, they may be missed, and they never say more than the log does. */
+import { expect } from 'vitest'
+import { isFinished } from '../../core/run.ts'
+import type { Hint } from '../../core/store.ts'
+import { expectLog, expectSameBytes, lookUntil, readBytes } from './reading.ts'
+import type { ConformanceSection } from './target.ts'
+import type { Trial } from './trial.ts'
+
+export const signalsSection: ConformanceSection = {
+  name: 'signals',
+  cases: [
+    { name: 'an append is hinted to who watches the run and to who watches all', run: hintsAppends },
+    { name: 'a watcher of one run hears nothing of others, and nothing after it left', run: keepsWatchersApart },
+    { name: '[LOG-5] the records that a hint carries are those of the log', run: carriesTheLog },
+    { name: '[LOG-2] a hint never announces a record that cannot be read', run: announcesOnlyReadable },
+    { name: '[LOG-2] a run never shows a change whose record cannot be read', run: showsOnlyReadable },
+    { name: 'a lost hint loses no event', run: losesNothing },
+    { name: '[RUN-2] a stop request is hinted', run: hintsStop },
+    { name: 'a run that becomes claimable is hinted', run: hintsClaimable },
+  ],
+}
+
+async function hintsAppends(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const own = trial.hints(scribe.id)
+  const all = trial.hints('*')
+  for (let turn = 0; turn < 3; turn++) {
+    scribe.text(`${turn} `)
+    await scribe.flush()
+    for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, scribe.id)).toBe(turn + 3))
+  }
+  scribe.complete()
+  await scribe.flush()
+  for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, scribe.id)).toBe(6))
+  const created = await trial.create()
+  await trial.eventually(() => expect(heardOf(all, created.run.id)).toBe(1))
+}
+
+async function keepsWatchersApart(trial: Trial): Promise<void> {
+  const [watched, other] = [await trial.start(), await trial.start()]
+  const heard: Hint[] = []
+  const listener = (hint: Hint): void => void heard.push(hint)
+  const leave = trial.store.watch(watched.id, listener)
+  const leaveTwin = trial.store.watch(watched.id, listener)
+  const all = trial.hints('*')
+  other.text('not for you')
+  await other.flush()
+  await trial.eventually(() => expect(heardOf(all, other.id)).toBe(3))
+  watched.text('for you')
+  await watched.flush()
+  await trial.eventually(() => expect(heardOf(heard, watched.id)).toBe(3))
+  leave()
+  leave()
+  watched.text('for your twin')
+  await watched.flush()
+  await trial.eventually(() => expect(heardOf(heard, watched.id)).toBe(4))
+  leaveTwin()
+  const count = heard.length
+  watched.text('for nobody')
+  await watched.flush()
+  await trial.eventually(() => expect(heardOf(all, watched.id)).toBe(5))
+  expect(heard).toHaveLength(count)
+  expect(heard.every((hint) => hint.run === watched.id)).toBe(true)
+}
+
+async function carriesTheLog(trial: Trial): Promise<void> {
+  const hints = trial.hints('*')
+  const scribes = [await trial.start(), await trial.start()]
+  for (let turn = 0; turn < 20; turn++) {
+    for (const scribe of scribes) for (let index = 0; index <= turn % 3; index++) scribe.text(`wave ${turn} 🌊 `)
+    if (turn % 4 === 0) await Promise.all(scribes.map((scribe) => scribe.flush()))
+  }
+  for (const scribe of scribes) scribe.complete()
+  await Promise.all(scribes.map((scribe) => scribe.flush()))
+  for (const { id, records } of scribes) {
+    await trial.eventually(() => expect(heardOf(hints, id)).toBe(records.length))
+    for (const { slice, next } of hints.filter((hint) => hint.run === id)) {
+      expect(next).toBeLessThanOrEqual(records.length)
+      if (slice === undefined) continue
+      const end = slice.first + slice.count
+      expect(end).toBeLessThanOrEqual(next)
+      expectSameBytes(slice.bytes, records.slice(slice.first, end))
+      expect(slice.closed).toBe(end === records.length)
+    }
+  }
+}
+
+async function announcesOnlyReadable(trial: Trial): Promise<void> {
+  const { store } = trial
+  const checks: Promise<void>[] = []
+  store.watch('*', ({ run, next, slice }) => {
+    const check = async (): Promise<void> => {
+      const last = await store.read(run, next - 2, 1)
+      expect(last, `record ${next - 1} was announced`).toMatchObject({ first: next - 1 })
+      if (slice === undefined) return
+      const bytes = await readBytes(store, run, { after: slice.first - 1 })
+      expect(bytes.subarray(0, slice.bytes.length).equals(slice.bytes)).toBe(true)
+    }
+    // Starts within the hint: what it says must hold at this very moment. Its failure is looked at below.
+    const checking = check()
+    checking.catch(() => {})
+    checks.push(checking)
+  })
+  const scribes = [await trial.start(), await trial.start()]
+  for (let turn = 0; turn < 30; turn++) {
+    for (const scribe of scribes) scribe.text('quick '.repeat(turn))
+    if (turn % 5 === 0) await scribes[turn % 2]!.flush()
+  }
+  for (const scribe of scribes) scribe.complete()
+  await Promise.all(scribes.map((scribe) => scribe.flush()))
+  await trial.eventually(() => expect(checks.length).toBeGreaterThan(0))
+  await Promise.all(checks)
+}
+
+async function showsOnlyReadable(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  for (let index = 0; index < 50; index++) scribe.text('z'.repeat(1000))
+  scribe.complete()
+  const look = async (): Promise<void> => {
+    const stored = (await trial.store.get(scribe.id))!
+    if (stored.next > 2) expect((await trial.store.read(scribe.id, stored.next - 2, 1))?.first).toBe(stored.next - 1)
+    if (!isFinished(stored.run.status)) return
+    expect(stored.next).toBe(scribe.records.length)
+    expect((await trial.store.read(scribe.id, stored.next - 2, 1))?.closed).toBe(true)
+  }
+  await lookUntil(scribe.flush(), look)
+  await expectLog(trial.store, scribe.id, scribe.records)
+}
+
+async function losesNothing(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  for (let turn = 0; turn < 10; turn++) {
+    // Nobody watches while this is written, and who comes now gets no hint of it.
+    scribe.text(`unheard ${turn} `)
+    await scribe.flush()
+    const leave = trial.store.watch(scribe.id, () => {})
+    await expectLog(trial.store, scribe.id, scribe.records)
+    leave()
+  }
+}
+
+async function hintsStop(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const own = trial.hints(scribe.id)
+  const all = trial.hints('*')
+  await trial.store.requestStop(scribe.id, { at: trial.clock.iso(), by: 'anna' })
+  for (const hints of [own, all]) {
+    await trial.eventually(() => expect(hints).toContainEqual(expect.objectContaining({ run: scribe.id, stop: true })))
+  }
+}
+
+async function hintsClaimable(trial: Trial): Promise<void> {
+  const all = trial.hints('*')
+  const hinted = async (id: string): Promise<void> => {
+    await trial.eventually(() => expect(all).toContainEqual(expect.objectContaining({ run: id, claimable: true })))
+    all.length = 0
+  }
+  const scribe = await trial.start({ lane: 'lane-1' })
+  const waiting = await trial.create({ lane: 'lane-1' })
+  await hinted((await trial.create()).run.id)
+  scribe.complete()
+  await scribe.flush()
+  await hinted(waiting.run.id)
+  const claim = (await trial.store.claim(waiting.run.id, 'worker-2', 1000))!
+  await trial.store.release(waiting.run.id, claim.epoch)
+  await hinted(waiting.run.id)
+}
+
+/** How far the hints say that a run is. They may come late, so the last one need not say the most. */
+function heardOf(hints: readonly Hint[], run: string): number {
+  return Math.max(0, ...hints.filter((hint) => hint.run === run).map((hint) => hint.next))
+}

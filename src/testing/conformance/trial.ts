@@ -1,0 +1,108 @@
+/** One test's own store and clock, and short ways to bring runs into the state that the test is about. */
+import { vi } from 'vitest'
+import { assert } from '../../core/errors.ts'
+import type { ClaimOptions, Hint, NewRun, Store, StoredRun } from '../../core/store.ts'
+import { createFakeClock, type FakeClock } from '../fake-clock.ts'
+import { newRun, type NewRunOptions, Scribe } from '../fixtures.ts'
+import { readRecords } from './reading.ts'
+import type { ConformanceCase, StoreTarget } from './target.ts'
+
+/** How long the claims of a trial last. */
+export const TTL_MS = 10_000
+
+export class Trial {
+  readonly target: StoreTarget
+  readonly clock: FakeClock
+  #store: Store
+  #runs = 0
+
+  constructor(target: StoreTarget, clock: FakeClock, store: Store) {
+    this.target = target
+    this.clock = clock
+    this.#store = store
+  }
+
+  /** The store as it is open now: another one after `reopen`. */
+  get store(): Store {
+    return this.#store
+  }
+
+  /** A run with an id that sorts after those before it. */
+  newRun(options: NewRunOptions = {}): NewRun {
+    const id = `run_${String(this.#runs++).padStart(6, '0')}`
+    return newRun(id, this.clock.iso(), options)
+  }
+
+  async create(options: NewRunOptions = {}): Promise<StoredRun> {
+    const created = await this.store.create(this.newRun(options))
+    assert(created.kind === 'created', `a run without a known key is created, not ${created.kind}`)
+    return created.stored
+  }
+
+  /** Creates, claims and starts a run; its first two records are durable. */
+  async start(options: NewRunOptions = {}): Promise<Scribe> {
+    const draft = this.newRun({ claim: { owner: 'worker-1', ttlMs: TTL_MS }, ...options })
+    const created = await this.store.create(draft)
+    assert(created.kind === 'created', `a run without a known key is created, not ${created.kind}`)
+    assert(created.stored.lease !== undefined, `run ${draft.run.id} is claimed when it is created`)
+    const scribe = new Scribe(this.store, this.clock, created.stored, [draft.record])
+    scribe.start()
+    await scribe.flush()
+    return scribe
+  }
+
+  async finish(options: NewRunOptions = {}): Promise<Scribe> {
+    const scribe = await this.start(options)
+    scribe.complete()
+    await scribe.flush()
+    return scribe
+  }
+
+  /** Claims a run that must be claimable and goes on with its log. */
+  async takeOver(id: string, owner = 'worker-2', options: ClaimOptions = {}): Promise<Scribe> {
+    const claim = await this.store.claim(id, owner, TTL_MS, options)
+    assert(claim !== undefined, `run ${id} can be claimed`)
+    return new Scribe(this.store, this.clock, claim, await readRecords(this.store, id))
+  }
+
+  /** More than a claim lasts. */
+  expireLeases(): void {
+    this.clock.advance(TTL_MS + 1)
+  }
+
+  async reopen(): Promise<void> {
+    assert(this.target.reopen, 'the target can be reopened')
+    this.#store = await this.target.reopen(this.#store, { clock: this.clock })
+  }
+
+  /** Waits until a check passes; for what a store does in its own time. */
+  async eventually(check: () => void): Promise<void> {
+    await vi.waitFor(check, { timeout: this.target.patienceMs ?? 5000, interval: 2 })
+  }
+
+  /** The hints of a run, or of all, as they come. */
+  hints(id: string): Hint[] {
+    const hints: Hint[] = []
+    this.store.watch(id, (hint) => void hints.push(hint))
+    return hints
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close()
+  }
+}
+
+export async function openTrial(target: StoreTarget): Promise<Trial> {
+  const clock = createFakeClock()
+  return new Trial(target, clock, await target.open({ clock }))
+}
+
+/** Tries one case on a store of its own. */
+export async function expectToPass(target: StoreTarget, { run }: ConformanceCase): Promise<void> {
+  const trial = await openTrial(target)
+  try {
+    await run(trial)
+  } finally {
+    await trial.close()
+  }
+}

@@ -1,0 +1,19 @@
+/** A clock that stands still until a test moves it. */
+import type { Clock } from '../core/clock.ts'
+
+export interface FakeClock extends Clock {
+  advance(milliseconds: number): void
+  /** The present moment, as events and runs write it. */
+  iso(): string
+}
+
+export function createFakeClock(start = '2026-01-01T00:00:00.000Z'): FakeClock {
+  let now = Date.parse(start)
+  return {
+    now: () => now,
+    advance: (milliseconds) => {
+      now += milliseconds
+    },
+    iso: () => new Date(now).toISOString(),
+  }
+}

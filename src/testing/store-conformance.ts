@@ -1,0 +1,60 @@
+/**
+ * The test of a store: register it in a vitest file and every rule of `core/store.ts` is tried on it.
+ *
+ *     storeConformance({ name: 'mine', open: ({ clock }) => openMyStore({ clock }) })
+ */
+import { describe, expect, test } from 'vitest'
+import { lanesSection } from './conformance/lanes.ts'
+import { leasesSection } from './conformance/leases.ts'
+import { listingSection } from './conformance/listing.ts'
+import { logSection } from './conformance/log.ts'
+import { modelSection } from './conformance/model.ts'
+import { readsSection } from './conformance/reads.ts'
+import { recoverySection } from './conformance/recovery.ts'
+import { runsSection } from './conformance/runs.ts'
+import { signalsSection } from './conformance/signals.ts'
+import type { ConformanceCase, ConformanceSection, StoreTarget } from './conformance/target.ts'
+import { expectToPass } from './conformance/trial.ts'
+
+export const storeSections: readonly ConformanceSection[] = [
+  logSection,
+  readsSection,
+  runsSection,
+  listingSection,
+  leasesSection,
+  lanesSection,
+  signalsSection,
+  recoverySection,
+  modelSection,
+]
+
+export function storeConformance(target: StoreTarget): void {
+  describe(`store conformance of ${target.name}`, () => {
+    for (const section of storeSections) {
+      describe(section.name, () => {
+        for (const each of casesFor(target, section)) {
+          const reason = target.skip?.find((skip) => skip.test === each.name)?.reason
+          const title = reason === undefined ? each.name : `${each.name} (${reason})`
+          const timeout = each.timeoutMs === undefined ? {} : { timeout: each.timeoutMs }
+          test(title, { skip: reason !== undefined, ...timeout }, () => expectToPass(target, each))
+        }
+      })
+    }
+    test('every skip names a test and says why', () => expectSkipsToBeKnown(target))
+  })
+}
+
+function casesFor(target: StoreTarget, { needsReopen = false, cases }: ConformanceSection): readonly ConformanceCase[] {
+  return needsReopen && target.reopen === undefined ? [notDurable] : cases
+}
+
+/** A durable store without `reopen` would pass untested. */
+const notDurable: ConformanceCase = {
+  name: 'a store that cannot be reopened does not say that it is durable',
+  run: async ({ store }) => expect(store.capabilities.durable).toBe(false),
+}
+
+function expectSkipsToBeKnown({ skip = [] }: StoreTarget): void {
+  const names = new Set(storeSections.flatMap((section) => section.cases.map((each) => each.name)))
+  expect(skip.filter((entry) => !names.has(entry.test) || entry.reason === '')).toEqual([])
+}
