@@ -32,7 +32,7 @@ export interface Edge {
   /** The file where the specifier leads to one, the specifier itself where it names a package or leads nowhere. */
   readonly to: string
   readonly kind: ImportedModule['kind']
-  readonly where: 'source' | 'package' | 'nowhere' | 'outside'
+  readonly where: 'source' | 'package' | 'nowhere'
 }
 
 /** Every import of every file of a source folder, tests apart. */
@@ -52,28 +52,26 @@ function resolve(folder: string, from: string, { specifier, kind }: ImportedModu
   const to = normalize(join(dirname(from), specifier))
   // A file that is started or read by its address may be data, or the built name of a source beside it.
   if (kind === 'file' && !to.endsWith('.ts')) return undefined
-  if (to.startsWith('..')) return { from, to, kind, where: 'outside' }
   return { from, to, kind, where: existsSync(join(folder, to)) ? 'source' : 'nowhere' }
 }
 
 /** Each line says which import breaks the rule, and how. */
-export function violations(edges: readonly Edge[], table = layers): string[] {
+export function violations(edges: readonly Edge[]): string[] {
   return edges.flatMap((edge) => {
-    const problem = problemOf(edge, table)
+    const problem = problemOf(edge)
     return problem === undefined ? [] : [`${edge.from} → ${edge.to}: ${problem}`]
   })
 }
 
-function problemOf(edge: Edge, table: typeof layers): string | undefined {
-  const from = partOf(edge.from, table)
+function problemOf(edge: Edge): string | undefined {
+  const from = partOf(edge.from)
   if (from === undefined) return `no rule for ${edge.from}`
   if (edge.where === 'nowhere') return 'no such file'
-  if (edge.where === 'outside') return 'leaves the source folder'
   if (edge.where === 'package') return problemOfPackage(edge, from)
-  const to = partOf(edge.to, table)
+  const to = partOf(edge.to)
   if (to === undefined) return `no rule for ${edge.to}`
   if (to === from) return undefined
-  const allowed = ruleOf(from, table)
+  const allowed = ruleOf(from)
   const names = [to, to.split('/')[0]!]
   if (names.some((name) => allowed.includes(name))) return undefined
   if (!names.some((name) => allowed.includes(`type:${name}`))) return `${from} may not import ${to}`
@@ -86,14 +84,14 @@ function problemOfPackage(edge: Edge, from: string): string | undefined {
 }
 
 /** `core/run.ts` is of `core`; `stores/memory.ts` and all in `stores/sqlite/` are parts of their own. */
-function partOf(file: string, table: typeof layers): string | undefined {
+function partOf(file: string): string | undefined {
   const [first = '', second = ''] = file.replace(/\.ts$/, '').split('/')
-  if (first in table) return first
-  return `${first}/*` in table && second !== '' ? `${first}/${second}` : undefined
+  if (first in layers) return first
+  return `${first}/*` in layers && second !== '' ? `${first}/${second}` : undefined
 }
 
-function ruleOf(part: string, table: typeof layers): readonly string[] {
-  return table[part] ?? table[`${part.split('/')[0]}/*`] ?? []
+function ruleOf(part: string): readonly string[] {
+  return layers[part] ?? layers[`${part.split('/')[0]}/*`] ?? []
 }
 
 /** Files that need each other at run time: for each such group a walk round it. Late and worker imports count too. */

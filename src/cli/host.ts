@@ -8,7 +8,12 @@ import { openStore } from '../server/open-store.ts'
 import type { CommandIo } from './io.ts'
 
 /** Serves until SIGTERM or SIGINT; resolves with the exit code. */
-export async function hostServer(config: Config, components: readonly Component[], io: CommandIo, nextSteps: (url: string) => string): Promise<number> {
+export async function hostServer(
+  config: Config,
+  components: readonly Component[],
+  io: CommandIo,
+  nextSteps: (url: string) => string,
+): Promise<number> {
   const logger = await openLogger(config)
   const authenticator = await openAuthenticator(config.auth)
   const store = await openStore(config.store)
@@ -20,7 +25,9 @@ export async function hostServer(config: Config, components: readonly Component[
     await store.close()
     throw cause
   }
-  io.stdout.write(`Holdfast listens at ${server.url}\nRuns are kept in ${describe(config.store)}\n${nextSteps(server.url)}`)
+  io.stdout.write(
+    `Holdfast listens at ${server.url}\nRuns are kept in ${describe(config.store)}\n${nextSteps(server.url)}`,
+  )
   const signal = await nextSignal()
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
   await server.stop()
@@ -29,7 +36,10 @@ export async function hostServer(config: Config, components: readonly Component[
 
 async function openLogger({ logLevel }: Config): Promise<Logger> {
   const { pino, destination } = await import('pino')
-  const logger: Logger = pino({ level: logLevel, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` }, destination({ dest: 2, sync: false }))
+  const logger: Logger = pino(
+    { level: logLevel, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` },
+    destination({ dest: 2, sync: false }),
+  )
   return logger
 }
 

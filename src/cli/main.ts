@@ -6,7 +6,11 @@ const problem = checkNodeVersion(process.versions.node)
 if (problem === undefined) {
   // Only now: what the commands import does not load on an old Node.
   const { runCommand } = await import('./run-command.ts')
-  process.exitCode = await runCommand(process.argv.slice(2), { stdout: process.stdout, stderr: process.stderr, env: process.env })
+  process.exitCode = await runCommand(process.argv.slice(2), {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+  })
 } else {
   process.stderr.write(`${problem}\n`)
   process.exitCode = 1

@@ -9,8 +9,14 @@ interface Command {
 }
 
 const commands: Readonly<Record<string, Command>> = {
-  serve: { summary: 'Serve the components that a module exports: holdfast serve FILE', load: async () => (await import('./commands/serve.ts')).serve },
-  demo: { summary: 'Serve ready-made components, to try things out', load: async () => (await import('./commands/demo.ts')).demo },
+  serve: {
+    summary: 'Serve the components that a module exports: holdfast serve FILE',
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  demo: {
+    summary: 'Serve ready-made components, to try things out',
+    load: async () => (await import('./commands/demo.ts')).demo,
+  },
   keys: { summary: 'Make, list and revoke API keys', load: async () => (await import('./commands/keys.ts')).keys },
 }
 
@@ -32,7 +38,9 @@ export async function runCommand(argv: readonly string[], io: CommandIo): Promis
     return MISUSED
   }
   try {
-    return await (await command.load())(rest, io)
+    return await (
+      await command.load()
+    )(rest, io)
   } catch (error) {
     io.stderr.write(`holdfast ${name}: ${messageOf(error)}\n`)
     return isHoldfastError(error) ? MISUSED : 1

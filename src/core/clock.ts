@@ -27,7 +27,8 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
 function timePart(milliseconds: number): string {
   let text = ''
-  for (let rest = milliseconds, digit = 0; digit < 10; digit++, rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32]! + text
+  for (let rest = milliseconds, digit = 0; digit < 10; digit++, rest = Math.floor(rest / 32))
+    text = ALPHABET[rest % 32]! + text
   return text
 }
 

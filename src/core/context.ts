@@ -1,5 +1,12 @@
 /** What an agent can do besides yielding: steps, tools and questions, each with its ledger entry in the log. */
-import { type AskOptions, RecordedFailure, RejectedError, type RunContext, type ToolAttempt, type ToolCall } from './agent.ts'
+import {
+  type AskOptions,
+  RecordedFailure,
+  RejectedError,
+  type RunContext,
+  type ToolAttempt,
+  type ToolCall,
+} from './agent.ts'
 import { messageOf } from './errors.ts'
 import type { Failure, Question } from './event.ts'
 import { askKey, type Ledger, type LedgerEntry, stepKey, toolKey } from './history.ts'
@@ -7,11 +14,14 @@ import { askKey, type Ledger, type LedgerEntry, stepKey, toolKey } from './histo
 /** What the context needs of the drive it belongs to. */
 export interface ContextHost {
   readonly signal: AbortSignal
-  readonly replaying: boolean
+  isReplaying(): boolean
   readonly ledger: Ledger
   readonly uncertain: 'pause' | 'fail'
   /** Appends an event and resolves when it is durable. */
-  record(type: 'step.started' | 'step.completed' | 'step.failed' | 'tool.called' | 'tool.completed' | 'tool.failed', data: object): Promise<void>
+  record(
+    type: 'step.started' | 'step.completed' | 'step.failed' | 'tool.called' | 'tool.completed' | 'tool.failed',
+    data: object,
+  ): Promise<void>
   /** Pauses the run until the question is answered. */
   wait(question: Question): Promise<unknown>
   /** Ends the run as failed; never returns to the agent. */
@@ -29,11 +39,12 @@ export function createContext(facts: ContextFacts, host: ContextHost): RunContex
       return host.signal
     },
     get replaying() {
-      return host.replaying
+      return host.isReplaying()
     },
     step: (name, work) => step(host, count(stepKey(checkName(name))), name, work),
     tool: (call, work) => tool(host, facts.run, count(toolKey(checkName(call.name))), call, work),
-    ask: (question) => ask(host, count(askKey('question')), typeof question === 'string' ? { prompt: question } : question),
+    ask: (question) =>
+      ask(host, count(askKey('question')), typeof question === 'string' ? { prompt: question } : question),
     reject(reason) {
       throw new RejectedError(reason)
     },
@@ -60,9 +71,14 @@ function checkName(name: unknown): string {
   return name
 }
 
-async function step<Result>(host: ContextHost, key: string, name: string, work: (signal: AbortSignal) => Promise<Result> | Result): Promise<Result> {
+async function step<Result>(
+  host: ContextHost,
+  key: string,
+  name: string,
+  work: (signal: AbortSignal) => Promise<Result> | Result,
+): Promise<Result> {
   const known = host.ledger.get(stepKey(key))
-  if (known !== undefined && known.state !== 'begun') return recorded<Result>(known)
+  if (known !== undefined && known.state !== 'begun') return recorded(known) as Result
   if (known === undefined) await host.record('step.started', { step: key, name, kind: 'function', key })
   let result: Result
   try {
@@ -85,7 +101,7 @@ async function tool<Result>(
 ): Promise<Result> {
   const { name, input } = call
   const known = host.ledger.get(toolKey(key))
-  if (known !== undefined && known.state !== 'begun') return recorded<Result>(known)
+  if (known !== undefined && known.state !== 'begun') return recorded(known) as Result
   const id = `${run}/${key}`
   if (known === undefined) {
     await host.record('tool.called', { call: id, name, input: input ?? null, key })
@@ -120,17 +136,25 @@ const DECISION_SCHEMA = {
 /** A call was begun and never ended: it may have had its effect. Only its owner can say what to do. */
 async function decide(host: ContextHost, key: string, call: ToolCall): Promise<Decision> {
   const message = `tool ${call.name} was interrupted and may have had its effect`
-  if (host.uncertain === 'fail') return host.fail({ code: 'uncertain_tool', message, details: { tool: call.name, key } })
+  if (host.uncertain === 'fail')
+    return host.fail({ code: 'uncertain_tool', message, details: { tool: call.name, key } })
   const answer = await ask(host, `uncertain:${key}`, {
     prompt: `${message}. Repeat it, give its result, or fail the run?`,
     kind: 'uncertain',
     schema: DECISION_SCHEMA,
     details: { tool: call.name, input: call.input, key },
   })
-  const { action, value } = (typeof answer === 'object' && answer !== null ? answer : { action: answer }) as { action?: unknown; value?: unknown }
+  const { action, value } = (typeof answer === 'object' && answer !== null ? answer : { action: answer }) as {
+    action?: unknown
+    value?: unknown
+  }
   if (action === 'retry') return { action }
   if (action === 'result') return { action, value: value ?? null }
-  return host.fail({ code: 'uncertain_tool', message: `${message}, and it was decided not to go on`, details: { tool: call.name, key } })
+  return host.fail({
+    code: 'uncertain_tool',
+    message: `${message}, and it was decided not to go on`,
+    details: { tool: call.name, key },
+  })
 }
 
 async function ask(host: ContextHost, key: string, { timeoutMs, kind, ...options }: AskOptions): Promise<unknown> {
@@ -144,11 +168,15 @@ async function ask(host: ContextHost, key: string, { timeoutMs, kind, ...options
   })
 }
 
-function recorded<Result>(entry: LedgerEntry): Result {
+function recorded(entry: LedgerEntry): unknown {
   if (entry.state === 'failed') throw new RecordedFailure(entry.failure)
-  return (entry as { result: unknown }).result as Result
+  return entry.state === 'done' ? entry.result : undefined
 }
 
 function failureOf(thrown: unknown): Failure {
-  return { code: 'agent_failed', message: messageOf(thrown), ...(thrown instanceof Error && { details: { type: thrown.name } }) }
+  return {
+    code: 'agent_failed',
+    message: messageOf(thrown),
+    ...(thrown instanceof Error && { details: { type: thrown.name } }),
+  }
 }

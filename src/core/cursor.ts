@@ -8,8 +8,12 @@ export const START = -1
 export function parseCursor(text: string, run: string): number {
   const [, named, digits] = /^(?:([^:]+):)?(\d{1,15}|-1)$/.exec(text) ?? []
   if (digits === undefined) {
-    throw new HoldfastError('cursor_invalid', `${JSON.stringify(text.slice(0, 100))} is not a cursor; it is the id of the last event that you have`)
+    throw new HoldfastError(
+      'cursor_invalid',
+      `${JSON.stringify(text.slice(0, 100))} is not a cursor; it is the id of the last event that you have`,
+    )
   }
-  if (named !== undefined && named !== run) throw new HoldfastError('cursor_invalid', `the cursor is one of run ${named.slice(0, 100)}, not of ${run}`)
+  if (named !== undefined && named !== run)
+    throw new HoldfastError('cursor_invalid', `the cursor is one of run ${named.slice(0, 100)}, not of ${run}`)
   return Number(digits)
 }

@@ -86,7 +86,10 @@ export class Dispatcher {
     const drive = this.#drives.get(id)
     if (drive !== undefined) return drive.stop(request)
     if (this.#starting.has(id)) return // it looks for a stop when it starts
-    const claimed = await this.#options.store.claim(id, this.owner, this.#options.limits.leaseMs, { paused: true, outOfTurn: true })
+    const claimed = await this.#options.store.claim(id, this.owner, this.#options.limits.leaseMs, {
+      paused: true,
+      outOfTurn: true,
+    })
     if (claimed !== undefined) await this.#drive(claimed)
   }
 
@@ -200,7 +203,10 @@ export class Dispatcher {
   async #startAttempt(log: RunLog, component: Component, { run }: StoredRun): Promise<void> {
     if (run.status === 'running' && component.recovery === 'retry') {
       const from = await this.#firstOfAttempt(run.id, run.attempt)
-      log.append({ type: 'attempt.discarded', data: { attempt: run.attempt, from, ledger: 'dropped', reason: 'interrupted' } })
+      log.append({
+        type: 'attempt.discarded',
+        data: { attempt: run.attempt, from, ledger: 'dropped', reason: 'interrupted' },
+      })
     }
     log.append({ type: 'run.started', data: { attempt: run.attempt + 1 } })
     await log.flush()
@@ -208,7 +214,7 @@ export class Dispatcher {
 
   async #firstOfAttempt(id: string, attempt: number): Promise<number> {
     const { store, limits } = this.#options
-    for (let after = -1; ; ) {
+    for (let after = -1; ;) {
       const slice = await store.read(id, after, limits.readBytesMax)
       if (slice === undefined) return 0
       for (const event of events(slice)) {
@@ -226,7 +232,14 @@ export class Dispatcher {
     const created = events(first!)[0]!.data as EventData['run.created']
     const history = past === undefined ? undefined : await History.load(store, id, log.next, limits.readBytesMax)
     const replay = history === undefined ? undefined : await Replay.open(history.output(limits.readBytesMax))
-    return new Drive({ ...this.#options, component, input: created.input, log, ledger: history?.ledger ?? new Map(), replay })
+    return new Drive({
+      ...this.#options,
+      component,
+      input: created.input,
+      log,
+      ledger: history?.ledger ?? new Map(),
+      replay,
+    })
   }
 
   async #ended(id: string, end: DriveEnd, epoch: number): Promise<void> {
@@ -260,9 +273,15 @@ export class Dispatcher {
 }
 
 /** Why a claimed run must end as failed instead of being driven. */
-function refusal(claimed: StoredRun, component: Component | undefined, continuation: Continuation | undefined, limits: Limits): Failure | undefined {
+function refusal(
+  claimed: StoredRun,
+  component: Component | undefined,
+  continuation: Continuation | undefined,
+  limits: Limits,
+): Failure | undefined {
   const { status, attempt, waiting } = claimed.run
-  if (component === undefined) return { code: 'unsupported', message: `component ${claimed.run.component} is not served any more` }
+  if (component === undefined)
+    return { code: 'unsupported', message: `component ${claimed.run.component} is not served any more` }
   if (continuation !== undefined || status === 'queued') return undefined
   if (status === 'paused') {
     const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
@@ -281,7 +300,10 @@ function interrupted(message: string): Failure {
 /** Ends a run that nobody drives. */
 async function settle(log: RunLog, stop: StopRequest | undefined, failure: Failure | undefined): Promise<void> {
   if (stop !== undefined) {
-    const data = { ...(stop.reason !== undefined && { reason: stop.reason }), ...(stop.by !== undefined && { by: stop.by }) }
+    const data = {
+      ...(stop.reason !== undefined && { reason: stop.reason }),
+      ...(stop.by !== undefined && { by: stop.by }),
+    }
     log.append({ type: 'stop.requested', data })
     log.append({ type: 'run.cancelled', data })
   } else {

@@ -23,10 +23,13 @@ export class RunFailure extends Error {
 
 /** Encodes what an agent yielded; throws a `RunFailure` that names what is wrong with it. */
 export function encodeEmission(emission: Emission, bounds: SerializeBounds): Encoded {
-  if (typeof emission === 'string') return { type: 'text.delta', body: guard('text.delta', () => encodeTextBody(emission, bounds)) }
+  if (typeof emission === 'string')
+    return { type: 'text.delta', body: guard('text.delta', () => encodeTextBody(emission, bounds)) }
   const type: unknown = (emission as Event | null | undefined)?.type
-  if (!isEventType(type)) throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is no event`)
-  if (!eventTable[type].agent) throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)
+  if (!isEventType(type))
+    throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is no event`)
+  if (!eventTable[type].agent)
+    throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)
   if ((emission.data as { key?: unknown } | null)?.key !== undefined && /^(step|tool)\./.test(type)) {
     throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only the runner may give`)
   }
@@ -43,7 +46,11 @@ function guard(type: EventType, encode: () => RecordBody): RecordBody {
     return encode()
   } catch (cause) {
     if (!(cause instanceof UnserializableError)) throw cause
-    throw new RunFailure('unserializable', `event ${type}: ${cause.message}`, { event: type, path: cause.path, problem: cause.problem })
+    throw new RunFailure('unserializable', `event ${type}: ${cause.message}`, {
+      event: type,
+      path: cause.path,
+      problem: cause.problem,
+    })
   }
 }
 
@@ -51,5 +58,7 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (typeof value !== 'object') return `a ${typeof value}`
   const type = (value as { type?: unknown }).type
-  return typeof type === 'string' ? `an object of type ${JSON.stringify(type.slice(0, 80))}` : 'an object without a known type'
+  return typeof type === 'string'
+    ? `an object of type ${JSON.stringify(type.slice(0, 80))}`
+    : 'an object without a known type'
 }

@@ -10,28 +10,60 @@ export interface ErrorEntry {
 }
 
 export const errorTable = {
-  invalid_request: { status: 400, retryable: false, meaning: 'The body or a parameter is wrong; the message says which.' },
-  cursor_invalid: { status: 400, retryable: false, meaning: 'The cursor is malformed, of another run, or beyond the end of the log.' },
+  invalid_request: {
+    status: 400,
+    retryable: false,
+    meaning: 'The body or a parameter is wrong; the message says which.',
+  },
+  cursor_invalid: {
+    status: 400,
+    retryable: false,
+    meaning: 'The cursor is malformed, of another run, or beyond the end of the log.',
+  },
   unauthenticated: { status: 401, retryable: false, meaning: 'No credential, or one that is not valid.' },
   forbidden: { status: 403, retryable: false, meaning: 'The credential does not allow this.' },
   not_found: { status: 404, retryable: false, meaning: 'No such component or run, or it belongs to someone else.' },
   conflict: { status: 409, retryable: false, meaning: 'The run is in another state than this needs.' },
-  session_busy: { status: 409, retryable: true, meaning: 'The session has an unfinished run and its policy is to refuse another.' },
+  session_busy: {
+    status: 409,
+    retryable: true,
+    meaning: 'The session has an unfinished run and its policy is to refuse another.',
+  },
   idempotency_conflict: { status: 409, retryable: false, meaning: 'The idempotency key was used with another body.' },
-  cursor_expired: { status: 410, retryable: false, meaning: 'Events after the cursor were trimmed; details.earliest is the first one kept.' },
+  cursor_expired: {
+    status: 410,
+    retryable: false,
+    meaning: 'Events after the cursor were trimmed; details.earliest is the first one kept.',
+  },
   too_large: { status: 413, retryable: false, meaning: 'A body, header or value is over its limit.' },
   unsupported: { status: 422, retryable: false, meaning: 'This component, store or protocol version cannot do that.' },
   rate_limited: { status: 429, retryable: true, meaning: 'Too many at once; retry after the time given.' },
   unavailable: { status: 503, retryable: true, meaning: 'The store cannot be reached or the server is shutting down.' },
-  internal: { status: 500, retryable: true, meaning: 'A defect of the server; details are in its log under the error id.' },
+  internal: {
+    status: 500,
+    retryable: true,
+    meaning: 'A defect of the server; details are in its log under the error id.',
+  },
   // How a run can fail. They appear in run.failed, and as a status where a wire reports a failed run by status.
   agent_failed: { status: 502, retryable: false, meaning: 'The agent threw, or said that it failed.' },
-  unserializable: { status: 502, retryable: false, meaning: 'The agent emitted a value that cannot be serialized; details name the event and the path.' },
+  unserializable: {
+    status: 502,
+    retryable: false,
+    meaning: 'The agent emitted a value that cannot be serialized; details name the event and the path.',
+  },
   protocol_violation: { status: 502, retryable: false, meaning: 'The agent emitted something that is not an event.' },
   deadline_exceeded: { status: 504, retryable: true, meaning: 'The run took longer than its deadline.' },
   idle_timeout: { status: 504, retryable: true, meaning: 'The agent was silent for longer than its idle bound.' },
-  interrupted: { status: 503, retryable: true, meaning: 'The process that drove the run died and the run could not go on.' },
-  uncertain_tool: { status: 502, retryable: false, meaning: 'A tool call was interrupted, may have had its effect, and is not declared idempotent.' },
+  interrupted: {
+    status: 503,
+    retryable: true,
+    meaning: 'The process that drove the run died and the run could not go on.',
+  },
+  uncertain_tool: {
+    status: 502,
+    retryable: false,
+    meaning: 'A tool call was interrupted, may have had its effect, and is not declared idempotent.',
+  },
   // What a store refuses. Callers of the service never see them.
   fenced: { status: 500, retryable: false, meaning: 'The writer lost its claim to another worker.' },
   closed: { status: 500, retryable: false, meaning: 'The log has its terminal event.' },

@@ -44,7 +44,16 @@ export interface Question {
   readonly deadline?: string
 }
 
-export type StepKind = 'function' | 'agent' | 'team' | 'sequence' | 'parallel' | 'loop' | 'condition' | 'router' | 'workflow'
+export type StepKind =
+  | 'function'
+  | 'agent'
+  | 'team'
+  | 'sequence'
+  | 'parallel'
+  | 'loop'
+  | 'condition'
+  | 'router'
+  | 'workflow'
 
 /**
  * Every event type with its data. Tool and step events that are the run's ledger, by which a recovered run knows what is done,
@@ -67,7 +76,12 @@ export interface EventData {
   'run.rejected': { readonly reason: string }
   'stop.requested': { readonly reason?: string; readonly by?: string }
   /** Output from `from` up to this event is withdrawn. With `ledger` kept, results of steps and tools stay valid. */
-  'attempt.discarded': { readonly attempt: number; readonly from: number; readonly ledger: 'kept' | 'dropped'; readonly reason: string }
+  'attempt.discarded': {
+    readonly attempt: number
+    readonly from: number
+    readonly ledger: 'kept' | 'dropped'
+    readonly reason: string
+  }
   'text.started': { readonly message: string }
   'text.delta': { readonly text: string; readonly message?: string }
   'text.completed': { readonly message: string }
@@ -80,7 +94,12 @@ export interface EventData {
   'tool.completed': { readonly call: string; readonly name: string; readonly output: unknown; readonly key?: string }
   'tool.failed': { readonly call: string; readonly name: string; readonly error: Failure; readonly key?: string }
   'model.requested': { readonly request: string; readonly model: string; readonly provider?: string }
-  'model.responded': { readonly request: string; readonly model: string; readonly finish?: string; readonly usage?: Usage }
+  'model.responded': {
+    readonly request: string
+    readonly model: string
+    readonly finish?: string
+    readonly usage?: Usage
+  }
   'step.started': {
     readonly step: string
     readonly name: string
@@ -104,7 +123,12 @@ export interface EventData {
     readonly append?: boolean
     readonly last?: boolean
   }
-  'source.cited': { readonly source: string; readonly url?: string; readonly title?: string; readonly mediaType?: string }
+  'source.cited': {
+    readonly source: string
+    readonly url?: string
+    readonly title?: string
+    readonly mediaType?: string
+  }
   'state.replaced': { readonly state: unknown }
   /** RFC 6902 operations. */
   'state.patched': { readonly patch: readonly unknown[] }
@@ -164,7 +188,9 @@ export const eventTable: Readonly<Record<EventType, EventRule>> = {
 }
 
 /** An event before it has a place in a log. */
-export type Event = { [Type in EventType]: { readonly type: Type; readonly data: EventData[Type]; readonly actor?: Actor } }[EventType]
+export type Event = {
+  [Type in EventType]: { readonly type: Type; readonly data: EventData[Type]; readonly actor?: Actor }
+}[EventType]
 
 /** An event in a log: the envelope that every subscriber of the native protocol receives. */
 export type LoggedEvent = Event & { readonly run: string; readonly index: number; readonly time: string }

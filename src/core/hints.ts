@@ -2,20 +2,22 @@
 import type { Hint, HintListener } from './store.ts'
 
 export class Hints {
-  readonly #listeners = new Map<string, Set<HintListener>>()
+  /** Each watch is an entry of its own, also where two have the same listener. */
+  readonly #watches = new Map<string, Set<{ readonly listener: HintListener }>>()
 
   watch(id: string, listener: HintListener): () => void {
-    let listeners = this.#listeners.get(id)
-    if (listeners === undefined) this.#listeners.set(id, (listeners = new Set()))
-    listeners.add(listener)
+    let watches = this.#watches.get(id)
+    if (watches === undefined) this.#watches.set(id, (watches = new Set()))
+    const watch = { listener }
+    watches.add(watch)
     return () => {
-      listeners.delete(listener)
-      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
+      watches.delete(watch)
+      if (watches.size === 0 && this.#watches.get(id) === watches) this.#watches.delete(id)
     }
   }
 
   give(hint: Hint): void {
-    for (const listener of this.#listeners.get(hint.run) ?? []) listener(hint)
-    for (const listener of this.#listeners.get('*') ?? []) listener(hint)
+    for (const { listener } of this.#watches.get(hint.run) ?? []) listener(hint)
+    for (const { listener } of this.#watches.get('*') ?? []) listener(hint)
   }
 }

@@ -48,7 +48,7 @@ export class History {
   }
 
   async *#records(bytesMax: number): AsyncGenerator<RawRecord> {
-    for (let after = -1; after < this.#end - 1; ) {
+    for (let after = -1; after < this.#end - 1;) {
       const slice = await this.#store.read(this.#run, after, bytesMax)
       if (slice === undefined) return
       for (const record of rawRecords(slice)) {
@@ -70,7 +70,8 @@ export class History {
     switch (event.type) {
       case 'attempt.discarded':
         this.#discarded.push({ from: event.data.from, until: index })
-        if (event.data.ledger === 'dropped') for (const [key, entry] of this.ledger) if (entry.index >= event.data.from) this.ledger.delete(key)
+        if (event.data.ledger === 'dropped')
+          for (const [key, entry] of this.ledger) if (entry.index >= event.data.from) this.ledger.delete(key)
         return
       case 'step.started':
         return this.#set(stepKey, event.data.key, { state: 'begun', index })
@@ -85,7 +86,8 @@ export class History {
       case 'tool.failed':
         return this.#set(toolKey, event.data.key, { state: 'failed', index, failure: event.data.error })
       case 'run.resumed':
-        for (const [key, result] of Object.entries(event.data.answers)) this.#set(askKey, key, { state: 'done', index, result })
+        for (const [key, result] of Object.entries(event.data.answers))
+          this.#set(askKey, key, { state: 'done', index, result })
         return
       default:
     }
@@ -110,5 +112,7 @@ const LEDGER_TYPES: ReadonlySet<EventType> = new Set<EventType>([
 /** Whether an agent yielded it, as opposed to the runner, `context.step` or `context.tool`, which give their events a key. */
 function isOutput(record: RawRecord): boolean {
   if (eventTable[record.type].effect !== 'content') return false
-  return !LEDGER_TYPES.has(record.type) || (JSON.parse(record.envelope) as { data: { key?: string } }).data.key === undefined
+  return (
+    !LEDGER_TYPES.has(record.type) || (JSON.parse(record.envelope) as { data: { key?: string } }).data.key === undefined
+  )
 }

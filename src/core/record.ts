@@ -13,6 +13,9 @@ import { assert } from './errors.ts'
 import type { Event, EventType, LoggedEvent } from './event.ts'
 import { serialize, type SerializeBounds, UnserializableError } from './serialize.ts'
 
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
 /** The part of a record that does not depend on its place in a log: type, actor and data. */
 export type RecordBody = string
 
@@ -47,9 +50,6 @@ export function lastOf(slice: Slice): number {
   return slice.first + slice.count - 1
 }
 
-const encoder = new TextEncoder()
-const decoder = new TextDecoder()
-
 export function sliceOf(first: number, records: readonly string[], closed: boolean): Slice {
   return { first, count: records.length, bytes: encoder.encode(records.join('')), closed }
 }
@@ -58,13 +58,50 @@ export function sliceOf(first: number, records: readonly string[], closed: boole
 export function sliceAfter(slice: Slice, after: number): Slice {
   if (after < slice.first) return slice
   const start = startOf(slice, after + 1)
-  return { first: after + 1, count: slice.count - (after + 1 - slice.first), bytes: slice.bytes.subarray(start), closed: slice.closed }
+  return {
+    first: after + 1,
+    count: slice.count - (after + 1 - slice.first),
+    bytes: slice.bytes.subarray(start),
+    closed: slice.closed,
+  }
 }
 
 /** The records of a slice that come before an index. */
 export function sliceBefore(slice: Slice, before: number): Slice {
   if (before > lastOf(slice)) return slice
-  return { first: slice.first, count: before - slice.first, bytes: slice.bytes.subarray(0, startOf(slice, before)), closed: false }
+  return {
+    first: slice.first,
+    count: before - slice.first,
+    bytes: slice.bytes.subarray(0, startOf(slice, before)),
+    closed: false,
+  }
+}
+
+/** As many records of a slice as fit a number of bytes, and one at least. */
+export function sliceWithin(slice: Slice, bytesMax: number): Slice {
+  if (slice.bytes.length <= bytesMax) return slice
+  const boundary = lastBoundary(slice.bytes, bytesMax)
+  const before = boundary < 0 ? slice.first + 1 : indexAt(slice.bytes, boundary)
+  return sliceBefore(slice, before)
+}
+
+const RECORD_BOUNDARY = encoder.encode('\n\nid: ')
+
+/** Where the last record starts that has only whole records, of at most so many bytes, before it; -1 when there is none. */
+function lastBoundary(bytes: Uint8Array, bytesMax: number): number {
+  search: for (let at = bytesMax - 2; at >= 0; at--) {
+    if (bytes[at] !== 10) continue
+    for (let offset = 1; offset < RECORD_BOUNDARY.length; offset++)
+      if (bytes[at + offset] !== RECORD_BOUNDARY[offset]) continue search
+    return at + 2
+  }
+  return -1
+}
+
+/** Index of the record that starts at a place. */
+function indexAt(bytes: Uint8Array, start: number): number {
+  const digits = start + RECORD_BOUNDARY.length - 2
+  return Number(decoder.decode(bytes.subarray(digits, bytes.indexOf(10, digits))))
 }
 
 /** Where a record other than the first starts. */
@@ -88,7 +125,11 @@ export function rawRecords(slice: Slice): RawRecord[] {
     if (text === '') continue
     const typeAt = text.indexOf('\nevent: ') + 8
     const dataAt = text.indexOf('\ndata: ', typeAt)
-    records.push({ index: slice.first + records.length, type: text.slice(typeAt, dataAt) as EventType, envelope: text.slice(dataAt + 7) })
+    records.push({
+      index: slice.first + records.length,
+      type: text.slice(typeAt, dataAt) as EventType,
+      envelope: text.slice(dataAt + 7),
+    })
   }
   assert(records.length === slice.count, `a slice of ${slice.count} records holds ${records.length}`)
   return records
@@ -102,10 +143,10 @@ export function events(slice: Slice): LoggedEvent[] {
   return rawRecords(slice).map((record) => JSON.parse(record.envelope) as LoggedEvent)
 }
 
-
 function indexOfBytes(bytes: Uint8Array, pattern: Uint8Array): number {
   search: for (let start = bytes.indexOf(pattern[0]!); start >= 0; start = bytes.indexOf(pattern[0]!, start + 1)) {
-    for (let offset = 1; offset < pattern.length; offset++) if (bytes[start + offset] !== pattern[offset]) continue search
+    for (let offset = 1; offset < pattern.length; offset++)
+      if (bytes[start + offset] !== pattern[offset]) continue search
     return start
   }
   return -1

@@ -10,9 +10,13 @@ export class Registry {
   constructor(components: Iterable<Component>) {
     for (const component of components) {
       if (!COMPONENT_ID.test(component.id)) {
-        throw new HoldfastError('invalid_request', `component id ${JSON.stringify(component.id)} must be 1 to 128 letters, digits, '.', '_' or '-'`)
+        throw new HoldfastError(
+          'invalid_request',
+          `component id ${JSON.stringify(component.id)} must be 1 to 128 letters, digits, '.', '_' or '-'`,
+        )
       }
-      if (this.#components.has(component.id)) throw new HoldfastError('conflict', `two components have the id ${component.id}`)
+      if (this.#components.has(component.id))
+        throw new HoldfastError('conflict', `two components have the id ${component.id}`)
       this.#components.set(component.id, component)
     }
   }

@@ -36,7 +36,10 @@ export class Replay {
   /** The agent will not yield the rest of what it once did. */
   withdrawRest(log: RunLog): void {
     const from = this.#expected!.index
-    log.append({ type: 'attempt.discarded', data: { attempt: log.run.attempt - 1, from, ledger: 'kept', reason: 'diverged' } })
+    log.append({
+      type: 'attempt.discarded',
+      data: { attempt: log.run.attempt - 1, from, ledger: 'kept', reason: 'diverged' },
+    })
   }
 
   async #advance(): Promise<void> {

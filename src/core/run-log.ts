@@ -2,7 +2,7 @@
 import { type Clock, isoTimer } from './clock.ts'
 import { encodeEvent, type Encoded } from './emission.ts'
 import { messageOf } from './errors.ts'
-import { type Event, eventTable, type LoggedEvent } from './event.ts'
+import { type Event, eventTable } from './event.ts'
 import type { Limits } from './limits.ts'
 import { encodeRecord } from './record.ts'
 import { reduce, type Run } from './run.ts'
@@ -42,7 +42,9 @@ export class RunLog {
 
   /** Too much waits for its commit: whoever produces should flush before the next event. */
   get pressed(): boolean {
-    return this.#writer.pending >= this.#limits.pendingEventsMax || this.#writer.pendingChars >= this.#limits.pendingCharsMax
+    return (
+      this.#writer.pending >= this.#limits.pendingEventsMax || this.#writer.pendingChars >= this.#limits.pendingCharsMax
+    )
   }
 
   /** Adds an event that is already encoded and does not change the run. */
@@ -56,7 +58,7 @@ export class RunLog {
     if (eventTable[type].effect === 'content') return this.add({ type, body })
     const index = this.#writer.next
     const time = iso(this.#clock.now())
-    const run = reduce(this.#run, { ...event, run: this.#run.id, index, time } as LoggedEvent)
+    const run = reduce(this.#run, { ...event, run: this.#run.id, index, time })
     this.#write(encodeRecord(run.id, index, time, type, body), run)
     this.#run = run
   }

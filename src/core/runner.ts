@@ -92,7 +92,10 @@ export class Drive {
   /** Carries out a stop: the agent is told, and the run ends as cancelled when it obeys or when its grace is over. */
   stop(request: StopRequest): void {
     if (this.#over || this.#verdict !== undefined) return
-    const data = { ...(request.reason !== undefined && { reason: request.reason }), ...(request.by !== undefined && { by: request.by }) }
+    const data = {
+      ...(request.reason !== undefined && { reason: request.reason }),
+      ...(request.by !== undefined && { by: request.by }),
+    }
     this.#attempt(() => this.#log.append({ type: 'stop.requested', data }))
     this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
   }
@@ -126,7 +129,8 @@ export class Drive {
       for (;;) {
         const { done, value } = await iterator.next()
         if (this.#over) return
-        if (done === true) return await this.#finish({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
+        if (done === true)
+          return await this.#finish({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
         const wait = this.#emit(value)
         if (wait !== undefined) await wait
         if (this.#over) return
@@ -156,16 +160,19 @@ export class Drive {
 
   #context(): RunContext {
     const { run } = this.#log
-    const drive = this
-    const facts = { run: run.id, session: run.session, owner: run.owner, metadata: run.metadata ?? {}, attempt: run.attempt }
+    const facts = {
+      run: run.id,
+      session: run.session,
+      owner: run.owner,
+      metadata: run.metadata ?? {},
+      attempt: run.attempt,
+    }
     return createContext(facts, {
       signal: this.#controller.signal,
       ledger: this.#options.ledger,
       uncertain: this.#options.component.uncertain ?? 'pause',
       now: () => this.#options.clock.now(),
-      get replaying() {
-        return drive.#replay !== undefined
-      },
+      isReplaying: () => this.#replay !== undefined,
       record: (type, data) => this.#record({ type, data } as unknown as Event),
       wait: (question) => this.#wait(question),
       fail: (failure) => this.#failNow(failure),
@@ -205,7 +212,10 @@ export class Drive {
     try {
       if (this.#replay !== undefined) this.#replay.withdrawRest(this.#log)
       this.#replay = undefined
-      this.#log.append({ type: 'run.paused', data: { questions: [...this.#waiting.values()].map(({ question }) => question) } })
+      this.#log.append({
+        type: 'run.paused',
+        data: { questions: [...this.#waiting.values()].map(({ question }) => question) },
+      })
       clearTimeout(this.#timer)
       await this.#log.flush()
     } catch (cause) {
@@ -224,11 +234,22 @@ export class Drive {
   #failureOf(thrown: unknown): Failure {
     const { logger, component, ids } = this.#options
     const id = ids.unique()
-    const failure: Failure = thrown instanceof RunFailure ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
+    const failure: Failure =
+      thrown instanceof RunFailure ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
     const type = thrown instanceof Error ? thrown.name : typeof thrown
-    const fields = { run: this.runId, component: component.id, errorId: id, code: failure.code, details: failure.details }
-    if (this.#verdict === undefined) logger.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
-    return { ...failure, details: { ...(failure.details as object | undefined), ...(thrown instanceof RunFailure ? {} : { type }), id } }
+    const fields = {
+      run: this.runId,
+      component: component.id,
+      errorId: id,
+      code: failure.code,
+      details: failure.details,
+    }
+    if (this.#verdict === undefined)
+      logger.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
+    return {
+      ...failure,
+      details: { ...(failure.details as object | undefined), ...(thrown instanceof RunFailure ? {} : { type }), id },
+    }
   }
 
   /** Ends the run, by the runner's verdict where there is one. */
@@ -278,14 +299,18 @@ export class Drive {
 
   #watch(): void {
     const due = Math.min(this.#deadline, this.#lastActivity + this.#limits.runIdleMs)
-    this.#timer = setTimeout(() => this.#checkTime(), Math.min(Math.max(due - this.#options.clock.now(), 1), TIMER_MAX_MS))
+    this.#timer = setTimeout(
+      () => this.#checkTime(),
+      Math.min(Math.max(due - this.#options.clock.now(), 1), TIMER_MAX_MS),
+    )
   }
 
   #checkTime(): void {
     const now = this.#options.clock.now()
     const { runDeadlineMs, runIdleMs } = this.#limits
     if (now >= this.#deadline) return this.#timeOut('deadline_exceeded', `the run took longer than ${runDeadlineMs} ms`)
-    if (now >= this.#lastActivity + runIdleMs) return this.#timeOut('idle_timeout', `the agent was silent for ${runIdleMs} ms`)
+    if (now >= this.#lastActivity + runIdleMs)
+      return this.#timeOut('idle_timeout', `the agent was silent for ${runIdleMs} ms`)
     this.#watch()
   }
 
@@ -322,7 +347,10 @@ function never(): Promise<never> {
 function iterate(stream: unknown): AsyncIterator<Emission, unknown> {
   const iterable = stream as Partial<AsyncIterable<Emission>> | null | undefined
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function') {
-    throw new RunFailure('protocol_violation', 'the agent did not return an async iterable; is its `run` an async generator (`async *run`)?')
+    throw new RunFailure(
+      'protocol_violation',
+      'the agent did not return an async iterable; is its `run` an async generator (`async *run`)?',
+    )
   }
   return iterable[Symbol.asyncIterator]!() as AsyncIterator<Emission, unknown>
 }

@@ -28,7 +28,8 @@ export function serialize(value: unknown, root: string, bounds: SerializeBounds)
   // A UTF-16 unit is at most three bytes, so most texts need no count.
   if (text.length * 3 > bounds.bytesMax) {
     const bytes = new TextEncoder().encode(text).length
-    if (bytes > bounds.bytesMax) throw new UnserializableError(root, `is ${bytes} bytes long; the limit is ${bounds.bytesMax}`)
+    if (bytes > bounds.bytesMax)
+      throw new UnserializableError(root, `is ${bytes} bytes long; the limit is ${bounds.bytesMax}`)
   }
   return text
 }
@@ -67,7 +68,8 @@ class Walk {
 
   #object(value: object): unknown {
     if (this.#ancestors.includes(value)) this.#refuse('refers to an object that contains it (a cycle)')
-    if (this.#ancestors.length >= this.#bounds.depthMax) this.#refuse(`is nested more than ${this.#bounds.depthMax} levels deep`)
+    if (this.#ancestors.length >= this.#bounds.depthMax)
+      this.#refuse(`is nested more than ${this.#bounds.depthMax} levels deep`)
     this.#ancestors.push(value)
     try {
       if (Array.isArray(value)) return this.#array(value)
@@ -76,7 +78,9 @@ class Walk {
         const known = this.#knownClass(value)
         if (known !== NOT_KNOWN) return known
       }
-      return 'toJSON' in value && typeof value.toJSON === 'function' ? this.#toJson(value as { toJSON(): unknown }) : this.#properties(value)
+      return 'toJSON' in value && typeof value.toJSON === 'function'
+        ? this.#toJson(value as { toJSON(): unknown })
+        : this.#properties(value)
     } finally {
       this.#ancestors.pop()
     }
@@ -194,6 +198,7 @@ function hasGetter(value: object, key: string): boolean {
 
 function base64(bytes: Uint8Array): string {
   let binary = ''
-  for (let start = 0; start < bytes.length; start += 0x8000) binary += String.fromCharCode(...bytes.subarray(start, start + 0x8000))
+  for (let start = 0; start < bytes.length; start += 0x8000)
+    binary += String.fromCharCode(...bytes.subarray(start, start + 0x8000))
   return btoa(binary)
 }

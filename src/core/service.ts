@@ -84,7 +84,8 @@ export class Service {
   }
 
   async start(principal: Principal, request: StartRequest): Promise<Started> {
-    if (this.#dispatcher.draining) throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
+    if (this.#dispatcher.draining)
+      throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
     const component = this.#options.registry.get(request.component)
     const owner = ownerKey(principal)
     const session = request.session ?? this.#options.ids.session()
@@ -102,9 +103,13 @@ export class Service {
     const { stored } = created
     switch (created.kind) {
       case 'key_conflict':
-        throw new HoldfastError('idempotency_conflict', `the key was used for run ${stored.run.id} with another body`, { details: { run: stored.run.id } })
+        throw new HoldfastError('idempotency_conflict', `the key was used for run ${stored.run.id} with another body`, {
+          details: { run: stored.run.id },
+        })
       case 'busy':
-        throw new HoldfastError('session_busy', `session ${session} has the unfinished run ${stored.run.id}`, { details: { run: stored.run.id } })
+        throw new HoldfastError('session_busy', `session ${session} has the unfinished run ${stored.run.id}`, {
+          details: { run: stored.run.id },
+        })
       case 'existing':
         return { stored, created: false }
       case 'created':
@@ -116,7 +121,8 @@ export class Service {
 
   async get(principal: Principal, id: string): Promise<StoredRun> {
     const stored = await this.#store.get(id)
-    if (stored === undefined || stored.run.owner !== ownerKey(principal)) throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
+    if (stored === undefined || stored.run.owner !== ownerKey(principal))
+      throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
     return stored
   }
 
@@ -142,7 +148,8 @@ export class Service {
     checkAnswers(run, answers)
     const claimed = await this.#store.claim(id, this.#dispatcher.owner, this.limits.leaseMs, { paused: true })
     // Whoever else answers at this moment has won; a stop may have, too.
-    if (claimed === undefined || claimed.run.status !== 'paused') throw new HoldfastError('conflict', `run ${id} is being continued already`)
+    if (claimed === undefined || claimed.run.status !== 'paused')
+      throw new HoldfastError('conflict', `run ${id} is being continued already`)
     await this.#dispatcher.take(claimed, { answers, by: ownerKey(principal) })
     return this.get(principal, id)
   }
@@ -160,18 +167,33 @@ export class Service {
   }
 
   /** The records after an index that are there now; undefined when there is none. */
-  async read(principal: Principal, id: string, after: number, bytesMax: number = this.limits.readBytesMax): Promise<Slice | undefined> {
+  async read(
+    principal: Principal,
+    id: string,
+    after: number,
+    bytesMax: number = this.limits.readBytesMax,
+  ): Promise<Slice | undefined> {
     const stored = await this.get(principal, id)
     assertReadable(stored, after)
     return this.#store.read(id, after, bytesMax)
   }
 
   /** Resolves when the log has a record after an index, or when the time is over; true in the first case. */
-  async waitForMore(principal: Principal, id: string, after: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+  async waitForMore(
+    principal: Principal,
+    id: string,
+    after: number,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const more = Promise.withResolvers<boolean>()
     const timer = setTimeout(more.resolve, timeoutMs, false)
     signal.addEventListener('abort', () => more.resolve(false), { once: true })
-    const sink: Sink = { write: () => (more.resolve(true), false), finished: () => more.resolve(true), failed: more.reject }
+    const sink: Sink = {
+      write: () => (more.resolve(true), false),
+      finished: () => more.resolve(true),
+      failed: more.reject,
+    }
     const subscription = await this.subscribe(principal, id, after, sink)
     try {
       return await more.promise
@@ -206,7 +228,13 @@ export class Service {
     this.#feeds.close()
   }
 
-  #newRun(owner: string, session: string, component: Component, request: StartRequest, lane: string | undefined): Pick<NewRun, 'run' | 'record'> {
+  #newRun(
+    owner: string,
+    session: string,
+    component: Component,
+    request: StartRequest,
+    lane: string | undefined,
+  ): Pick<NewRun, 'run' | 'record'> {
     const { ids, clock } = this.#options
     const id = ids.run()
     const time = new Date(clock.now()).toISOString()
@@ -247,7 +275,12 @@ export class Service {
   async #interrupt(stored: StoredRun): Promise<void> {
     const { run } = stored
     const unfinished: readonly RunStatus[] = ['queued', 'running', 'paused']
-    const page = await this.#store.list({ owner: run.owner, session: run.session, status: unfinished, limit: this.limits.pageRunsMax })
+    const page = await this.#store.list({
+      owner: run.owner,
+      session: run.session,
+      status: unfinished,
+      limit: this.limits.pageRunsMax,
+    })
     const at = new Date(this.#options.clock.now()).toISOString()
     for (const other of page.runs) {
       if (other.run.id !== run.id && other.run.lane === run.lane) {
@@ -258,7 +291,10 @@ export class Service {
 
   #drive(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
-      this.#options.logger.warn({ run: stored.run.id, reason: messageOf(cause) }, 'run could not be driven; it will be picked up')
+      this.#options.logger.warn(
+        { run: stored.run.id, reason: messageOf(cause) },
+        'run could not be driven; it will be picked up',
+      )
     })
   }
 
@@ -266,7 +302,9 @@ export class Service {
     const { runsQueuedMax } = this.limits
     const queued = await this.#store.claimable(runsQueuedMax)
     if (queued.length < runsQueuedMax) return
-    throw new HoldfastError('rate_limited', `${queued.length} runs wait for a place; try again later`, { retryAfterMs: 5000 })
+    throw new HoldfastError('rate_limited', `${queued.length} runs wait for a place; try again later`, {
+      retryAfterMs: 5000,
+    })
   }
 }
 
@@ -293,15 +331,21 @@ function checkAnswers(run: Run, answers: Readonly<Record<string, unknown>>): voi
   const unknown = Object.keys(answers).filter((id) => !asked.includes(id))
   const missing = asked.filter((id) => !Object.hasOwn(answers, id))
   if (unknown.length === 0 && missing.length === 0) return
-  const problem = unknown.length > 0 ? `there is no question ${unknown.join(', ')}` : `an answer to ${missing.join(', ')} is missing`
-  throw new HoldfastError('invalid_request', `${problem}; run ${run.id} asks: ${asked.join(', ')}`, { details: { questions: run.waiting } })
+  const problem =
+    unknown.length > 0 ? `there is no question ${unknown.join(', ')}` : `an answer to ${missing.join(', ')} is missing`
+  throw new HoldfastError('invalid_request', `${problem}; run ${run.id} asks: ${asked.join(', ')}`, {
+    details: { questions: run.waiting },
+  })
 }
 
 /** A cursor is answered exactly, or refused (SUB-2). */
 export function assertReadable({ run, first, next }: StoredRun, after: number): void {
-  if (after >= next) throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
+  if (after >= next)
+    throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
   if (after + 1 < first) {
-    throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, { details: { earliest: first } })
+    throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, {
+      details: { earliest: first },
+    })
   }
 }
 
@@ -317,5 +361,5 @@ function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).map(([key, item]) => [key, canonical(item)] as const)
-  return Object.fromEntries(entries.sort(([left], [right]) => (left < right ? -1 : 1)))
+  return Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)))
 }

@@ -38,7 +38,9 @@ export class Feeds {
       this.#feeds.set(run, feed)
     }
     if (feed.size >= this.#limits.subscribersPerRunMax) {
-      throw new HoldfastError('rate_limited', `run ${run} has ${feed.size} subscribers here`, { retryAfterMs: this.#limits.retryMs })
+      throw new HoldfastError('rate_limited', `run ${run} has ${feed.size} subscribers here`, {
+        retryAfterMs: this.#limits.retryMs,
+      })
     }
     return feed.add(after, sink, this.#limits.readBytesMax)
   }
@@ -82,7 +84,9 @@ class Feed {
   }
 
   add(after: number, sink: Sink, readBytesMax: number): Subscription {
-    const subscription = new Subscription(this.#store, this.#run, after, sink, readBytesMax, () => this.#remove(subscription))
+    const subscription = new Subscription(this.#store, this.#run, after, sink, readBytesMax, () =>
+      this.#remove(subscription),
+    )
     this.#subscriptions.add(subscription)
     subscription.resume()
     return subscription
@@ -93,7 +97,8 @@ class Feed {
     this.#hinted = false
     if (hinted) return
     const stored = await this.#store.get(this.#run).catch(() => undefined)
-    if (stored !== undefined) for (const subscription of this.#subscriptions) subscription.offer({ run: this.#run, next: stored.next })
+    if (stored !== undefined)
+      for (const subscription of this.#subscriptions) subscription.offer({ run: this.#run, next: stored.next })
   }
 
   #wake(hint: Hint): void {

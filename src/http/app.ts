@@ -20,7 +20,12 @@ export function createApp(options: AppOptions): RequestListener {
   return (request, response) => void answer(request, response, routes, options)
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, routes: RouteTable, options: AppOptions): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  routes: RouteTable,
+  options: AppOptions,
+): Promise<void> {
   let protocol = options.protocols[0]
   try {
     const url = parseUrl(request)
@@ -33,14 +38,23 @@ async function answer(request: IncomingMessage, response: ServerResponse, routes
   }
 }
 
-async function call(match: Match, request: IncomingMessage, response: ServerResponse, url: URL, options: AppOptions): Promise<void> {
+async function call(
+  match: Match,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+  options: AppOptions,
+): Promise<void> {
   if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${url.pathname.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
     response.setHeader('allow', match.allow.join(', '))
-    throw new HoldfastError('invalid_request', `${request.method} is not for ${url.pathname.slice(0, 200)}`, { details: { allow: match.allow } })
+    throw new HoldfastError('invalid_request', `${request.method} is not for ${url.pathname.slice(0, 200)}`, {
+      details: { allow: match.allow },
+    })
   }
   const { route, params } = match
-  const principal = route.public === true ? { id: 'public' } : await options.authenticator.authenticate(credential(request))
+  const principal =
+    route.public === true ? { id: 'public' } : await options.authenticator.authenticate(credential(request))
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   const given: Call = { request, response, params, query: url.searchParams, principal, signal: gone.signal }
@@ -64,11 +78,19 @@ function credential(request: IncomingMessage): Credential {
  */
 function refuseForeignPages(request: IncomingMessage, authenticator: Authenticator): void {
   const { origin, host = '' } = request.headers
-  if (origin !== undefined && request.method !== 'GET' && request.method !== 'HEAD' && URL.parse(origin)?.host !== host) {
+  if (
+    origin !== undefined &&
+    request.method !== 'GET' &&
+    request.method !== 'HEAD' &&
+    URL.parse(origin)?.host !== host
+  ) {
     throw new HoldfastError('forbidden', `pages of ${origin.slice(0, 200)} may not change anything here`)
   }
   if (authenticator.scheme !== 'none' || !isLoopback(request.socket.localAddress) || LOOPBACK_HOST.test(host)) return
-  throw new HoldfastError('forbidden', `without authentication this server answers to localhost only, not to ${JSON.stringify(host.slice(0, 200))}`)
+  throw new HoldfastError(
+    'forbidden',
+    `without authentication this server answers to localhost only, not to ${JSON.stringify(host.slice(0, 200))}`,
+  )
 }
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|[\w.-]*\.localhost)(:\d+)?$|^$/i
@@ -77,7 +99,13 @@ function isLoopback(address: string | undefined): boolean {
   return address === undefined || address === '::1' || /^(::ffff:)?127\./.test(address)
 }
 
-function fail(cause: unknown, request: IncomingMessage, response: ServerResponse, protocol: Protocol, options: AppOptions): void {
+function fail(
+  cause: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+  protocol: Protocol,
+  options: AppOptions,
+): void {
   const requestId = options.ids.unique()
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
   const fields = { requestId, method: request.method, path: request.url?.slice(0, 500), code: error.code }
@@ -87,10 +115,11 @@ function fail(cause: unknown, request: IncomingMessage, response: ServerResponse
     response.destroy()
     return
   }
-  const answer = protocol.error(error, requestId)
-  if (error.retryAfterMs !== undefined) response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
+  const body = protocol.error(error, requestId)
+  if (error.retryAfterMs !== undefined)
+    response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
   if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
   // What is left of a body that was refused is not worth reading.
   if (!request.complete) response.setHeader('connection', 'close')
-  respondError(response, answer)
+  respondError(response, body)
 }

@@ -21,7 +21,10 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   if (body.length === 0) return undefined
   const type = request.headers['content-type'] ?? ''
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
-    throw new HoldfastError('invalid_request', `the content type is ${type === '' ? 'missing' : JSON.stringify(type)}; send application/json`)
+    throw new HoldfastError(
+      'invalid_request',
+      `the content type is ${type === '' ? 'missing' : JSON.stringify(type)}; send application/json`,
+    )
   }
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown

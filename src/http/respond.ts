@@ -2,7 +2,12 @@
 import type { ServerResponse } from 'node:http'
 import type { ErrorAnswer } from './route.ts'
 
-export function respondJson(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+export function respondJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   respondText(response, status, 'application/json; charset=utf-8', JSON.stringify(body), headers)
 }
 

@@ -38,7 +38,12 @@ export interface Protocol {
 }
 
 export type Match =
-  | { readonly kind: 'found'; readonly protocol: Protocol; readonly route: Route; readonly params: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'found'
+      readonly protocol: Protocol
+      readonly route: Route
+      readonly params: Readonly<Record<string, string>>
+    }
   | { readonly kind: 'wrong method'; readonly protocol: Protocol; readonly allow: readonly string[] }
   | { readonly kind: 'none' }
 

@@ -36,7 +36,10 @@ export class Streams {
   constructor(limits: Limits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
-    this.#timer = setInterval(() => this.#tend(), Math.max(Math.min(limits.heartbeatMs, limits.subscriberStallMs) / 4, 10))
+    this.#timer = setInterval(
+      () => this.#tend(),
+      Math.max(Math.min(limits.heartbeatMs, limits.subscriberStallMs) / 4, 10),
+    )
   }
 
   get size(): number {
@@ -44,7 +47,11 @@ export class Streams {
   }
 
   /** Opens a stream on a response; `subscribe` is called once it can take events. */
-  async serve(response: ServerResponse, format: StreamFormat, subscribe: (stream: Stream) => Promise<Subscription>): Promise<void> {
+  async serve(
+    response: ServerResponse,
+    format: StreamFormat,
+    subscribe: (stream: Stream) => Promise<Subscription>,
+  ): Promise<void> {
     const stream = new Stream(response, format, this.#clock, () => this.#open.delete(stream))
     // The subscription comes first: what is wrong with it is still told by status.
     stream.attach(await subscribe(stream))

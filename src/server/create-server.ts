@@ -46,7 +46,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const streams = new Streams(limits, clock)
   const authenticator = options.authenticator ?? (await openAuthenticator({}))
   const app = createApp({ protocols: [nativeProtocol(service, streams, version)], authenticator, ids, logger })
-  const http = createHttpServer({ maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 65_000, requestTimeout: 120_000 }, app)
+  const http = createHttpServer(
+    { maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 65_000, requestTimeout: 120_000 },
+    app,
+  )
   http.maxConnections = limits.connectionsMax
   await listen(http, port, host)
   service.begin()
@@ -59,7 +62,13 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-async function shutDown(http: HttpServer, service: Service, streams: Streams, retention: Retention, store: Store): Promise<void> {
+async function shutDown(
+  http: HttpServer,
+  service: Service,
+  streams: Streams,
+  retention: Retention,
+  store: Store,
+): Promise<void> {
   await retention.stop()
   const closed = new Promise((resolve) => http.close(resolve))
   await service.drain()

@@ -57,10 +57,14 @@ export class Retention {
   /** Finished runs with more than their last event, oldest first. */
   async #trimmable(): Promise<StoredRun[]> {
     const found: StoredRun[] = []
-    for (let after: string | undefined; ; ) {
-      const page = await this.#store.list({ status: terminalStatuses, limit: PAGE_RUNS, ...(after !== undefined && { after }) })
+    for (let after: string | undefined; ;) {
+      const page = await this.#store.list({
+        status: terminalStatuses,
+        limit: PAGE_RUNS,
+        ...(after !== undefined && { after }),
+      })
       found.push(...page.runs.filter(({ first, next }) => first < next - 1))
-      if (page.cursor === undefined) return found.reverse()
+      if (page.cursor === undefined) return found.toReversed()
       after = page.cursor
     }
   }

@@ -21,6 +21,7 @@ export function encodeRetry(milliseconds: number): string {
 
 /** A line break in a field would start another one. */
 function field(value: string): string {
-  if (/[\r\n\0]/.test(value)) throw new TypeError(`an event stream field cannot hold a line break or NUL: ${JSON.stringify(value)}`)
+  if (/[\r\n\0]/.test(value))
+    throw new TypeError(`an event stream field cannot hold a line break or NUL: ${JSON.stringify(value)}`)
   return value
 }

@@ -50,7 +50,8 @@ export class EventParser {
     this.#afterCarriageReturn = text.endsWith('\r')
     this.#buffer = lines.pop()!
     for (const line of lines) this.#line(line)
-    if (this.#buffer.length > this.#charsMax) throw new FrameTooLargeError(`a line of the event stream is longer than ${this.#charsMax} characters`)
+    if (this.#buffer.length > this.#charsMax)
+      throw new FrameTooLargeError(`a line of the event stream is longer than ${this.#charsMax} characters`)
   }
 
   #line(line: string): void {
@@ -77,7 +78,8 @@ export class EventParser {
 
   #addData(value: string): void {
     this.#dataChars += value.length
-    if (this.#dataChars > this.#charsMax) throw new FrameTooLargeError(`an event is longer than ${this.#charsMax} characters`)
+    if (this.#dataChars > this.#charsMax)
+      throw new FrameTooLargeError(`an event is longer than ${this.#charsMax} characters`)
     this.#data.push(value)
   }
 
@@ -87,6 +89,7 @@ export class EventParser {
     this.#data = []
     this.#dataChars = 0
     this.#event = ''
-    if (data.length > 0) this.#listener.event({ event: event === '' ? 'message' : event, data: data.join('\n'), id: this.#id })
+    if (data.length > 0)
+      this.#listener.event({ event: event === '' ? 'message' : event, data: data.join('\n'), id: this.#id })
   }
 }

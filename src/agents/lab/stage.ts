@@ -1,6 +1,6 @@
 /** Where a script is performed: the run's context, what was counted so far, and how it waits. */
 import type { RunContext } from '../../core/agent.ts'
-import { pause, untilAborted } from '../pause.ts'
+import { pause, untilAborted } from '../shared/pause.ts'
 
 /** Unpaced output leaves the event loop to others after this many events. */
 const EVENTS_PER_TURN = 16

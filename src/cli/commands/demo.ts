@@ -1,6 +1,6 @@
 /** `holdfast demo`: ready-made components, and what to try with them. */
 import { labComponents } from '../../agents/lab/agent.ts'
-import { storyteller } from '../../agents/storyteller.ts'
+import { storyteller } from '../../agents/storyteller/agent.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { configOptions, readConfig } from '../../server/config.ts'
 import { helpText } from '../../server/options.ts'

@@ -23,7 +23,8 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
   }
   const config = readConfig(argv, io.env)
   const [file, ...others] = config.positionals
-  if (file === undefined || others.length > 0) throw new HoldfastError('invalid_request', `give one file to serve\n\n${usage}`)
+  if (file === undefined || others.length > 0)
+    throw new HoldfastError('invalid_request', `give one file to serve\n\n${usage}`)
   const components = [...(await loadComponents(file)), ...(config.lab ? labComponents() : [])]
   const [first] = components
   return hostServer(config, components, io, (url) => {
@@ -39,7 +40,8 @@ async function loadComponents(file: string): Promise<Component[]> {
     throw new HoldfastError('invalid_request', `${file} cannot be loaded: ${messageOf(cause)}`, { cause })
   }
   const found = new Set(Object.values(module).flat().filter(isComponent))
-  if (found.size === 0) throw new HoldfastError('invalid_request', `${file} exports no component; export what agent({ id, run }) returns`)
+  if (found.size === 0)
+    throw new HoldfastError('invalid_request', `${file} exports no component; export what agent({ id, run }) returns`)
   return [...found]
 }
 

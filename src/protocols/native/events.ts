@@ -24,7 +24,14 @@ export async function serveEvents(call: Call, service: Service, streams: Streams
 }
 
 /** Streams a run from a cursor; from the earliest event that is kept when there is no cursor. */
-export async function follow(call: Call, service: Service, streams: Streams, id: string, after: number | undefined, format: 'sse' | 'ndjson'): Promise<void> {
+export async function follow(
+  call: Call,
+  service: Service,
+  streams: Streams,
+  id: string,
+  after: number | undefined,
+  format: 'sse' | 'ndjson',
+): Promise<void> {
   const { first } = await service.get(call.principal, id)
   const from = after ?? Math.max(START, first - 1)
   await streams.serve(call.response, formatOf(format, id, service), (stream) => {
@@ -43,12 +50,18 @@ async function servePage(call: Call, service: Service, id: string, after: number
   const { first } = await service.get(principal, id)
   const from = after ?? Math.max(START, first - 1)
   const wait = readNumber(query, 'wait', service.limits.longPollMs, 0, 0)
-  const page = (await readPage(service, principal, id, from, limit)) ?? (await waitForPage(call, service, id, from, limit, wait))
+  const page =
+    (await readPage(service, principal, id, from, limit)) ?? (await waitForPage(call, service, id, from, limit, wait))
   const { run, next } = await service.get(principal, id)
   const cursor = page?.cursor ?? from
   const done = isFinished(run.status) && cursor === next - 1
   const gap = after === undefined && first > 0 ? `,"earliest":${first}` : ''
-  respondText(response, 200, 'application/json; charset=utf-8', `{"events":[${page?.events ?? ''}],"cursor":${cursor},"done":${done}${gap}}`)
+  respondText(
+    response,
+    200,
+    'application/json; charset=utf-8',
+    `{"events":[${page?.events ?? ''}],"cursor":${cursor},"done":${done}${gap}}`,
+  )
 }
 
 interface Page {
@@ -57,14 +70,27 @@ interface Page {
   readonly cursor: number
 }
 
-async function readPage(service: Service, principal: Principal, id: string, after: number, limit: number): Promise<Page | undefined> {
+async function readPage(
+  service: Service,
+  principal: Principal,
+  id: string,
+  after: number,
+  limit: number,
+): Promise<Page | undefined> {
   const slice = await service.read(principal, id, after)
   if (slice === undefined) return undefined
   const records = rawRecords(slice).slice(0, limit)
   return { events: records.map(({ envelope }) => envelope).join(','), cursor: records.at(-1)?.index ?? lastOf(slice) }
 }
 
-async function waitForPage(call: Call, service: Service, id: string, after: number, limit: number, wait: number): Promise<Page | undefined> {
+async function waitForPage(
+  call: Call,
+  service: Service,
+  id: string,
+  after: number,
+  limit: number,
+  wait: number,
+): Promise<Page | undefined> {
   if (wait === 0) return undefined
   const { run } = await service.get(call.principal, id)
   if (isFinished(run.status)) return undefined
@@ -83,7 +109,10 @@ function readFormat(call: Call): Format {
   const wanted = call.query.get('format')
   if (wanted !== null) {
     if (wanted === 'sse' || wanted === 'json' || wanted === 'ndjson') return wanted
-    throw new HoldfastError('invalid_request', `format is ${JSON.stringify(wanted.slice(0, 100))}; it can be sse, json or ndjson`)
+    throw new HoldfastError(
+      'invalid_request',
+      `format is ${JSON.stringify(wanted.slice(0, 100))}; it can be sse, json or ndjson`,
+    )
   }
   const accept = call.request.headers.accept ?? ''
   if (accept.includes('text/event-stream')) return 'sse'
@@ -92,11 +121,20 @@ function readFormat(call: Call): Format {
 }
 
 /** A whole number of the query, at most `most`; more than that is `most`. */
-export function readNumber(query: URLSearchParams, name: string, most: number, least: number, fallback: number = most): number {
+export function readNumber(
+  query: URLSearchParams,
+  name: string,
+  most: number,
+  least: number,
+  fallback: number = most,
+): number {
   const text = query.get(name)
   if (text === null) return fallback
   if (!/^\d{1,10}$/.test(text) || Number(text) < least) {
-    throw new HoldfastError('invalid_request', `${name} is ${JSON.stringify(text.slice(0, 100))}; it must be a whole number of at least ${least}`)
+    throw new HoldfastError(
+      'invalid_request',
+      `${name} is ${JSON.stringify(text.slice(0, 100))}; it must be a whole number of at least ${least}`,
+    )
   }
   return Math.min(Number(text), most)
 }

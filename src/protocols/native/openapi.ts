@@ -4,7 +4,15 @@ import { respondJson } from '../../http/respond.ts'
 import type { Route } from '../../http/route.ts'
 import { componentShape, eventShape, inputBody, problemShape, runShape, startBody, stopBody } from './wire.ts'
 
-const shapes = { Start: startBody, Stop: stopBody, Input: inputBody, Run: runShape, Event: eventShape, Component: componentShape, Problem: problemShape }
+const shapes = {
+  Start: startBody,
+  Stop: stopBody,
+  Input: inputBody,
+  Run: runShape,
+  Event: eventShape,
+  Component: componentShape,
+  Problem: problemShape,
+}
 
 export function openApiRoute(version: string): Route {
   let document: object | undefined
@@ -19,11 +27,18 @@ export function openApiRoute(version: string): Route {
 export function openApiDocument(version: string): object {
   return {
     openapi: '3.1.0',
-    info: { title: 'Holdfast native protocol', version, description: 'Agent runs as durable logs.', license: { name: 'Apache-2.0' } },
+    info: {
+      title: 'Holdfast native protocol',
+      version,
+      description: 'Agent runs as durable logs.',
+      license: { name: 'Apache-2.0' },
+    },
     paths,
     components: {
       schemas: Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, toSchema(shape)])),
-      responses: { Problem: { description: 'What is wrong.', content: { 'application/problem+json': { schema: ref('Problem') } } } },
+      responses: {
+        Problem: { description: 'What is wrong.', content: { 'application/problem+json': { schema: ref('Problem') } } },
+      },
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
     },
     security: [{ bearer: [] }, {}],
@@ -44,7 +59,9 @@ function json(description: string, schema: object, headers?: object): object {
 }
 
 function problems(...statuses: number[]): object {
-  return Object.fromEntries([401, 503, ...statuses].map((status) => [status, { $ref: '#/components/responses/Problem' }]))
+  return Object.fromEntries(
+    [401, 503, ...statuses].map((status) => [status, { $ref: '#/components/responses/Problem' }]),
+  )
 }
 
 function query(name: string, schema: object, description: string): object {
@@ -62,7 +79,12 @@ const milliseconds = { type: 'integer', minimum: 0 }
 const location = { location: { schema: text, description: 'Path of the run.' } }
 const page = {
   type: 'object',
-  properties: { events: { type: 'array', items: ref('Event') }, cursor: { type: 'integer' }, done: { type: 'boolean' }, earliest: { type: 'integer' } },
+  properties: {
+    events: { type: 'array', items: ref('Event') },
+    cursor: { type: 'integer' },
+    done: { type: 'boolean' },
+    earliest: { type: 'integer' },
+  },
   required: ['events', 'cursor', 'done'],
 }
 
@@ -70,16 +92,33 @@ const paths = {
   '/components': {
     get: {
       summary: 'What can be run.',
-      responses: { 200: json('Components.', { type: 'object', properties: { components: { type: 'array', items: ref('Component') } } }), ...problems() },
+      responses: {
+        200: json('Components.', {
+          type: 'object',
+          properties: { components: { type: 'array', items: ref('Component') } },
+        }),
+        ...problems(),
+      },
     },
   },
   '/runs': {
     post: {
       summary: 'Starts a run. With Accept: text/event-stream the answer is its event stream.',
-      parameters: [{ name: 'Idempotency-Key', in: 'header', schema: text, description: 'The same key and body again is the same run.' }],
+      parameters: [
+        {
+          name: 'Idempotency-Key',
+          in: 'header',
+          schema: text,
+          description: 'The same key and body again is the same run.',
+        },
+      ],
       requestBody: body('Start', true),
       responses: {
-        200: { description: 'The event stream, where it was asked for.', content: { 'text/event-stream': { schema: text } }, headers: location },
+        200: {
+          description: 'The event stream, where it was asked for.',
+          content: { 'text/event-stream': { schema: text } },
+          headers: location,
+        },
         202: json('Accepted.', ref('Run'), location),
         ...problems(400, 404, 409, 413, 429),
       },
@@ -94,7 +133,11 @@ const paths = {
         query('cursor', text, 'The cursor of the page before.'),
       ],
       responses: {
-        200: json('A page.', { type: 'object', properties: { runs: { type: 'array', items: ref('Run') }, cursor: text }, required: ['runs'] }),
+        200: json('A page.', {
+          type: 'object',
+          properties: { runs: { type: 'array', items: ref('Run') }, cursor: text },
+          required: ['runs'],
+        }),
         ...problems(400),
       },
     },
@@ -102,7 +145,10 @@ const paths = {
   '/runs/{id}': {
     parameters: [id],
     get: { summary: 'One run.', responses: { 200: json('The run.', ref('Run')), ...problems(404) } },
-    delete: { summary: 'Removes a finished run.', responses: { 204: { description: 'Removed.' }, ...problems(404, 409) } },
+    delete: {
+      summary: 'Removes a finished run.',
+      responses: { 204: { description: 'Removed.' }, ...problems(404, 409) },
+    },
   },
   '/runs/{id}/events': {
     parameters: [id],
@@ -118,7 +164,11 @@ const paths = {
       responses: {
         200: {
           description: 'Events.',
-          content: { 'text/event-stream': { schema: text }, 'application/x-ndjson': { schema: text }, 'application/json': { schema: page } },
+          content: {
+            'text/event-stream': { schema: text },
+            'application/x-ndjson': { schema: text },
+            'application/json': { schema: page },
+          },
         },
         204: { description: 'The run is over and the client has every event.' },
         ...problems(400, 404, 410, 429),
@@ -131,7 +181,11 @@ const paths = {
       summary: 'Asks a run to stop. Safe to repeat; a finished run is left as it is.',
       parameters: [query('wait', milliseconds, 'How long to wait for the end.')],
       requestBody: body('Stop', false),
-      responses: { 200: json('The run is over.', ref('Run')), 202: json('The stop is noted.', ref('Run')), ...problems(400, 404) },
+      responses: {
+        200: json('The run is over.', ref('Run')),
+        202: json('The stop is noted.', ref('Run')),
+        ...problems(400, 404),
+      },
     },
   },
   '/runs/{id}/input': {
@@ -146,7 +200,10 @@ const paths = {
     get: {
       summary: 'Whether the server can take runs.',
       security: [],
-      responses: { 200: json('It can.', { type: 'object' }), 503: json('It cannot; the body says why.', { type: 'object' }) },
+      responses: {
+        200: json('It can.', { type: 'object' }),
+        503: json('It cannot; the body says why.', { type: 'object' }),
+      },
     },
   },
   '/openapi.json': {

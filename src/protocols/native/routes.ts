@@ -12,7 +12,11 @@ import { inputBody, parseBody, type RunShape, runStatus, startBody, stopBody, to
 
 export function nativeRoutes(service: Service, streams: Streams): Route[] {
   return [
-    { method: 'GET', path: '/components', handle: (call) => respondJson(call.response, 200, { components: service.components().map(toComponent) }) },
+    {
+      method: 'GET',
+      path: '/components',
+      handle: (call) => respondJson(call.response, 200, { components: service.components().map(toComponent) }),
+    },
     { method: 'POST', path: '/runs', handle: (call) => startRun(call, service, streams) },
     { method: 'GET', path: '/runs', handle: (call) => listRuns(call, service) },
     { method: 'GET', path: '/runs/{id}', handle: (call) => getRun(call, service) },
@@ -38,7 +42,8 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
   })
   const { id } = stored.run
   const headers = { location: `/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
-  if (!(call.request.headers.accept ?? '').includes('text/event-stream')) return respondJson(call.response, 202, toRun(stored), headers)
+  if (!(call.request.headers.accept ?? '').includes('text/event-stream'))
+    return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
   await follow(call, service, streams, id, undefined, 'sse')
 }
@@ -63,11 +68,18 @@ async function listRuns(call: Call, service: Service): Promise<void> {
     ...(after !== null && { after }),
     ...(status.length > 0 && { status: status.map((value) => parseBody(runStatus, value)) }),
   })
-  respondJson(call.response, 200, { runs: page.runs.map((stored) => toRun(stored)), ...(page.cursor !== undefined && { cursor: page.cursor }) })
+  respondJson(call.response, 200, {
+    runs: page.runs.map((stored) => toRun(stored)),
+    ...(page.cursor !== undefined && { cursor: page.cursor }),
+  })
 }
 
 async function getRun(call: Call, service: Service): Promise<void> {
-  respondJson(call.response, 200, await describeRun(call, service, await service.get(call.principal, call.params['id']!)))
+  respondJson(
+    call.response,
+    200,
+    await describeRun(call, service, await service.get(call.principal, call.params['id']!)),
+  )
 }
 
 async function removeRun(call: Call, service: Service): Promise<void> {
@@ -98,8 +110,10 @@ async function continueRun(call: Call, service: Service): Promise<void> {
 async function answerToOne(call: Call, service: Service, answer: unknown): Promise<Record<string, unknown>> {
   const { run } = await service.get(call.principal, call.params['id']!)
   const [question, another] = run.waiting ?? []
-  if (question === undefined) throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
-  if (another !== undefined) throw new HoldfastError('invalid_request', `run ${run.id} asks several questions; send answers by id`)
+  if (question === undefined)
+    throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
+  if (another !== undefined)
+    throw new HoldfastError('invalid_request', `run ${run.id} asks several questions; send answers by id`)
   return { [question.id]: answer }
 }
 

@@ -9,7 +9,15 @@ import type { StoredRun } from '../../core/store.ts'
 
 const name = z.string().min(1).max(defaultLimits.nameCharsMax)
 
-export const runStatus: z.ZodType<RunStatus> = z.enum(['queued', 'running', 'paused', 'completed', 'failed', 'cancelled', 'rejected'])
+export const runStatus: z.ZodType<RunStatus> = z.enum([
+  'queued',
+  'running',
+  'paused',
+  'completed',
+  'failed',
+  'cancelled',
+  'rejected',
+])
 
 export const startBody = z.strictObject({
   component: name.describe('Id of the component to run.'),
@@ -25,7 +33,9 @@ export const inputBody = z
     answers: z.record(z.string(), z.json()).optional().describe('By question id.'),
     answer: z.json().optional().describe('For a run that asks one question.'),
   })
-  .refine((body) => (body.answers === undefined) !== (body.answer === undefined), { message: 'give either answers or answer' })
+  .refine((body) => (body.answers === undefined) !== (body.answer === undefined), {
+    message: 'give either answers or answer',
+  })
 
 const question = z.object({
   id: z.string(),
@@ -36,7 +46,12 @@ const question = z.object({
   deadline: z.iso.datetime().optional(),
 })
 
-const failure = z.object({ code: z.string(), message: z.string(), retryable: z.boolean().optional(), details: z.unknown().optional() })
+const failure = z.object({
+  code: z.string(),
+  message: z.string(),
+  retryable: z.boolean().optional(),
+  details: z.unknown().optional(),
+})
 
 export const runShape = z.object({
   id: z.string(),
@@ -91,23 +106,32 @@ export const problemShape = z.object({
 export function parseBody<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
   const parsed = shape.safeParse(body)
   if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.map(({ path, message }) => `${path.length === 0 ? 'body' : path.join('.')}: ${message}`)
+  const issues = parsed.error.issues.map(
+    ({ path, message }) => `${path.length === 0 ? 'body' : path.join('.')}: ${message}`,
+  )
   throw new HoldfastError('invalid_request', issues.slice(0, 5).join('; ').slice(0, 1000))
 }
 
 export function toRun({ run, first, next, stop }: StoredRun, output?: unknown): RunShape {
-  const { owner: _owner, lane: _lane, wakeAt: _wakeAt, ...shown } = run
+  const { owner: _owner, lane: _lane, wakeAt: _wakeAt, waiting, ...shown } = run
   return {
     ...shown,
-    waiting: run.waiting && [...run.waiting],
+    ...(waiting !== undefined && { waiting: [...waiting] }),
     events: next,
     earliest: first,
     ...(stop !== undefined && { stopRequested: true }),
     ...(output !== undefined && { output }),
-  } as RunShape
+  }
 }
 
-export function toComponent({ id, kind, name: title, description, recovery, session }: Component): z.infer<typeof componentShape> {
+export function toComponent({
+  id,
+  kind,
+  name: title,
+  description,
+  recovery,
+  session,
+}: Component): z.infer<typeof componentShape> {
   return {
     id,
     kind,

@@ -71,6 +71,13 @@ export class ActiveRun {
     return this.next - (this.durable?.next ?? 0)
   }
 
+  /** What may be seen: what is durable, and the lease, which is only kept in memory. */
+  view(): StoredRun | undefined {
+    if (this.durable === undefined) return undefined
+    const { lease: _asOfCommit, ...stored } = this.durable
+    return this.lease === undefined ? stored : { ...stored, lease: this.lease }
+  }
+
   /** What the next commit will make durable. */
   snapshot(): StoredRun {
     return {

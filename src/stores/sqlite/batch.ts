@@ -58,7 +58,9 @@ function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean)
       revision: active.revision,
       next: active.next,
       ...(active.dirty && { changed: active.snapshot() }),
-      ...(count > 0 && { slice: { first, count, bytes: data.subarray(offset, offset + length), closed: active.finished } }),
+      ...(count > 0 && {
+        slice: { first, count, bytes: data.subarray(offset, offset + length), closed: active.finished },
+      }),
     })
     if (count > 0) directory.push(active.number, first, count, length)
     if (active.dirty) rows.push(active.row())

@@ -125,7 +125,12 @@ export class Compaction {
 
   #seal(unsealed: Unsealed): Segment {
     const pieces = unsealed.pieces
-    const segment = { run: unsealed.run, first: pieces[0]!.first, count: unsealed.count, bytes: Buffer.concat(pieces.map((piece) => piece.bytes)) }
+    const segment = {
+      run: unsealed.run,
+      first: pieces[0]!.first,
+      count: unsealed.count,
+      bytes: Buffer.concat(pieces.map((piece) => piece.bytes)),
+    }
     // A run that goes on gets a fresh entry, so that iteration over runs comes to the others first.
     unsealed.pieces = []
     unsealed.count = 0

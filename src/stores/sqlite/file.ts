@@ -43,14 +43,18 @@ export function openDatabase(path: string): DatabaseSync {
 export function connect(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 5000 })
   // FULL: a commit returns when the disk has it, which is what makes an event durable before it is visible (LOG-2).
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF')
+  database.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF',
+  )
   return database
 }
 
 /** The file appears under its name only when it is whole, so an empty file there is damage and not a first start. */
 function createDatabase(path: string): void {
   if (existsSync(`${path}-wal`)) {
-    throw new Error(`${path} is missing but its journal ${path}-wal is there; put the database back, or move the journal away to start anew`)
+    throw new Error(
+      `${path} is missing but its journal ${path}-wal is there; put the database back, or move the journal away to start anew`,
+    )
   }
   const draft = `${path}.new`
   for (const suffix of ['', '-wal', '-shm']) rmSync(draft + suffix, { force: true })
@@ -74,7 +78,8 @@ function checkSize(path: string): void {
   const file = openSync(path, 'r')
   readSync(file, header, 0, HEADER_BYTES, 0)
   closeSync(file)
-  if (header.toString('latin1', 0, 15) !== 'SQLite format 3') throw new Error(`${path} is not a SQLite database; ${ADVICE}`)
+  if (header.toString('latin1', 0, 15) !== 'SQLite format 3')
+    throw new Error(`${path} is not a SQLite database; ${ADVICE}`)
   if (existsSync(`${path}-wal`) && statSync(`${path}-wal`).size > 0) return // the journal may hold the pages that the file lacks
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
   const expected = pageBytes * header.readUInt32BE(28)

@@ -128,7 +128,15 @@ export class GroupCommit {
     clearTimeout(this.#compactTimer)
     const batch = takeBatch(this.#waiting, COMMIT_CHARS_MAX)
     const { data, directory, rows, ended } = batch
-    this.#commit(batch, { data, directory, rows, ended, trimmed: this.#trimmed, removed: this.#removed, compact: 'share' })
+    this.#commit(batch, {
+      data,
+      directory,
+      rows,
+      ended,
+      trimmed: this.#trimmed,
+      removed: this.#removed,
+      compact: 'share',
+    })
   }
 
   #compact(compact: 'ready' | 'all'): void {
@@ -156,6 +164,7 @@ export class GroupCommit {
   }
 
   #deliver(batch: Batch, sealed: ReadonlyMap<number, number>): void {
+    this.#forgetSealed(sealed)
     for (const { active, revision, next, changed, slice } of batch.entries) {
       active.durable = changed ?? { ...active.durable!, next }
       this.#creating.delete(active)
@@ -166,6 +175,11 @@ export class GroupCommit {
       active.settle(revision)
       this.#listener.durable(active, slice)
     }
+    for (const { active } of batch.entries) if (active.tail.length === 0) this.#listener.idle(active)
+  }
+
+  /** What is in segments is read from there. */
+  #forgetSealed(sealed: ReadonlyMap<number, number>): void {
     for (const [number, before] of sealed) {
       const active = this.#unsealed.get(number)
       if (active === undefined) continue
@@ -175,7 +189,6 @@ export class GroupCommit {
       this.#unsealed.delete(number)
       this.#listener.idle(active)
     }
-    for (const { active } of batch.entries) if (active.tail.length === 0) this.#listener.idle(active)
   }
 
   /** Nothing to write: soon compact what is ready, later the rest. */

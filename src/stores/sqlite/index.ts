@@ -12,5 +12,9 @@ export interface OpenSqliteOptions {
 }
 
 export function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {
-  return SqliteStore.open({ path: options.path, clock: options.clock ?? systemClock, reopenMs: options.reopenMs ?? 1000 })
+  return SqliteStore.open({
+    path: options.path,
+    clock: options.clock ?? systemClock,
+    reopenMs: options.reopenMs ?? 1000,
+  })
 }

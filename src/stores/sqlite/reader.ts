@@ -74,7 +74,9 @@ export class Reader {
       values.push(...parsePageCursor(query.after))
     }
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-    const rows = this.#database.prepare(`SELECT * FROM runs ${where} ORDER BY created DESC, id DESC LIMIT ?`).all(...values, query.limit)
+    const rows = this.#database
+      .prepare(`SELECT * FROM runs ${where} ORDER BY created DESC, id DESC LIMIT ?`)
+      .all(...values, query.limit)
     return rows.map((row) => numbered(row)!)
   }
 
@@ -111,7 +113,8 @@ export function pageCursor(run: Run): string {
 function parsePageCursor(cursor: string): [string, string] {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (Array.isArray(parsed) && parsed.length === 2 && parsed.every((part) => typeof part === 'string')) return parsed as [string, string]
+    if (Array.isArray(parsed) && parsed.length === 2 && parsed.every((part) => typeof part === 'string'))
+      return parsed as [string, string]
   } catch {
     // Falls through: whatever it is, it is no cursor of ours.
   }

@@ -5,7 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
-import { lastOf, type Slice, sliceAfter, sliceBefore } from '../../core/record.ts'
+import { lastOf, type Slice, sliceAfter, sliceBefore, sliceWithin } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import type {
   ClaimOptions,
@@ -97,11 +97,15 @@ export class SqliteStore implements Store {
       return { kind, stored: await known.stored() }
     }
     const busy = request.rejectIfBusy ? this.#lanes.head(request.run.lane) : undefined
-    if (busy !== undefined) return { kind: 'busy', stored: busy.durable ?? busy.snapshot() }
+    if (busy !== undefined) return { kind: 'busy', stored: busy.view() ?? busy.snapshot() }
     if (this.#active.has(request.run.id) || this.#reader.run(request.run.id) !== undefined) {
       throw new HoldfastError('conflict', `run ${request.run.id} exists`)
     }
-    const active = new ActiveRun(++this.#highestNumber, { run: request.run, first: 0, next: 1, epoch: 0 }, request.idempotency)
+    const active = new ActiveRun(
+      ++this.#highestNumber,
+      { run: request.run, first: 0, next: 1, epoch: 0 },
+      request.idempotency,
+    )
     active.text = request.record
     active.textCount = 1
     this.#keep(active)
@@ -111,6 +115,8 @@ export class SqliteStore implements Store {
     }
     const stored = active.snapshot()
     await this.#commits.changed(active)
+    if (stored.lease === undefined && this.#lanes.isHead(active))
+      this.#hints.give({ run: request.run.id, next: 1, claimable: true })
     return { kind: 'created', stored }
   }
 
@@ -121,7 +127,7 @@ export class SqliteStore implements Store {
   list(query: RunQuery): Promise<RunPage> {
     return this.#reading(() => {
       const found = this.#reader.list({ ...query, limit: query.limit + 1 })
-      const runs = found.slice(0, query.limit).map(({ stored }) => this.#active.get(stored.run.id)?.durable ?? stored)
+      const runs = found.slice(0, query.limit).map(({ stored }) => this.#active.get(stored.run.id)?.view() ?? stored)
       return found.length > query.limit ? { runs, cursor: pageCursor(runs.at(-1)!.run) } : { runs }
     })
   }
@@ -130,7 +136,8 @@ export class SqliteStore implements Store {
     this.#assertHealthy()
     const found = this.#durable(id)
     if (found === undefined) return false
-    if (!isFinished(found.stored.run.status)) throw new HoldfastError('conflict', `run ${id} is ${found.stored.run.status}; stop it first`)
+    if (!isFinished(found.stored.run.status))
+      throw new HoldfastError('conflict', `run ${id} is ${found.stored.run.status}; stop it first`)
     this.#active.delete(id)
     await this.#commits.remove(found.number)
     return true
@@ -149,13 +156,16 @@ export class SqliteStore implements Store {
         throw new HoldfastError('cursor_invalid', `run ${id} has events 0 to ${next - 1}; there is none after ${after}`)
       }
       if (after + 1 < first) {
-        throw new HoldfastError('cursor_expired', `run ${id}: events before ${first} were trimmed`, { details: { earliest: first } })
+        throw new HoldfastError('cursor_expired', `run ${id}: events before ${first} were trimmed`, {
+          details: { earliest: first },
+        })
       }
       if (after === next - 1) return undefined
       const tail = this.#active.get(id)?.tail ?? []
-      const from = tail[0] !== undefined && after + 1 >= tail[0].first ? tail : this.#segments(found.number, after + 1, bytesMax)
+      const from =
+        tail[0] !== undefined && after + 1 >= tail[0].first ? tail : this.#segments(found.number, after + 1, bytesMax)
       // A commit may be in the file before this thread has heard of it; what it holds is not announced yet.
-      const slice = sliceBefore(joinAfter(from, after, bytesMax), next)
+      const slice = sliceWithin(sliceBefore(joinAfter(from, after, bytesMax), next), bytesMax)
       return { ...slice, closed: isFinished(run.status) && lastOf(slice) === next - 1 }
     })
   }
@@ -221,13 +231,13 @@ export class SqliteStore implements Store {
     this.#assertHealthy()
     const active = this.#active.get(id)
     if (active === undefined) return this.#durable(id)?.stored
-    if (active.finished) return active.pending > 0 ? active.wait().then(() => active.durable) : active.durable
+    if (active.finished) return active.pending > 0 ? active.wait().then(() => active.view()) : active.view()
     if (active.stop === undefined) {
       active.stop = stop
       await this.#commits.changed(active)
       this.#hints.give({ run: id, next: active.durable!.next, stop: true })
     }
-    return active.durable
+    return active.view()
   }
 
   watch(id: string, listener: HintListener): () => void {
@@ -280,17 +290,18 @@ export class SqliteStore implements Store {
   #durable(id: string): { readonly number: number; readonly stored: StoredRun } | undefined {
     const active = this.#active.get(id)
     if (active === undefined) return this.#reader.run(id)
-    return active.durable && { number: active.number, stored: active.durable }
+    const stored = active.view()
+    return stored && { number: active.number, stored }
   }
 
   #byKey(owner: string, key: string): { readonly fingerprint: string; stored(): Promise<StoredRun> } | undefined {
     for (const active of this.#commits.creating()) {
       if (active.run.owner !== owner || active.idempotency?.key !== key) continue
-      return { fingerprint: active.idempotency.fingerprint, stored: () => active.wait().then(() => active.durable!) }
+      return { fingerprint: active.idempotency.fingerprint, stored: () => active.wait().then(() => active.view()!) }
     }
     const found = this.#reader.runByKey(owner, key)
     if (found === undefined) return undefined
-    const stored = this.#active.get(found.stored.run.id)?.durable ?? found.stored
+    const stored = this.#active.get(found.stored.run.id)?.view() ?? found.stored
     return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(stored) }
   }
 
@@ -304,13 +315,19 @@ export class SqliteStore implements Store {
       return read()
     } catch (cause) {
       if (cause instanceof HoldfastError) throw cause
-      throw new HoldfastError('unavailable', `the store cannot be read: ${String(cause)}`, { cause, retryAfterMs: this.#options.reopenMs })
+      throw new HoldfastError('unavailable', `the store cannot be read: ${String(cause)}`, {
+        cause,
+        retryAfterMs: this.#options.reopenMs,
+      })
     }
   }
 
   #assertHealthy(): void {
     const reason = this.#closed ? 'it is closed' : this.#failure
-    if (reason !== undefined) throw new HoldfastError('unavailable', `the store takes no writes: ${reason}`, { retryAfterMs: this.#options.reopenMs })
+    if (reason !== undefined)
+      throw new HoldfastError('unavailable', `the store takes no writes: ${reason}`, {
+        retryAfterMs: this.#options.reopenMs,
+      })
   }
 
   /**
@@ -320,7 +337,9 @@ export class SqliteStore implements Store {
   #fail(message: string): void {
     if (this.#failure === undefined) {
       this.#failure = message
-      const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`, { retryAfterMs: this.#options.reopenMs })
+      const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`, {
+        retryAfterMs: this.#options.reopenMs,
+      })
       for (const active of this.#active.values()) active.fail(cause)
       for (const [id, active] of this.#active) if (active.durable === undefined) this.#active.delete(id)
     }
@@ -347,7 +366,7 @@ function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): S
   const head = sliceAfter(slices[position]!, after)
   const parts = [head.bytes]
   let { count } = head
-  for (let bytes = head.bytes.length; ++position < slices.length && bytes < bytesMax; ) {
+  for (let bytes = head.bytes.length; ++position < slices.length && bytes < bytesMax;) {
     const slice = slices[position]!
     parts.push(slice.bytes)
     bytes += slice.bytes.length

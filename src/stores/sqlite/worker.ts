@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../core/errors.ts'
+import { sliceAfter } from '../../core/record.ts'
 import { Compaction, type Segment } from './compaction.ts'
 import { openDatabase } from './file.ts'
 import type { CommitReply, CommitRequest, RunRow } from './messages.ts'
@@ -53,7 +54,7 @@ class Committer {
       this.#seq = Number(row['seq'])
       if (rest.length > 0) this.#compaction.add(this.#seq, data, rest, 0)
     }
-    for (let written = -1; written !== 0; ) {
+    for (let written = -1; written !== 0;) {
       this.#begin.run()
       written = this.#writeSegments(this.#compaction.take(SEGMENTS_MAX, true, 0))
       this.#commit.run()
@@ -96,6 +97,20 @@ class Committer {
   #trim(run: number, before: number): void {
     this.#writeSegments(this.#compaction.takeRun(run))
     this.#database.prepare('DELETE FROM segments WHERE run = ? AND first + count <= ?').run(run, before)
+    const cut = this.#database
+      .prepare('SELECT rowid, first, count, data FROM segments WHERE run = ? AND first < ?')
+      .get(run, before)
+    if (cut === undefined) return
+    const whole = {
+      first: Number(cut['first']),
+      count: Number(cut['count']),
+      bytes: cut['data'] as Uint8Array,
+      closed: false,
+    }
+    const { first, count, bytes } = sliceAfter(whole, before - 1)
+    this.#database
+      .prepare('UPDATE segments SET first = ?, count = ?, data = ? WHERE rowid = ?')
+      .run(first, count, bytes, Number(cut['rowid']))
   }
 
   #remove(run: number): void {
@@ -119,7 +134,11 @@ class Committer {
 }
 
 /** Leaves out the records that an earlier compaction has already moved. */
-function unsealedPart(data: Uint8Array, directory: Int32Array, sealedBefore: (run: number) => number): [Uint8Array, Int32Array] {
+function unsealedPart(
+  data: Uint8Array,
+  directory: Int32Array,
+  sealedBefore: (run: number) => number,
+): [Uint8Array, Int32Array] {
   const parts: Uint8Array[] = []
   const rest: number[] = []
   for (let at = 0, offset = 0; at < directory.length; at += 4) {

@@ -70,14 +70,18 @@ export class SqliteWriter implements LogWriter {
   #assertFits(): ActiveRun {
     const active = this.#active
     if (this.#lost !== undefined) throw this.#lost
-    if (this.#commits.failure !== undefined) throw new HoldfastError('unavailable', `the store takes no writes: ${this.#commits.failure}`)
+    if (this.#commits.failure !== undefined)
+      throw new HoldfastError('unavailable', `the store takes no writes: ${this.#commits.failure}`)
     if (active === undefined || active.finished) throw this.#refusal('closed', 'has its terminal event')
-    if (active.epoch !== this.#epoch) throw this.#refusal('fenced', `was claimed again (epoch ${active.epoch}, not ${this.#epoch})`)
+    if (active.epoch !== this.#epoch)
+      throw this.#refusal('fenced', `was claimed again (epoch ${active.epoch}, not ${this.#epoch})`)
     if (active.next !== this.#next) throw this.#refusal('fenced', `expects event ${active.next}, not ${this.#next}`)
     return active
   }
 
-  #refusal(code: 'closed' | 'fenced', what: string): HoldfastError {
-    return new HoldfastError(code, `run ${this.#id} ${what}`)
+  /** A writer that was refused once stays refused. */
+  #refusal(code: 'closed' | 'fenced', what: string): unknown {
+    this.#lost ??= new HoldfastError(code, `run ${this.#id} ${what}`)
+    return this.#lost
   }
 }

@@ -1,4 +1,5 @@
 /** Stores that break the rules of leases, lanes and stop requests. */
+import { isFinished } from '../../core/run.ts'
 import type { StopRequest, Store } from '../../core/store.ts'
 import { dropsEpochCheck } from './log.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
@@ -21,6 +22,8 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'does not look at lanes', section: 'lanes', breakStore: ignoresLanes },
   { name: 'gives no run out of turn', section: 'lanes', breakStore: neverOutOfTurn },
   { name: 'claims a new run though its lane is taken', section: 'lanes', breakStore: claimsOnCreate },
+  { name: 'never frees a lane', section: 'lanes', breakStore: neverFreesLane },
+  { name: 'makes one lane of all', section: 'lanes', breakStore: makesOneLane },
   { name: 'creates in a busy lane', section: 'lanes', breakStore: ignoresBusy },
   { name: 'looks whether a lane is busy and creates later', section: 'lanes', breakStore: racesBusy },
   { name: 'frees the lane of a paused run', section: 'lanes', breakStore: freesPausedLane },
@@ -185,4 +188,19 @@ function freesPausedLane(store: Store): Store {
       return [...(await store.claimable(limit)), ...freed.map(({ run }) => run.id)]
     },
   })
+}
+
+function neverFreesLane(store: Store): Store {
+  return overriding(store, {
+    claimable: async (limit) => {
+      const { runs } = await store.list({ limit: 1000 })
+      const used = new Set(runs.filter(({ run }) => isFinished(run.status)).map(({ run }) => run.lane))
+      const stuck = new Set(runs.filter(({ run }) => run.lane && used.has(run.lane)).map(({ run }) => run.id))
+      return (await store.claimable(limit)).filter((id) => !stuck.has(id))
+    },
+  })
+}
+
+function makesOneLane(store: Store): Store {
+  return overriding(store, { claimable: async (limit) => (await store.claimable(limit)).slice(0, 1) })
 }

@@ -11,6 +11,7 @@ export const brokenLogs: readonly BrokenStore[] = [
   { name: 'takes the part of a refused batch that fits', section: 'log', breakStore: takesWhatFits },
   { name: 'keeps a refusal to itself', section: 'log', breakStore: swallowsRefusals },
   { name: 'takes an append after the terminal event', section: 'log', breakStore: staysOpen },
+  { name: 'counts durable records as pending', section: 'log', breakStore: countsForEver },
   { name: 'forgets the changes of a run', section: 'log', breakStore: dropsChanges },
   { name: 'gives a record twice at a page boundary', section: 'reads', breakStore: repeatsAtPages },
   { name: 'skips a record at a page boundary', section: 'reads', breakStore: skipsAtPages },
@@ -106,6 +107,12 @@ function dropsChanges(store: Store): Store {
         await writer.flush()
       })
     },
+  })
+}
+
+function countsForEver(store: Store): Store {
+  return overriding(store, {
+    writer: (id, claim) => Object.defineProperty(store.writer(id, claim), 'pending', { value: 1 }),
   })
 }
 

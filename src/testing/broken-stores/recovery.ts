@@ -1,10 +1,14 @@
 /** Stores that break a rule only when they are opened again. */
-import type { Store } from '../../core/store.ts'
+import { lastOf, sliceAfter, sliceBefore } from '../../core/record.ts'
+import type { Store, StoredRun } from '../../core/store.ts'
 import { givesHeldAway, ignoresLanes } from './leases.ts'
 import { dropsEpochCheck, holdsLastBack, normalizesTexts, staysOpen } from './log.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 import { forgetsKeys } from './runs.ts'
 import { showsPending } from './signals.ts'
+
+/** Index of the record that is missing from a log with a hole. */
+const HOLE = 30
 
 export const brokenRecoveries: readonly BrokenStore[] = [
   { name: 'shows records that a kill takes back', section: 'recovery', breakStore: showsPending },
@@ -19,6 +23,7 @@ export const brokenRecoveries: readonly BrokenStore[] = [
       ['starts again with the epochs', dropsEpochCheck],
       ['opens a closed log again', forgetsTheEnd],
       ['leaves a hole', leavesHole],
+      ['forgets how far its runs are', forgetsChanges],
       ['brings back what was trimmed', forgetsTrim],
       ['says that it is not durable', saysFleeting],
       ['sends no hints', (store: Store) => overriding(store, { watch: () => () => {} })],
@@ -53,7 +58,26 @@ function leavesHole(store: Store): Store {
   return overriding(store, {
     read: async (id, after, bytesMax) => {
       const page = await store.read(id, after, bytesMax)
-      return page !== undefined && after === 9 ? ((await store.read(id, 10, bytesMax)) ?? page) : page
+      if (page === undefined || page.first >= HOLE || lastOf(page) <= HOLE) return page
+      const bytes = Buffer.concat([sliceBefore(page, HOLE).bytes, sliceAfter(page, HOLE).bytes])
+      return { ...page, count: page.count - 1, bytes }
+    },
+  })
+}
+
+function asCreated({ run, ...rest }: StoredRun): StoredRun {
+  return { ...rest, run: { ...run, status: 'queued' } }
+}
+
+function forgetsChanges(store: Store): Store {
+  return overriding(store, {
+    get: async (id) => {
+      const stored = await store.get(id)
+      return stored && asCreated(stored)
+    },
+    list: async (query) => {
+      const page = await store.list(query)
+      return { ...page, runs: page.runs.map(asCreated) }
     },
   })
 }

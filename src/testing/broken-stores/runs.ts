@@ -12,12 +12,15 @@ export const brokenIndexes: readonly BrokenStore[] = [
   { name: 'asks for the lane before the key', section: 'runs', breakStore: asksLaneFirst },
   { name: 'shows a run before its first record', section: 'runs', breakStore: showsRunFirst },
   { name: 'creates first and claims later', section: 'runs', breakStore: forgetsClaims },
+  { name: 'loses the metadata of a run', section: 'runs', breakStore: losesMetadata },
+  { name: 'says that it removed what was never there', section: 'runs', breakStore: removesNothing },
   { name: 'writes over a run with the same id', section: 'runs', breakStore: overwrites },
   { name: 'removes unfinished runs', section: 'runs', breakStore: removesAnything },
   { name: 'counts the runs before a page', section: 'listing', breakStore: countsPages },
   { name: 'gives a cursor on the last page', section: 'listing', breakStore: neverEndsPages },
   { name: 'starts again at a cursor that is malformed', section: 'listing', breakStore: ignoresBadCursors },
   { name: 'lists oldest first', section: 'listing', breakStore: listsOldestFirst },
+  { name: 'does not list who holds a run', section: 'listing', breakStore: hidesLeases },
   { name: 'does not look at the filters', section: 'listing', breakStore: ignoresFilters },
 ]
 
@@ -88,17 +91,11 @@ function keepsRemovedKeys(store: Store): Store {
 function asksLaneFirst(store: Store): Store {
   return overriding(store, {
     create: async (draft) => {
-      const { idempotency: _, ...keyless } = draft
-      if (!draft.rejectIfBusy) return store.create(draft)
-      const { runs } = await store.list({ limit: 100, status: ['queued', 'running', 'paused'] })
+      const { runs } = await store.list({ limit: 1000, status: ['queued', 'running', 'paused'] })
       const busy = runs.find(({ run }) => run.lane === draft.run.lane)
-      return busy ? { kind: 'busy', stored: busy } : store.create(idempotentOnce(draft, keyless))
+      return draft.rejectIfBusy && busy ? { kind: 'busy', stored: busy } : store.create(draft)
     },
   })
-}
-
-function idempotentOnce(draft: NewRun, keyless: NewRun): NewRun {
-  return draft.idempotency === undefined ? keyless : draft
 }
 
 function showsRunFirst(store: Store): Store {
@@ -124,6 +121,16 @@ function forgetsClaims(store: Store): Store {
       return { kind: 'created', stored: { ...created.stored, epoch: 1, lease } }
     },
   })
+}
+
+function losesMetadata(store: Store): Store {
+  return overriding(store, {
+    create: ({ run: { metadata: _, ...run }, ...rest }) => store.create({ ...rest, run }),
+  })
+}
+
+function removesNothing(store: Store): Store {
+  return overriding(store, { remove: async (id) => (await store.remove(id)) || true })
 }
 
 function overwrites(store: Store): Store {
@@ -188,6 +195,15 @@ function listsOldestFirst(store: Store): Store {
     list: async (query) => {
       const page = await store.list(query)
       return { ...page, runs: page.runs.toReversed() }
+    },
+  })
+}
+
+function hidesLeases(store: Store): Store {
+  return overriding(store, {
+    list: async (query) => {
+      const page = await store.list(query)
+      return { ...page, runs: page.runs.map(({ lease: _, ...rest }) => rest) }
     },
   })
 }

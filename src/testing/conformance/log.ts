@@ -55,8 +55,12 @@ async function refusesTakenIndex(trial: Trial): Promise<void> {
   scribe.text('first')
   await scribe.flush()
   // Its second record has the index that is next, and must not slip in behind the refused one.
-  twin.text('also first')
-  twin.text('second')
+  const refusal = await refusalOf(async () => {
+    twin.text('also first')
+    twin.text('second')
+    await twin.flush()
+  })
+  expect(refusal).toBe('fenced')
   expect(await refusalOf(() => twin.flush())).toBe('fenced')
   await expectLog(trial.store, scribe.id, scribe.records)
   scribe.text('second')
@@ -140,12 +144,16 @@ async function refusesSecondTerminal(trial: Trial): Promise<void> {
   const scribe = await trial.start()
   const claim = (await trial.store.get(scribe.id))!
   const writers = (['completed', 'failed', 'cancelled', 'rejected'] as const).map((status) => {
-    const writer = new Scribe(trial.store, trial.clock, claim, scribe.records)
-    end(writer, status)
-    return writer
+    return { status, scribe: new Scribe(trial.store, trial.clock, claim, scribe.records) }
   })
-  const refusals = await Promise.all(writers.map((writer) => refusalOf(() => writer.flush())))
-  const winners = writers.filter((_, index) => refusals[index] === undefined)
+  const attempts = writers.map(({ status, scribe: writer }) =>
+    refusalOf(() => {
+      end(writer, status)
+      return writer.flush()
+    }),
+  )
+  const refusals = await Promise.all(attempts)
+  const winners = writers.filter((_, index) => refusals[index] === undefined).map((writer) => writer.scribe)
   expect(winners).toHaveLength(1)
   for (const refusal of refusals) expect([undefined, 'closed', 'fenced']).toContain(refusal)
   await expectLog(trial.store, scribe.id, winners[0]!.records)

@@ -6,7 +6,7 @@ import type { StoredRun } from '../../core/store.ts'
 import { Scribe } from '../fixtures.ts'
 import type { Command, Commands } from './model-commands.ts'
 import { Model, type ModelRun } from './model-state.ts'
-import { expectSameBytes, readBytes, refusalOf } from './reading.ts'
+import { expectSameBytes, readBytes, readPages, refusalOf } from './reading.ts'
 import type { Trial } from './trial.ts'
 
 /** Never a whole number of seconds, and the clock moves in seconds: no claim is looked at in the moment it ends. */
@@ -42,8 +42,9 @@ export async function compareAll(world: ModelWorld): Promise<void> {
   for (const run of world.model.runs) {
     await compare(world, run)
     for (const bytesMax of [1, 1000, 100_000]) {
-      const bytes = await readBytes(world.trial.store, run.run.id, { after: run.first - 1, bytesMax })
-      expectSameBytes(bytes, run.records.slice(run.first))
+      const pages = await readPages(world.trial.store, run.run.id, { after: run.first - 1, bytesMax })
+      expectSameBytes(Buffer.concat(pages.map(({ bytes }) => bytes)), run.records.slice(run.first))
+      expect(pages.at(-1)?.closed).toBe(isFinished(run.run.status))
     }
   }
   await list(world, { owner: undefined, status: undefined, limit: 100 })
@@ -139,14 +140,15 @@ function appendOne(scribe: Scribe, kind: Commands['append']['events'][number], t
   return true
 }
 
-/** A writer that lost its claim to another tries to append. */
-async function intrude(world: ModelWorld, { writer }: Commands['intrude'], run: ModelRun): Promise<void> {
+/** A writer that lost its claim to another one tries to append, or a second writer that is one record behind. */
+async function intrude(world: ModelWorld, { as, writer }: Commands['intrude'], run: ModelRun): Promise<void> {
   const zombies = (world.retired.get(run) ?? []).filter((scribe) => scribe.epoch < run.epoch)
-  const zombie = zombies[writer % zombies.length]
-  if (zombie === undefined) return
+  const twin = world.trial.store.writer(run.run.id, { epoch: run.epoch, next: run.records.length - 1 })
+  const intruder = as === 'twin' ? twin : zombies[writer % zombies.length]?.writer
+  if (intruder === undefined) return
   const refusal = await refusalOf(async () => {
-    zombie.text('late')
-    await zombie.flush()
+    intruder.append(run.records.at(-1)!)
+    await intruder.flush()
   })
   expect(['fenced', 'closed']).toContain(refusal)
 }

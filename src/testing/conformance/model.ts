@@ -13,16 +13,13 @@ export const modelSection: ConformanceSection = {
     {
       name: '[LOG-1] [LOG-3] [LOG-4] the store answers random commands as plain arrays do',
       timeoutMs: 180_000,
-      run: ({ target }) => expectModel(target),
+      run: ({ target }) => expectModel(target, optionsOf(process.env)),
     },
   ],
 }
 
-/**
- * fast-check prints the seed and the shortest list that fails. HOLDFAST_MODEL_SEED tries the same lists again,
- * HOLDFAST_MODEL_RUNS tries more of them.
- */
-async function expectModel(target: StoreTarget): Promise<void> {
+/** Tries as many random lists of commands as asked for; fast-check prints the seed and the shortest list that fails. */
+export async function expectModel(target: StoreTarget, options: { runs: number; seed?: number }): Promise<void> {
   const property = fc.asyncProperty(commandLists(target.reopen !== undefined), async (commands) => {
     const trial = await openTrial(target)
     try {
@@ -33,9 +30,10 @@ async function expectModel(target: StoreTarget): Promise<void> {
       await trial.close()
     }
   })
-  const { HOLDFAST_MODEL_RUNS: runs, HOLDFAST_MODEL_SEED: seed } = process.env
-  await fc.assert(property, {
-    numRuns: runs === undefined ? RUNS : Number(runs),
-    ...(seed !== undefined && { seed: Number(seed) }),
-  })
+  await fc.assert(property, { numRuns: options.runs, ...(options.seed !== undefined && { seed: options.seed }) })
+}
+
+/** HOLDFAST_MODEL_RUNS tries more lists, HOLDFAST_MODEL_SEED the same ones again. */
+function optionsOf({ HOLDFAST_MODEL_RUNS: runs, HOLDFAST_MODEL_SEED: seed }: NodeJS.ProcessEnv) {
+  return { runs: runs === undefined ? RUNS : Number(runs), ...(seed !== undefined && { seed: Number(seed) }) }
 }

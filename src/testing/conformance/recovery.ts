@@ -41,7 +41,7 @@ async function saysDurable(trial: Trial): Promise<void> {
 async function keepsFlushed(trial: Trial): Promise<void> {
   const scribes = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
   for (let turn = 0; turn < 20; turn++) {
-    for (const scribe of scribes) scribe.text(`${scribe.id} 🌊 \ud800 ${'x'.repeat(turn * 100)}`)
+    for (const scribe of scribes) scribe.text(`${scribe.id} 🌊 e\u0301 \ud800 ${'x'.repeat(turn * 100)}`)
     await Promise.all(scribes.map((scribe) => scribe.flush()))
   }
   scribes[0]!.text('y'.repeat(1024 * 1024))

@@ -145,14 +145,14 @@ async function hintsStop(trial: Trial): Promise<void> {
   const all = trial.hints('*')
   await trial.store.requestStop(scribe.id, { at: trial.clock.iso(), by: 'anna' })
   for (const hints of [own, all]) {
-    await trial.eventually(() => expect(hints).toContainEqual(expect.objectContaining({ run: scribe.id, stop: true })))
+    await trial.eventually(() => expect(hints.map(({ run, stop }) => stop && run)).toContain(scribe.id))
   }
 }
 
 async function hintsClaimable(trial: Trial): Promise<void> {
   const all = trial.hints('*')
   const hinted = async (id: string): Promise<void> => {
-    await trial.eventually(() => expect(all).toContainEqual(expect.objectContaining({ run: id, claimable: true })))
+    await trial.eventually(() => expect(all.map(({ run, claimable }) => claimable && run)).toContain(id))
     all.length = 0
   }
   const scribe = await trial.start({ lane: 'lane-1' })

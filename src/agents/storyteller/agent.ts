@@ -1,7 +1,7 @@
 /** The demo agent: tells a story about whatever it is asked for, word by word, at a pace that a person can read. */
-import type { Component, Emission } from '../core/agent.ts'
-import { HoldfastError } from '../core/errors.ts'
-import { pause } from './pause.ts'
+import type { Component, Emission } from '../../core/agent.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { pause } from '../shared/pause.ts'
 import { story } from './story.ts'
 
 /** A little faster than one reads aloud: the story takes just under a minute. */

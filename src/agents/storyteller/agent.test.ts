@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { RunContext } from '../core/agent.ts'
-import { isHoldfastError } from '../core/errors.ts'
-import { storyteller, WORDS_PER_SECOND } from './storyteller.ts'
+import type { RunContext } from '../../core/agent.ts'
+import { isHoldfastError } from '../../core/errors.ts'
+import { storyteller, WORDS_PER_SECOND } from './agent.ts'
 import { story } from './story.ts'
 
 const REQUEST = 'Tell me a detailed story about a brave knight'

@@ -1,0 +1,160 @@
+/** The load client, a process of its own: raw sockets, so that it costs little beside the server on the same machine. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { Work } from './agent.ts'
+import { answer, ready } from './answering.ts'
+import type { CaughtUp, ClientCommand, Delivered, Load } from './messages.ts'
+import { StreamReader } from './stream-reader.ts'
+
+/** One for all sockets: what is read is looked at before anything else is read. */
+const READ_BYTES = 256 * 1024
+const shared = Buffer.allocUnsafeSlow(READ_BYTES)
+/** Connections made at once; more would overflow the server's backlog. */
+const CONNECTING_MAX = 100
+
+class Subscriber {
+  readonly reader: StreamReader
+  readonly socket: Socket
+  /** The stream has begun. */
+  readonly begun: Promise<void>
+  readonly ended: Promise<void>
+
+  constructor(port: number, request: string, latencies: number[]) {
+    const reader = new StreamReader(latencies)
+    const begun = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const callback = (length: number, buffer: Uint8Array): boolean => {
+      if (reader.bytes === 0 && !isOk(buffer)) begun.reject(new Error(head(buffer, length)))
+      reader.take(buffer as Buffer, length)
+      begun.resolve()
+      return true
+    }
+    this.socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer: shared, callback } })
+    this.socket.on('error', begun.reject)
+    this.socket.on('close', () => ended.resolve())
+    this.reader = reader
+    this.begun = begun.promise
+    this.ended = ended.promise
+    if (request !== '') this.socket.write(request)
+  }
+}
+
+class Client {
+  #subscribers: Subscriber[] = []
+  #latencies: number[] = []
+  #events = 0
+  #cpuAtOpen = 0
+  /** The run that was started last, where runs are started apart. */
+  #run = ''
+
+  async open(port: number, load: Load): Promise<void> {
+    this.close()
+    this.#latencies = []
+    this.#events = load.work.events
+    const requests = load.subscribersPerRun === 1 ? startRequests(load) : await this.#followRequests(port, load)
+    for (let at = 0; at < requests.length; at += CONNECTING_MAX) {
+      const some = requests.slice(at, at + CONNECTING_MAX).map((request) => new Subscriber(port, request, this.#latencies))
+      this.#subscribers.push(...some)
+      await Promise.all(some.map(({ begun }) => begun))
+    }
+    this.#cpuAtOpen = cpuMicros()
+  }
+
+  async finish(timeoutMs: number): Promise<Delivered> {
+    const timer = setTimeout(() => this.#subscribers.forEach(({ socket }) => socket.destroy()), timeoutMs)
+    await Promise.all(this.#subscribers.map(({ ended }) => ended))
+    clearTimeout(timer)
+    const readers = this.#subscribers.map(({ reader }) => reader)
+    for (const reader of readers) reader.end(this.#events)
+    const total = (pick: (reader: StreamReader) => number): number => readers.reduce((sum, reader) => sum + pick(reader), 0)
+    const sorted = Float64Array.from(this.#latencies).toSorted()
+    return {
+      deliveries: total(({ received }) => received),
+      lost: total(({ lost }) => lost),
+      repeated: total(({ repeated }) => repeated),
+      cpuMicros: cpuMicros() - this.#cpuAtOpen,
+      p50Ms: (sorted[Math.floor(sorted.length * 0.5)] ?? Number.NaN) / 1000,
+      p99Ms: (sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN) / 1000,
+    }
+  }
+
+  async catchUp(port: number, events: number): Promise<CaughtUp> {
+    const subscriber = new Subscriber(port, '', [])
+    await once(subscriber.socket, 'connect')
+    const start = performance.now()
+    subscriber.socket.write(followRequest(this.#run))
+    await subscriber.ended
+    const ms = performance.now() - start
+    const { reader } = subscriber
+    reader.end(events)
+    if (reader.lost + reader.repeated > 0) throw new Error(`${reader.lost} events lost and ${reader.repeated} repeated in catching up`)
+    return { ms, bytes: reader.bytes }
+  }
+
+  close(): void {
+    for (const { socket } of this.#subscribers) socket.destroy()
+    this.#subscribers = []
+  }
+
+  async #followRequests(port: number, load: Load): Promise<string[]> {
+    const requests: string[] = []
+    for (let run = 0; run < load.runs; run++) {
+      const response = await fetch(`http://127.0.0.1:${port}/runs`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json', connection: 'close' },
+        body: startBody(phased(load.work, run, load.runs), load.keep ?? false),
+      })
+      this.#run = ((await response.json()) as { id: string }).id
+      for (let subscriber = 0; subscriber < load.subscribersPerRun; subscriber++) requests.push(followRequest(this.#run))
+    }
+    return requests
+  }
+}
+
+function startRequests(load: Load): string[] {
+  return Array.from({ length: load.runs }, (_, run) => {
+    const body = startBody(phased(load.work, run, load.runs), load.keep ?? false)
+    return `POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  })
+}
+
+function followRequest(run: string): string {
+  return `GET /runs/${run}/events HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\nconnection: close\r\n\r\n`
+}
+
+function startBody(input: Work, keep: boolean): string {
+  return JSON.stringify({ component: 'bench', input, metadata: { keep } })
+}
+
+/** Paced runs are spread evenly over their interval. */
+function phased(work: Work, run: number, runs: number): Work {
+  return { ...work, phaseMs: Math.floor((work.intervalMs * run) / runs) }
+}
+
+function isOk(buffer: Uint8Array): boolean {
+  return Buffer.from(buffer.buffer, buffer.byteOffset, 12).toString('latin1') === 'HTTP/1.1 200'
+}
+
+function head(buffer: Uint8Array, length: number): string {
+  return Buffer.from(buffer.subarray(0, Math.min(length, 500))).toString()
+}
+
+function cpuMicros(): number {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}
+
+const client = new Client()
+answer<ClientCommand, unknown>((command) => {
+  switch (command.kind) {
+    case 'open':
+      return client.open(command.port, command.load)
+    case 'finish':
+      return client.finish(command.timeoutMs)
+    case 'catch up':
+      return client.catchUp(command.port, command.events)
+    case 'close':
+      return client.close()
+  }
+})
+ready(undefined)

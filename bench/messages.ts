@@ -1,0 +1,52 @@
+/** What the bench says to its processes, and what they answer. One question at a time for each process. */
+import type { Work } from './agent.ts'
+
+export type ServerCommand =
+  | { readonly kind: 'usage' }
+  /** Opens the gate. */
+  | { readonly kind: 'go' }
+  | { readonly kind: 'collect garbage' }
+  | { readonly kind: 'stop' }
+
+/** What a process has used since it started. */
+export interface Usage {
+  /** Of the whole process, every thread. */
+  readonly cpuMicros: number
+  readonly mainThreadMicros: number
+  readonly rssBytes: number
+}
+
+export interface Load {
+  readonly runs: number
+  /** More than one: they follow a run that was started apart. */
+  readonly subscribersPerRun: number
+  /** A plain server, too, is to keep the events for a later reader. */
+  readonly keep?: boolean
+  readonly work: Work
+}
+
+export type ClientCommand =
+  /** Starts the runs and connects the subscribers; answered when each of them has the head of its stream. */
+  | { readonly kind: 'open'; readonly port: number; readonly load: Load }
+  /** Answered when every stream has ended. */
+  | { readonly kind: 'finish'; readonly timeoutMs: number }
+  /** Reads the whole log of a run that the last load started, on a fresh connection. */
+  | { readonly kind: 'catch up'; readonly port: number; readonly events: number }
+  | { readonly kind: 'close' }
+
+export interface Delivered {
+  readonly deliveries: number
+  /** Events that never came, came again, or came after a later one. */
+  readonly lost: number
+  readonly repeated: number
+  readonly cpuMicros: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+export interface CaughtUp {
+  readonly ms: number
+  readonly bytes: number
+}
+
+export type Reply<Value> = { readonly value: Value } | { readonly error: string }

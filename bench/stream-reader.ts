@@ -1,0 +1,65 @@
+/** Counts the events of one stream without parsing it, and notices every one that is missing, repeated or out of order. */
+import { MARK, micros, SEQUENCE_DIGITS, STAMP_DIGITS, STAMP_MARK } from './agent.ts'
+
+/** What a marker can take: an event is never cut by the framing of HTTP, only by a read. */
+const MARKER_BYTES = 2 + SEQUENCE_DIGITS + STAMP_DIGITS
+
+export class StreamReader {
+  received = 0
+  lost = 0
+  repeated = 0
+  bytes = 0
+  #expected = 0
+  /** The end of the last read, where a marker may be cut. */
+  #rest: Buffer | undefined
+  readonly #latencies: number[]
+
+  /** Latencies in microseconds are added to the array that is given. */
+  constructor(latencies: number[]) {
+    this.#latencies = latencies
+  }
+
+  /** Takes the first bytes of a buffer that is used again afterwards. */
+  take(buffer: Buffer, length: number): void {
+    this.bytes += length
+    if (this.#rest === undefined) return this.#scan(buffer, length)
+    const joined = Buffer.concat([this.#rest, buffer.subarray(0, length)])
+    this.#rest = undefined
+    this.#scan(joined, joined.length)
+  }
+
+  /** The stream is over after so many events, had it been whole. */
+  end(events: number): void {
+    this.lost += events - this.#expected
+  }
+
+  #scan(buffer: Buffer, length: number): void {
+    let now = 0
+    for (let at = buffer.indexOf(MARK); at >= 0 && at < length; at = buffer.indexOf(MARK, at + MARKER_BYTES)) {
+      if (at + MARKER_BYTES > length) {
+        this.#rest = Buffer.from(buffer.subarray(at, length))
+        return
+      }
+      this.#count(digits(buffer, at + 1, SEQUENCE_DIGITS))
+      if (buffer[at + 1 + SEQUENCE_DIGITS] !== STAMP_MARK) continue
+      now ||= micros()
+      this.#latencies.push(now - digits(buffer, at + 2 + SEQUENCE_DIGITS, STAMP_DIGITS))
+    }
+  }
+
+  #count(sequence: number): void {
+    this.received++
+    if (sequence < this.#expected) {
+      this.repeated++
+      return
+    }
+    this.lost += sequence - this.#expected
+    this.#expected = sequence + 1
+  }
+}
+
+function digits(buffer: Buffer, from: number, count: number): number {
+  let value = 0
+  for (let at = from; at < from + count; at++) value = value * 10 + buffer[at]! - 48
+  return value
+}

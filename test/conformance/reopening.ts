@@ -1,0 +1,36 @@
+/** Targets on a memory store that is kept while the handles on it are killed, as a file is. */
+import type { Clock } from '../../src/core/clock.ts'
+import type { Store } from '../../src/core/store.ts'
+import { overriding } from '../../src/testing/broken-stores.ts'
+import type { StoreTarget } from '../../src/testing/index.ts'
+
+export interface Reopening extends Pick<StoreTarget, 'name' | 'leasesSurviveReopen'> {
+  readonly open: (options: { readonly clock: Clock }) => Store
+  /** What a process sees of the store that is kept. */
+  readonly handle: (store: Store, handle: { readonly isFirst: boolean }) => Store
+  /** The process that has a handle dies. */
+  readonly kill?: (handle: Store) => void
+  /** What the next process does before anything else. */
+  readonly recover?: (store: Store) => Promise<void>
+}
+
+export function reopening({ open, handle, kill, recover, ...target }: Reopening): StoreTarget {
+  const kept = new WeakMap<Store, Store>()
+  const handleOf = (store: Store, isFirst: boolean): Store => {
+    const seen = handle(store, { isFirst })
+    kept.set(seen, store)
+    return seen
+  }
+  return {
+    ...target,
+    patienceMs: 100,
+    open: async (options) =>
+      handleOf(overriding(open(options), { capabilities: { durable: true, shared: false } }), true),
+    reopen: async (seen) => {
+      const store = kept.get(seen)!
+      kill?.(seen)
+      await recover?.(store)
+      return handleOf(store, false)
+    },
+  }
+}

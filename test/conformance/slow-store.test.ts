@@ -1,0 +1,69 @@
+/** The suite asks for nothing that a store with a disk cannot give: it passes for one that is slow and forgets on a kill. */
+import type { Store } from '../../src/core/store.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
+import { BufferedWriter, commitTo, overriding } from '../../src/testing/broken-stores.ts'
+import { storeConformance } from '../../src/testing/index.ts'
+import { reopening } from './reopening.ts'
+
+const killed = new WeakSet<Store>()
+const slow = { open: openMemoryStore, handle: slowHandle, kill: (handle: Store) => void killed.add(handle) }
+
+storeConformance(reopening({ ...slow, name: 'a slow store' }))
+storeConformance(
+  reopening({
+    ...slow,
+    name: 'a slow store that voids the claims of the dead',
+    recover: releaseAll,
+    leasesSurviveReopen: false,
+  }),
+)
+
+/** Every answer takes two turns of the loop, and what is on its way when the process dies is lost. */
+function slowHandle(store: Store): Store {
+  const turn = async (): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (killed.has(handle)) await new Promise(() => {})
+  }
+  const slowly =
+    <Parameters extends unknown[], Answer>(call: (...parameters: Parameters) => Promise<Answer>) =>
+    async (...parameters: Parameters): Promise<Answer> => {
+      await turn()
+      const answer = await call(...parameters)
+      await turn()
+      return answer
+    }
+  const handle = overriding(store, {
+    create: slowly((run) => store.create(run)),
+    get: slowly((id) => store.get(id)),
+    list: slowly((query) => store.list(query)),
+    remove: slowly((id) => store.remove(id)),
+    writer: (id, { epoch, next }) => {
+      const commit = slowly((batch: Parameters<typeof commitTo>[3]) =>
+        commitTo(store, id, { epoch, next: batch[0]!.index }, batch),
+      )
+      return new BufferedWriter(next, commit)
+    },
+    read: slowly((id, after, bytesMax) => store.read(id, after, bytesMax)),
+    trim: slowly((id, before) => store.trim(id, before)),
+    size: slowly(() => store.size()),
+    claim: slowly((id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, options)),
+    renew: slowly((owner, ttlMs) => store.renew(owner, ttlMs)),
+    release: slowly((id, epoch) => store.release(id, epoch)),
+    claimable: slowly((limit) => store.claimable(limit)),
+    requestStop: slowly((id, stop) => store.requestStop(id, stop)),
+    watch: (id, listener) => {
+      let watching = true
+      const leave = store.watch(id, (hint) => setImmediate(() => watching && listener(hint)))
+      return () => {
+        watching = false
+        leave()
+      }
+    },
+  })
+  return handle
+}
+
+async function releaseAll(store: Store): Promise<void> {
+  const { runs } = await store.list({ limit: 1_000_000 })
+  for (const { run, epoch } of runs) await store.release(run.id, epoch)
+}

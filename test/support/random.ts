@@ -1,0 +1,49 @@
+/** Chance that can be had again: everything follows from a seed, and a failure names it. */
+
+export class Random {
+  readonly seed: number
+  #state: number
+
+  constructor(seed: number) {
+    this.seed = seed >>> 0
+    this.#state = this.seed
+  }
+
+  /** From 0 up to, and without, 1 (mulberry32). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  /** A whole number, both ends included. */
+  between(least: number, most: number): number {
+    return least + Math.floor(this.next() * (most - least + 1))
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    return items[this.between(0, items.length - 1)]!
+  }
+}
+
+/** HOLDFAST_TEST_SEED tries the same things again, as far as the timing of processes allows. */
+export function testSeed(): number {
+  const given = process.env['HOLDFAST_TEST_SEED']
+  return given === undefined ? Date.now() % 2 ** 32 : Number(given)
+}
+
+/** Whatever goes wrong says with which seed it did. */
+export async function withSeed(body: (random: Random) => Promise<void>): Promise<void> {
+  const random = new Random(testSeed())
+  try {
+    await body(random)
+  } catch (cause) {
+    throw new Error(`with HOLDFAST_TEST_SEED=${random.seed}: ${String(cause)}`, { cause })
+  }
+}

@@ -1,0 +1,22 @@
+/** Waiting for something to become true, within a bound. */
+import { setTimeout as wait } from 'node:timers/promises'
+
+export interface UntilOptions {
+  readonly withinMs?: number
+  readonly everyMs?: number
+}
+
+/** What `look` finds, once it finds something. */
+export async function until<Found>(
+  what: string,
+  look: () => Found | undefined | false | Promise<Found | undefined | false>,
+  { withinMs = 15_000, everyMs = 20 }: UntilOptions = {},
+): Promise<Found> {
+  const deadline = Date.now() + withinMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found
+    if (Date.now() > deadline) throw new Error(`within ${withinMs} ms it did not happen that ${what}`)
+    await wait(everyMs)
+  }
+}
