@@ -55,6 +55,8 @@ export interface RunContext {
    * only when it is idempotent; `key` is the same on every try, to give to the service that is called.
    */
   tool<Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result): Promise<Result>
+  /** Waits; not at all while replaying. Rejects when the run is aborted. */
+  sleep(milliseconds: number): Promise<void>
   /** Pauses the run until someone answers, for days if need be. */
   ask(question: string | AskOptions): Promise<unknown>
   /** Refuses the run: it ends as `run.rejected`. */

@@ -45,10 +45,23 @@ export function createContext(facts: ContextFacts, host: ContextHost): RunContex
     tool: (call, work) => tool(host, facts.run, count(toolKey(checkName(call.name))), call, work),
     ask: (question) =>
       ask(host, count(askKey('question')), typeof question === 'string' ? { prompt: question } : question),
+    sleep: (milliseconds) => (host.isReplaying() ? Promise.resolve() : sleep(milliseconds, host.signal)),
     reject(reason) {
       throw new RejectedError(reason)
     },
   }
+}
+
+function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const abort = (): void => reject(signal.reason as Error)
+  if (signal.aborted) abort()
+  const timer = setTimeout(resolve, milliseconds)
+  signal.addEventListener('abort', abort, { once: true })
+  return promise.finally(() => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  })
 }
 
 /** The n-th work of a name has the same key in every attempt; the first has the bare name. */

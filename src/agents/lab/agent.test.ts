@@ -52,6 +52,7 @@ class Seen {
       signal,
       step: (name, act) => work(`step ${name}`, () => act(signal)),
       tool: (call, act) => work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal })),
+      sleep: () => Promise.reject(new Error('the lab waits by itself')),
       async ask(question) {
         return { question, answer }
       },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RunContext } from '../../core/agent.ts'
 import { isHoldfastError } from '../../core/errors.ts'
+import { pause } from '../shared/pause.ts'
 import { storyteller, WORDS_PER_SECOND } from './agent.ts'
 import { story } from './story.ts'
 
@@ -24,6 +25,7 @@ function contextOf({ signal = new AbortController().signal, replaying = () => fa
     },
     step: unused,
     tool: unused,
+    sleep: (ms) => (replaying() ? Promise.resolve() : pause(ms, signal)),
     ask: unused,
     reject: unused,
   }

@@ -1,7 +1,6 @@
 /** The demo agent: tells a story about whatever it is asked for, word by word, at a pace that a person can read. */
 import type { Component, Emission } from '../../core/agent.ts'
 import { HoldfastError } from '../../core/errors.ts'
-import { pause } from '../shared/pause.ts'
 import { story } from './story.ts'
 
 /** A little faster than one reads aloud: the story takes just under a minute. */
@@ -23,7 +22,7 @@ export function storyteller({ wordsPerSecond = WORDS_PER_SECOND }: StorytellerOp
     parse: requestOf,
     async *run(request, context): AsyncGenerator<Emission, void, void> {
       for (const word of words(story(request))) {
-        if (!context.replaying) await pause(1000 / wordsPerSecond, context.signal)
+        await context.sleep(1000 / wordsPerSecond)
         yield word
       }
     },

@@ -1,0 +1,72 @@
+/** What a scenario works with: servers, the load client, and how much of everything. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Figure } from './figures.ts'
+import { ClientProcess, Processes, ServerProcess } from './processes.ts'
+
+export interface Scenario {
+  readonly name: string
+  readonly about: string
+  run(bench: Bench): Promise<readonly Figure[]>
+}
+
+/** `A` and `B` are the plain baselines. */
+export type ServerKind = 'A' | 'B' | 'holdfast'
+
+export interface BenchOptions {
+  /** Less of everything: for a first look, not for a verdict. */
+  readonly quick: boolean
+  /** Where CPU profiles of Holdfast are written. */
+  readonly profile: string | undefined
+}
+
+export class Bench {
+  readonly quick: boolean
+  /** Rounds of interleaved measurements; medians are reported. */
+  readonly rounds: number
+  readonly processes: Processes = new Processes()
+  readonly #options: BenchOptions
+  readonly #directory: string = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
+  #client: ClientProcess | undefined
+
+  constructor(options: BenchOptions) {
+    this.#options = options
+    this.quick = options.quick
+    this.rounds = options.quick ? 1 : 5
+  }
+
+  /** A folder of its own, gone when the bench ends. */
+  folder(): string {
+    return mkdtempSync(join(this.#directory, 'd'))
+  }
+
+  async client(): Promise<ClientProcess> {
+    if (this.#client === undefined) {
+      const [channel] = await this.processes.start('client.ts', [])
+      this.#client = new ClientProcess(channel)
+    }
+    return this.#client
+  }
+
+  async server(kind: ServerKind, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
+    if (kind !== 'holdfast') return this.#start('servers/plain.ts', kind === 'A' ? 'each' : 'joined', nodeFlags)
+    const { profile } = this.#options
+    const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
+    return this.#start('servers/holdfast.ts', this.folder(), [...nodeFlags, ...profiling])
+  }
+
+  note(line: string): void {
+    console.log(`  ${line}`)
+  }
+
+  close(): void {
+    this.processes.endAll()
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+
+  async #start(file: string, parameter: string, nodeFlags: readonly string[]): Promise<ServerProcess> {
+    const [channel, port] = await this.processes.start<number>(file, [parameter], nodeFlags)
+    return new ServerProcess(channel, port)
+  }
+}

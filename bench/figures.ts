@@ -1,0 +1,33 @@
+/** A figure is a measured number beside the one that it should reach. */
+export interface Figure {
+  readonly name: string
+  readonly target: string
+  readonly measured: string
+  readonly met: boolean
+}
+
+export function atLeast(name: string, target: number, measured: number, unit = ''): Figure {
+  return { name, target: `≥ ${show(target)}${unit}`, measured: `${show(measured)}${unit}`, met: measured >= target }
+}
+
+export function atMost(name: string, target: number, measured: number, unit = ''): Figure {
+  return { name, target: `≤ ${show(target)}${unit}`, measured: `${show(measured)}${unit}`, met: measured <= target }
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((left, right) => left - right)
+  const middle = Math.floor(sorted.length / 2)
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+export function show(value: number): string {
+  if (Math.abs(value) >= 10_000) return Math.round(value).toLocaleString('en')
+  return String(Number(value.toPrecision(3)))
+}
+
+export function table(figures: readonly Figure[]): string {
+  const rows = figures.map(({ name, target, measured, met }) => [name, target, measured, met ? 'met' : 'NOT MET'])
+  return [['figure', 'target', 'measured', ''], ['---', '---', '---', '---'], ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n')
+}

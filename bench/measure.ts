@@ -1,0 +1,92 @@
+/** One load on one server, and what it cost the server's process. */
+import type { Bench, ServerKind } from './bench.ts'
+import { show } from './figures.ts'
+import type { Delivered, Load } from './messages.ts'
+import type { ClientProcess, ServerProcess } from './processes.ts'
+
+export interface Measurement extends Delivered {
+  readonly seconds: number
+  readonly cpuSeconds: number
+  readonly mainThreadSeconds: number
+  readonly rssBytes: number
+  /** Deliveries per CPU-second of the whole process. */
+  readonly perCpuSecond: number
+}
+
+export type Measurements = Readonly<Record<ServerKind, readonly Measurement[]>>
+
+const LOAD_MS_MAX = 60_000
+
+/** Round robin over the kinds, so that whatever else the machine does falls on all of them alike. */
+export async function interleaved(bench: Bench, kinds: readonly ServerKind[], load: Load, warmUp: Load): Promise<Measurements> {
+  const client = await bench.client()
+  const servers = new Map<ServerKind, ServerProcess>()
+  const measured: Record<ServerKind, Measurement[]> = { A: [], B: [], holdfast: [] }
+  for (const kind of kinds) {
+    const server = await bench.server(kind)
+    servers.set(kind, server)
+    await measure(server, client, warmUp)
+  }
+  for (let round = 0; round < bench.rounds; round++) {
+    for (const [kind, server] of servers) {
+      const result = await measure(server, client, load)
+      measured[kind].push(result)
+      bench.note(`${kind.padEnd(8)} ${describe(result)}`)
+    }
+  }
+  for (const server of servers.values()) await server.stop()
+  return measured
+}
+
+/** From the moment that the agents may go until all is delivered and the server has come to rest. */
+export async function measure(server: ServerProcess, client: ClientProcess, load: Load): Promise<Measurement> {
+  await client.open(server.port, load)
+  await rest(server)
+  const before = await server.usage()
+  const start = performance.now()
+  await server.go()
+  const delivered = await client.finish(LOAD_MS_MAX)
+  const seconds = (performance.now() - start) / 1000
+  await rest(server)
+  const after = await server.usage()
+  if (delivered.lost + delivered.repeated > 0) {
+    throw new Error(`${delivered.lost} events were lost and ${delivered.repeated} repeated, of ${load.work.events * load.runs * load.subscribersPerRun}`)
+  }
+  const cpuSeconds = (after.cpuMicros - before.cpuMicros) / 1e6
+  return {
+    ...delivered,
+    seconds,
+    cpuSeconds,
+    mainThreadSeconds: (after.mainThreadMicros - before.mainThreadMicros) / 1e6,
+    rssBytes: after.rssBytes,
+    perCpuSecond: delivered.deliveries / cpuSeconds,
+  }
+}
+
+const REST_LOOK_MS = 100
+const REST_CPU_MICROS = 4000
+const REST_LOOKS_MAX = 40
+
+/** Work that a server puts off (compaction) belongs to the load that made it. */
+async function rest(server: ServerProcess): Promise<void> {
+  let { cpuMicros } = await server.usage()
+  for (let look = 0; look < REST_LOOKS_MAX; look++) {
+    await new Promise((resolve) => setTimeout(resolve, REST_LOOK_MS))
+    const now = await server.usage()
+    if (now.cpuMicros - cpuMicros < REST_CPU_MICROS) return
+    cpuMicros = now.cpuMicros
+  }
+}
+
+function describe(result: Measurement): string {
+  const perEvent = (seconds: number): string => `${show((seconds / result.deliveries) * 1e6)}`
+  const { cpuSeconds, mainThreadSeconds, deliveries, seconds, p50Ms, p99Ms, rssBytes, cpuMicros } = result
+  const threads = `${perEvent(mainThreadSeconds)} main + ${perEvent(cpuSeconds - mainThreadSeconds)} other`
+  const latency = p50Ms === null || Number.isNaN(p50Ms) ? '' : `; p50 ${show(p50Ms)} ms, p99 ${show(p99Ms)} ms`
+  return `${show(deliveries / seconds)}/s; CPU µs each ${perEvent(cpuSeconds)} (${threads})${latency}; ${show(rssBytes / 2 ** 20)} MiB; client ${perEvent(cpuMicros / 1e6)} µs`
+}
+
+/** For each round the quotient of the two, so that what slowed a round slowed both. */
+export function ratios(over: readonly Measurement[], under: readonly Measurement[], pick: (measurement: Measurement) => number): number[] {
+  return over.map((measurement, round) => pick(measurement) / pick(under[round]!))
+}

@@ -1,0 +1,48 @@
+/** `npm run bench`: measures every figure and says which are met. */
+import { cpus, loadavg, totalmem } from 'node:os'
+import { parseArgs } from 'node:util'
+import { Bench, type Scenario } from './bench.ts'
+import { type Figure, table } from './figures.ts'
+import { fanOut } from './scenarios/fan-out.ts'
+import { paced } from './scenarios/paced.ts'
+import { saturated } from './scenarios/saturated.ts'
+
+const scenarios: readonly Scenario[] = [saturated, paced, fanOut]
+
+const { values } = parseArgs({
+  options: { only: { type: 'string', multiple: true }, quick: { type: 'boolean', default: false }, profile: { type: 'string' } },
+})
+const wanted = (values.only ?? []).flatMap((names) => names.split(','))
+const unknown = wanted.filter((name) => !scenarios.some((scenario) => scenario.name === name))
+if (unknown.length > 0) {
+  console.error(`no scenario ${unknown.join(', ')}; there are: ${scenarios.map(({ name }) => name).join(', ')}`)
+  process.exit(2)
+}
+
+const bench = new Bench({ quick: values.quick, profile: values.profile })
+const figures: Figure[] = []
+const started = performance.now()
+try {
+  for (const scenario of scenarios) {
+    if (wanted.length > 0 && !wanted.includes(scenario.name)) continue
+    console.log(`${scenario.name}: ${scenario.about} (load ${load()})`)
+    figures.push(...(await scenario.run(bench)))
+  }
+} finally {
+  bench.close()
+}
+const minutes = ((performance.now() - started) / 60_000).toFixed(1)
+console.log(`\n${table(figures)}\n\n${machine()}, ${minutes} minutes${values.quick ? ', quick' : ''}`)
+if (figures.some(({ met }) => !met)) process.exitCode = 1
+
+function load(): string {
+  return loadavg()
+    .map((average) => average.toFixed(1))
+    .join(' ')
+}
+
+function machine(): string {
+  const [first] = cpus()
+  const memory = Math.round(totalmem() / 2 ** 30)
+  return `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${first?.model.trim()}, ${memory} GiB, load average ${load()}`
+}

@@ -1,0 +1,46 @@
+/** HTTP by hand: bytes to a port, and the bytes that come back. */
+import { connect, type Socket } from 'node:net'
+
+const PATIENCE_MS = 10_000
+
+export interface Exchange {
+  /** Stops here, and closes the connection; without it the server must close. */
+  readonly until?: (text: string) => boolean
+}
+
+/** Sends bytes and resolves with all that came back. A connection that is reset counts as closed. */
+export function exchange(port: number, bytes: string | Uint8Array, { until = () => false }: Exchange = {}): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  let text = ''
+  const socket = open(port)
+  const timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms; so far: ${JSON.stringify(text)}`)), PATIENCE_MS)
+  socket.setEncoding('latin1')
+  socket.on('data', (chunk) => {
+    text += String(chunk)
+    if (until(text)) socket.destroy()
+  })
+  socket.on('error', () => {}) // `close` follows
+  socket.on('close', () => resolve(text))
+  socket.write(bytes)
+  return promise.finally(() => {
+    clearTimeout(timer)
+    socket.destroy()
+  })
+}
+
+export function open(port: number): Socket {
+  return connect(port, '127.0.0.1')
+}
+
+/** A request's text; a Host is added where none is given. */
+export function requestText(line: string, headers: Readonly<Record<string, string>> = {}, body = ''): string {
+  const all = { Host: 'localhost', ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${line} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}
+
+/** The status of the first answer; undefined when there is none. */
+export function statusOf(answer: string): number | undefined {
+  const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(answer) ?? []
+  return status === undefined ? undefined : Number(status)
+}

@@ -1,0 +1,69 @@
+/** A server for one test of the native protocol: the lab, a few more components, and bounds that are reached quickly. */
+import type { Component } from '../../../src/core/agent.ts'
+import type { Limits } from '../../../src/core/limits.ts'
+import type { Store } from '../../../src/core/store.ts'
+import type { Server, ServerOptions } from '../../../src/server/create-server.ts'
+import { agent } from '../../../src/agents/generator.ts'
+import { labComponents } from '../../../src/agents/lab/agent.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
+import { serveInProcess } from '../../support/in-process.ts'
+import { temporaryDatabase } from '../../support/temporary.ts'
+
+/** Returns what it was given. */
+const echo = agent<unknown>({
+  id: 'echo',
+  // oxlint-disable-next-line require-yield -- an agent may have nothing to say
+  async *run(input, { session, metadata }) {
+    return { input, session, metadata }
+  },
+})
+
+/** Asks two questions at once. */
+const surveyor = agent<unknown>({
+  id: 'surveyor',
+  // oxlint-disable-next-line require-yield -- its answer is what it returns
+  async *run(_input, context) {
+    return Promise.all([context.ask({ prompt: 'How long?' }), context.ask({ prompt: 'How wide?', kind: 'choice' })])
+  },
+})
+
+/** Takes one run of a session at a time. */
+const single = agent<unknown>({
+  id: 'single',
+  session: 'reject',
+  async *run(_input, { signal }) {
+    yield 'busy'
+    await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+  },
+})
+
+export const extraComponents: readonly Component[] = [echo, surveyor, single].map((each) => each as Component)
+
+/** What a test would otherwise wait for. */
+export const quickLimits: Partial<Limits> = { retryMs: 20, longPollMs: 10_000, stopGraceMs: 50, drainMs: 0 }
+
+export interface NativeServer extends Server {
+  readonly store: Store
+  readonly port: number
+}
+
+export interface NativeOptions extends Partial<Omit<ServerOptions, 'store'>> {
+  readonly store?: 'memory' | 'sqlite' | Store
+}
+
+export async function serveNative({ store = 'memory', components = [], ...options }: NativeOptions = {}): Promise<NativeServer> {
+  const opened = await open(store)
+  const server = await serveInProcess({
+    ...options,
+    store: opened,
+    components: [...labComponents(), ...extraComponents, ...components],
+    limits: { ...quickLimits, ...options.limits },
+  })
+  return { ...server, store: opened, port: Number(new URL(server.url).port) }
+}
+
+async function open(store: 'memory' | 'sqlite' | Store): Promise<Store> {
+  if (store === 'memory') return openMemoryStore()
+  return store === 'sqlite' ? openSqliteStore({ path: temporaryDatabase() }) : store
+}

@@ -1,0 +1,180 @@
+/** Runs and their clients, through many deaths of their server. Everything that clients are told is kept, to be judged later. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { RunShape } from '../../../src/protocols/native/wire.ts'
+import { type Answer, answerRun, call, FINISHED, followRun, getRun, postRun, startRun, stopRun, untilStatus } from '../../support/http.ts'
+import { ServerProcess, startServer } from '../../support/process.ts'
+import type { Random } from '../../support/random.ts'
+import { type Script, scripts } from './scripts.ts'
+
+const components = ['lab', 'lab-retry', 'lab-resume'] as const
+
+/** A start that a client has decided on. It is repeated, with the same key, until it is answered. */
+interface Start {
+  readonly key: string
+  readonly component: (typeof components)[number]
+  readonly script: Script
+}
+
+/** What one connection brought of a run's log. */
+export interface Sighting {
+  readonly after: number
+  readonly bytes: Buffer
+}
+
+/** A run that the server has accepted, and what it was heard to say about it. */
+export interface AcceptedRun extends Start {
+  readonly id: string
+  readonly sightings: Sighting[]
+  /** Where the client that follows the run to its end stands. */
+  cursor: number
+  followed: boolean
+  finished: boolean
+  /** Answers that were acknowledged. */
+  readonly answers: unknown[]
+  /** A stop was acknowledged while the run had not ended. */
+  stopped: boolean
+}
+
+const RUNS_PER_LIFE_MAX = 6
+const ORPHAN_MS = 15_000
+
+export class Campaign {
+  readonly runs = new Map<string, AcceptedRun>()
+  readonly counts = { kills: 0, starts: 0, repeatedStarts: 0, orphans: 0, slowestOrphanMs: 0 }
+  readonly #store: string
+  readonly #random: Random
+  #unanswered: Start[] = []
+
+  constructor(store: string, random: Random) {
+    this.#store = store
+    this.#random = random
+  }
+
+  /** One life of the server, from its start to its death. */
+  async live(): Promise<void> {
+    const server = new ServerProcess({ store: this.#store, args: ['--log-level', 'warn'] })
+    if (this.#random.chance(0.1)) {
+      await wait(this.#random.between(50, 700)) // in the middle of its start, or of its recovery
+    } else {
+      await server.listening
+      await this.#visit(server)
+    }
+    await server.kill()
+    this.counts.kills++
+  }
+
+  /** Lets everything come to its end on a server that lives. */
+  async conclude(): Promise<ServerProcess> {
+    const server = await startServer({ store: this.#store, args: ['--log-level', 'warn'] })
+    for (const start of this.#unanswered.splice(0)) await this.#start(server, start)
+    const open = [...this.runs.values()].filter(({ finished }) => !finished)
+    await Promise.all(open.map((run) => this.#bringToEnd(server, run)))
+    await Promise.all([...this.runs.values()].filter(({ followed }) => !followed).map((run) => this.#follow(server, run)))
+    return server
+  }
+
+  async #visit(server: ServerProcess): Promise<void> {
+    const random = this.#random
+    const open = [...this.runs.values()].filter(({ finished }) => !finished)
+    const visits: Promise<void>[] = open.filter(({ followed }) => !followed).map((run) => this.#follow(server, run))
+    if (random.chance(0.5)) await this.#expectOrphansSettled(server, open)
+    visits.push(...this.#unanswered.splice(0).map((start) => this.#start(server, start)))
+    for (let count = random.between(1, RUNS_PER_LIFE_MAX); count > 0; count--) visits.push(this.#start(server, this.#newStart()))
+    for (const run of open) if (random.chance(0.4)) visits.push(this.#disturb(server, run))
+    await wait(random.chance(0.3) ? random.between(0, 40) : random.between(40, 500))
+    await Promise.all([server.kill(), ...visits])
+  }
+
+  #newStart(): Start {
+    const random = this.#random
+    return { key: `start-${++this.counts.starts}`, component: random.pick(components), script: random.pick(scripts) }
+  }
+
+  async #start(server: ServerProcess, start: Start): Promise<void> {
+    const answer = await unlessGone(postRun(server, start.script.input, { component: start.component, key: start.key }))
+    if (answer === undefined) {
+      this.counts.repeatedStarts++
+      this.#unanswered.push(start)
+      return
+    }
+    if (answer.status !== 202) throw new Error(`start ${start.key} was answered with ${answer.status}: ${JSON.stringify(answer.body)}`)
+    const { id } = answer.body
+    const run: AcceptedRun = { ...start, id, sightings: [], cursor: -1, followed: false, finished: false, answers: [], stopped: false }
+    this.runs.set(id, run)
+    const watchers = [this.#follow(server, run)]
+    if (this.#random.chance(0.3)) watchers.push(this.#peek(server, run))
+    await Promise.all(watchers)
+  }
+
+  /** The client that wants it all: comes back with its cursor after every death. */
+  async #follow(server: ServerProcess, run: AcceptedRun): Promise<void> {
+    const stream = followRun(server, run.id, run.cursor < 0 ? {} : { after: run.cursor })
+    const end = await stream.ended
+    const status = await stream.status()
+    if (status !== undefined && status !== 200 && status !== 204) throw new Error(`run ${run.id} cannot be followed from ${run.cursor}: ${status}`)
+    run.sightings.push({ after: run.cursor, bytes: stream.log })
+    run.cursor += stream.events
+    if (end === 'closed') run.followed = true
+  }
+
+  /** Another one, that looks from a place of its own. */
+  async #peek(server: ServerProcess, run: AcceptedRun): Promise<void> {
+    const stream = followRun(server, run.id, { after: 0, by: 'query' })
+    await stream.ended
+    run.sightings.push({ after: 0, bytes: stream.log })
+  }
+
+  /** Stops or answers a run, as people do, and remembers what was acknowledged. */
+  async #disturb(server: ServerProcess, run: AcceptedRun): Promise<void> {
+    if (run.script.hangs && this.#random.chance(0.5)) {
+      const stopped = await unlessGone(stopRun(server, run.id))
+      if (stopped !== undefined && !FINISHED.includes(stopped.status)) run.stopped = true
+      return
+    }
+    const { status, waiting } = (await unlessGone(getRun(server, run.id))) ?? {}
+    if (status === 'paused') await this.#answer(server, run, waiting)
+  }
+
+  async #answer(server: ServerProcess, run: AcceptedRun, waiting: RunShape['waiting']): Promise<void> {
+    const answer = waiting?.[0]?.kind === 'uncertain' ? { action: 'retry' } : `yes, ${this.#random.between(0, 1_000_000)}`
+    const answered = await unlessGone(call(server, 'POST', `/runs/${run.id}/input`, { body: { answer } }))
+    if (answered === undefined) return
+    if (answered.status === 202) run.answers.push(answer)
+    else if (answered.status !== 409) throw new Error(`run ${run.id}: an answer was refused with ${answered.status}`)
+  }
+
+  /** A run that nobody may drive again ends, or still waits for its answer; soon. */
+  async #expectOrphansSettled(server: ServerProcess, open: readonly AcceptedRun[]): Promise<void> {
+    const since = Date.now()
+    const orphans = open.filter(({ component }) => component === 'lab')
+    await Promise.all(
+      orphans.map(async (run) => {
+        const { status } = await untilStatus(server, run.id, [...FINISHED, 'paused'], ORPHAN_MS)
+        if (FINISHED.includes(status)) run.finished = true
+      }),
+    )
+    this.counts.orphans += orphans.length
+    if (orphans.length > 0) this.counts.slowestOrphanMs = Math.max(this.counts.slowestOrphanMs, Date.now() - since)
+  }
+
+  async #bringToEnd(server: ServerProcess, run: AcceptedRun): Promise<void> {
+    for (let turn = 0; turn < 10; turn++) {
+      if (run.script.hangs) await stopRun(server, run.id)
+      const { status, waiting } = await untilStatus(server, run.id, [...FINISHED, 'paused'], ORPHAN_MS)
+      run.finished = FINISHED.includes(status)
+      if (run.finished) return
+      await this.#answer(server, run, waiting)
+    }
+    throw new Error(`run ${run.id} asks and asks`)
+  }
+}
+
+/** Undefined when the server died before it answered. Whatever else goes wrong is passed on. */
+async function unlessGone<Result>(request: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await request
+  } catch (cause) {
+    if (cause instanceof TypeError && /fetch failed|terminated/.test(cause.message)) return undefined
+    throw cause
+  }
+}
