@@ -26,7 +26,7 @@ export async function hostServer(
     throw cause
   }
   io.stdout.write(
-    `Holdfast listens at ${server.url} (process ${process.pid})\nRuns are kept in ${describe(config.store)}\n${nextSteps(server.url)}`,
+    `Holdfast listens at ${server.url}\nIt is process ${process.pid}, and keeps runs in ${describe(config.store)}\n${nextSteps(server.url)}`,
   )
   const signal = await nextSignal()
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
