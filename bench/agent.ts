@@ -51,7 +51,7 @@ export const SEQUENCE_DIGITS = 6
 export const STAMP_MARK = 0x40
 export const STAMP_DIGITS = 16
 
-function text(sequence: number, stamped: boolean): string {
+export function text(sequence: number, stamped: boolean): string {
   const number = `~${String(sequence).padStart(SEQUENCE_DIGITS, '0')}`
   const head = stamped ? `${number}@${String(micros()).padStart(STAMP_DIGITS, '0')} ` : `${number} `
   return head + FILLER.slice(0, TEXT_CHARS - head.length)

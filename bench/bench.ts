@@ -51,9 +51,13 @@ export class Bench {
 
   async server(kind: ServerKind, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
     if (kind !== 'holdfast') return this.#start('servers/plain.ts', kind === 'A' ? 'each' : 'joined', nodeFlags)
+    return this.#start('servers/holdfast.ts', this.folder(), [...nodeFlags, ...this.profiling])
+  }
+
+  /** Flags for processes that run Holdfast's code. */
+  get profiling(): readonly string[] {
     const { profile } = this.#options
-    const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
-    return this.#start('servers/holdfast.ts', this.folder(), [...nodeFlags, ...profiling])
+    return profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
   }
 
   note(line: string): void {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Work } from './agent.ts'
 import { answer, ready } from './answering.ts'
-import type { CaughtUp, ClientCommand, Delivered, Load } from './messages.ts'
+import type { ClientCommand, Delivered, Load } from './messages.ts'
 import { StreamReader } from './stream-reader.ts'
 
 /** One for all sockets: what is read is looked at before anything else is read. */
@@ -44,20 +44,20 @@ class Client {
   #latencies: number[] = []
   #events = 0
   #cpuAtOpen = 0
-  /** The run that was started last, where runs are started apart. */
-  #run = ''
 
-  async open(port: number, load: Load): Promise<void> {
-    this.close()
-    this.#latencies = []
+  /** Adds to what is open already. */
+  async open(port: number, load: Load): Promise<readonly string[]> {
     this.#events = load.work.events
-    const requests = load.subscribersPerRun === 1 ? startRequests(load) : await this.#followRequests(port, load)
+    const runs = load.subscribersPerRun === 1 ? [] : await startApart(port, load)
+    const subscribers = Array.from({ length: load.subscribersPerRun })
+    const requests = runs.length === 0 ? startRequests(load) : runs.flatMap((run) => subscribers.map(() => followRequest(run)))
     for (let at = 0; at < requests.length; at += CONNECTING_MAX) {
       const some = requests.slice(at, at + CONNECTING_MAX).map((request) => new Subscriber(port, request, this.#latencies))
       this.#subscribers.push(...some)
       await Promise.all(some.map(({ begun }) => begun))
     }
     this.#cpuAtOpen = cpuMicros()
+    return runs
   }
 
   async finish(timeoutMs: number): Promise<Delivered> {
@@ -66,8 +66,10 @@ class Client {
     clearTimeout(timer)
     const readers = this.#subscribers.map(({ reader }) => reader)
     for (const reader of readers) reader.end(this.#events)
-    const total = (pick: (reader: StreamReader) => number): number => readers.reduce((sum, reader) => sum + pick(reader), 0)
     const sorted = Float64Array.from(this.#latencies).toSorted()
+    this.#subscribers = []
+    this.#latencies = []
+    const total = (pick: (reader: StreamReader) => number): number => readers.reduce((sum, reader) => sum + pick(reader), 0)
     return {
       deliveries: total(({ received }) => received),
       lost: total(({ lost }) => lost),
@@ -78,37 +80,37 @@ class Client {
     }
   }
 
-  async catchUp(port: number, events: number): Promise<CaughtUp> {
+  /** Milliseconds from the request to the end of the answer. */
+  async catchUp(port: number, run: string, events: number): Promise<number> {
     const subscriber = new Subscriber(port, '', [])
     await once(subscriber.socket, 'connect')
     const start = performance.now()
-    subscriber.socket.write(followRequest(this.#run))
+    subscriber.socket.write(followRequest(run))
     await subscriber.ended
     const ms = performance.now() - start
     const { reader } = subscriber
     reader.end(events)
     if (reader.lost + reader.repeated > 0) throw new Error(`${reader.lost} events lost and ${reader.repeated} repeated in catching up`)
-    return { ms, bytes: reader.bytes }
+    return ms
   }
 
   close(): void {
     for (const { socket } of this.#subscribers) socket.destroy()
     this.#subscribers = []
   }
+}
 
-  async #followRequests(port: number, load: Load): Promise<string[]> {
-    const requests: string[] = []
-    for (let run = 0; run < load.runs; run++) {
-      const response = await fetch(`http://127.0.0.1:${port}/runs`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', accept: 'application/json', connection: 'close' },
-        body: startBody(phased(load.work, run, load.runs), load.keep ?? false),
-      })
-      this.#run = ((await response.json()) as { id: string }).id
-      for (let subscriber = 0; subscriber < load.subscribersPerRun; subscriber++) requests.push(followRequest(this.#run))
-    }
-    return requests
+async function startApart(port: number, load: Load): Promise<string[]> {
+  const runs: string[] = []
+  for (let run = 0; run < load.runs; run++) {
+    const response = await fetch(`http://127.0.0.1:${port}/runs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json', connection: 'close' },
+      body: startBody(phased(load.work, run, load.runs), load.keep ?? false),
+    })
+    runs.push(((await response.json()) as { id: string }).id)
   }
+  return runs
 }
 
 function startRequests(load: Load): string[] {
@@ -152,7 +154,7 @@ answer<ClientCommand, unknown>((command) => {
     case 'finish':
       return client.finish(command.timeoutMs)
     case 'catch up':
-      return client.catchUp(command.port, command.events)
+      return client.catchUp(command.port, command.run, command.events)
     case 'close':
       return client.close()
   }

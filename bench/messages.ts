@@ -26,12 +26,12 @@ export interface Load {
 }
 
 export type ClientCommand =
-  /** Starts the runs and connects the subscribers; answered when each of them has the head of its stream. */
+  /** Starts the runs and connects the subscribers; answered, with the runs started apart, when every stream has begun. */
   | { readonly kind: 'open'; readonly port: number; readonly load: Load }
   /** Answered when every stream has ended. */
   | { readonly kind: 'finish'; readonly timeoutMs: number }
-  /** Reads the whole log of a run that the last load started, on a fresh connection. */
-  | { readonly kind: 'catch up'; readonly port: number; readonly events: number }
+  /** Reads the whole log of a finished run, on a fresh connection. */
+  | { readonly kind: 'catch up'; readonly port: number; readonly run: string; readonly events: number }
   | { readonly kind: 'close' }
 
 export interface Delivered {
@@ -39,14 +39,10 @@ export interface Delivered {
   /** Events that never came, came again, or came after a later one. */
   readonly lost: number
   readonly repeated: number
+  /** Of the client. */
   readonly cpuMicros: number
   readonly p50Ms: number
   readonly p99Ms: number
-}
-
-export interface CaughtUp {
-  readonly ms: number
-  readonly bytes: number
 }
 
 export type Reply<Value> = { readonly value: Value } | { readonly error: string }

@@ -1,7 +1,7 @@
 /** The processes of a bench: started here, asked one question at a time, and all ended here, whatever happens. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
-import type { CaughtUp, ClientCommand, Delivered, Load, Reply, ServerCommand, Usage } from './messages.ts'
+import type { ClientCommand, Delivered, Load, Reply, ServerCommand, Usage } from './messages.ts'
 
 const ANSWER_MS_MAX = 120_000
 
@@ -22,7 +22,7 @@ export class Processes {
   }
 }
 
-class Channel {
+export class Channel {
   readonly #child: ChildProcess
   readonly #name: string
 
@@ -50,6 +50,11 @@ class Channel {
       const timer = setTimeout(() => settle(() => reject(new Error(`${this.#name} does not answer`))), ANSWER_MS_MAX)
       this.#child.on('message', onMessage).on('exit', onExit)
     })
+  }
+
+  /** Lets the process go: it ends when nobody asks it any more. */
+  end(): void {
+    if (this.#child.connected) this.#child.disconnect()
   }
 
   exited(): Promise<void> {
@@ -96,7 +101,7 @@ export class ClientProcess {
     this.#channel = channel
   }
 
-  open(port: number, load: Load): Promise<void> {
+  open(port: number, load: Load): Promise<readonly string[]> {
     return this.#ask({ kind: 'open', port, load })
   }
 
@@ -104,8 +109,8 @@ export class ClientProcess {
     return this.#ask({ kind: 'finish', timeoutMs })
   }
 
-  catchUp(port: number, events: number): Promise<CaughtUp> {
-    return this.#ask({ kind: 'catch up', port, events })
+  catchUp(port: number, run: string, events: number): Promise<number> {
+    return this.#ask({ kind: 'catch up', port, run, events })
   }
 
   close(): Promise<void> {

@@ -50,6 +50,7 @@ export class Dispatcher {
   #looking: Promise<void> | undefined
   #lookAgain = false
   #draining = false
+  #reserved = 0
 
   constructor(options: DispatcherOptions) {
     this.#options = options
@@ -65,15 +66,22 @@ export class Dispatcher {
 
   /** Runs driven by this node. */
   get running(): number {
-    return this.#drives.size + this.#starting.size
+    return this.#drives.size + this.#starting.size + this.#reserved
   }
 
   get draining(): boolean {
     return this.#draining
   }
 
-  hasRoom(): boolean {
-    return !this.#draining && this.running < this.#options.limits.runsConcurrentMax
+  /** Keeps a place for a run that is about to be created; false when there is none. Give it back with `free`. */
+  reserve(): boolean {
+    if (this.#draining || this.running >= this.#options.limits.runsConcurrentMax) return false
+    this.#reserved++
+    return true
+  }
+
+  free(): void {
+    this.#reserved--
   }
 
   /** Drives a run that was claimed for this node. */

@@ -7,14 +7,14 @@ import type { Clock, Ids } from './clock.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { encodeEvent, RunFailure } from './emission.ts'
 import { HoldfastError, isHoldfastError, messageOf } from './errors.ts'
-import type { Event, EventData, LoggedEvent } from './event.ts'
+import type { Event, LoggedEvent } from './event.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
 import { ownerKey, type Principal } from './principal.ts'
 import { encodeRecord, events, type RecordBody, type Slice } from './record.ts'
 import type { Registry } from './registry.ts'
 import { isFinished, type Run, type RunStatus } from './run.ts'
-import type { NewRun, Store, StoredRun, StoreHealth } from './store.ts'
+import type { Created, NewRun, Store, StoredRun, StoreHealth } from './store.ts'
 import { Feeds, type Sink, type Subscription } from './subscription.ts'
 
 export interface ServiceOptions {
@@ -87,34 +87,36 @@ export class Service {
     if (this.#dispatcher.draining)
       throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
     const component = this.#options.registry.get(request.component)
-    const owner = ownerKey(principal)
-    const session = request.session ?? this.#options.ids.session()
     const policy = request.busy ?? component.session ?? 'parallel'
-    const room = this.#dispatcher.hasRoom()
-    if (!room) await this.#assertQueueHasRoom()
-    const created = await this.#store.create({
-      ...this.#newRun(owner, session, component, request, policy === 'parallel' ? undefined : `${owner} ${session}`),
-      ...(request.idempotencyKey !== undefined && {
-        idempotency: { key: request.idempotencyKey, fingerprint: await fingerprint(request) },
-      }),
-      rejectIfBusy: policy === 'reject',
-      ...(room && { claim: { owner: this.#dispatcher.owner, ttlMs: this.limits.leaseMs } }),
-    })
+    const draft = await this.#draft(ownerKey(principal), component, request, policy)
+    const room = this.#dispatcher.reserve()
+    try {
+      if (!room) await this.#assertQueueHasRoom()
+      const claim = { owner: this.#dispatcher.owner, ttlMs: this.limits.leaseMs }
+      const created = await this.#store.create(room ? { ...draft, claim } : draft)
+      if (created.kind === 'created' && created.stored.lease !== undefined) this.#drive(created.stored)
+      return await this.#started(created, policy)
+    } finally {
+      if (room) this.#dispatcher.free()
+    }
+  }
+
+  async #started(created: Created, policy: BusyPolicy): Promise<Started> {
     const { stored } = created
+    const { id, session } = stored.run
     switch (created.kind) {
       case 'key_conflict':
-        throw new HoldfastError('idempotency_conflict', `the key was used for run ${stored.run.id} with another body`, {
-          details: { run: stored.run.id },
+        throw new HoldfastError('idempotency_conflict', `the key was used for run ${id} with another body`, {
+          details: { run: id },
         })
       case 'busy':
-        throw new HoldfastError('session_busy', `session ${session} has the unfinished run ${stored.run.id}`, {
-          details: { run: stored.run.id },
+        throw new HoldfastError('session_busy', `session ${session} has the unfinished run ${id}`, {
+          details: { run: id },
         })
       case 'existing':
         return { stored, created: false }
       case 'created':
         if (policy === 'interrupt') await this.#interrupt(stored)
-        if (stored.lease !== undefined) this.#drive(stored)
         return { stored, created: true }
     }
   }
@@ -228,37 +230,35 @@ export class Service {
     this.#feeds.close()
   }
 
-  #newRun(
-    owner: string,
-    session: string,
-    component: Component,
-    request: StartRequest,
-    lane: string | undefined,
-  ): Pick<NewRun, 'run' | 'record'> {
+  async #draft(owner: string, component: Component, request: StartRequest, policy: BusyPolicy): Promise<NewRun> {
     const { ids, clock } = this.#options
+    const { metadata, protocol, idempotencyKey } = request
     const id = ids.run()
+    const session = request.session ?? ids.session()
     const time = new Date(clock.now()).toISOString()
-    const data: EventData['run.created'] = {
-      component: component.id,
-      input: parseInput(component, request.input),
-      session,
-      ...(request.metadata !== undefined && { metadata: request.metadata }),
-      protocol: request.protocol,
-    }
+    const shared = { component: component.id, session, ...(metadata !== undefined && { metadata }), protocol }
     const run: Run = {
+      ...shared,
       id,
-      component: component.id,
-      session,
       owner,
       status: 'queued',
       createdAt: time,
       updatedAt: time,
       attempt: 0,
-      ...(request.metadata !== undefined && { metadata: request.metadata }),
-      protocol: request.protocol,
-      ...(lane !== undefined && { lane }),
+      ...(policy !== 'parallel' && { lane: JSON.stringify([owner, session]) }),
     }
-    return { run, record: encodeRecord(id, 0, time, 'run.created', this.#encodeCreated({ type: 'run.created', data })) }
+    const body = this.#encodeCreated({
+      type: 'run.created',
+      data: { ...shared, input: parseInput(component, request.input) },
+    })
+    return {
+      run,
+      record: encodeRecord(id, 0, time, 'run.created', body),
+      rejectIfBusy: policy === 'reject',
+      ...(idempotencyKey !== undefined && {
+        idempotency: { key: idempotencyKey, fingerprint: await fingerprint(request) },
+      }),
+    }
   }
 
   #encodeCreated(event: Event): RecordBody {
