@@ -3,11 +3,15 @@ import { cpus, loadavg, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Bench, type Scenario } from './bench.ts'
 import { type Figure, table } from './figures.ts'
+import { catchUp } from './scenarios/catch-up.ts'
 import { fanOut } from './scenarios/fan-out.ts'
+import { memory } from './scenarios/memory.ts'
 import { paced } from './scenarios/paced.ts'
 import { saturated } from './scenarios/saturated.ts'
+import { start } from './scenarios/start.ts'
+import { store } from './scenarios/store.ts'
 
-const scenarios: readonly Scenario[] = [saturated, paced, fanOut]
+const scenarios: readonly Scenario[] = [saturated, paced, fanOut, catchUp, store, memory, start]
 
 const { values } = parseArgs({
   options: { only: { type: 'string', multiple: true }, quick: { type: 'boolean', default: false }, profile: { type: 'string' } },

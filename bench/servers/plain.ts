@@ -26,7 +26,7 @@ class PlainRun {
   readonly #subscribers = new Set<ServerResponse>()
   readonly #work: Work
   readonly #keep: boolean
-  #kept: Buffer[] = []
+  readonly #kept: Buffer[] = []
   #waiting = ''
   #scheduled = false
   #held: Promise<void> | undefined
@@ -54,7 +54,6 @@ class PlainRun {
     this.#flush()
     void this.#write(frame(this.id, index, 'run.completed', '{}'))
     this.#ended = true
-    this.#kept = [Buffer.concat(this.#kept)]
     for (const response of this.#subscribers) response.end()
   }
 
@@ -79,7 +78,7 @@ class PlainRun {
   #write(text: string): Promise<void> | undefined {
     // Encoded once where it is written more than once, or is long.
     const chunk = mode === 'joined' || this.#keep || this.#subscribers.size > 1 ? Buffer.from(text) : text
-    if (this.#keep) this.#kept.push(chunk as Buffer)
+    if (this.#keep) this.#remember(chunk as Buffer)
     let room = true
     for (const response of this.#subscribers) if (!response.write(chunk)) room = false
     return room ? undefined : this.#slow()
@@ -95,9 +94,15 @@ class PlainRun {
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => {})
   }
 
+  /** In pieces of whole frames. */
+  #remember(chunk: Buffer): void {
+    const last = this.#kept.at(-1)
+    if (last === undefined || last.length + chunk.length > PIECE_BYTES) this.#kept.push(chunk)
+    else this.#kept[this.#kept.length - 1] = Buffer.concat([last, chunk])
+  }
+
   #replay(response: ServerResponse): void {
-    const [bytes] = this.#kept
-    for (let at = 0; at < bytes!.length; at += PIECE_BYTES) response.write(bytes!.subarray(at, at + PIECE_BYTES))
+    for (const piece of this.#kept) response.write(piece)
     response.end()
   }
 }

@@ -17,7 +17,16 @@ export class Hints {
   }
 
   give(hint: Hint): void {
-    for (const { listener } of this.#watches.get(hint.run) ?? []) listener(hint)
-    for (const { listener } of this.#watches.get('*') ?? []) listener(hint)
+    for (const { listener } of this.#watches.get(hint.run) ?? []) tell(listener, hint)
+    for (const { listener } of this.#watches.get('*') ?? []) tell(listener, hint)
+  }
+}
+
+/** A listener's fault is not the log's: it has lost a hint, and hints may be lost. */
+function tell(listener: HintListener, hint: Hint): void {
+  try {
+    listener(hint)
+  } catch {
+    // Whoever throws here reads the log at its next look.
   }
 }

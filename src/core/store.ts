@@ -38,7 +38,7 @@ export interface NewRun {
   readonly run: Run
   /** Record 0 of the log, `run.created`. Written in the same step as the run: there is no run without a log. */
   readonly record: string
-  /** Same key and fingerprint: the same run. Same key, other fingerprint: refused (RUN-4). Keys belong to an owner. */
+  /** Looked at before the lane: a start that is retried must not be refused because of itself. Same key and fingerprint: the same run. Same key, other fingerprint: refused (RUN-4). Keys belong to an owner. */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string }
   /** Refuse when the lane has an unfinished run. */
   readonly rejectIfBusy?: boolean
@@ -53,7 +53,10 @@ export type Created =
   | { readonly kind: 'key_conflict'; readonly stored: StoredRun }
   | { readonly kind: 'busy'; readonly stored: StoredRun }
 
-/** Appends under one claim. Whatever does not fit (epoch, index, closed log) is refused, all of it. */
+/**
+ * Appends under one claim. Whatever does not fit (epoch, index, closed log) is refused, all of it. The epoch decides and not the
+ * lease: the last one to claim may append, also after its lease has ended.
+ */
 export interface LogWriter {
   /** Index of the next record. */
   readonly next: number
@@ -95,7 +98,7 @@ export interface Hint {
   readonly slice?: Slice
   /** A stop was asked for. */
   readonly stop?: boolean
-  /** The run can be claimed. */
+  /** The run can be claimed: it was created or given back unclaimed, or its lane has become free. */
   readonly claimable?: boolean
 }
 
@@ -126,7 +129,7 @@ export interface Store {
   /** A writer for a claim, starting at the index that the claim gave. */
   writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter
   /**
-   * Records after an index (-1: from the start), up to about `bytesMax` and at least one; undefined when there is none.
+   * Records after an index (-1: from the start), up to `bytesMax` or one record more; undefined when there is none.
    * Throws `cursor_expired` when the record that follows was trimmed, `cursor_invalid` beyond the end, `not_found`.
    */
   read(id: string, after: number, bytesMax: number): Promise<Slice | undefined>
@@ -138,7 +141,7 @@ export interface Store {
   // Leases
   /** Takes a run that nobody holds: raises the epoch. Undefined when it is held, paused, finished or waits for its lane. */
   claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
-  /** Extends every claim of an owner; the ids that are still its own. */
+  /** Extends every claim of an owner, also one that ran out and that nobody took; the ids that are still its own. */
   renew(owner: string, ttlMs: number): Promise<readonly string[]>
   /** Gives a claim back; nothing happens when it is no longer held with this epoch. */
   release(id: string, epoch: number): Promise<void>

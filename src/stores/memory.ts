@@ -4,6 +4,8 @@
  */
 import { type Clock, systemClock } from '../core/clock.ts'
 import { HoldfastError } from '../core/errors.ts'
+import { Hints } from '../core/hints.ts'
+import { comesBefore, cursorOf, positionOf } from '../core/page.ts'
 import { type Slice, sliceOf } from '../core/record.ts'
 import { isFinished, type Run } from '../core/run.ts'
 import type {
@@ -21,7 +23,6 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../core/store.ts'
-import { comesBefore, cursorOf, matches, positionOf } from './memory/listing.ts'
 import { type Append, MemoryWriter } from './memory/writer.ts'
 
 export interface MemoryStoreOptions {
@@ -57,7 +58,7 @@ class MemoryStore implements Store {
   readonly #keys = new Map<string, { readonly id: string; readonly fingerprint: string }>()
   /** The unfinished runs of each lane in order of creation: the first of them is the only one that may be driven. */
   readonly #lanes = new Map<string, Set<string>>()
-  readonly #listeners = new Map<string, Set<HintListener>>()
+  readonly #hints = new Hints()
   #closed = false
 
   constructor(clock: Clock) {
@@ -200,20 +201,11 @@ class MemoryStore implements Store {
   }
 
   watch(id: string, listener: HintListener): () => void {
-    const listeners = this.#listeners.get(id) ?? new Set()
-    this.#listeners.set(id, listeners)
-    // Its own function for each call: the same listener may watch twice and leave once.
-    const own: HintListener = (hint) => listener(hint)
-    listeners.add(own)
-    return () => {
-      listeners.delete(own)
-      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
-    }
+    return this.#hints.watch(id, listener)
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#listeners.clear()
   }
 
   /** All or nothing: the batch becomes part of the log, or none of it does (LOG-1, LOG-3, LOG-4). */
@@ -270,16 +262,7 @@ class MemoryStore implements Store {
 
   /** Called last in a step, when all that the hint says can be read. */
   #hint(entry: Entry, what: Omit<Hint, 'run' | 'next'>): void {
-    const hint: Hint = { run: entry.run.id, next: nextOf(entry), ...what }
-    for (const key of [entry.run.id, '*']) {
-      for (const listener of this.#listeners.get(key) ?? []) {
-        try {
-          listener(hint)
-        } catch {
-          // A listener's fault is not the log's. It has lost a hint, and hints may be lost.
-        }
-      }
-    }
+    this.#hints.give({ run: entry.run.id, next: nextOf(entry), ...what })
   }
 }
 
@@ -294,4 +277,13 @@ function nextOf(entry: Entry): number {
 function keep(entry: Entry, record: string): void {
   entry.records.push(record)
   entry.bytes += Buffer.byteLength(record)
+}
+
+function matches(run: Run, { owner, component, session, status }: RunQuery): boolean {
+  return (
+    (owner === undefined || run.owner === owner) &&
+    (component === undefined || run.component === component) &&
+    (session === undefined || run.session === session) &&
+    (status === undefined || status.includes(run.status))
+  )
 }

@@ -1,6 +1,6 @@
 /** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { HoldfastError } from '../../core/errors.ts'
+import { positionOf } from '../../core/page.ts'
 import type { Run } from '../../core/run.ts'
 import type { RunQuery, StopRequest, StoredRun } from '../../core/store.ts'
 import { connect } from './file.ts'
@@ -71,7 +71,8 @@ export class Reader {
     }
     if (query.after !== undefined) {
       conditions.push('(created, id) < (?, ?)')
-      values.push(...parsePageCursor(query.after))
+      const { createdAt, id } = positionOf(query.after)
+      values.push(createdAt, id)
     }
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
     const rows = this.#database
@@ -104,21 +105,6 @@ export class Reader {
   close(): void {
     this.#database.close()
   }
-}
-
-export function pageCursor(run: Run): string {
-  return Buffer.from(JSON.stringify([run.createdAt, run.id])).toString('base64url')
-}
-
-function parsePageCursor(cursor: string): [string, string] {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (Array.isArray(parsed) && parsed.length === 2 && parsed.every((part) => typeof part === 'string'))
-      return parsed as [string, string]
-  } catch {
-    // Falls through: whatever it is, it is no cursor of ours.
-  }
-  throw new HoldfastError('cursor_invalid', `${JSON.stringify(cursor)} is not a page cursor of this server`)
 }
 
 function numbered(row: Row | undefined): NumberedRun | undefined {

@@ -5,6 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
+import { cursorOf } from '../../core/page.ts'
 import { lastOf, type Slice, sliceAfter, sliceBefore, sliceWithin } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import type {
@@ -25,7 +26,7 @@ import { ActiveRun } from './active-run.ts'
 import { GroupCommit } from './group-commit.ts'
 import { lockFile, type FileLock } from './file.ts'
 import { Lanes } from './lanes.ts'
-import { pageCursor, Reader } from './reader.ts'
+import { Reader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
 
 export interface SqliteStoreOptions {
@@ -128,7 +129,7 @@ export class SqliteStore implements Store {
     return this.#reading(() => {
       const found = this.#reader.list({ ...query, limit: query.limit + 1 })
       const runs = found.slice(0, query.limit).map(({ stored }) => this.#active.get(stored.run.id)?.view() ?? stored)
-      return found.length > query.limit ? { runs, cursor: pageCursor(runs.at(-1)!.run) } : { runs }
+      return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
     })
   }
 

@@ -120,7 +120,11 @@ export function showsPending(store: Store): Store {
       const stored = await store.get(id)
       const early = (pending.get(id) ?? []).filter(({ index }) => index > after)
       if (stored === undefined || after < stored.next - 1 || early.length === 0) return store.read(id, after, bytesMax)
-      return sliceOf(early[0]!.index, early.map(({ record }) => record), false) // oxfmt-ignore
+      return sliceOf(
+        early[0]!.index,
+        early.map(({ record }) => record),
+        false,
+      )
     },
   })
 }

@@ -1,8 +1,8 @@
 /** The commands of the model test: what can be done to a store, drawn at random. */
 import fc from 'fast-check'
 
-export const eventKinds = ['text', 'start', 'pause', 'ask', 'resume', 'end'] as const
-export const statusFilters = [undefined, ['queued', 'running'], ['paused'], ['completed', 'cancelled']] as const
+const eventKinds = ['text', 'start', 'pause', 'ask', 'resume', 'end'] as const
+const statusFilters = [undefined, ['queued', 'running'], ['paused'], ['completed', 'cancelled']] as const
 
 const runs = fc.nat({ max: 7 })
 const workers = fc.constantFrom('worker-1', 'worker-2')

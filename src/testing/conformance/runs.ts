@@ -117,7 +117,12 @@ async function racesTwoBodies(trial: Trial): Promise<void> {
 
 async function keepsOwnersApart(trial: Trial): Promise<void> {
   // Joined without care, owner and key of the last two would be the same text.
-  const pairs = [['anna', 'k'], ['bert', 'k'], ['anna:x', 'k'], ['anna', 'x:k']] as const // oxfmt-ignore
+  const pairs = [
+    ['anna', 'k'],
+    ['bert', 'k'],
+    ['anna:x', 'k'],
+    ['anna', 'x:k'],
+  ] as const
   const ids = new Set<string>()
   for (const [owner, key] of pairs) {
     const created = await trial.store.create(trial.newRun({ owner, idempotency: { key, fingerprint: owner } }))

@@ -39,7 +39,7 @@ describe('POST /runs', () => {
     expect((await call(server, 'GET', headers.get('location')!)).status).toBe(200)
   })
 
-  test.each(['a string', '', 7, -1.5, true, false, null, [], [1, 'two', null], {}, { deep: [{ er: '🌊\u0000\u2028' }] }])(
+  test.for(['a string', '', 7, -1.5, true, false, null, [], [1, 'two', null], {}, { deep: [{ er: '🌊\u0000\u2028' }] }])(
     'gives the input %j to the component as it is',
     async (input) => {
       const server = await serveNative()
@@ -372,7 +372,7 @@ describe('POST /runs/{id}/stop', () => {
 })
 
 describe('POST /runs/{id}/input', () => {
-  test.each(['yes', '', null, false, 0, { go: 'on' }])('takes %j as the answer to the one question', async (answer) => {
+  test.for(['yes', '', null, false, 0, { go: 'on' }])('takes %j as the answer to the one question', async (answer) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Go on?')
     await untilStatus(server, id, ['paused'])

@@ -1,0 +1,92 @@
+/** From the start of the process to its first answer, as it is installed: built, and with a past. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, statSync, symlinkSync } from 'node:fs'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { command, root } from '../../scripts/command.ts'
+import type { Bench, Scenario } from '../bench.ts'
+import { atMost, median, show } from '../figures.ts'
+import type { FinishedRuns } from '../finished-runs.ts'
+
+const RUNS = 10_000
+const EVENTS_PER_RUN = 50
+
+export const start: Scenario = {
+  name: 'start',
+  about: 'from start to first answer, the built package with 10,000 finished runs in its database',
+  async run(bench) {
+    const program = join(build(bench), 'dist', 'cli', 'main.js')
+    const path = await fill(bench)
+    bench.note(`database of ${show(statSync(path).size / 1e6)} MB`)
+    const kinds = {
+      plain: ['--input-type=module', '--eval', PLAIN],
+      holdfast: [program, 'demo', '--port', '0', '--store', `sqlite:${path}`],
+    }
+    const times = { plain: [] as number[], holdfast: [] as number[] }
+    // The first round warms the file cache.
+    for (let round = -1; round < bench.rounds * 3; round++) {
+      for (const kind of ['plain', 'holdfast'] as const) {
+        const ms = await timeToAnswer(kinds[kind])
+        if (round >= 0) times[kind].push(ms)
+      }
+    }
+    const plain = median(times.plain)
+    const holdfast = median(times.holdfast)
+    bench.note(`plain ${show(plain)} ms, holdfast ${show(holdfast)} ms`)
+    return [
+      atMost('start to first answer, 10,000 finished runs', 200, holdfast, ' ms'),
+      atMost('start to first answer, above plain', 100, holdfast - plain, ' ms'),
+    ]
+  },
+}
+
+const PLAIN = `import { createServer } from 'node:http'
+const server = createServer((request, response) => response.end('{}'))
+server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`
+
+/** Compiles the package into a folder of its own, so that a stale build is not measured and the tree is left alone. */
+function build(bench: Bench): string {
+  const folder = bench.folder()
+  command(['tsc', '-p', 'tsconfig.build.json', '--noCheck', '--outDir', join(folder, 'dist')])
+  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+async function fill(bench: Bench): Promise<string> {
+  const request: FinishedRuns = { path: join(bench.folder(), 'holdfast.db'), runs: RUNS, eventsPerRun: EVENTS_PER_RUN }
+  const [channel] = await bench.processes.start('finished-runs.ts', [])
+  await channel.ask(request)
+  channel.end()
+  await channel.exited()
+  return request.path
+}
+
+async function timeToAnswer(parameters: readonly string[]): Promise<number> {
+  const begun = performance.now()
+  const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [url] = /http:\S+/.exec(line) ?? []
+      if (url === undefined) continue
+      await answered(`${url}/runs?limit=1`)
+      return performance.now() - begun
+    }
+    throw new Error('the server ended before it said where it is')
+  } finally {
+    child.kill('SIGKILL')
+    await exited
+  }
+}
+
+function answered(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`${url} answers ${response.statusCode}`))
+      response.resume().on('end', resolve)
+    }).on('error', reject)
+  })
+}

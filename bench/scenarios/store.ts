@@ -1,0 +1,29 @@
+/** The store without a server: what it can take, every commit synced and compaction on. */
+import type { Scenario } from '../bench.ts'
+import { atLeast, median, show } from '../figures.ts'
+import type { StoreLoad, StoreResult } from '../store-load.ts'
+
+export const store: Scenario = {
+  name: 'store',
+  about: 'the SQLite store alone, 1,000 interleaved runs with two events in flight each',
+  async run(bench) {
+    const rates: number[] = []
+    for (let round = 0; round < bench.rounds; round++) {
+      const [channel] = await bench.processes.start('store-load.ts', [], bench.profiling)
+      const load: StoreLoad = {
+        directory: bench.folder(),
+        runs: 1000,
+        inFlightPerRun: 2,
+        prefill: 200_000,
+        events: bench.quick ? 200_000 : 400_000,
+      }
+      const { eventsPerSecond, cpuMicrosPerEvent, backlog } = await channel.ask<StoreResult>(load)
+      const left = `${show(backlog * 100)} % of the bytes not in segments at the end`
+      bench.note(`${show(eventsPerSecond)} events/s; CPU µs each ${show(cpuMicrosPerEvent)}; ${left}`)
+      rates.push(eventsPerSecond)
+      channel.end()
+      await channel.exited()
+    }
+    return [atLeast('store alone, 1,000 runs: events/s', 180_000, median(rates))]
+  },
+}

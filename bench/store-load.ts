@@ -1,0 +1,71 @@
+/** The store alone, in a process of its own: many runs at once, each with a few events on their way to the disk. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { openSqliteStore } from '../src/stores/sqlite/index.ts'
+import { answer, ready } from './answering.ts'
+import { OpenRun } from './open-run.ts'
+
+export interface StoreLoad {
+  readonly directory: string
+  readonly runs: number
+  readonly inFlightPerRun: number
+  /** Written before the measurement begins, in the same way. */
+  readonly prefill: number
+  readonly events: number
+}
+
+export interface StoreResult {
+  readonly eventsPerSecond: number
+  readonly cpuMicrosPerEvent: number
+  /** Share of all bytes that compaction had not got to at the end. */
+  readonly backlog: number
+}
+
+async function load({ directory, runs, inFlightPerRun, prefill, events }: StoreLoad): Promise<StoreResult> {
+  const path = join(directory, 'store.db')
+  const store = await openSqliteStore({ path })
+  const open = await Promise.all(Array.from({ length: runs }, () => OpenRun.create(store)))
+  const marks: Mark[] = []
+  const bounds = [prefill, prefill + events]
+  let durable = 0
+  const write = async (run: OpenRun): Promise<void> => {
+    while (durable < prefill + events) {
+      run.append(inFlightPerRun)
+      await run.flush()
+      durable += inFlightPerRun
+      if (durable >= bounds[marks.length]!) marks.push(mark())
+    }
+  }
+  await Promise.all(open.map(write))
+  const [start, end] = marks
+  const backlog = uncompacted(path)
+  await store.close()
+  return {
+    eventsPerSecond: (events / (end!.ms - start!.ms)) * 1000,
+    cpuMicrosPerEvent: (end!.cpuMicros - start!.cpuMicros) / events,
+    backlog,
+  }
+}
+
+interface Mark {
+  readonly ms: number
+  readonly cpuMicros: number
+}
+
+function mark(): Mark {
+  const { user, system } = process.cpuUsage()
+  return { ms: performance.now(), cpuMicros: user + system }
+}
+
+function uncompacted(path: string): number {
+  const database = new DatabaseSync(path, { readOnly: true })
+  const bytes = (name: string): number =>
+    Number(database.prepare(`SELECT coalesce(sum(length(data)), 0) AS bytes FROM ${name}`).get()!['bytes'])
+  const log = bytes('log')
+  const share = log / (log + bytes('segments'))
+  database.close()
+  return share
+}
+
+answer(load)
+ready(undefined)

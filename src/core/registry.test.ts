@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import type { Component, ComponentKind } from './agent.ts'
+import { isHoldfastError } from './errors.ts'
+import { Registry } from './registry.ts'
+
+function component(id: string, kind: ComponentKind = 'agent'): Component {
+  return { id, kind, async *run() {} }
+}
+
+test('a component is found by its id, whatever its kind', () => {
+  const components = [component('writer'), component('crew', 'team'), component('pipeline', 'workflow')]
+  const registry = new Registry(components)
+  expect(registry.list()).toEqual(components)
+  for (const each of components) {
+    expect(registry.get(each.id)).toBe(each)
+    expect(registry.find(each.id)).toBe(each)
+  }
+})
+
+test('a component that is not there is not found', () => {
+  const registry = new Registry([component('writer')])
+  expect(registry.find('reader')).toBeUndefined()
+  expect(registry.find('constructor')).toBeUndefined()
+  expect(() => registry.get('reader')).toThrow('no component "reader"')
+  expect(
+    isHoldfastError(
+      thrownBy(() => registry.get('reader')),
+      'not_found',
+    ),
+  ).toBe(true)
+})
+
+test('two components cannot have one id', () => {
+  const make = () => new Registry([component('writer'), component('writer', 'team')])
+  expect(make).toThrow('two components have the id writer')
+})
+
+test.each([['a'], ['A.b_c-9'], ['0'], ['x'.repeat(128)]])('the id %s is fine', (id) => {
+  expect(new Registry([component(id)]).get(id).id).toBe(id)
+})
+
+test.each([[''], ['.a'], ['-a'], ['a b'], ['a/b'], ['ä'], ['a\n'], ['__proto__'], ['x'.repeat(129)]])(
+  'the id %j is refused when the registry is made',
+  (id) => {
+    expect(() => new Registry([component(id)])).toThrow(/must be 1 to 128 letters/)
+  },
+)
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    act()
+  } catch (thrown) {
+    return thrown
+  }
+  throw new Error('nothing was thrown')
+}

@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest'
+import { type Event, type EventData, eventTable, type EventType, isTerminal, type LoggedEvent } from './event.ts'
+import { isFinished, reduce, type Run, type RunStatus, terminalStatuses } from './run.ts'
+
+const created: Run = {
+  id: 'run_1',
+  component: 'writer',
+  session: 'ses_1',
+  owner: 'local',
+  status: 'queued',
+  createdAt: at(0),
+  updatedAt: at(0),
+  attempt: 0,
+}
+
+const statuses: readonly RunStatus[] = ['queued', 'running', 'paused', ...terminalStatuses]
+
+/** An event of every type that is not content. */
+const lifecycle: readonly Event[] = [
+  { type: 'run.created', data: { component: 'writer', input: null, session: 'ses_1' } },
+  { type: 'run.started', data: { attempt: 1 } },
+  { type: 'run.paused', data: { questions: [] } },
+  { type: 'run.resumed', data: { answers: {} } },
+  { type: 'run.completed', data: {} },
+  { type: 'run.failed', data: { error: { code: 'agent_failed', message: 'boom' } } },
+  { type: 'run.cancelled', data: {} },
+  { type: 'run.rejected', data: { reason: 'no' } },
+  { type: 'stop.requested', data: {} },
+  { type: 'attempt.discarded', data: { attempt: 1, from: 2, ledger: 'kept', reason: 'diverged' } },
+]
+
+/** Where each event leads from each status. All that is not here is a defect of the runner. */
+const expected: Partial<Record<RunStatus, Partial<Record<EventType, RunStatus>>>> = {
+  queued: {
+    'run.started': 'running',
+    'stop.requested': 'queued',
+    'run.failed': 'failed',
+    'run.cancelled': 'cancelled',
+    'run.rejected': 'rejected',
+  },
+  running: {
+    'run.started': 'running',
+    'run.paused': 'paused',
+    'stop.requested': 'running',
+    'attempt.discarded': 'running',
+    'run.completed': 'completed',
+    'run.failed': 'failed',
+    'run.cancelled': 'cancelled',
+    'run.rejected': 'rejected',
+  },
+  paused: {
+    'run.paused': 'paused',
+    'run.resumed': 'running',
+    'stop.requested': 'paused',
+    'run.failed': 'failed',
+    'run.cancelled': 'cancelled',
+  },
+}
+
+describe('the transition table', () => {
+  test('the events here are all that are not content', () => {
+    const types = Object.entries(eventTable).flatMap(([type, { effect }]) => (effect === 'content' ? [] : [type]))
+    expect(lifecycle.map(({ type }) => type).toSorted()).toEqual(types.toSorted())
+  })
+
+  for (const status of statuses) {
+    for (const event of lifecycle) {
+      const next = expected[status]?.[event.type]
+      test(`${status}, ${event.type}: ${next ?? 'refused'}`, () => {
+        const run: Run = { ...created, status }
+        if (next === undefined) {
+          expect(() => reduce(run, logged(event, 5))).toThrow(`run run_1: ${event.type} cannot follow ${status}`)
+        } else {
+          expect(reduce(run, logged(event, 5))).toMatchObject({ status: next, updatedAt: at(5) })
+        }
+      })
+    }
+  }
+
+  test('[LOG-3] nothing follows a terminal event, and a terminal event always ends the run', () => {
+    for (const status of statuses.filter(isFinished)) {
+      for (const event of lifecycle)
+        expect(() => reduce({ ...created, status }, logged(event))).toThrow('cannot follow')
+    }
+    for (const event of lifecycle) {
+      const ends = statuses.flatMap((status) => expected[status]?.[event.type] ?? []).filter(isFinished)
+      expect(ends.length > 0).toBe(isTerminal(event.type))
+    }
+  })
+
+  test('content leaves a run as it is, by identity, whatever its status', () => {
+    const types = Object.entries(eventTable).flatMap(([type, { effect }]) => (effect === 'content' ? [type] : []))
+    for (const type of types) {
+      for (const status of statuses) {
+        const run: Run = { ...created, status }
+        expect(reduce(run, logged({ type, data: {} } as unknown as Event))).toBe(run)
+      }
+    }
+  })
+})
+
+describe('the fold', () => {
+  test('knows the first start and the last attempt', () => {
+    const run = fold(started(1), started(2))
+    expect(run).toMatchObject({ attempt: 2, startedAt: at(1), updatedAt: at(2) })
+  })
+
+  test('does not change the run that it was given', () => {
+    const run = Object.freeze({ ...created })
+    expect(reduce(run, logged(started(1)))).not.toBe(run)
+    expect(run).toEqual(created)
+  })
+
+  test('knows what a paused run waits for, and until when', () => {
+    const questions = [
+      { id: 'a', kind: 'input', prompt: 'A?' },
+      { id: 'b', kind: 'input', prompt: 'B?', deadline: at(90) },
+      { id: 'c', kind: 'choice', prompt: 'C?', deadline: at(60) },
+    ] as const
+    const run = fold(started(1), paused(questions))
+    expect(run).toMatchObject({ status: 'paused', waiting: questions, wakeAt: Date.parse(at(60)) })
+  })
+
+  test('waits without end for a question without a deadline', () => {
+    const run = fold(started(1), paused([{ id: 'a', kind: 'input', prompt: 'A?' }]))
+    expect(run).not.toHaveProperty('wakeAt')
+  })
+
+  test('takes the questions of the last pause, and its deadline', () => {
+    const first = { id: 'a', kind: 'input', prompt: 'A?', deadline: at(60) } as const
+    const second = { id: 'b', kind: 'input', prompt: 'B?' } as const
+    const run = fold(started(1), paused([first]), paused([second]))
+    expect(run.waiting).toEqual([second])
+    expect(run).not.toHaveProperty('wakeAt')
+  })
+
+  test.each<[string, Event]>([
+    ['resumed', { type: 'run.resumed', data: { answers: { a: 1 } } }],
+    ['failed', { type: 'run.failed', data: { error: { code: 'deadline_exceeded', message: 'nobody answered' } } }],
+    ['cancelled', { type: 'run.cancelled', data: {} }],
+  ])('a paused run that is %s waits for nothing', (_, event) => {
+    const run = fold(started(1), paused([{ id: 'a', kind: 'input', prompt: 'A?', deadline: at(60) }]), event)
+    expect(run).not.toHaveProperty('waiting')
+    expect(run).not.toHaveProperty('wakeAt')
+  })
+
+  test('a stop that was asked for changes neither what a run waits for nor how it ends', () => {
+    const run = fold(started(1), paused([{ id: 'a', kind: 'input', prompt: 'A?' }]), {
+      type: 'stop.requested',
+      data: {},
+    })
+    expect(run).toMatchObject({ status: 'paused', waiting: [{ id: 'a' }] })
+  })
+
+  test('knows when a run finished, and why it failed', () => {
+    const error = { code: 'agent_failed', message: 'boom', retryable: true, details: { type: 'Error' } } as const
+    expect(fold(started(1), { type: 'run.failed', data: { error } })).toMatchObject({ finishedAt: at(2), error })
+    for (const type of ['run.completed', 'run.cancelled', 'run.rejected'] as const) {
+      const run = fold(started(1), { type, data: { reason: 'no' } } as Event)
+      expect(run.finishedAt).toBe(at(2))
+      expect(run).not.toHaveProperty('error')
+    }
+  })
+
+  test('a run that ended before it started has no start', () => {
+    expect(fold({ type: 'run.cancelled', data: {} })).not.toHaveProperty('startedAt')
+  })
+})
+
+function started(attempt: number): Event {
+  return { type: 'run.started', data: { attempt } }
+}
+
+function paused(questions: EventData['run.paused']['questions']): Event {
+  return { type: 'run.paused', data: { questions } }
+}
+
+/** The events follow each other by a second, the first a second after the run was created. */
+function fold(...events: readonly Event[]): Run {
+  return events.reduce((run, event, position) => reduce(run, logged(event, position + 1)), created)
+}
+
+function logged(event: Event, second = 1): LoggedEvent {
+  return { ...event, run: created.id, index: second, time: at(second) }
+}
+
+function at(second: number): string {
+  return new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString()
+}

@@ -1,0 +1,57 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { encodeFrame, encodeRetry, HEARTBEAT } from './encode.ts'
+import { EventParser, type ParsedEvent } from './parse.ts'
+
+function parsed(stream: string): { events: ParsedEvent[]; comments: string[]; retries: number[] } {
+  const events: ParsedEvent[] = []
+  const comments: string[] = []
+  const retries: number[] = []
+  const parser = new EventParser({
+    event: (event) => events.push(event),
+    comment: (text) => comments.push(text),
+    retry: (milliseconds) => retries.push(milliseconds),
+  })
+  parser.push(stream)
+  return { events, comments, retries }
+}
+
+test('a frame has its event and its data on a line each, and an id where there is one', () => {
+  expect(encodeFrame({ event: 'stream.gap', data: { earliest: 4 } })).toBe(
+    'event: stream.gap\ndata: {"earliest":4}\n\n',
+  )
+  expect(encodeFrame({ id: '7', event: 'a', data: null })).toBe('id: 7\nevent: a\ndata: null\n\n')
+})
+
+test('whatever the data, a parser gets back what was encoded', () => {
+  const data = fc.jsonValue({ stringUnit: 'binary' })
+  fc.assert(
+    fc.property(fc.array(data, { maxLength: 5 }), (values) => {
+      const stream = values.map((value, index) => encodeFrame({ id: String(index), event: 'x', data: value })).join('')
+      expect(parsed(stream).events).toEqual(
+        values.map((value, index) => ({ id: String(index), event: 'x', data: JSON.stringify(value) })),
+      )
+    }),
+  )
+})
+
+describe('a field that would start another one is refused', () => {
+  for (const [name, bad] of [
+    ['a line feed', 'a\nb'],
+    ['a carriage return', 'a\rb'],
+    ['NUL', 'a\0b'],
+  ] as const) {
+    test(name, () => {
+      expect(() => encodeFrame({ event: bad, data: 1 })).toThrow('cannot hold a line break or NUL')
+      expect(() => encodeFrame({ event: 'a', id: bad, data: 1 })).toThrow('cannot hold a line break or NUL')
+    })
+  }
+})
+
+test('[SUB-3] a heartbeat is a comment and no event', () => {
+  expect(parsed(HEARTBEAT)).toEqual({ events: [], comments: [''], retries: [] })
+})
+
+test('a retry is understood as the wait before the next connection', () => {
+  expect(parsed(encodeRetry(1500))).toEqual({ events: [], comments: [], retries: [1500] })
+})
