@@ -8,7 +8,8 @@ import { OpenRun } from './open-run.ts'
 export interface StoreLoad {
   readonly directory: string
   readonly runs: number
-  readonly inFlightPerRun: number
+  /** Events that a run appends at a time. It goes on to the next ones while these are on their way, as agents do. */
+  readonly eventsAtOnce: number
   /** Written before the measurement begins, in the same way. */
   readonly prefill: number
   readonly events: number
@@ -21,7 +22,7 @@ export interface StoreResult {
   readonly backlog: number
 }
 
-async function load({ directory, runs, inFlightPerRun, prefill, events }: StoreLoad): Promise<StoreResult> {
+async function load({ directory, runs, eventsAtOnce, prefill, events }: StoreLoad): Promise<StoreResult> {
   const path = join(directory, 'store.db')
   const store = await openSqliteStore({ path })
   const open = await Promise.all(Array.from({ length: runs }, () => OpenRun.create(store)))
@@ -29,12 +30,19 @@ async function load({ directory, runs, inFlightPerRun, prefill, events }: StoreL
   const bounds = [prefill, prefill + events]
   let durable = 0
   const write = async (run: OpenRun): Promise<void> => {
+    run.append(eventsAtOnce)
+    let earlier = run.flush()
+    // The commit of the first ones is under way when the second ones come.
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
     while (durable < prefill + events) {
-      run.append(inFlightPerRun)
-      await run.flush()
-      durable += inFlightPerRun
+      run.append(eventsAtOnce)
+      const later = run.flush()
+      await earlier
+      earlier = later
+      durable += eventsAtOnce
       if (durable >= bounds[marks.length]!) marks.push(mark())
     }
+    await earlier
   }
   await Promise.all(open.map(write))
   const [start, end] = marks

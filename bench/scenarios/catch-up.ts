@@ -15,10 +15,12 @@ export const catchUp: Scenario = {
     const times: Record<keyof typeof readers, number[]> = { plain: [], holdfast: [] }
     for (let reading = -WARM_UPS; reading < READINGS; reading++) {
       for (const kind of ['plain', 'holdfast'] as const) {
-        const ms = await readers[kind]()
+        const ms = await readers[kind].read()
         if (reading >= 0) times[kind].push(ms)
       }
     }
+    await readers.plain.stop()
+    await readers.holdfast.stop()
     const plain = median(times.plain)
     const holdfast = median(times.holdfast)
     bench.note(`plain ${show(plain)} ms, holdfast ${show(holdfast)} ms`)
@@ -37,8 +39,13 @@ const load: Load = {
   work: { events: EVENTS, perTurn: 8, intervalMs: 0, phaseMs: 0, stampEvery: 0 },
 }
 
-/** A server with a finished run; what comes back reads it whole and says how long that took. */
-async function finishedRun(bench: Bench, kind: ServerKind): Promise<() => Promise<number>> {
+interface FinishedRun {
+  /** Reads it whole; the milliseconds that took. */
+  read(): Promise<number>
+  stop(): Promise<void>
+}
+
+async function finishedRun(bench: Bench, kind: ServerKind): Promise<FinishedRun> {
   const client = await bench.client()
   const server = await bench.server(kind)
   const [run] = await client.open(server.port, load)
@@ -46,5 +53,5 @@ async function finishedRun(bench: Bench, kind: ServerKind): Promise<() => Promis
   await client.finish(60_000)
   // The last of the run is compacted some time after it.
   await new Promise((resolve) => setTimeout(resolve, 3000))
-  return () => client.catchUp(server.port, run!, EVENTS)
+  return { read: () => client.catchUp(server.port, run!, EVENTS), stop: () => server.stop() }
 }

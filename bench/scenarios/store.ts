@@ -5,7 +5,7 @@ import type { StoreLoad, StoreResult } from '../store-load.ts'
 
 export const store: Scenario = {
   name: 'store',
-  about: 'the SQLite store alone, 1,000 interleaved runs with two events in flight each',
+  about: 'the SQLite store alone, 1,000 interleaved runs with a few events on their way each',
   async run(bench) {
     const rates: number[] = []
     for (let round = 0; round < bench.rounds; round++) {
@@ -13,7 +13,7 @@ export const store: Scenario = {
       const load: StoreLoad = {
         directory: bench.folder(),
         runs: 1000,
-        inFlightPerRun: 2,
+        eventsAtOnce: 2,
         prefill: 200_000,
         events: bench.quick ? 200_000 : 400_000,
       }

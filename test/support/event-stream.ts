@@ -10,6 +10,8 @@ export interface EventStreamOptions {
   readonly body?: unknown
   /** Cuts the connection after this many events of the log. */
   readonly cutAfter?: number
+  /** Takes nothing off the wire until `read` is called. */
+  readonly stalled?: boolean
 }
 
 export class EventStream {
@@ -24,7 +26,8 @@ export class EventStream {
   #events = 0
   #wasCut = false
 
-  constructor(url: string, { method = 'GET', headers = {}, body, cutAfter = Infinity }: EventStreamOptions = {}) {
+  constructor(url: string, options: EventStreamOptions = {}) {
+    const { method = 'GET', headers = {}, body, cutAfter = Infinity, stalled = false } = options
     this.#cutAfter = cutAfter
     const json = body === undefined ? {} : { 'content-type': 'application/json' }
     this.#request = request(url, { method, agent: false, headers: { accept: 'text/event-stream', ...json, ...headers } })
@@ -34,7 +37,7 @@ export class EventStream {
     this.answered = answered.promise
     this.#request.on('response', (response) => {
       answered.resolve(response)
-      response.on('data', (chunk: Buffer) => this.#take(chunk))
+      if (!stalled) this.#read(response)
       response.on('close', () => ended.resolve(this.#wasCut ? 'cut' : response.complete ? 'closed' : 'broken'))
       response.on('error', () => {}) // `close` follows
     })
@@ -69,9 +72,19 @@ export class EventStream {
     return this.frames.filter((frame) => !isOfLog(frame)).map(String)
   }
 
+  /** Ends the stall. */
+  async read(): Promise<void> {
+    const response = await this.answered
+    if (response !== undefined) this.#read(response)
+  }
+
   cut(): void {
     this.#wasCut = true
     this.#request.destroy()
+  }
+
+  #read(response: IncomingMessage): void {
+    response.on('data', (chunk: Buffer) => this.#take(chunk))
   }
 
   #take(chunk: Buffer): void {

@@ -33,7 +33,7 @@ export async function call<Body = Record<string, unknown>>(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const text = await response.text()
-  const isJson = (response.headers.get('content-type') ?? '').includes('json')
+  const isJson = /^application\/(problem\+)?json/.test(response.headers.get('content-type') ?? '')
   return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body }
 }
 
@@ -68,18 +68,18 @@ export async function answerRun(target: Target, id: string, answer: unknown): Pr
   return accepted(await call<RunShape>(target, 'POST', `/runs/${id}/input`, { body: { answer } }))
 }
 
-export interface FollowOptions extends Pick<EventStreamOptions, 'cutAfter'> {
+export interface FollowOptions extends Pick<EventStreamOptions, 'cutAfter' | 'stalled'> {
   readonly after?: number
   /** How the cursor is given. */
   readonly by?: 'header' | 'query'
 }
 
-export function followRun(target: Target, id: string, { after, by = 'header', cutAfter }: FollowOptions = {}): EventStream {
+export function followRun(target: Target, id: string, { after, by = 'header', ...options }: FollowOptions = {}): EventStream {
   const query = after !== undefined && by === 'query' ? `?after=${after}` : ''
   const header = after !== undefined && by === 'header' ? { 'last-event-id': String(after) } : {}
   return new EventStream(`${target.url}/runs/${id}/events${query}`, {
     headers: { ...credential(target), ...header },
-    ...(cutAfter !== undefined && { cutAfter }),
+    ...options,
   })
 }
 

@@ -67,7 +67,7 @@ const provoked: Partial<Record<ErrorCode, Provoke>> = {
     return call(server, 'GET', `/runs/${id}/events`)
   },
   async unavailable() {
-    const server = await serveNative()
+    const server = await serveNative({ store: 'sqlite' })
     await server.store.close()
     return postRun(server, '')
   },
@@ -123,7 +123,6 @@ test('unavailable while the server drains says when to come back', async () => {
   const server = await serveNative({ limits: { drainMs: 500 } })
   const { id } = await startRun(server, 'sleep 300')
   await untilStatus(server, id, ['running'])
-  // The connection was open before: no new one is taken.
   const stopped = server.stop()
   const answer = await postRun(server, '')
   expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } })

@@ -1,7 +1,7 @@
 /** Runs and their clients, through many deaths of their server. Everything that clients are told is kept, to be judged later. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { RunShape } from '../../../src/protocols/native/wire.ts'
-import { type Answer, answerRun, call, FINISHED, followRun, getRun, postRun, startRun, stopRun, untilStatus } from '../../support/http.ts'
+import { call, FINISHED, followRun, getRun, postRun, stopRun, untilStatus } from '../../support/http.ts'
 import { ServerProcess, startServer } from '../../support/process.ts'
 import type { Random } from '../../support/random.ts'
 import { type Script, scripts } from './scripts.ts'
@@ -66,7 +66,7 @@ export class Campaign {
   /** Lets everything come to its end on a server that lives. */
   async conclude(): Promise<ServerProcess> {
     const server = await startServer({ store: this.#store, args: ['--log-level', 'warn'] })
-    for (const start of this.#unanswered.splice(0)) await this.#start(server, start)
+    for (const start of this.#unanswered.splice(0)) await this.#accept(server, start)
     const open = [...this.runs.values()].filter(({ finished }) => !finished)
     await Promise.all(open.map((run) => this.#bringToEnd(server, run)))
     await Promise.all([...this.runs.values()].filter(({ followed }) => !followed).map((run) => this.#follow(server, run)))
@@ -91,19 +91,23 @@ export class Campaign {
   }
 
   async #start(server: ServerProcess, start: Start): Promise<void> {
+    const run = await this.#accept(server, start)
+    if (run === undefined) return
+    await Promise.all([this.#follow(server, run), ...(this.#random.chance(0.3) ? [this.#peek(server, run)] : [])])
+  }
+
+  async #accept(server: ServerProcess, start: Start): Promise<AcceptedRun | undefined> {
     const answer = await unlessGone(postRun(server, start.script.input, { component: start.component, key: start.key }))
     if (answer === undefined) {
       this.counts.repeatedStarts++
       this.#unanswered.push(start)
-      return
+      return undefined
     }
     if (answer.status !== 202) throw new Error(`start ${start.key} was answered with ${answer.status}: ${JSON.stringify(answer.body)}`)
     const { id } = answer.body
     const run: AcceptedRun = { ...start, id, sightings: [], cursor: -1, followed: false, finished: false, answers: [], stopped: false }
     this.runs.set(id, run)
-    const watchers = [this.#follow(server, run)]
-    if (this.#random.chance(0.3)) watchers.push(this.#peek(server, run))
-    await Promise.all(watchers)
+    return run
   }
 
   /** The client that wants it all: comes back with its cursor after every death. */

@@ -1,0 +1,290 @@
+/** How a run is ended from outside: by a stop, a deadline, an idle bound. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { aborted, openNode, subject, textOf, typesOf } from '../../test/support/node.ts'
+import { until } from '../../test/support/until.ts'
+import { openMemoryStore } from '../stores/memory.ts'
+import { overriding } from '../testing/broken-stores.ts'
+import { type Component, emit } from './agent.ts'
+import type { LoggedEvent } from './event.ts'
+
+/** What an agent did, as it told. */
+function diary(): { readonly entries: string[]; note: (entry: string) => void } {
+  const entries: string[] = []
+  return { entries, note: (entry) => entries.push(entry) }
+}
+
+/** Starts a run, waits until it has said something, and stops it. */
+async function stopped(run: Component['run'], limits = {}): Promise<LoggedEvent[]> {
+  const node = openNode({ components: [subject(run)], limits })
+  const id = await node.start('subject')
+  await node.emitted(id, 'text.delta')
+  await node.stop(id, 'enough')
+  return node.ended(id)
+}
+
+describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
+  const ending = ['stop.requested', 'run.cancelled']
+
+  test('when its agent obeys, which then cleans up', async () => {
+    const { entries, note } = diary()
+    const log = await stopped(async function* (_, { signal }) {
+      try {
+        yield 'a'
+        await aborted(signal)
+      } finally {
+        note(`finally, ${(signal.reason as Error).name}`)
+      }
+    })
+    expect(typesOf(log)).toEqual(['run.created', 'run.started', 'text.delta', ...ending])
+    expect(log.slice(-2).map(({ data }) => data)).toEqual([
+      { reason: 'enough', by: 'local' },
+      { reason: 'enough', by: 'local' },
+    ])
+    expect(entries).toEqual(['finally, AbortError'])
+  })
+
+  test('when its agent throws something else while it is cancelled', async () => {
+    const log = await stopped(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal).catch(() => {})
+      throw new Error('could not clean up')
+    })
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+  })
+
+  test('when its agent completes all the same', async () => {
+    const log = await stopped(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal).catch(() => {})
+      yield 'b'
+      return 'done'
+    })
+    expect(typesOf(log).slice(-3)).toEqual(['stop.requested', 'text.delta', 'run.cancelled'])
+    expect(log.at(-1)!.data).toEqual({ reason: 'enough', by: 'local' })
+  })
+
+  test('when its agent says something else about itself', async () => {
+    const log = await stopped(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal).catch(() => {})
+      yield emit('run.failed', { error: { code: 'mine', message: 'no' } })
+    })
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+  })
+
+  test('when its agent ignores the signal, after its grace; what it says later is not heard', async () => {
+    const { entries, note } = diary()
+    const log = await stopped(
+      async function* () {
+        try {
+          yield 'a'
+          await wait(150)
+          note('went on')
+          yield 'b'
+          note('was asked for more')
+        } finally {
+          note('finally')
+        }
+      },
+      { stopGraceMs: 30 },
+    )
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+    expect(textOf(log)).toBe('a')
+    await until('the agent came to its end', () => entries.includes('finally'))
+    expect(entries).toEqual(['went on', 'finally'])
+  })
+
+  test('when its agent hangs for ever', async () => {
+    const log = await stopped(async function* () {
+      yield 'a'
+      await new Promise(() => {})
+    })
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+  })
+
+  test('when its agent is in the middle of a step, which is not recorded as failed', async () => {
+    const log = await stopped(async function* (_, context) {
+      yield 'a'
+      await context.step('s', aborted)
+    })
+    expect(typesOf(log).slice(-3)).toEqual(['step.started', ...ending])
+  })
+
+  test('when its agent waits for an answer, and the agent cleans up', async () => {
+    const { entries, note } = diary()
+    const node = openNode({
+      components: [
+        subject(async function* (_, context) {
+          try {
+            yield await context.ask('Go on?').then(String)
+          } finally {
+            note('finally')
+          }
+        }),
+      ],
+    })
+    const id = await node.start('subject')
+    await node.reached(id, 'paused')
+    await node.stop(id)
+    expect(typesOf(await node.ended(id)).slice(-3)).toEqual(['run.paused', 'stop.requested', 'run.cancelled'])
+    await until('the agent came to its end', () => entries.length > 0, { withinMs: 1000 })
+  })
+
+  test('when its agent begins a step after its grace, and the agent cleans up', async () => {
+    const { entries, note } = diary()
+    await stopped(
+      async function* (_, context) {
+        try {
+          yield 'a'
+          await wait(100)
+          await context.step('late', () => note('worked'))
+        } finally {
+          note('finally')
+        }
+      },
+      { stopGraceMs: 20 },
+    )
+    await until('the agent came to its end', () => entries.includes('finally'), { withinMs: 1000 })
+    expect(entries).toEqual(['finally'])
+  })
+
+  test('when it is stopped before it started', async () => {
+    const node = openNode({ components: [subject(async function* () {})], limits: { runsConcurrentMax: 0 } })
+    const id = await node.start('subject')
+    await node.stop(id, 'never mind')
+    expect(typesOf(await node.ended(id))).toEqual(['run.created', 'stop.requested', 'run.cancelled'])
+  })
+
+  test('at once, also when the stop comes while the run is being started', async () => {
+    // The time between the look for a stop and the start of the agent is made long.
+    const store = openMemoryStore()
+    const slow = overriding(store, { read: async (...parameters) => (await wait(50), store.read(...parameters)) })
+    const node = openNode({
+      store: slow,
+      components: [subject((_, { signal }) => ({ [Symbol.asyncIterator]: () => ({ next: () => aborted(signal) }) }))],
+      limits: { leaseMs: 60_000 },
+    })
+    const id = await node.start('subject')
+    await until('the run has started', async () => (await store.get(id))!.run.status === 'running', { everyMs: 1 })
+    await node.stop(id)
+    await node.reached(id, 'cancelled', 1000)
+  })
+
+  test('once, however often it is stopped', async () => {
+    const node = openNode({
+      components: [
+        subject(async function* (_, { signal }) {
+          yield 'a'
+          await aborted(signal)
+        }),
+      ],
+    })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    await Promise.all([node.stop(id, 'first'), node.stop(id, 'second'), node.stop(id)])
+    const log = await node.ended(id)
+    expect(typesOf(log).slice(-3)).toEqual(['text.delta', ...ending])
+    expect(log.at(-1)!.data).toEqual({ reason: 'first', by: 'local' })
+    expect((await node.stop(id, 'third')).run.status).toBe('cancelled')
+    expect(await node.log(id)).toEqual(log)
+  })
+
+  test('unless it has ended already, which stays as it is', async () => {
+    const node = openNode({ components: [subject(async function* () {})] })
+    const id = await node.start('subject')
+    const log = await node.ended(id)
+    expect((await node.stop(id)).run.status).toBe('completed')
+    expect(await node.log(id)).toEqual(log)
+  })
+
+  test('or completed, where the two meet, but never both', async () => {
+    const outcomes = new Set<string>()
+    for (let round = 0; round < 40; round++) {
+      const node = openNode({
+        components: [
+          subject(async function* () {
+            for (let turn = 0; turn < round; turn++) yield '.'
+          }),
+        ],
+      })
+      const id = await node.start('subject')
+      await node.stop(id)
+      const log = await node.ended(id)
+      expect(typesOf(log).filter((type) => /^run\.(completed|cancelled|failed|rejected)$/.test(type))).toHaveLength(1)
+      expect((await node.get(id)).run.status).toBe(log.at(-1)!.type.slice('run.'.length))
+      outcomes.add(log.at(-1)!.type)
+    }
+    expect([...outcomes].every((type) => type === 'run.completed' || type === 'run.cancelled')).toBe(true)
+  })
+})
+
+describe('[RUN-1] a run that takes too long fails', () => {
+  async function outcomeOf(run: Component['run'], limits: Component['limits']): Promise<LoggedEvent[]> {
+    const node = openNode({ components: [subject(run, { ...(limits && { limits }) })] })
+    return node.ended(await node.start('subject'))
+  }
+
+  test('when it is past its deadline, though it goes on talking', async () => {
+    const { entries, note } = diary()
+    const log = await outcomeOf(
+      async function* (_, { signal }) {
+        try {
+          for (;;) {
+            yield 'a'
+            await Promise.race([wait(5), aborted(signal)])
+          }
+        } finally {
+          note((signal.reason as Error).message)
+        }
+      },
+      { runDeadlineMs: 60 },
+    )
+    const message = 'the run took longer than 60 ms'
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'deadline_exceeded', message } } })
+    expect(entries).toEqual([message])
+  })
+
+  test('when it is silent for too long', async () => {
+    const log = await outcomeOf(
+      async function* (_, { signal }) {
+        yield 'a'
+        await aborted(signal)
+      },
+      { runIdleMs: 40 },
+    )
+    const error = { code: 'idle_timeout', message: 'the agent was silent for 40 ms' }
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
+  })
+
+  test('when it is silent and does not listen either', async () => {
+    const log = await outcomeOf(() => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }), {
+      runIdleMs: 30,
+      stopGraceMs: 20,
+    })
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'idle_timeout' } } })
+  })
+
+  test('but not when it says something now and then', async () => {
+    const log = await outcomeOf(
+      async function* () {
+        for (let turn = 0; turn < 6; turn++) {
+          await wait(40)
+          yield '.'
+        }
+      },
+      { runIdleMs: 200 },
+    )
+    expect(log.at(-1)!.type).toBe('run.completed')
+  })
+
+  test('and says of every such failure whether it is worth another try', async () => {
+    const log = await outcomeOf(
+      async function* (_, { signal }) {
+        yield await aborted(signal)
+      },
+      { runIdleMs: 20 },
+    )
+    expect(log.at(-1)).toMatchObject({ data: { error: { retryable: true } } })
+  })
+})

@@ -1,0 +1,119 @@
+/** A plain EventSource, as browsers and Node have it: no code of ours on its side. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
+import { eventTable } from '../../../src/core/event.ts'
+import { canInstallPackages, ensureAptPackage, INSTALL_MS } from '../../support/apt.ts'
+import { eventsIn, readLog, startRun } from '../../support/http.ts'
+import { type CuttingRelay, startCuttingRelay } from './cutting-relay.ts'
+import { serveNative } from './serve.ts'
+
+interface Heard {
+  readonly type: string
+  readonly id: string
+  readonly data: string
+}
+
+/** Runs on the client's side: hears all events until the source gives up for good. */
+function listen({ url, types }: { url: string; types: string[] }): Promise<Heard[]> {
+  return new Promise((resolve) => {
+    const heard: Heard[] = []
+    const source = new EventSource(url)
+    for (const type of types) {
+      source.addEventListener(type, ({ lastEventId, data }) => heard.push({ type, id: lastEventId, data: data as string }))
+    }
+    source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED) resolve(heard)
+    }
+  })
+}
+
+const CHROMIUM = '/usr/bin/chromium'
+const CHROMIUM_FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+const types = [...Object.keys(eventTable), 'stream.gap', 'stream.closing', 'stream.failed', 'message']
+
+const clients: Readonly<Record<string, { readonly listen: (relay: CuttingRelay, path: string) => Promise<Heard[]>; readonly has: boolean }>> = {
+  node: { listen: listenInNode, has: true },
+  // Where there is none and none can be installed it is skipped, but not in CI.
+  chromium: { listen: listenInChromium, has: existsSync(CHROMIUM) || canInstallPackages() || process.env['CI'] === 'true' },
+}
+
+describe.each(Object.entries(clients))("the EventSource of %s", (_name, client) => {
+  test.skipIf(!client.has).each([
+    ['live', 'text 12 every 10; tool search', [3, 4]],
+    ['replayed', 'text 200; say "dünen 🌊"; big 100', [50]],
+    ['cut before its first event', 'text 5', [0]],
+    ['cut before its last event', 'text 5', [7]],
+    ['not cut', 'throw boom', []],
+  ])(
+    '[RUN-2, SUB-2] gets every event of a run once, and does not come back after the last one: %s',
+    async (how, script, cuts) => {
+      const server = await serveNative()
+      const { id } = await startRun(server, script)
+      if (how === 'replayed') await readLog(server, id)
+      const relay = await startCuttingRelay(server.url, cuts)
+
+      const heard = await client.listen(relay, `/runs/${id}/events`)
+
+      const log = await readLog(server, id)
+      expect(heard.map(frameOf).join('')).toBe(log.toString())
+      expect(eventsIn(log).length).toBe(heard.length)
+      const last = String(heard.length - 1)
+      const cursors = cuts.reduce<(string | undefined)[]>((known, cut) => [...known, after(known.at(-1), cut)], [undefined])
+      expect(relay.requests).toEqual([...cursors.map((lastEventId) => ({ lastEventId, status: 200 })), { lastEventId: last, status: 204 }])
+    },
+    INSTALL_MS + 60_000,
+  )
+})
+
+/** The cursor of a client that was cut after so many more events. */
+function after(cursor: string | undefined, events: number): string | undefined {
+  return events === 0 ? cursor : String(Number(cursor ?? -1) + events)
+}
+
+function frameOf({ type, id, data }: Heard): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`
+}
+
+const NODE_FLAGS = ['--experimental-eventsource', '--no-warnings', '--input-type=module']
+
+async function listenInNode(relay: CuttingRelay, path: string): Promise<Heard[]> {
+  const given = JSON.stringify({ url: relay.url + path, types })
+  // Node's does not keep its process alive while it waits to connect again.
+  const program = `const alive = setInterval(() => {}, 1000)
+    const heard = await (${listen.toString()})(${given})
+    clearInterval(alive)
+    process.stdout.write(JSON.stringify(heard))`
+  const options = { timeout: 20_000, maxBuffer: 16 * 1024 * 1024 }
+  const { stdout } = await promisify(execFile)(process.execPath, [...NODE_FLAGS, '-e', program], options)
+  return JSON.parse(stdout) as Heard[]
+}
+
+let launched: Promise<Browser> | undefined
+afterAll(async () => (await launched)?.close())
+
+async function listenInChromium(relay: CuttingRelay, path: string): Promise<Heard[]> {
+  launched ??= launch()
+  const page = await (await launched).newPage()
+  await page.goto(`${relay.url}/page`)
+  const heard = await page.evaluate(listen, { url: path, types })
+  await page.close()
+  return heard
+}
+
+async function launch(): Promise<Browser> {
+  await ensureAptPackage('chromium', CHROMIUM)
+  return chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS, timeout: 30_000 })
+}

@@ -1,0 +1,262 @@
+/** The OpenAPI document says what the server does: no route more, no route less, and answers that fit. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { systemClock } from '../../../src/core/clock.ts'
+import { defaultLimits } from '../../../src/core/limits.ts'
+import type { Route } from '../../../src/http/route.ts'
+import { Streams } from '../../../src/http/stream.ts'
+import { nativeProtocol } from '../../../src/protocols/native/index.ts'
+import { openApiDocument } from '../../../src/protocols/native/openapi.ts'
+import { componentShape, eventShape, inputBody, problemShape, runShape, startBody, stopBody } from '../../../src/protocols/native/wire.ts'
+import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import { createKey } from '../../../src/server/auth/keys.ts'
+import { version } from '../../../src/server/version.ts'
+import { followRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { type NativeServer, serveNative } from './serve.ts'
+
+interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+}
+
+interface Declared {
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>
+  readonly $ref?: string
+}
+
+interface Operation {
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: Declared
+  readonly responses: Readonly<Record<string, Declared>>
+  readonly security?: readonly object[]
+}
+
+type PathItem = Readonly<Record<'get' | 'post' | 'delete', Operation>> & { readonly parameters?: readonly Parameter[] }
+
+interface Document {
+  readonly openapi: string
+  readonly info: { readonly version: string }
+  readonly paths: Readonly<Record<string, PathItem>>
+  readonly components: { readonly schemas: Readonly<Record<string, object>> }
+}
+
+const document = JSON.parse(JSON.stringify(openApiDocument(version))) as Document
+
+describe('the document', () => {
+  test('is served, of OpenAPI 3.1 and of this version', async () => {
+    const server = await serveNative()
+    expect(await (await fetch(`${server.url}/openapi.json`)).json()).toEqual(document)
+    expect(document.openapi).toMatch(/^3\.1\./)
+    expect(document.info.version).toBe(version)
+  })
+
+  test('has exactly the routes that are served', async () => {
+    const served = (await servedRoutes()).map(({ method, path }) => `${method} ${path}`)
+    const declared = operations().map(({ method, path }) => `${method.toUpperCase()} ${path}`)
+    expect(declared.toSorted()).toEqual(served.toSorted())
+  })
+
+  test('says of exactly the public routes that they need no credential', async () => {
+    const served = (await servedRoutes()).filter((route) => route.public === true).map(({ path }) => path)
+    const declared = operations().filter(({ operation }) => operation.security?.length === 0)
+    expect(declared.map(({ path }) => path).toSorted()).toEqual(served.toSorted())
+  })
+
+  test('declares the parameters that stand in a path, as required', () => {
+    for (const { path, parameters } of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const declared = parameters.filter((parameter) => parameter.in === 'path')
+      expect(declared.map(({ name }) => name)).toEqual(inPath)
+      for (const { required } of declared) expect(required).toBe(true)
+    }
+  })
+
+  test.each([
+    ['query', /\bquery\.(?:get|getAll|has)\('(\w+)'\)|\breadNumber\([\w.]+, '(\w+)'/g],
+    ['header', /\bheaders\['([\w-]+)'\]/g],
+  ] as const)('declares exactly the parameters that are read from the %s', (place, pattern) => {
+    const source = globSync('src/protocols/native/*.ts', { cwd: root, exclude: ['**/*.test.ts'] }).map((file) => readFileSync(join(root, file), 'utf8'))
+    const read = source.flatMap((text) => [...text.matchAll(pattern)].map(([, first, second]) => first ?? second!))
+    const declared = operations().flatMap(({ parameters }) => parameters.filter((parameter) => parameter.in === place))
+    expect(new Set(declared.map(({ name }) => name.toLowerCase()))).toEqual(new Set(read))
+  })
+
+  test('has no reference that leads nowhere', () => {
+    expect(references(document).filter((reference) => !leadsSomewhere(reference))).toEqual([])
+  })
+
+  test.each(Object.entries({ Start: startBody, Stop: stopBody, Input: inputBody, Run: runShape, Event: eventShape, Component: componentShape, Problem: problemShape }))(
+    'has the shape %s as the server checks it',
+    (name, shape) => {
+      const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', reused: 'inline' })
+      expect(document.components.schemas[name]).toEqual(JSON.parse(JSON.stringify(schema)))
+    },
+  )
+})
+
+describe('real answers', () => {
+  const seen = new Set<string>()
+
+  /** Asks, and checks that what comes back is declared: status, type and shape. */
+  async function ask(server: NativeServer & { readonly token?: string }, name: string, target: string, init: RequestInit = {}): Promise<Response> {
+    const [method, path] = name.split(' ') as [string, string]
+    const headers = { ...(init.body !== undefined && { 'content-type': 'application/json' }), ...(server.token !== undefined && { authorization: `Bearer ${server.token}` }) }
+    const answer = await fetch(server.url + target, { ...init, method, headers: { ...headers, ...(init.headers as Record<string, string>) } })
+    seen.add(`${name} ${answer.status}`)
+    const operation = document.paths[path]![method.toLowerCase() as 'get']
+    const declared = resolved(operation.responses[answer.status])
+    expect(declared, `${name} answered ${answer.status}, which is not declared`).toBeDefined()
+    const [type] = (answer.headers.get('content-type') ?? 'none').split(';') as [string]
+    expect(Object.keys(declared!.content ?? { none: {} }), `${name} ${answer.status}`).toContain(type)
+    const text = await answer.clone().text()
+    if (type === 'application/json' || type === 'application/problem+json') shapeOf(declared!.content![type]!.schema).parse(JSON.parse(text))
+    return answer
+  }
+
+  const json = (body: unknown): RequestInit => ({ method: 'POST', body: JSON.stringify(body) })
+  const sse = { headers: { accept: 'text/event-stream' } }
+
+  test('of a run that is started, read, answered, stopped and removed are as declared', async () => {
+    const server = await serveSmall()
+    await ask(server, 'GET /components', '/components')
+    await ask(server, 'GET /health', '/health')
+    await ask(server, 'GET /openapi.json', '/openapi.json')
+    await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'ask Go on?; complete well', metadata: { a: [1] }, session: 's' }))
+    const started = (await (await ask(server, 'GET /runs', '/runs?limit=1')).json()) as { runs: { id: string }[] }
+    const { id } = started.runs[0]!
+    await untilStatus(server, id, ['paused'])
+    await ask(server, 'GET /runs/{id}', `/runs/${id}`)
+    await ask(server, 'DELETE /runs/{id}', `/runs/${id}`) // 409
+    await ask(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: { yes: true } }))
+    await untilFinished(server, id)
+    await ask(server, 'GET /runs/{id}', `/runs/${id}`)
+    for (const format of ['sse', 'json', 'ndjson']) await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=${format}`)
+    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=99`) // 400
+    await ask(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: 'throw boom' }), ...sse })
+    await server.store.trim(id, 3)
+    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=0`) // 410
+    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=json`)
+    await ask(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 'late' }))
+    const { events } = (await (await ask(server, 'GET /runs/{id}', `/runs/${id}`)).json()) as { events: number }
+    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=${events - 1}`) // 204
+    await ask(server, 'DELETE /runs/{id}', `/runs/${id}`)
+    await ask(server, 'GET /runs', '/runs?status=failed&component=lab')
+  })
+
+  test('of requests that are wrong are as declared', async () => {
+    const server = await serveSmall()
+    const { id } = await startRun(server, 'ignore-abort; hang')
+    await untilStatus(server, id, ['running'])
+    const stream = followRun(server, id)
+    await stream.status()
+    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events`) // 429
+    await ask(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, { method: 'POST' }) // 202
+    await ask(server, 'POST /runs', '/runs', json({}))
+    await ask(server, 'POST /runs', '/runs', json({ component: 'nobody', input: '' }))
+    await ask(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: '' }), headers: { 'idempotency-key': 'k' } })
+    await ask(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: 'text 1' }), headers: { 'idempotency-key': 'k' } })
+    for (let count = 0; count < 2; count++) await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' }))
+    await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' })) // 429
+    await ask(server, 'GET /runs', '/runs?cursor=x')
+    await ask(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: 1 }))
+    await ask(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({}))
+    await ask(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 7 }))
+    for (const name of ['GET /runs/{id}', 'DELETE /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/stop']) {
+      await ask(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
+    }
+    await ask(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
+    const large = json({ component: 'lab', input: 'x'.repeat(2000) })
+    await ask(server, 'POST /runs', '/runs', large)
+    stream.cut()
+  })
+
+  test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/input'])('of a body that is too large are as declared: %s', async (name) => {
+    const server = await serveSmall()
+    await ask(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'), json({ reason: 'x'.repeat(2000) }))
+  })
+
+  test('to somebody who is not known, and to a page of another site, are as declared', async () => {
+    const keys = `${temporaryFolder()}/keys.json`
+    await createKey(keys, { name: 'ci' })
+    const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+    for (const { path, method, operation } of operations()) {
+      if (operation.security?.length === 0) continue
+      await ask(server, `${method.toUpperCase()} ${path}`, path.replace('{id}', 'run_0'))
+    }
+    await ask(server, 'POST /runs', '/runs', { ...json({}), headers: { origin: 'http://elsewhere.example' } })
+  })
+
+  test('of a store that is gone are as declared', async () => {
+    const server = await serveNative({ store: 'sqlite' })
+    await server.store.close()
+    for (const name of ['GET /runs', 'GET /runs/{id}', 'DELETE /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/stop']) {
+      await ask(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
+    }
+    await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: '' }))
+    await ask(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
+  })
+
+  test('were seen for every status that is declared', () => {
+    const declared = operations().flatMap(({ method, path, operation }) => Object.keys(operation.responses).map((status) => `${method.toUpperCase()} ${path} ${status}`))
+    // What any route can answer was seen on some of them.
+    const common = / (401|403|405|500|503)$/
+    expect(declared.filter((each) => !seen.has(each) && !common.test(each))).toEqual([])
+  })
+})
+
+const root = join(import.meta.dirname, '../../..')
+
+/** Every bound is in reach. */
+function serveSmall(): Promise<NativeServer> {
+  return serveNative({ limits: { subscribersPerRunMax: 1, runsConcurrentMax: 2, runsQueuedMax: 1, bodyBytesMax: 1000, stopGraceMs: 60_000 } })
+}
+
+async function servedRoutes(): Promise<readonly Route[]> {
+  const { service } = await serveNative()
+  const streams = new Streams(defaultLimits, systemClock)
+  const { routes } = nativeProtocol(service, streams, version)
+  streams.closeAll('it was only asked for its routes')
+  return routes
+}
+
+function operations() {
+  return Object.entries(document.paths).flatMap(([path, { parameters: shared = [], ...methods }]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation, parameters: [...shared, ...(operation.parameters ?? [])] })),
+  )
+}
+
+function references(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = '$ref' in value && typeof value.$ref === 'string' ? [value.$ref] : []
+  return [...own, ...Object.values(value).flatMap(references)]
+}
+
+function leadsSomewhere(reference: string): boolean {
+  return reference.startsWith('#/') && at(reference) !== undefined
+}
+
+/** What a reference of the document stands for. */
+function at(reference: string): unknown {
+  const keys = reference.slice(2).split('/')
+  return keys.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], document)
+}
+
+function resolved(declared: Declared | undefined): Declared | undefined {
+  return declared?.$ref === undefined ? declared : (at(declared.$ref) as Declared)
+}
+
+/** A schema with what it refers to put in, as a check. Answers refer to nothing that refers to itself. */
+function shapeOf(schema: object): z.ZodType {
+  return z.fromJSONSchema(inlined(schema) as Parameters<typeof z.fromJSONSchema>[0])
+}
+
+function inlined(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(inlined)
+  if ('$ref' in value) return inlined(at(value.$ref as string))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inlined(item)]))
+}

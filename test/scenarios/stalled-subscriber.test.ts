@@ -1,0 +1,113 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { labComponents } from '../../src/agents/lab/agent.ts'
+import { assertSeenIsInLog, checkedEnd } from '../support/checker.ts'
+import type { EventStream } from '../support/event-stream.ts'
+import { call, followRun, readLog, startRun, type Target, untilFinished } from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
+import { peakMemory } from '../support/memory.ts'
+import { type ServerProcess, startServer } from '../support/process.ts'
+import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+
+/** 60 MB, in events of 256 KiB. */
+const LARGE = `sleep 200; ${Array.from({ length: 240 }, () => 'big 256').join('; ')}`
+const STALLED = 20
+/** Between them twice STALLED clients hold a slice each, of 256 KiB and an event at most: 20 MB. The rest is for the collector. */
+const BOUND_MB = 100
+
+test('[SUB-1] stalled subscribers cost bounded memory, and a reader next to them gets everything while they stall', async () => {
+  const alone = await peakWith(0)
+  const crowded = await peakWith(STALLED)
+  expect(crowded - alone, `MB for ${2 * STALLED} stalled subscribers`).toBeLessThan(BOUND_MB)
+}, 120_000)
+
+test('[SUB-1] [SUB-2] a stalled subscriber is cut after the bound, and comes back with its cursor for the exact rest', async () => {
+  const server = await serveInProcess({ limits: { subscriberStallMs: 300 } })
+  const { id } = await startRun(server, `sleep 100; ${Array.from({ length: 100 }, () => 'big 200').join('; ')}`)
+  const stalled = followRun(server, id, { stalled: true })
+  const log = await readLog(server, id)
+  checkedEnd(id, log)
+  await until('the stalled subscriber is cut', async () => (await subscribers(server)) === 0)
+
+  await stalled.read()
+  expect(await stalled.ended).toBe('broken')
+  expect(stalled.log.length).toBeLessThan(log.length)
+  assertSeenIsInLog(id, stalled.log, log)
+
+  const cursor = stalled.events - 1
+  const rest = followRun(server, id, { after: cursor })
+  expect(await rest.ended).toBe('closed')
+  assertSeenIsInLog(id, rest.log, log, cursor)
+  expect(rest.events).toBe(checkedEnd(id, log).length - stalled.events)
+})
+
+test('[SUB-1] a subscriber that is stalled at the last event is cut as well', async () => {
+  const wordy = agent({
+    id: 'wordy',
+    async *run() {
+      yield 'short'
+      return 'long '.repeat(1_600_000)
+    },
+  })
+  const limits = { subscriberStallMs: 200, eventBytesMax: 16 * 1024 * 1024 }
+  const server = await serveInProcess({ components: [wordy], limits })
+  const { id } = await startRun(server, '', { component: 'wordy' })
+  await untilFinished(server, id)
+  const stalled = followRun(server, id, { stalled: true })
+  await stalled.answered
+  await wait(1200)
+  await stalled.read()
+  expect(await stalled.ended).toBe('broken')
+})
+
+test('[SUB-1] a slow subscriber that keeps reading is not cut, however long one event takes it', async () => {
+  const limits = { subscriberStallMs: 1500, eventBytesMax: 32 * 1024 * 1024 }
+  const server = await serveInProcess({ components: labComponents(), limits })
+  const { id } = await startRun(server, 'big 20000')
+  await untilFinished(server, id)
+  const slow = followRun(server, id, { stalled: true })
+  await readSlowly(slow)
+  expect(await slow.ended).toBe('closed')
+  expect(slow.log.equals(await readLog(server, id))).toBe(true)
+})
+
+/** Peak memory of a server that streams a large run, live and from the log, next to so many that take nothing. */
+async function peakWith(stalled: number): Promise<number> {
+  const server = await startServer({ store: temporaryDatabase(), args: ['--log-level', 'warn'] })
+  const { id } = await startRun(server, LARGE)
+  const fromLive = await stall(server, id, stalled)
+  const live = await readLog(server, id)
+  expect(checkedEnd(id, live).at(-1)).toMatchObject({ type: 'run.completed' })
+  expect(live.length).toBeGreaterThan(60_000_000)
+  const fromLog = await stall(server, id, stalled)
+  expect((await readLog(server, id)).equals(live)).toBe(true)
+
+  // Nobody was cut to make room: the readers were through while all others stalled.
+  expect(await subscribers(server)).toBe(2 * stalled)
+  const peak = peakMemory(server.pid)
+  for (const stream of [...fromLive, ...fromLog]) stream.cut()
+  await server.kill()
+  return peak
+}
+
+async function stall(server: ServerProcess, id: string, count: number): Promise<EventStream[]> {
+  const streams = Array.from({ length: count }, () => followRun(server, id, { stalled: true }))
+  for (const stream of streams) expect(await stream.status()).toBe(200)
+  return streams
+}
+
+async function subscribers(server: Target): Promise<unknown> {
+  return (await call(server, 'GET', '/health')).body['subscribers']
+}
+
+/** Some 4 MB a second. */
+async function readSlowly(stream: EventStream): Promise<void> {
+  const response = (await stream.answered)!
+  await stream.read()
+  response.on('data', () => {
+    response.pause()
+    setTimeout(() => response.resume(), 15)
+  })
+}
