@@ -15,16 +15,22 @@ export interface Work {
 
 /** Holds runs back until all of their subscribers are there. */
 export class Gate {
-  #opened = Promise.withResolvers<void>()
+  #waiting: (() => void)[] = []
+  #arrived: () => void = () => {}
 
   pass(): Promise<void> {
-    return this.#opened.promise
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      this.#arrived()
+    })
   }
 
-  /** Lets through who waits now; later ones wait for the next time. */
-  open(): void {
-    this.#opened.resolve()
-    this.#opened = Promise.withResolvers()
+  /** Opens when so many runs wait, and closes behind them. */
+  async open(runs: number): Promise<void> {
+    while (this.#waiting.length < runs) await new Promise<void>((resolve) => (this.#arrived = resolve))
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const pass of waiting) pass()
   }
 }
 

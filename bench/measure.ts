@@ -15,7 +15,7 @@ export interface Measurement extends Delivered {
 
 export type Measurements = Readonly<Record<ServerKind, readonly Measurement[]>>
 
-const LOAD_MS_MAX = 60_000
+export const LOAD_MS_MAX = 60_000
 
 /** Round robin over the kinds, so that whatever else the machine does falls on all of them alike. */
 export async function interleaved(bench: Bench, kinds: readonly ServerKind[], load: Load, warmUp: Load): Promise<Measurements> {
@@ -44,14 +44,12 @@ export async function measure(server: ServerProcess, client: ClientProcess, load
   await rest(server)
   const before = await server.usage()
   const start = performance.now()
-  await server.go()
+  await server.go(load.runs)
   const delivered = await client.finish(LOAD_MS_MAX)
   const seconds = (performance.now() - start) / 1000
   await rest(server)
   const after = await server.usage()
-  if (delivered.lost + delivered.repeated > 0) {
-    throw new Error(`${delivered.lost} events were lost and ${delivered.repeated} repeated, of ${load.work.events * load.runs * load.subscribersPerRun}`)
-  }
+  assertWhole(delivered, load)
   const cpuSeconds = (after.cpuMicros - before.cpuMicros) / 1e6
   return {
     ...delivered,
@@ -61,6 +59,12 @@ export async function measure(server: ServerProcess, client: ClientProcess, load
     rssBytes: after.rssBytes,
     perCpuSecond: delivered.deliveries / cpuSeconds,
   }
+}
+
+/** A server that loses events is not a fast one. */
+export function assertWhole({ lost, repeated }: Delivered, { runs, subscribersPerRun, work }: Load): void {
+  if (lost + repeated === 0) return
+  throw new Error(`${lost} events were lost and ${repeated} repeated, of ${work.events * runs * subscribersPerRun}`)
 }
 
 const REST_LOOK_MS = 100

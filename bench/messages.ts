@@ -3,8 +3,8 @@ import type { Work } from './agent.ts'
 
 export type ServerCommand =
   | { readonly kind: 'usage' }
-  /** Opens the gate. */
-  | { readonly kind: 'go' }
+  /** Lets the agents go, once so many runs have started. */
+  | { readonly kind: 'go'; readonly runs: number }
   | { readonly kind: 'collect garbage' }
   | { readonly kind: 'stop' }
 

@@ -75,8 +75,8 @@ export class ServerProcess {
     return this.#ask({ kind: 'usage' })
   }
 
-  go(): Promise<void> {
-    return this.#ask({ kind: 'go' })
+  go(runs: number): Promise<void> {
+    return this.#ask({ kind: 'go', runs })
   }
 
   collectGarbage(): Promise<void> {

@@ -8,7 +8,7 @@ export {
   type ComponentKind,
   emit,
   type Emission,
-  RecordedFailure,
+  WorkFailure,
   type Recovery,
   RejectedError,
   type RunContext,

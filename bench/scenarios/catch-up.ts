@@ -1,6 +1,7 @@
 /** A subscriber that comes when all is over and reads the whole log. */
 import type { Bench, Scenario, ServerKind } from '../bench.ts'
 import { atMost, median, show } from '../figures.ts'
+import { assertWhole, LOAD_MS_MAX } from '../measure.ts'
 import type { Load } from '../messages.ts'
 
 const EVENTS = 10_000
@@ -49,8 +50,8 @@ async function finishedRun(bench: Bench, kind: ServerKind): Promise<FinishedRun>
   const client = await bench.client()
   const server = await bench.server(kind)
   const [run] = await client.open(server.port, load)
-  await server.go()
-  await client.finish(60_000)
+  await server.go(load.runs)
+  assertWhole(await client.finish(LOAD_MS_MAX), load)
   // The last of the run is compacted some time after it.
   await new Promise((resolve) => setTimeout(resolve, 3000))
   return { read: () => client.catchUp(server.port, run!, EVENTS), stop: () => server.stop() }

@@ -4,12 +4,12 @@ import { answer, ready } from '../answering.ts'
 import type { ServerCommand, Usage } from '../messages.ts'
 
 export function takeCommands(port: number, gate: Gate, stop: () => Promise<void> | void): void {
-  answer((command: ServerCommand) => {
+  answer<ServerCommand, unknown>((command) => {
     switch (command.kind) {
       case 'usage':
         return usage()
       case 'go':
-        return gate.open()
+        return gate.open(command.runs)
       case 'collect garbage':
         return collectGarbage()
       case 'stop':

@@ -34,6 +34,7 @@ export interface Component<Input = unknown> {
 }
 
 export interface RunContext {
+  /** Id of the run; for a component that was called by another, its own id within that one's run. */
   readonly run: string
   readonly session: string
   /** Key of the principal that started the run. */
@@ -49,12 +50,23 @@ export interface RunContext {
    * Does a piece of work once per run: its result is in the log before this returns, and a recovered run gets it from there.
    * Results come back as JSON. A step that was cut off is done again.
    */
-  step<Result>(name: string, work: (signal: AbortSignal) => Promise<Result> | Result): Promise<Result>
+  step<Result>(
+    name: string,
+    work: (signal: AbortSignal) => Promise<Result> | Result,
+    about?: StepAbout,
+  ): Promise<Result>
   /**
    * Calls a tool: the intent is durable before the work starts, the result after. A call that was cut off is repeated
    * only when it is idempotent; `key` is the same on every try, to give to the service that is called.
    */
   tool<Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result): Promise<Result>
+  /**
+   * Runs another component inside this run: what it emits is in this log under its own actor, and its result is recorded, so
+   * that a recovered run does not run it again. Rejects with `WorkFailure` when it fails; that does not end this run.
+   */
+  call<Input>(component: Component<Input>, input: Input, options?: CallOptions): Promise<unknown>
+  /** The same context with a name space of its own for steps, tools, questions and calls: for branches that run at once. */
+  within(branch: string): RunContext
   /** Waits; not at all while replaying. Rejects when the run is aborted. */
   sleep(milliseconds: number): Promise<void>
   /** Pauses the run until someone answers, for days if need be. */
@@ -63,8 +75,21 @@ export interface RunContext {
   reject(reason: string): never
 }
 
+/** What a step is, for those who watch. */
+export type StepAbout = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
+
+export interface CallOptions {
+  /** Instead of the component's id: what it is called in keys and ids. */
+  readonly name?: string
+  /** Aborts this call only. */
+  readonly signal?: AbortSignal
+  readonly timeoutMs?: number
+}
+
 export interface ToolCall {
   readonly name: string
+  /** Id of the call where there is one, such as a model's; one is made otherwise. */
+  readonly id?: string
   readonly input: unknown
   /** May be repeated without harm. */
   readonly idempotent?: boolean
@@ -86,9 +111,9 @@ export class RejectedError extends Error {
   override readonly name = 'RejectedError'
 }
 
-/** Thrown to an agent by `context.tool` and `context.step` for work that failed in an earlier attempt. */
-export class RecordedFailure extends Error {
-  override readonly name = 'RecordedFailure'
+/** Thrown by `context.call` for a component that failed, and by `context.tool` and `context.step` for what failed in an earlier attempt. */
+export class WorkFailure extends Error {
+  override readonly name = 'WorkFailure'
   readonly failure: Failure
 
   constructor(failure: Failure) {

@@ -4,9 +4,10 @@
  */
 import type { Component } from './agent.ts'
 import type { Clock, Ids } from './clock.ts'
-import { messageOf } from './errors.ts'
+import { RunFailure } from './emission.ts'
+import { HoldfastError, messageOf } from './errors.ts'
 import type { EventData, Failure } from './event.ts'
-import { History } from './history.ts'
+import { loadHistory } from './history.ts'
 import type { Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
 import { events } from './record.ts'
@@ -31,6 +32,9 @@ export interface Continuation {
   readonly by?: string
 }
 
+/** How soon to come back when the queue is full. */
+const QUEUE_RETRY_MS = 5000
+
 interface Begun {
   readonly drive: Drive
   readonly ended: Promise<DriveEnd>
@@ -51,6 +55,10 @@ export class Dispatcher {
   #lookAgain = false
   #draining = false
   #reserved = 0
+  #queueing = 0
+  #strays: ReadonlySet<string> = new Set()
+  /** Drives that have ended and are being put away. */
+  readonly #ending = new Set<Promise<void>>()
 
   constructor(options: DispatcherOptions) {
     this.#options = options
@@ -84,6 +92,19 @@ export class Dispatcher {
     this.#reserved--
   }
 
+  /** The same for a place in the queue; throws `rate_limited` when it is full. */
+  async reserveInQueue(): Promise<() => void> {
+    const { runsQueuedMax } = this.#options.limits
+    const queued = (await this.#options.store.queued()) + this.#queueing
+    if (queued >= runsQueuedMax) {
+      throw new HoldfastError('rate_limited', `${queued} runs wait for a place; try again later`, {
+        retryAfterMs: QUEUE_RETRY_MS,
+      })
+    }
+    this.#queueing++
+    return () => void this.#queueing--
+  }
+
   /** Drives a run that was claimed for this node. */
   take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
     return this.#drive(claimed, continuation)
@@ -104,13 +125,14 @@ export class Dispatcher {
   /** Takes no more runs, lets the running ones finish within the bound, and hands the rest over. */
   async drain(): Promise<void> {
     this.#draining = true
-    clearInterval(this.#timer)
     const until = this.#options.clock.now() + this.#options.limits.drainMs
     while (this.running > 0 && this.#options.clock.now() < until) await pause(20)
     this.#stopWatching()
     await this.#looking
     for (const drive of this.#parked.values()) await drive.release()
     await Promise.all([...this.#drives.values()].map((drive) => drive.release()))
+    await Promise.all(this.#ending)
+    clearInterval(this.#timer) // not before: what still runs keeps its claims
   }
 
   #hinted(hint: Hint): void {
@@ -127,15 +149,28 @@ export class Dispatcher {
   async #tend(): Promise<void> {
     const { store, limits } = this.#options
     try {
+      const drives = [...this.#drives] // what is claimed from here on is not in the answer
       const held = new Set(await store.renew(this.owner, limits.leaseMs))
-      for (const [id, drive] of this.#drives) {
+      for (const [id, drive] of drives) {
         if (!held.has(id)) drive.lose(new Error('the claim ran out'))
         else await this.#checkStop(id, drive)
       }
+      await this.#releaseStrays(held)
     } catch (cause) {
       this.#options.logger.warn({ reason: messageOf(cause) }, 'claims could not be renewed')
     }
     this.#look()
+  }
+
+  /** A claim that is ours and that nothing here drives, at two looks, was made by a request that went wrong. */
+  async #releaseStrays(held: ReadonlySet<string>): Promise<void> {
+    const before = this.#strays
+    this.#strays = new Set([...held].filter((id) => !this.#drives.has(id) && !this.#starting.has(id)))
+    for (const id of this.#strays) {
+      if (!before.has(id)) continue
+      const stored = await this.#options.store.get(id)
+      if (stored !== undefined) await this.#options.store.release(id, stored.epoch)
+    }
   }
 
   async #checkStop(id: string, drive: Drive): Promise<void> {
@@ -160,6 +195,11 @@ export class Dispatcher {
       if (room <= 0 || this.#draining) return
       for (const id of await store.claimable(room)) {
         if (this.#draining) return
+        // Its claim ran out because this process was busy; nobody took it, so it is renewed and not taken.
+        if (this.#drives.has(id) || this.#starting.has(id)) {
+          await store.renew(this.owner, limits.leaseMs)
+          continue
+        }
         const claimed = await store.claim(id, this.owner, limits.leaseMs)
         if (claimed !== undefined) this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
       }
@@ -174,7 +214,10 @@ export class Dispatcher {
       const begun = await this.#begin(claimed, continuation)
       if (begun === undefined) return this.#look()
       this.#drives.set(id, begun.drive)
-      void begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
+      const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
+      this.#ending.add(ending)
+      void ending.finally(() => this.#ending.delete(ending))
+      await this.#checkStop(id, begun.drive) // one that came while the run was being started
     } catch (cause) {
       await this.#options.store.release(id, claimed.epoch).catch(() => {})
       throw cause
@@ -213,7 +256,7 @@ export class Dispatcher {
       const from = await this.#firstOfAttempt(run.id, run.attempt)
       log.append({
         type: 'attempt.discarded',
-        data: { attempt: run.attempt, from, ledger: 'dropped', reason: 'interrupted' },
+        data: { attempt: run.attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },
       })
     }
     log.append({ type: 'run.started', data: { attempt: run.attempt + 1 } })
@@ -238,8 +281,8 @@ export class Dispatcher {
     const { id } = log.run
     const first = await store.read(id, -1, 1)
     const created = events(first!)[0]!.data as EventData['run.created']
-    const history = past === undefined ? undefined : await History.load(store, id, log.next, limits.readBytesMax)
-    const replay = history === undefined ? undefined : await Replay.open(history.output(limits.readBytesMax))
+    const history = past === undefined ? undefined : await loadHistory(store, id, log.next, limits.readBytesMax)
+    const replay = history && new Replay(history.output)
     return new Drive({
       ...this.#options,
       component,
@@ -270,7 +313,7 @@ export class Dispatcher {
   #unpark(id: string, next: number): Drive | undefined {
     const drive = this.#parked.get(id)
     this.#parked.delete(id)
-    if (drive === undefined || drive.next === next) return drive
+    if (drive === undefined || (drive.next === next && !drive.isOver)) return drive
     void drive.release()
     return undefined
   }
@@ -293,7 +336,7 @@ function refusal(
   if (continuation !== undefined || status === 'queued') return undefined
   if (status === 'paused') {
     const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
-    return { code: 'deadline_exceeded', message: `nobody answered in time: ${prompts}` }
+    return new RunFailure('deadline_exceeded', `nobody answered in time: ${prompts}`).failure
   }
   const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
   if ((component.recovery ?? 'fail') === 'fail') return interrupted('the worker that drove the run died')
@@ -302,7 +345,7 @@ function refusal(
 }
 
 function interrupted(message: string): Failure {
-  return { code: 'interrupted', message, retryable: true }
+  return new RunFailure('interrupted', message).failure
 }
 
 /** Ends a run that nobody drives. */

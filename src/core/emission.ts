@@ -1,13 +1,21 @@
 /** What an agent hands over, checked and serialized: the one door into a log (EVT-1). */
 import type { Emission } from './agent.ts'
-import type { ErrorCode } from './errors.ts'
-import { type Event, eventTable, type EventType, isEventType, type Failure } from './event.ts'
+import { type ErrorCode, errorTable } from './errors.ts'
+import { type Actor, type Event, eventTable, type EventType, isEventType, type Failure } from './event.ts'
 import { encodeBody, encodeTextBody, type RecordBody } from './record.ts'
 import { type SerializeBounds, UnserializableError } from './serialize.ts'
 
-export interface Encoded {
+/** An emission that is ready for the log. */
+export class Encoded {
   readonly type: EventType
   readonly body: RecordBody
+  readonly actor: Actor | undefined
+
+  constructor(type: EventType, body: RecordBody, actor: Actor | undefined) {
+    this.type = type
+    this.body = body
+    this.actor = actor
+  }
 }
 
 /** An end that the runner itself decides on. */
@@ -17,28 +25,48 @@ export class RunFailure extends Error {
 
   constructor(code: ErrorCode, message: string, details?: unknown) {
     super(message)
-    this.failure = { code, message, ...(details !== undefined && { details }) }
+    const { retryable } = errorTable[code]
+    this.failure = { code, message, ...(retryable && { retryable }), ...(details !== undefined && { details }) }
   }
 }
 
 /** Encodes what an agent yielded; throws a `RunFailure` that names what is wrong with it. */
-export function encodeEmission(emission: Emission, bounds: SerializeBounds): Encoded {
-  if (typeof emission === 'string')
-    return { type: 'text.delta', body: guard('text.delta', () => encodeTextBody(emission, bounds)) }
-  const type: unknown = (emission as Event | null | undefined)?.type
-  if (!isEventType(type))
-    throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is no event`)
-  if (!eventTable[type].agent)
-    throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)
-  if ((emission.data as { key?: unknown } | null)?.key !== undefined && /^(step|tool)\./.test(type)) {
-    throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only the runner may give`)
+export function encodeEmission(emission: Emission, bounds: SerializeBounds, actor?: Actor): Encoded {
+  if (typeof emission === 'string') {
+    if (actor !== undefined) return encodeEvent({ type: 'text.delta', data: { text: emission }, actor }, bounds)
+    return new Encoded(
+      'text.delta',
+      guard('text.delta', () => encodeTextBody(emission, bounds)),
+      undefined,
+    )
   }
-  return encodeEvent(emission, bounds)
+  checkEvent(emission)
+  return encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)
 }
 
 /** Encodes an event of the runner's own, or one that has passed the checks. */
 export function encodeEvent(event: Event, bounds: SerializeBounds): Encoded {
-  return { type: event.type, body: guard(event.type, () => encodeBody(event, bounds)) }
+  const body = guard(event.type, () => encodeBody(event, bounds))
+  return new Encoded(event.type, body, event.actor)
+}
+
+function checkEvent(emission: Event): void {
+  const type: unknown = (emission as Event | null | undefined)?.type
+  if (!isEventType(type)) {
+    throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is no event`)
+  }
+  if (!eventTable[type].agent) {
+    throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)
+  }
+  if ((emission.data as { key?: unknown } | null)?.key !== undefined && /^(step|tool)\./.test(type)) {
+    throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only the runner may give`)
+  }
+  if (emission.actor !== undefined) {
+    throw new RunFailure(
+      'protocol_violation',
+      `the agent yielded ${type} with an actor, which only the runner may give`,
+    )
+  }
 }
 
 function guard(type: EventType, encode: () => RecordBody): RecordBody {

@@ -107,10 +107,8 @@ export function isHoldfastError(value: unknown, code?: ErrorCode): value is Hold
 
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message || thrown.name
-  if (typeof thrown === 'string') return thrown
   try {
-    return String(thrown)
+    return String(thrown instanceof Error ? thrown.message || thrown.name : thrown)
   } catch {
     return 'a value that cannot be shown'
   }

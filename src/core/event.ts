@@ -3,11 +3,14 @@
  * Names are `noun.verb`; the table below says what each type does to its run.
  */
 
-/** Who emitted an event: absent for the run's own component; a member, a step's executor or a nested run otherwise. */
+/**
+ * Who emitted an event: absent for the run's own component; a member of a team, or what a step of a workflow executes,
+ * otherwise. Its life is told by `actor.*`, so the types of `run.*` are always about the log's own run.
+ */
 export interface Actor {
   /** Component that acts. */
   readonly component: string
-  /** The actor's own run id, stable through the actor's life. */
+  /** The actor's own run id: the log's, and the place where it was called; the same in every attempt. */
   readonly run: string
   /** Run id of the actor that called this one; the log's run for a direct member. */
   readonly parent?: string
@@ -35,6 +38,8 @@ export interface Question {
   readonly id: string
   /** `input`: a question of the agent; `uncertain`: whether to repeat an interrupted tool call. */
   readonly kind: 'input' | 'approval' | 'tool' | 'choice' | 'review' | 'uncertain'
+  /** Who asks, where it is not the run's own component. */
+  readonly actor?: Actor
   readonly prompt: string
   /** JSON schema of the answer, where there is one. */
   readonly schema?: unknown
@@ -75,13 +80,20 @@ export interface EventData {
   'run.cancelled': { readonly reason?: string; readonly by?: string }
   'run.rejected': { readonly reason: string }
   'stop.requested': { readonly reason?: string; readonly by?: string }
-  /** Output from `from` up to this event is withdrawn. With `ledger` kept, results of steps and tools stay valid. */
+  /**
+   * Output from `from` up to this event is withdrawn: that of everyone, or with an actor on the event, or `scope: 'own'`, only that of
+   * whoever the event is of. With `ledger` kept, results of steps, tools and actors stay valid.
+   */
   'attempt.discarded': {
     readonly attempt: number
     readonly from: number
+    readonly scope: 'all' | 'own'
     readonly ledger: 'kept' | 'dropped'
     readonly reason: string
   }
+  'actor.started': { readonly input: unknown; readonly key: string }
+  'actor.completed': { readonly output?: unknown; readonly key: string }
+  'actor.failed': { readonly error: Failure; readonly key: string }
   'text.started': { readonly message: string }
   'text.delta': { readonly text: string; readonly message?: string }
   'text.completed': { readonly message: string }
@@ -150,6 +162,7 @@ const terminalOfAgent: EventRule = { effect: 'terminal', agent: true }
 const terminalOfRunner: EventRule = { effect: 'terminal', agent: false }
 const lifecycle: EventRule = { effect: 'lifecycle', agent: false }
 const content: EventRule = { effect: 'content', agent: true }
+const ledger: EventRule = { effect: 'content', agent: false }
 
 /** The one table of event types. */
 export const eventTable: Readonly<Record<EventType, EventRule>> = {
@@ -163,6 +176,9 @@ export const eventTable: Readonly<Record<EventType, EventRule>> = {
   'run.rejected': terminalOfAgent,
   'stop.requested': lifecycle,
   'attempt.discarded': lifecycle,
+  'actor.started': ledger,
+  'actor.completed': ledger,
+  'actor.failed': ledger,
   'text.started': content,
   'text.delta': content,
   'text.completed': content,

@@ -1,118 +1,148 @@
 /**
- * What a run's log says about work already done, for a run that is driven again: results of steps and tools, answers to
+ * What a run's log says about work already done, for a run that is driven again: results of steps, tools and actors, answers to
  * questions, and the output that an earlier drive left.
  */
-import { eventTable, type EventType, type Failure, type LoggedEvent } from './event.ts'
-import { bodyOf, rawRecords, type RawRecord, type RecordBody } from './record.ts'
+import { type Actor, eventTable, type EventType, type Failure, type LoggedEvent } from './event.ts'
+import { bodyOf, rawRecords, type RawRecord } from './record.ts'
 import type { Store } from './store.ts'
 
-/** What is known of one step, tool call or question, by its key. */
+/** What is known of one piece of work, by its key. */
 export type LedgerEntry =
-  | { readonly state: 'begun'; readonly index: number; readonly call?: string }
+  /** `times`: how often it was begun; a cut-off tool call may be repeated on somebody's word. */
+  | { readonly state: 'begun'; readonly index: number; readonly times: number }
   | { readonly state: 'done'; readonly index: number; readonly result: unknown }
   | { readonly state: 'failed'; readonly index: number; readonly failure: Failure }
 
 export type Ledger = Map<string, LedgerEntry>
 
-/** Keys of the three kinds of work cannot meet. */
-export const stepKey = (key: string): string => `step:${key}`
-export const toolKey = (key: string): string => `tool:${key}`
-export const askKey = (key: string): string => `ask:${key}`
+/** Kinds of work; their keys cannot meet. */
+export type WorkKind = 'step' | 'tool' | 'ask' | 'actor'
 
-/** A run's past, read once from its log. */
-export class History {
-  readonly ledger: Ledger = new Map()
-  readonly #store: Store
-  readonly #run: string
-  /** Where each discard took effect: output from `from` up to `until` is withdrawn. */
-  readonly #discarded: { readonly from: number; readonly until: number }[] = []
-  #end = 0
-
-  private constructor(store: Store, run: string) {
-    this.#store = store
-    this.#run = run
-  }
-
-  static async load(store: Store, run: string, end: number, bytesMax: number): Promise<History> {
-    const history = new History(store, run)
-    history.#end = end
-    for await (const record of history.#records(bytesMax)) history.#note(record)
-    return history
-  }
-
-  /** The output that still stands, in order: what an agent that does the same again will yield first. */
-  async *output(bytesMax: number): AsyncGenerator<{ readonly index: number; readonly body: RecordBody }> {
-    for await (const record of this.#records(bytesMax)) {
-      if (isOutput(record) && !this.#isDiscarded(record.index)) yield { index: record.index, body: bodyOf(record) }
-    }
-  }
-
-  async *#records(bytesMax: number): AsyncGenerator<RawRecord> {
-    for (let after = -1; after < this.#end - 1;) {
-      const slice = await this.#store.read(this.#run, after, bytesMax)
-      if (slice === undefined) return
-      for (const record of rawRecords(slice)) {
-        if (record.index >= this.#end) return
-        after = record.index
-        yield record
-      }
-    }
-  }
-
-  #isDiscarded(index: number): boolean {
-    return this.#discarded.some(({ from, until }) => index >= from && index < until)
-  }
-
-  #note(record: RawRecord): void {
-    if (!LEDGER_TYPES.has(record.type)) return
-    const event = JSON.parse(record.envelope) as LoggedEvent
-    const { index } = event
-    switch (event.type) {
-      case 'attempt.discarded':
-        this.#discarded.push({ from: event.data.from, until: index })
-        if (event.data.ledger === 'dropped')
-          for (const [key, entry] of this.ledger) if (entry.index >= event.data.from) this.ledger.delete(key)
-        return
-      case 'step.started':
-        return this.#set(stepKey, event.data.key, { state: 'begun', index })
-      case 'step.completed':
-        return this.#set(stepKey, event.data.key, { state: 'done', index, result: event.data.output })
-      case 'step.failed':
-        return this.#set(stepKey, event.data.key, { state: 'failed', index, failure: event.data.error })
-      case 'tool.called':
-        return this.#set(toolKey, event.data.key, { state: 'begun', index, call: event.data.call })
-      case 'tool.completed':
-        return this.#set(toolKey, event.data.key, { state: 'done', index, result: event.data.output })
-      case 'tool.failed':
-        return this.#set(toolKey, event.data.key, { state: 'failed', index, failure: event.data.error })
-      case 'run.resumed':
-        for (const [key, result] of Object.entries(event.data.answers))
-          this.#set(askKey, key, { state: 'done', index, result })
-        return
-      default:
-    }
-  }
-
-  #set(keyOf: (key: string) => string, key: string | undefined, entry: LedgerEntry): void {
-    if (key !== undefined) this.ledger.set(keyOf(key), entry)
-  }
+export function ledgerKey(kind: WorkKind, key: string): string {
+  return `${kind}:${key}`
 }
 
-const LEDGER_TYPES: ReadonlySet<EventType> = new Set<EventType>([
-  'attempt.discarded',
-  'step.started',
-  'step.completed',
-  'step.failed',
-  'tool.called',
-  'tool.completed',
-  'tool.failed',
-  'run.resumed',
-])
+/** An emission of an earlier drive: where it is, and what it was, as a digest. */
+export interface Emitted {
+  readonly index: number
+  /** The attempt that emitted it. */
+  readonly attempt: number
+  readonly digest: string
+}
 
-/** Whether an agent yielded it, as opposed to the runner, `context.step` or `context.tool`, which give their events a key. */
-function isOutput(record: RawRecord): boolean {
-  if (eventTable[record.type].effect !== 'content') return false
-  return (
-    !LEDGER_TYPES.has(record.type) || (JSON.parse(record.envelope) as { data: { key?: string } }).data.key === undefined
-  )
+/** What one actor emitted, or the run's own component. */
+export interface ActorOutput {
+  readonly actor: Actor | undefined
+  readonly emitted: Emitted[]
+}
+
+/** By actor: `''` for the run's own component, the actor's run id otherwise. */
+export type OutputByActor = Map<string, ActorOutput>
+
+export interface History {
+  readonly ledger: Ledger
+  readonly output: OutputByActor
+}
+
+/** Reads a run's past once, from its log up to `end`. */
+export async function loadHistory(store: Store, run: string, end: number, bytesMax: number): Promise<History> {
+  const history: Draft = { ledger: new Map(), output: new Map(), attempt: 0 }
+  for (let after = -1; after < end - 1;) {
+    const slice = await store.read(run, after, bytesMax)
+    if (slice === undefined) break
+    for (const record of rawRecords(slice)) {
+      if (record.index >= end) break
+      after = record.index
+      note(history, record)
+    }
+  }
+  return history
+}
+
+interface Draft extends History {
+  attempt: number
+}
+
+function note(history: Draft, record: RawRecord): void {
+  const event = JSON.parse(record.envelope) as LoggedEvent
+  if (event.type === 'run.started') history.attempt = event.data.attempt
+  const work = workOf(event, history.ledger)
+  if (work !== undefined) for (const [key, entry] of work) history.ledger.set(key, entry)
+  else if (event.type === 'attempt.discarded') discard(history, event.data, event.actor)
+  else if (eventTable[event.type].effect === 'content') addOutput(history, event, digest(bodyOf(record)))
+}
+
+function addOutput({ output, attempt }: Draft, { actor, index }: LoggedEvent, digested: string): void {
+  const key = actorKey(actor)
+  const emitted = { index, attempt, digest: digested }
+  const known = output.get(key)
+  if (known === undefined) output.set(key, { actor, emitted: [emitted] })
+  else known.emitted.push(emitted)
+}
+
+type Discarded = Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']
+
+function discard(history: History, { from, scope, ledger }: Discarded, actor: Actor | undefined): void {
+  for (const [key, known] of history.output) {
+    if (scope === 'own' && key !== actorKey(actor)) continue
+    history.output.set(key, { actor: known.actor, emitted: known.emitted.filter(({ index }) => index < from) })
+  }
+  if (ledger === 'dropped')
+    for (const [key, entry] of history.ledger) if (entry.index >= from) history.ledger.delete(key)
+}
+
+export function actorKey(actor: Actor | undefined): string {
+  return actor?.run ?? ''
+}
+
+/** What an event adds to the ledger; undefined for one that is none of its business. */
+function workOf(event: LoggedEvent, ledger: Ledger): (readonly [string, LedgerEntry])[] | undefined {
+  const { index } = event
+  if (event.type === 'run.resumed') {
+    return Object.entries(event.data.answers).map(([key, result]) => [
+      ledgerKey('ask', key),
+      { state: 'done', index, result },
+    ])
+  }
+  const kind = LEDGER_KINDS[event.type]
+  const data = event.data as { key?: string; output?: unknown; error?: Failure }
+  if (kind === undefined || data.key === undefined) return undefined
+  const key = ledgerKey(kind, data.key)
+  if (data.error !== undefined) return [[key, { state: 'failed', index, failure: data.error }]]
+  if (event.type.endsWith('.completed')) return [[key, { state: 'done', index, result: data.output }]]
+  const known = ledger.get(key)
+  return [[key, { state: 'begun', index, times: known?.state === 'begun' ? known.times + 1 : 1 }]]
+}
+
+const LEDGER_KINDS: Partial<Record<EventType, WorkKind>> = {
+  'step.started': 'step',
+  'step.completed': 'step',
+  'step.failed': 'step',
+  'tool.called': 'tool',
+  'tool.completed': 'tool',
+  'tool.failed': 'tool',
+  'actor.started': 'actor',
+  'actor.completed': 'actor',
+  'actor.failed': 'actor',
+}
+
+/**
+ * Length and 106 bits of hash: enough that two different emissions never meet, small enough to keep for every event of a long
+ * run. (The mixing is that of cyrb53, twice with different seeds.)
+ */
+export function digest(text: string): string {
+  return `${text.length}.${mix(text, 0x9e3779b9)}.${mix(text, 0x85ebca6b)}`
+}
+
+function mix(text: string, seed: number): string {
+  let high = 0xdeadbeef ^ seed
+  let low = 0x41c6ce57 ^ seed
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    high = Math.imul(high ^ unit, 2654435761)
+    low = Math.imul(low ^ unit, 1597334677)
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909)
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
+  return (4294967296 * (2097151 & low) + (high >>> 0)).toString(36)
 }

@@ -57,6 +57,7 @@ export function sliceOf(first: number, records: readonly string[], closed: boole
 /** The records of a slice that come after an index. */
 export function sliceAfter(slice: Slice, after: number): Slice {
   if (after < slice.first) return slice
+  if (after >= lastOf(slice)) return { ...slice, first: after + 1, count: 0, bytes: slice.bytes.subarray(0, 0) }
   const start = startOf(slice, after + 1)
   return {
     first: after + 1,
@@ -69,6 +70,7 @@ export function sliceAfter(slice: Slice, after: number): Slice {
 /** The records of a slice that come before an index. */
 export function sliceBefore(slice: Slice, before: number): Slice {
   if (before > lastOf(slice)) return slice
+  if (before <= slice.first) return { ...slice, count: 0, bytes: slice.bytes.subarray(0, 0), closed: false }
   return {
     first: slice.first,
     count: before - slice.first,

@@ -31,8 +31,8 @@ test('a component that is not there is not found', () => {
 })
 
 test('two components cannot have one id', () => {
-  const make = () => new Registry([component('writer'), component('writer', 'team')])
-  expect(make).toThrow('two components have the id writer')
+  const twice = [component('writer'), component('writer', 'team')]
+  expect(() => new Registry(twice)).toThrow('two components have the id writer')
 })
 
 test.each([['a'], ['A.b_c-9'], ['0'], ['x'.repeat(128)]])('the id %s is fine', (id) => {

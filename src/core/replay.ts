@@ -1,49 +1,72 @@
 /**
- * Matches what a re-driven agent yields with what its log already holds. While the two agree nothing is written, so a
- * deterministic agent goes on exactly where it was cut; where they part, the rest of the old output is withdrawn.
+ * Matches what a re-driven agent yields with what its log already holds, for each actor by itself. While the two agree nothing
+ * is written, so a deterministic agent goes on exactly where it was cut; where they part, the rest of that actor's old output is
+ * withdrawn.
  */
 import type { Encoded } from './emission.ts'
-import type { RecordBody } from './record.ts'
+import type { Actor } from './event.ts'
+import { type ActorOutput, actorKey, digest, type OutputByActor } from './history.ts'
 import type { RunLog } from './run-log.ts'
 
-type Recorded = { readonly index: number; readonly body: RecordBody }
+interface Expected extends ActorOutput {
+  /** How much of it has been emitted again. */
+  matched: number
+}
 
 export class Replay {
-  readonly #recorded: AsyncGenerator<Recorded>
-  #expected: Recorded | undefined
+  readonly #expected = new Map<string, Expected>()
 
-  private constructor(recorded: AsyncGenerator<Recorded>) {
-    this.#recorded = recorded
+  constructor(output: OutputByActor) {
+    for (const [key, known] of output) if (known.emitted.length > 0) this.#expected.set(key, { ...known, matched: 0 })
   }
 
-  /** Undefined when the log holds no output. */
-  static async open(recorded: AsyncGenerator<Recorded>): Promise<Replay | undefined> {
-    const replay = new Replay(recorded)
-    await replay.#advance()
-    return replay.#expected === undefined ? undefined : replay
+  /** Whether what an actor emits now may still be in the log. */
+  isReplaying(actor: Actor | undefined): boolean {
+    return this.#expected.has(actorKey(actor))
   }
 
-  /** Whether the event is in the log already; `over` when what follows must be written. */
-  async match(encoded: Encoded, log: RunLog): Promise<'known' | 'known, over' | 'over'> {
-    if (encoded.body !== this.#expected!.body) {
-      this.withdrawRest(log)
-      return 'over'
+  /** Whether the log has the emission already. */
+  match({ body, actor }: Encoded, log: RunLog): boolean {
+    const key = actorKey(actor)
+    const expected = this.#expected.get(key)
+    if (expected === undefined) return false
+    if (digest(body) !== expected.emitted[expected.matched]!.digest) {
+      this.#withdraw(key, expected, log)
+      return false
     }
-    await this.#advance()
-    return this.#expected === undefined ? 'known, over' : 'known'
+    expected.matched++
+    if (expected.matched === expected.emitted.length) this.#expected.delete(key)
+    return true
   }
 
-  /** The agent will not yield the rest of what it once did. */
-  withdrawRest(log: RunLog): void {
-    const from = this.#expected!.index
-    log.append({
-      type: 'attempt.discarded',
-      data: { attempt: log.run.attempt - 1, from, ledger: 'kept', reason: 'diverged' },
-    })
+  /** An actor has ended and will emit nothing more of what it once did, nor will those that it called. */
+  withdraw(actor: Actor, log: RunLog): void {
+    for (const [key, expected] of this.#below(actor)) this.#withdraw(key, expected, log)
   }
 
-  async #advance(): Promise<void> {
-    const next = await this.#recorded.next()
-    this.#expected = next.done ? undefined : next.value
+  withdrawAll(log: RunLog): void {
+    for (const [key, expected] of this.#expected) this.#withdraw(key, expected, log)
+  }
+
+  /** What is recorded of an actor is all there is to it: it ended in an earlier attempt. */
+  forget(actor: Actor): void {
+    for (const [key] of this.#below(actor)) this.#expected.delete(key)
+  }
+
+  #below({ run }: Actor): [string, Expected][] {
+    return [...this.#expected].filter(([key]) => key === run || key.startsWith(`${run}/`))
+  }
+
+  #withdraw(key: string, { actor, emitted, matched }: Expected, log: RunLog): void {
+    this.#expected.delete(key)
+    const { attempt, index: from } = emitted[matched]!
+    const data = {
+      attempt,
+      from,
+      scope: 'own',
+      ledger: 'kept',
+      reason: 'diverged',
+    } as const
+    log.append({ type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
   }
 }

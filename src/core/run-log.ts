@@ -48,7 +48,7 @@ export class RunLog {
   }
 
   /** Adds an event that is already encoded and does not change the run. */
-  add({ type, body }: Encoded): void {
+  add({ type, body }: Pick<Encoded, 'type' | 'body'>): void {
     this.#write(encodeRecord(this.#run.id, this.#writer.next, iso(this.#clock.now()), type, body))
   }
 

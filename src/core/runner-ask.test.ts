@@ -6,6 +6,7 @@ import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { Scribe } from '../testing/fixtures.ts'
 import { systemClock } from './clock.ts'
+import type { Store } from './store.ts'
 
 const asksOnce = subject(async function* (_, context) {
   yield 'a'
@@ -17,6 +18,23 @@ const asksTwice = subject(async function* (_, context) {
   const [left, right] = await Promise.all([context.ask('Left?'), context.ask({ prompt: 'Right?', kind: 'choice' })])
   yield `[${String(left)} ${String(right)}]`
 })
+
+/** A store in which something happens right before the next claim. */
+class Racing {
+  readonly store: Store
+  beforeClaim: (() => Promise<void>) | undefined
+
+  constructor(store: Store) {
+    this.store = overriding(store, {
+      claim: async (...parameters) => {
+        const happens = this.beforeClaim
+        this.beforeClaim = undefined
+        await happens?.()
+        return store.claim(...parameters)
+      },
+    })
+  }
+}
 
 describe('[RUN-1] a run that asks', () => {
   test('pauses, and goes on with the answer', async () => {
@@ -163,16 +181,10 @@ describe('an answer is refused', () => {
 
   test('when another question was asked while it was given', async () => {
     const store = openMemoryStore()
-    let beforeClaim = async (): Promise<void> => {}
-    const racing = overriding(store, {
-      claim: async (...parameters) => {
-        await beforeClaim()
-        return store.claim(...parameters)
-      },
-    })
+    const racing = new Racing(store)
     const asked = Promise.withResolvers<void>()
     const node = openNode({
-      store: racing,
+      store: racing.store,
       components: [
         subject(async function* (_, context) {
           const first = context.ask('First?')
@@ -184,8 +196,7 @@ describe('an answer is refused', () => {
     })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    beforeClaim = async () => {
-      beforeClaim = async () => {}
+    racing.beforeClaim = async () => {
       asked.resolve()
       await node.emitted(id, 'run.paused', 2)
     }
@@ -200,18 +211,11 @@ describe('an answer is refused', () => {
 describe('[RUN-1] no answer leaves a run behind', () => {
   test('when somebody else answered it and died', async () => {
     const store = openMemoryStore()
-    let beforeClaim = async (): Promise<void> => {}
-    const racing = overriding(store, {
-      claim: async (...parameters) => {
-        await beforeClaim()
-        return store.claim(...parameters)
-      },
-    })
-    const node = openNode({ store: racing, components: [asksOnce] })
+    const racing = new Racing(store)
+    const node = openNode({ store: racing.store, components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    beforeClaim = async () => {
-      beforeClaim = async () => {}
+    racing.beforeClaim = async () => {
       const claimed = await store.claim(id, 'other', 1, { paused: true })
       const scribe = new Scribe(store, systemClock, claimed!, [])
       scribe.append({ type: 'run.resumed', data: { answers: { question: 'other' } } })

@@ -1,16 +1,18 @@
 /** Drives one run under one claim: iterates its agent, appends what it emits, and sees to it that the run ends or pauses. */
 import type { Component, Emission, RunContext } from './agent.ts'
-import { RejectedError } from './agent.ts'
+import { RejectedError, WorkFailure } from './agent.ts'
 import type { Clock, Ids } from './clock.ts'
 import { createContext } from './context.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
 import { messageOf } from './errors.ts'
 import { type Event, eventTable, type Failure, type Question } from './event.ts'
-import { askKey, type Ledger } from './history.ts'
+import { type Ledger, ledgerKey } from './history.ts'
+import { iterate } from './iterate.ts'
 import type { Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
 import type { Replay } from './replay.ts'
 import { LogLostError, type RunLog } from './run-log.ts'
+import type { ContextHost } from './scope.ts'
 import type { StopRequest } from './store.ts'
 
 export interface DriveOptions {
@@ -34,6 +36,7 @@ export type DriveEnd = 'finished' | 'paused' | 'lost' | 'released'
 interface Waiting {
   readonly question: Question
   readonly resolve: (answer: unknown) => void
+  readonly reject: (cause: unknown) => void
 }
 
 export class Drive {
@@ -42,7 +45,7 @@ export class Drive {
   readonly #controller = new AbortController()
   readonly #waiting = new Map<string, Waiting>()
   #log: RunLog
-  #replay: Replay | undefined
+  readonly #replay: Replay | undefined
   #iterator: AsyncIterator<Emission, unknown> | undefined
   #end: (end: DriveEnd) => void = () => {}
   #over = false
@@ -52,6 +55,7 @@ export class Drive {
   #deadline = 0
   #lastActivity = 0
   #pausing = false
+  #lastBreath = 0
 
   constructor(options: DriveOptions) {
     this.#options = options
@@ -62,6 +66,11 @@ export class Drive {
 
   get runId(): string {
     return this.#log.run.id
+  }
+
+  /** Nothing more comes from it. */
+  get isOver(): boolean {
+    return this.#over
   }
 
   /** Index that the next event will get: where a parked drive stands. */
@@ -83,7 +92,7 @@ export class Drive {
     for (const [key, { resolve }] of this.#waiting) {
       if (!Object.hasOwn(answers, key)) continue
       this.#waiting.delete(key)
-      this.#options.ledger.set(askKey(key), { state: 'done', index: log.next - 1, result: answers[key] })
+      this.#options.ledger.set(ledgerKey('ask', key), { state: 'done', index: log.next - 1, result: answers[key] })
       resolve(answers[key])
     }
     return ended
@@ -117,6 +126,7 @@ export class Drive {
   #begin(): Promise<DriveEnd> {
     this.#deadline = this.#options.clock.now() + this.#limits.runDeadlineMs
     this.#touch()
+    this.#lastBreath = this.#lastActivity
     this.#watch()
     return new Promise((resolve) => (this.#end = resolve))
   }
@@ -129,8 +139,7 @@ export class Drive {
       for (;;) {
         const { done, value } = await iterator.next()
         if (this.#over) return
-        if (done === true)
-          return await this.#finish({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
+        if (done === true) return await this.#returned(value)
         const wait = this.#emit(value)
         if (wait !== undefined) await wait
         if (this.#over) return
@@ -142,64 +151,102 @@ export class Drive {
     }
   }
 
-  /** Takes one emission; a promise when the agent should be held back for it. */
-  #emit(emission: Emission): Promise<void> | undefined {
-    this.#touch()
-    const encoded = encodeEmission(emission, this.#log.bounds)
-    if (eventTable[encoded.type].effect === 'terminal') return this.#finish(emission as Event)
-    if (this.#replay !== undefined) return this.#emitReplaying(encoded)
-    this.#log.add(encoded)
-    return this.#log.pressed ? this.#log.flush() : undefined
+  #returned(output: unknown): Promise<void> {
+    const [unanswered] = this.#waiting.values()
+    if (unanswered === undefined)
+      return this.#finish({ type: 'run.completed', data: output === undefined ? {} : { output } })
+    const { prompt } = unanswered.question
+    return this.#failed(
+      new RunFailure(
+        'protocol_violation',
+        `the agent ended without waiting for its question ${JSON.stringify(prompt)}`,
+      ),
+    )
   }
 
-  async #emitReplaying(encoded: Encoded): Promise<void> {
-    const matched = await this.#replay!.match(encoded, this.#log)
-    if (matched !== 'known') this.#replay = undefined
-    if (matched === 'over') this.#log.add(encoded)
+  /** Takes one emission; a promise when the agent should be held back for it. */
+  #emit(emission: Emission): Promise<void> | undefined {
+    const encoded = encodeEmission(emission, this.#log.bounds)
+    if (eventTable[encoded.type].effect === 'terminal') return this.#finish(emission as Event)
+    return this.#put(encoded)
+  }
+
+  #put(encoded: Encoded): Promise<void> | undefined {
+    if (this.#over) throw over()
+    this.#touch()
+    if (this.#replay?.match(encoded, this.#log) !== true) this.#log.add(encoded)
+    if (this.#log.pressed) return this.#log.flush()
+    return this.#lastActivity - this.#lastBreath >= BREATH_MS ? this.#breathe() : undefined
+  }
+
+  /** An agent that never waits would keep the thread from everyone else. */
+  async #breathe(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    this.#lastBreath = this.#options.clock.now()
   }
 
   #context(): RunContext {
-    const { run } = this.#log
-    const facts = {
-      run: run.id,
-      session: run.session,
-      owner: run.owner,
-      metadata: run.metadata ?? {},
-      attempt: run.attempt,
-    }
-    return createContext(facts, {
-      signal: this.#controller.signal,
+    const { id: run, session, owner, metadata = {}, attempt } = this.#log.run
+    const host: ContextHost = {
       ledger: this.#options.ledger,
-      uncertain: this.#options.component.uncertain ?? 'pause',
+      bounds: this.#log.bounds,
       now: () => this.#options.clock.now(),
-      isReplaying: () => this.#replay !== undefined,
-      record: (type, data) => this.#record({ type, data } as unknown as Event),
+      isReplaying: (actor) => this.#replay?.isReplaying(actor) ?? false,
+      endReplay: (actor, how) =>
+        how === 'as recorded' ? this.#replay?.forget(actor) : this.#replay?.withdraw(actor, this.#log),
+      put: (encoded) => this.#putOfActor(encoded),
+      record: (event) => this.#record(event),
       wait: (question) => this.#wait(question),
       fail: (failure) => this.#failNow(failure),
+    }
+    return createContext({
+      host,
+      facts: { run, session, owner, metadata, attempt },
+      signal: this.#controller.signal,
+      uncertain: this.#options.component.uncertain ?? 'pause',
+      actor: undefined,
+      prefix: '',
+      depth: 0,
     })
   }
 
+  /** What actors emit does not come through the run's own iterator. */
+  #putOfActor(encoded: Encoded): Promise<void> | undefined {
+    const lost = async (cause: unknown): Promise<never> => {
+      await this.#failed(cause)
+      throw over()
+    }
+    try {
+      return this.#put(encoded)?.catch(lost)
+    } catch (cause) {
+      return lost(cause)
+    }
+  }
+
   async #record(event: Event): Promise<void> {
-    if (this.#over) return never()
+    if (this.#over) throw over()
     this.#touch()
     try {
       this.#log.append(event)
       await this.#log.flush()
     } catch (cause) {
+      // What an actor cannot have recorded is its own failure and not the run's.
+      if (cause instanceof RunFailure && event.actor !== undefined) throw cause
       await this.#failed(cause)
-      return never()
+      throw over()
     }
   }
 
-  #failNow(failure: Failure): Promise<never> {
-    void this.#finish({ type: 'run.failed', data: { error: failure } })
-    return never()
+  async #failNow(failure: Failure): Promise<never> {
+    await this.#finish({ type: 'run.failed', data: { error: failure } })
+    throw over()
   }
 
   /** Questions that are asked together are put together. */
   #wait(question: Question): Promise<unknown> {
-    return new Promise((resolve) => {
-      this.#waiting.set(question.id, { question, resolve })
+    return new Promise((resolve, reject) => {
+      if (this.#over) return reject(over())
+      this.#waiting.set(question.id, { question, resolve, reject })
       if (this.#pausing) return
       this.#pausing = true
       setTimeout(() => void this.#pause(), 0)
@@ -210,8 +257,6 @@ export class Drive {
     this.#pausing = false
     if (this.#over || this.#verdict !== undefined) return
     try {
-      if (this.#replay !== undefined) this.#replay.withdrawRest(this.#log)
-      this.#replay = undefined
       this.#log.append({
         type: 'run.paused',
         data: { questions: [...this.#waiting.values()].map(({ question }) => question) },
@@ -234,8 +279,8 @@ export class Drive {
   #failureOf(thrown: unknown): Failure {
     const { logger, component, ids } = this.#options
     const id = ids.unique()
-    const failure: Failure =
-      thrown instanceof RunFailure ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
+    const own = thrown instanceof RunFailure || thrown instanceof WorkFailure
+    const failure: Failure = own ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
     const type = thrown instanceof Error ? thrown.name : typeof thrown
     const fields = {
       run: this.runId,
@@ -248,7 +293,7 @@ export class Drive {
       logger.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
     return {
       ...failure,
-      details: { ...(failure.details as object | undefined), ...(thrown instanceof RunFailure ? {} : { type }), id },
+      details: { ...(failure.details as object | undefined), ...(!own && { type }), id },
     }
   }
 
@@ -257,7 +302,7 @@ export class Drive {
     if (this.#over) return
     const terminal = this.#verdict ?? event
     try {
-      if (this.#replay !== undefined) this.#replay.withdrawRest(this.#log)
+      if (terminal.type === 'run.completed') this.#replay?.withdrawAll(this.#log)
       this.#log.append(terminal)
     } catch (cause) {
       if (cause instanceof LogLostError) return this.lose(cause)
@@ -279,8 +324,10 @@ export class Drive {
   #cease(end: DriveEnd | undefined): void {
     this.#over = true
     clearTimeout(this.#timer)
+    // The agent is to come to its `finally`, wherever it waits.
+    for (const { reject } of this.#waiting.values()) reject(over())
     this.#waiting.clear()
-    if (!this.#controller.signal.aborted) this.#controller.abort(new Error('the run is over'))
+    if (!this.#controller.signal.aborted) this.#controller.abort(over())
     this.#closeIterator()
     if (end !== undefined) this.#end(end)
   }
@@ -315,7 +362,7 @@ export class Drive {
   }
 
   #timeOut(code: 'deadline_exceeded' | 'idle_timeout', message: string): void {
-    this.#decide({ type: 'run.failed', data: { error: { code, message } } }, message)
+    this.#decide({ type: 'run.failed', data: { error: new RunFailure(code, message).failure } }, message)
   }
 
   #attempt(act: () => void): void {
@@ -340,17 +387,10 @@ export class Drive {
 /** Node's timers cannot wait longer than this. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
-function never(): Promise<never> {
-  return new Promise(() => {})
-}
+/** Longest time for which one agent may keep the thread. */
+const BREATH_MS = 20
 
-function iterate(stream: unknown): AsyncIterator<Emission, unknown> {
-  const iterable = stream as Partial<AsyncIterable<Emission>> | null | undefined
-  if (typeof iterable?.[Symbol.asyncIterator] !== 'function') {
-    throw new RunFailure(
-      'protocol_violation',
-      'the agent did not return an async iterable; is its `run` an async generator (`async *run`)?',
-    )
-  }
-  return iterable[Symbol.asyncIterator]!() as AsyncIterator<Emission, unknown>
+/** What an agent gets for anything that it still wants of a run that has ended. */
+function over(): DOMException {
+  return new DOMException('the run is over', 'AbortError')
 }

@@ -40,6 +40,9 @@ class Walk {
   readonly #bounds: SerializeBounds
   readonly #keys: (string | number)[] = []
   readonly #ancestors: object[] = []
+  /** What is far too large is not walked to its end: each value takes a byte at the least. */
+  #values = 0
+  #chars = 0
 
   constructor(root: string, bounds: SerializeBounds) {
     this.#root = root
@@ -48,6 +51,7 @@ class Walk {
 
   /** The value itself where it is plain JSON, a copy with encodings where it is not; undefined where JSON leaves it out. */
   encode(value: unknown): unknown {
+    this.#count(value)
     switch (typeof value) {
       case 'string':
       case 'boolean':
@@ -72,18 +76,25 @@ class Walk {
       this.#refuse(`is nested more than ${this.#bounds.depthMax} levels deep`)
     this.#ancestors.push(value)
     try {
-      if (Array.isArray(value)) return this.#array(value)
-      const prototype: unknown = Object.getPrototypeOf(value)
-      if (prototype !== Object.prototype && prototype !== null) {
-        const known = this.#knownClass(value)
-        if (known !== NOT_KNOWN) return known
-      }
-      return 'toJSON' in value && typeof value.toJSON === 'function'
-        ? this.#toJson(value as { toJSON(): unknown })
-        : this.#properties(value)
+      return this.#contents(value)
+    } catch (cause) {
+      // A proxy can throw wherever it is looked at.
+      if (cause instanceof UnserializableError) throw cause
+      return this.#refuse('cannot be read', cause)
     } finally {
       this.#ancestors.pop()
     }
+  }
+
+  #contents(value: object): unknown {
+    if (Array.isArray(value)) return this.#array(value)
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (prototype !== Object.prototype && prototype !== null) {
+      const known = this.#knownClass(value)
+      if (known !== NOT_KNOWN) return known
+    }
+    if ('toJSON' in value && typeof value.toJSON === 'function') return this.#toJson(value as { toJSON(): unknown })
+    return this.#properties(value)
   }
 
   #array(value: readonly unknown[]): unknown {
@@ -122,7 +133,9 @@ class Walk {
     if (value instanceof Set) return this.#array([...value])
     if (ArrayBuffer.isView(value)) return base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
     if (value instanceof ArrayBuffer) return base64(new Uint8Array(value))
-    for (const [name, type] of OPAQUE) if (value instanceof type) this.#refuse(`is a ${name}`)
+    if (BOXES.some((box) => value instanceof box)) return this.encode(value.valueOf())
+    const tag = Object.prototype.toString.call(value).slice(8, -1)
+    if (OPAQUE.has(tag) || tag.endsWith(' Iterator')) this.#refuse(`is ${/^[AEIOU]/.test(tag) ? 'an' : 'a'} ${tag}`)
     return NOT_KNOWN
   }
 
@@ -133,7 +146,7 @@ class Walk {
     } catch (cause) {
       this.#refuse('has a toJSON method that throws', cause)
     }
-    return this.encode(replaced)
+    return replaced === value ? this.#properties(value) : this.encode(replaced)
   }
 
   #error(error: Error): unknown {
@@ -168,6 +181,15 @@ class Walk {
     }
   }
 
+  #count(value: unknown): void {
+    const { bytesMax } = this.#bounds
+    this.#values++
+    if (typeof value === 'string') this.#chars += value.length
+    if (this.#values <= bytesMax && this.#chars <= FAR * bytesMax) return
+    this.#keys.length = 0
+    this.#refuse(`is larger than the limit of ${bytesMax} bytes`)
+  }
+
   #refuse(problem: string, cause?: unknown): never {
     const path = this.#keys.reduce<string>((text, key) => {
       if (typeof key === 'number') return `${text}[${key}]`
@@ -177,15 +199,34 @@ class Walk {
   }
 }
 
+/** How far over its limit a text may be to be told its exact length. */
+const FAR = 4
+
 const NOT_KNOWN = Symbol('not a known class')
 
-/** Classes that JSON would silently write as `{}`. */
-const OPAQUE: readonly (readonly [string, abstract new (...parameters: never[]) => unknown])[] = [
-  ['Promise', Promise],
-  ['WeakMap', WeakMap],
-  ['WeakSet', WeakSet],
-  ['WeakRef', WeakRef],
-]
+const BOXES = [String, Number, Boolean, BigInt]
+
+/** Classes, by the name that they go by, that JSON would silently write as `{}`. */
+const OPAQUE: ReadonlySet<string> = new Set([
+  'Promise',
+  'WeakMap',
+  'WeakSet',
+  'WeakRef',
+  'RegExp',
+  'Generator',
+  'AsyncGenerator',
+  'ReadableStream',
+  'WritableStream',
+  'TransformStream',
+  'Request',
+  'Response',
+  'Blob',
+  'File',
+  'FormData',
+  'Headers',
+  'SharedArrayBuffer',
+  'Symbol',
+])
 
 /** Not a plain assignment: a key such as `__proto__` must stay a key. */
 function set(target: object, key: string, value: unknown): void {

@@ -11,6 +11,7 @@ import type { Event, LoggedEvent } from './event.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
 import { ownerKey, type Principal } from './principal.ts'
+import { comesBefore } from './page.ts'
 import { encodeRecord, events, type RecordBody, type Slice } from './record.ts'
 import type { Registry } from './registry.ts'
 import { isFinished, type Run, type RunStatus } from './run.ts'
@@ -84,21 +85,33 @@ export class Service {
   }
 
   async start(principal: Principal, request: StartRequest): Promise<Started> {
-    if (this.#dispatcher.draining)
-      throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
+    this.#assertOpen()
     const component = this.#options.registry.get(request.component)
     const policy = request.busy ?? component.session ?? 'parallel'
     const draft = await this.#draft(ownerKey(principal), component, request, policy)
+    const known = await this.#known(draft)
+    if (known !== undefined) return this.#started(known, policy)
     const room = this.#dispatcher.reserve()
+    let leaveQueue: (() => void) | undefined
     try {
-      if (!room) await this.#assertQueueHasRoom()
+      // A run that waits for others in its session has no use for a free place.
+      if (!room || policy === 'enqueue' || policy === 'interrupt') leaveQueue = await this.#dispatcher.reserveInQueue()
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.limits.leaseMs }
       const created = await this.#store.create(room ? { ...draft, claim } : draft)
       if (created.kind === 'created' && created.stored.lease !== undefined) this.#drive(created.stored)
       return await this.#started(created, policy)
     } finally {
+      leaveQueue?.()
       if (room) this.#dispatcher.free()
     }
+  }
+
+  /** A start that is repeated gets its run, also when nothing more is taken. */
+  async #known({ run, idempotency }: NewRun): Promise<Created | undefined> {
+    if (idempotency === undefined) return undefined
+    const known = await this.#store.findByKey(run.owner, idempotency.key)
+    if (known === undefined) return undefined
+    return { kind: known.fingerprint === idempotency.fingerprint ? 'existing' : 'key_conflict', stored: known.stored }
   }
 
   async #started(created: Created, policy: BusyPolicy): Promise<Started> {
@@ -145,14 +158,22 @@ export class Service {
 
   /** Answers what a paused run waits for, and lets it go on. */
   async continue(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+    this.#assertOpen()
     const { run } = await this.get(principal, id)
-    if (run.status !== 'paused') throw new HoldfastError('conflict', `run ${id} is ${run.status}; it waits for nothing`)
+    const continuation = { answers, by: ownerKey(principal) }
     checkAnswers(run, answers)
+    this.#encode({ type: 'run.resumed', data: continuation })
     const claimed = await this.#store.claim(id, this.#dispatcher.owner, this.limits.leaseMs, { paused: true })
-    // Whoever else answers at this moment has won; a stop may have, too.
-    if (claimed === undefined || claimed.run.status !== 'paused')
-      throw new HoldfastError('conflict', `run ${id} is being continued already`)
-    await this.#dispatcher.take(claimed, { answers, by: ownerKey(principal) })
+    if (claimed === undefined) throw new HoldfastError('conflict', `run ${id} is being continued already`)
+    try {
+      checkAnswers(claimed.run, answers) // what it asks may have changed in the meantime
+    } catch (refusal) {
+      // It is ours now, whatever became of it: paused as before, or left behind by whoever continued it.
+      if (claimed.run.status === 'paused') await this.#store.release(id, claimed.epoch)
+      else this.#drive(claimed)
+      throw refusal
+    }
+    await this.#dispatcher.take(claimed, continuation)
     return this.get(principal, id)
   }
 
@@ -188,6 +209,7 @@ export class Service {
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<boolean> {
+    if (signal.aborted) return false
     const more = Promise.withResolvers<boolean>()
     const timer = setTimeout(more.resolve, timeoutMs, false)
     signal.addEventListener('abort', () => more.resolve(false), { once: true })
@@ -247,7 +269,7 @@ export class Service {
       attempt: 0,
       ...(policy !== 'parallel' && { lane: JSON.stringify([owner, session]) }),
     }
-    const body = this.#encodeCreated({
+    const body = this.#encode({
       type: 'run.created',
       data: { ...shared, input: parseInput(component, request.input) },
     })
@@ -261,11 +283,17 @@ export class Service {
     }
   }
 
-  #encodeCreated(event: Event): RecordBody {
+  #assertOpen(): void {
+    if (!this.#dispatcher.draining) return
+    throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
+  }
+
+  /** Encodes an event that a request made. */
+  #encode(event: Event): RecordBody {
     try {
       return encodeEvent(event, { depthMax: this.limits.eventDepthMax, bytesMax: this.limits.eventBytesMax }).body
     } catch (cause) {
-      // Nothing runs yet, so it is the request that is wrong and not a run.
+      // It is the request that is wrong and not the run.
       if (cause instanceof RunFailure) throw new HoldfastError('invalid_request', cause.message, { cause })
       throw cause
     }
@@ -283,7 +311,8 @@ export class Service {
     })
     const at = new Date(this.#options.clock.now()).toISOString()
     for (const other of page.runs) {
-      if (other.run.id !== run.id && other.run.lane === run.lane) {
+      // Only those before it: of several that come at once, the last one lives.
+      if (other.run.lane === run.lane && comesBefore(run, other.run)) {
         await this.#store.requestStop(other.run.id, { at, by: run.owner, reason: `interrupted by run ${run.id}` })
       }
     }
@@ -295,15 +324,6 @@ export class Service {
         { run: stored.run.id, reason: messageOf(cause) },
         'run could not be driven; it will be picked up',
       )
-    })
-  }
-
-  async #assertQueueHasRoom(): Promise<void> {
-    const { runsQueuedMax } = this.limits
-    const queued = await this.#store.claimable(runsQueuedMax)
-    if (queued.length < runsQueuedMax) return
-    throw new HoldfastError('rate_limited', `${queued.length} runs wait for a place; try again later`, {
-      retryAfterMs: 5000,
     })
   }
 }
@@ -327,6 +347,8 @@ function parseInput(component: Component, input: unknown): unknown {
 }
 
 function checkAnswers(run: Run, answers: Readonly<Record<string, unknown>>): void {
+  if (run.status !== 'paused')
+    throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
   const asked = (run.waiting ?? []).map(({ id }) => id)
   const unknown = Object.keys(answers).filter((id) => !asked.includes(id))
   const missing = asked.filter((id) => !Object.hasOwn(answers, id))

@@ -121,6 +121,11 @@ export interface Store {
   // Runs
   create(run: NewRun): Promise<Created>
   get(id: string): Promise<StoredRun | undefined>
+  /** The run that an owner's idempotency key stands for. */
+  findByKey(
+    owner: string,
+    key: string,
+  ): Promise<{ readonly stored: StoredRun; readonly fingerprint: string } | undefined>
   list(query: RunQuery): Promise<RunPage>
   /** Removes a finished run with its log; false when there is none. Refuses an unfinished one with `conflict`. */
   remove(id: string): Promise<boolean>
@@ -139,7 +144,7 @@ export interface Store {
   size(): Promise<number>
 
   // Leases
-  /** Takes a run that nobody holds: raises the epoch. Undefined when it is held, paused, finished or waits for its lane. */
+  /** Takes a run that nobody holds: raises the epoch. One that is to be stopped can be taken whatever its state. Undefined when it is held, paused, finished or waits for its lane. */
   claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
   /** Extends every claim of an owner, also one that ran out and that nobody took; the ids that are still its own. */
   renew(owner: string, ttlMs: number): Promise<readonly string[]>
@@ -147,6 +152,8 @@ export interface Store {
   release(id: string, epoch: number): Promise<void>
   /** Runs that `claim` would give, oldest first. */
   claimable(limit: number): Promise<readonly string[]>
+  /** How many runs have not been started yet. */
+  queued(): Promise<number>
 
   // Commands and hints
   /** Notes a stop, once; the first one stays. A finished run is returned as it is. */

@@ -96,9 +96,13 @@ class Feed {
     const hinted = this.#hinted
     this.#hinted = false
     if (hinted) return
-    const stored = await this.#store.get(this.#run).catch(() => undefined)
-    if (stored !== undefined)
-      for (const subscription of this.#subscriptions) subscription.offer({ run: this.#run, next: stored.next })
+    let next: number
+    try {
+      next = (await this.#store.get(this.#run))?.next ?? Infinity // a run that is gone is noticed by reading it
+    } catch {
+      return
+    }
+    for (const subscription of this.#subscriptions) subscription.offer({ run: this.#run, next })
   }
 
   #wake(hint: Hint): void {
@@ -169,15 +173,24 @@ export class Subscription {
         else if (this.#known === known) this.#state = 'tail' // nothing was announced while we looked
       }
     } catch (cause) {
-      if (this.#isClosed()) return
-      this.close()
-      this.#sink.failed(cause)
+      this.#fail(cause)
     }
+  }
+
+  #fail(cause: unknown): void {
+    if (this.#isClosed()) return
+    this.close()
+    this.#sink.failed(cause)
   }
 
   #deliver(slice: Slice): void {
     this.#cursor = lastOf(slice)
-    const room = this.#sink.write(slice)
+    let room: boolean
+    try {
+      room = this.#sink.write(slice)
+    } catch (cause) {
+      return this.#fail(cause)
+    }
     if (slice.closed) {
       this.close()
       this.#sink.finished()

@@ -98,6 +98,11 @@ class MemoryStore implements Store {
     return entry && stored(entry)
   }
 
+  async findByKey(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
+    const known = this.#keys.get(JSON.stringify([owner, key]))
+    return known && { stored: stored(this.#entries.get(known.id)!), fingerprint: known.fingerprint }
+  }
+
   async list(query: RunQuery): Promise<RunPage> {
     const after = query.after === undefined ? undefined : positionOf(query.after)
     const found: Run[] = []
@@ -190,6 +195,10 @@ class MemoryStore implements Store {
     return ids
   }
 
+  async queued(): Promise<number> {
+    return [...this.#entries.values()].filter(({ run }) => run.status === 'queued').length
+  }
+
   async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
     const entry = this.#entries.get(id)
     if (entry === undefined) return undefined
@@ -242,11 +251,12 @@ class MemoryStore implements Store {
     entry.lease = { owner, until: this.#clock.now() + ttlMs }
   }
 
-  #isClaimable({ run, lease }: Entry, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
+  #isClaimable({ run, lease, stop }: Entry, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
     const now = this.#clock.now()
     if (isFinished(run.status)) return false
-    if (run.status === 'paused' && !paused && now < (run.wakeAt ?? Infinity)) return false
     if (lease !== undefined && now < lease.until) return false
+    if (stop !== undefined) return true
+    if (run.status === 'paused' && !paused && now < (run.wakeAt ?? Infinity)) return false
     return outOfTurn || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id
   }
 

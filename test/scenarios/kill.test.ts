@@ -19,11 +19,11 @@ test('[LOG-1] [LOG-2] [LOG-3] [LOG-5] [RUN-1] [RUN-4] a server that is killed ag
     const server = await campaign.conclude()
     const runs = [...campaign.runs.values()]
     const verdict = await judge(server, runs)
-    console.log(JSON.stringify({ ...campaign.counts, runs: runs.length, ...verdict, logs: verdict.logs.size }))
 
     await server.kill()
     const again = await startServer({ store })
-    for (const [run, log] of verdict.logs) expect((await readLog(again, run)).equals(log), `run ${run} reads the same after a restart`).toBe(true)
+    for (const [run, log] of verdict.logs)
+      expect((await readLog(again, run)).equals(log), `run ${run} reads the same after a restart`).toBe(true)
 
     // Otherwise the kills hit nothing, and all of the above says little.
     expect(verdict.outcomes['failed: interrupted']).toBeGreaterThan(KILLS / 10)

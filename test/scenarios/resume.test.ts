@@ -1,11 +1,21 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { checkedEnd } from '../support/checker.ts'
-import { answerRun, call, followRun, readLog, startRun, type Target, untilFinished, untilStatus } from '../support/http.ts'
+import { assertSeenIsInLog, checkedEnd } from '../support/checker.ts'
+import {
+  answerRun,
+  call,
+  followRun,
+  readLog,
+  startRun,
+  type Target,
+  untilFinished,
+  untilStatus,
+} from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { startServer } from '../support/process.ts'
 import { type Random, withSeed } from '../support/random.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
 
 /** Every kind of event, small and large ones, and characters of one to four bytes. */
 const VARIED =
@@ -76,6 +86,31 @@ describe('a run that goes on', () => {
   })
 })
 
+test('[LOG-5] [RUN-1] a thousand clients that come back at once after a kill get the exact rest, to the end', async () => {
+  await withSeed(async (random) => {
+    const store = temporaryDatabase()
+    const server = await startServer({ store })
+    const { id } = await startRun(server, 'text 250 every 4', { component: 'lab-resume' })
+    const first = followRun(server, id)
+    await until('half of it is seen', () => first.events > 120)
+    await server.kill()
+    await first.ended
+
+    const again = await startServer({ store })
+    const clients = Array.from({ length: 1000 }, () => {
+      const after = random.between(-1, first.events - 1)
+      return { after, stream: followRun(again, id, { after, by: random.pick(['header', 'query']) }) }
+    })
+    const log = await readLog(again, id)
+    const { length } = checkedEnd(id, log)
+    for (const { after, stream } of clients) {
+      expect(await stream.ended).toBe('closed')
+      expect(stream.events).toBe(length - after - 1)
+      assertSeenIsInLog(id, stream.log, log, after)
+    }
+  })
+})
+
 describe('a cursor that is none of this log', () => {
   const wrong: Readonly<Record<string, string>> = {
     'beyond the end': '1000',
@@ -93,9 +128,15 @@ describe('a cursor that is none of this log', () => {
     const { id } = await startRun(server, 'text 3')
     await untilFinished(server, id)
     for (const format of ['sse', 'json', 'ndjson']) {
-      const byHeader = await call(server, 'GET', `/runs/${id}/events?format=${format}`, { headers: { 'last-event-id': cursor } })
+      const byHeader = await call(server, 'GET', `/runs/${id}/events?format=${format}`, {
+        headers: { 'last-event-id': cursor },
+      })
       expect(byHeader).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } })
-      const byQuery = await call(server, 'GET', `/runs/${id}/events?format=${format}&after=${encodeURIComponent(cursor)}`)
+      const byQuery = await call(
+        server,
+        'GET',
+        `/runs/${id}/events?format=${format}&after=${encodeURIComponent(cursor)}`,
+      )
       expect(byQuery).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } })
     }
   })
@@ -152,7 +193,7 @@ interface Page {
 /** The envelopes of a run, read page by page, each as the text it was sent as. */
 async function readPages(server: Target, id: string, limit: number): Promise<string[]> {
   const envelopes: string[] = []
-  for (let cursor = -1; ; ) {
+  for (let cursor = -1; ;) {
     const response = await fetch(`${server.url}/runs/${id}/events?format=json&after=${cursor}&limit=${limit}`)
     const text = await response.text()
     const page = JSON.parse(text) as Page

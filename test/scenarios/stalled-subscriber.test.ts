@@ -65,7 +65,7 @@ test('[SUB-1] a subscriber that is stalled at the last event is cut as well', as
 test('[SUB-1] a slow subscriber that keeps reading is not cut, however long one event takes it', async () => {
   const limits = { subscriberStallMs: 1500, eventBytesMax: 32 * 1024 * 1024 }
   const server = await serveInProcess({ components: labComponents(), limits })
-  const { id } = await startRun(server, 'big 20000')
+  const { id } = await startRun(server, 'big 12000')
   await untilFinished(server, id)
   const slow = followRun(server, id, { stalled: true })
   await readSlowly(slow)
@@ -102,12 +102,12 @@ async function subscribers(server: Target): Promise<unknown> {
   return (await call(server, 'GET', '/health')).body['subscribers']
 }
 
-/** Some 4 MB a second. */
+/** A few MB a second. */
 async function readSlowly(stream: EventStream): Promise<void> {
   const response = (await stream.answered)!
   await stream.read()
   response.on('data', () => {
     response.pause()
-    setTimeout(() => response.resume(), 15)
+    setTimeout(() => response.resume(), 10)
   })
 }

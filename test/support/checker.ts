@@ -23,11 +23,13 @@ function checkedRecord(run: string, text: string, position: number): Recorded {
   const where = `run ${run}, record ${position}`
   const [id, event, data, ...more] = text.split('\n')
   if (id !== `id: ${position}`) throw new Error(`${where}: its first line is ${JSON.stringify(id)}`)
-  if (more.length > 0 || !data?.startsWith('data: ')) throw new Error(`${where} is no frame of three lines: ${JSON.stringify(text.slice(0, 200))}`)
+  if (more.length > 0 || !data?.startsWith('data: '))
+    throw new Error(`${where} is no frame of three lines: ${JSON.stringify(text.slice(0, 200))}`)
   const envelope = JSON.parse(data.slice(6)) as Recorded & { readonly run: string; readonly time: string }
   if (envelope.run !== run) throw new Error(`${where} belongs to run ${envelope.run}`)
   if (envelope.index !== position) throw new Error(`${where} calls itself ${envelope.index}`)
-  if (event !== `event: ${envelope.type}`) throw new Error(`${where}: ${JSON.stringify(event)} is not its type, ${envelope.type}`)
+  if (event !== `event: ${envelope.type}`)
+    throw new Error(`${where}: ${JSON.stringify(event)} is not its type, ${envelope.type}`)
   if (Number.isNaN(Date.parse(envelope.time))) throw new Error(`${where} has no time`)
   return envelope
 }
@@ -36,8 +38,10 @@ function checkedRecord(run: string, text: string, position: number): Recorded {
 export function checkedEnd(run: string, log: Buffer): Recorded[] {
   const records = checkedRecords(run, log)
   const terminals = records.filter(({ type }) => TERMINAL.includes(type))
-  if (terminals.length !== 1) throw new Error(`run ${run} has ${terminals.length} terminal events: ${typesOf(terminals)}`)
-  if (terminals[0] !== records.at(-1)) throw new Error(`run ${run} goes on after its end: ${typesOf(records.slice(-3))}`)
+  if (terminals.length !== 1)
+    throw new Error(`run ${run} has ${terminals.length} terminal events: ${typesOf(terminals)}`)
+  if (terminals[0] !== records.at(-1))
+    throw new Error(`run ${run} goes on after its end: ${typesOf(records.slice(-3))}`)
   if (records[0]!.type !== 'run.created') throw new Error(`run ${run} begins with ${records[0]!.type}`)
   return records
 }
@@ -49,7 +53,9 @@ export function assertSeenIsInLog(run: string, seen: Buffer, log: Buffer, after 
   if (kept.equals(seen)) return
   const at = [...seen].findIndex((byte, position) => byte !== kept[position])
   const excerpt = (bytes: Buffer): string => JSON.stringify(bytes.subarray(Math.max(0, at - 80), at + 80).toString())
-  throw new Error(`run ${run}: from byte ${at} after event ${after} a client saw ${excerpt(seen)}, and the log says ${excerpt(kept)}`)
+  throw new Error(
+    `run ${run}: from byte ${at} after event ${after} a client saw ${excerpt(seen)}, and the log says ${excerpt(kept)}`,
+  )
 }
 
 function startAfter(run: string, log: Buffer, after: number): number {
@@ -66,7 +72,9 @@ export function standingTexts(records: readonly Recorded[]): string[] {
     return type === 'attempt.discarded' ? [{ from: data['from'] as number, until: index }] : []
   })
   const stands = (index: number): boolean => !withdrawn.some(({ from, until }) => index >= from && index < until)
-  return records.filter(({ index, type }) => type === 'text.delta' && stands(index)).map(({ data }) => data['text'] as string)
+  return records
+    .filter(({ index, type }) => type === 'text.delta' && stands(index))
+    .map(({ data }) => data['text'] as string)
 }
 
 /** The numbers that the lab puts into its texts. */

@@ -30,7 +30,11 @@ export class EventStream {
     const { method = 'GET', headers = {}, body, cutAfter = Infinity, stalled = false } = options
     this.#cutAfter = cutAfter
     const json = body === undefined ? {} : { 'content-type': 'application/json' }
-    this.#request = request(url, { method, agent: false, headers: { accept: 'text/event-stream', ...json, ...headers } })
+    this.#request = request(url, {
+      method,
+      agent: false,
+      headers: { accept: 'text/event-stream', ...json, ...headers },
+    })
     const ended = Promise.withResolvers<StreamEnd>()
     const answered = Promise.withResolvers<IncomingMessage | undefined>()
     this.ended = ended.promise

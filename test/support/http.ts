@@ -43,7 +43,11 @@ export interface StartOptions {
   readonly session?: string
 }
 
-export function postRun(target: Target, input: string, { component = 'lab', key, session }: StartOptions = {}): Promise<Answer<RunShape>> {
+export function postRun(
+  target: Target,
+  input: string,
+  { component = 'lab', key, session }: StartOptions = {},
+): Promise<Answer<RunShape>> {
   return call<RunShape>(target, 'POST', '/runs', {
     body: { component, input, ...(session !== undefined && { session }) },
     headers: key === undefined ? {} : { 'idempotency-key': key },
@@ -74,7 +78,11 @@ export interface FollowOptions extends Pick<EventStreamOptions, 'cutAfter' | 'st
   readonly by?: 'header' | 'query'
 }
 
-export function followRun(target: Target, id: string, { after, by = 'header', ...options }: FollowOptions = {}): EventStream {
+export function followRun(
+  target: Target,
+  id: string,
+  { after, by = 'header', ...options }: FollowOptions = {},
+): EventStream {
   const query = after !== undefined && by === 'query' ? `?after=${after}` : ''
   const header = after !== undefined && by === 'header' ? { 'last-event-id': String(after) } : {}
   return new EventStream(`${target.url}/runs/${id}/events${query}`, {
@@ -87,7 +95,8 @@ export function followRun(target: Target, id: string, { after, by = 'header', ..
 export async function readLog(target: Target, id: string): Promise<Buffer> {
   const stream = followRun(target, id)
   const end = await stream.ended
-  if (end !== 'closed' || (await stream.status()) !== 200) throw new Error(`run ${id}: the stream ended with ${await stream.status()}, ${end}`)
+  if (end !== 'closed' || (await stream.status()) !== 200)
+    throw new Error(`run ${id}: the stream ended with ${await stream.status()}, ${end}`)
   return stream.log
 }
 
@@ -110,7 +119,12 @@ export async function readEvents(target: Target, id: string): Promise<SeenEvent[
 
 export const FINISHED: readonly string[] = ['completed', 'failed', 'cancelled', 'rejected']
 
-export function untilStatus(target: Target, id: string, statuses: readonly string[], withinMs = 15_000): Promise<RunShape> {
+export function untilStatus(
+  target: Target,
+  id: string,
+  statuses: readonly string[],
+  withinMs = 15_000,
+): Promise<RunShape> {
   const look = async (): Promise<RunShape | false> => {
     const run = await getRun(target, id)
     return statuses.includes(run.status) && run

@@ -6,10 +6,12 @@ import { onTestFinished } from 'vitest'
 export interface ServerProcessOptions {
   /** Path of the database. */
   readonly store: string
+  /** The demo with the lab where none is given. */
+  readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   /** Puts the command line into another one that makes it worse, such as strace; it must exec and keep the process id. */
-  readonly wrap?: (command: readonly string[]) => readonly string[]
+  readonly wrap?: (line: readonly string[]) => readonly string[]
 }
 
 export interface Exit {
@@ -23,7 +25,7 @@ const compileCache = join(root, 'node_modules/.cache/holdfast-test-servers')
 const LISTEN_MS = 30_000
 const OUTPUT_CHARS_MAX = 512 * 1024
 
-/** Starts a server with the lab and waits until it listens. */
+/** Starts a server and waits until it listens. */
 export async function startServer(options: ServerProcessOptions): Promise<ServerProcess> {
   const server = new ServerProcess(options)
   await server.listening
@@ -40,9 +42,19 @@ export class ServerProcess {
   #stdout = ''
   #stderr = ''
 
-  constructor({ store, args = [], env = {}, wrap = (command) => command }: ServerProcessOptions) {
+  constructor(options: ServerProcessOptions) {
+    const { store, command = ['demo', '--lab'], args = [], env = {}, wrap = (line) => line } = options
     const main = join(root, 'src/cli/main.ts')
-    const [program, ...rest] = wrap([process.execPath, main, 'demo', '--lab', '--port', '0', '--store', `sqlite:${store}`, ...args])
+    const [program, ...rest] = wrap([
+      process.execPath,
+      main,
+      ...command,
+      '--port',
+      '0',
+      '--store',
+      `sqlite:${store}`,
+      ...args,
+    ])
     this.#child = spawn(program!, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache, ...env },
@@ -84,7 +96,10 @@ export class ServerProcess {
 
   #awaitAddress(): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
-    const timer = setTimeout(() => reject(new Error(`the server did not listen within ${LISTEN_MS} ms\n${this.#stderr}`)), LISTEN_MS)
+    const timer = setTimeout(
+      () => reject(new Error(`the server did not listen within ${LISTEN_MS} ms\n${this.#stderr}`)),
+      LISTEN_MS,
+    )
     this.#child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       if (this.#url !== undefined) return
       this.#stdout += text
@@ -95,7 +110,8 @@ export class ServerProcess {
       this.#stderr = (this.#stderr + text).slice(-OUTPUT_CHARS_MAX)
     })
     void this.exited.then(
-      ({ code, signal }) => reject(new Error(`the server ended (${code ?? signal}) before it listened\n${this.#stderr}`)),
+      ({ code, signal }) =>
+        reject(new Error(`the server ended (${code ?? signal}) before it listened\n${this.#stderr}`)),
       reject,
     )
     return promise.finally(() => clearTimeout(timer))

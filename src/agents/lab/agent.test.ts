@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { type Emission, RecordedFailure, RejectedError, type RunContext } from '../../core/agent.ts'
+import { type Emission, WorkFailure, RejectedError, type RunContext } from '../../core/agent.ts'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
 import type { Event } from '../../core/event.ts'
 import { encodeBody } from '../../core/record.ts'
@@ -52,6 +52,8 @@ class Seen {
       signal,
       step: (name, act) => work(`step ${name}`, () => act(signal)),
       tool: (call, act) => work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal })),
+      call: () => Promise.reject(new Error('the lab calls nobody')),
+      within: () => this.context,
       sleep: () => Promise.reject(new Error('the lab waits by itself')),
       async ask(question) {
         return { question, answer }
@@ -86,7 +88,7 @@ function chunk(kib: number, place: { append: boolean; last: boolean }): unknown 
 }
 
 async function failureOnRecord(): Promise<never> {
-  throw new RecordedFailure({ code: 'agent_failed', message: 'on record' })
+  throw new WorkFailure({ code: 'agent_failed', message: 'on record' })
 }
 
 describe('what an answer is made of', () => {

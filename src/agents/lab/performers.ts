@@ -1,5 +1,5 @@
 /** What each statement of a lab script does. Nothing here depends on time or chance: a script always emits the same. */
-import { type Emission, emit, RecordedFailure } from '../../core/agent.ts'
+import { type Emission, emit, WorkFailure } from '../../core/agent.ts'
 import type { Event } from '../../core/event.ts'
 import type { Stage } from './stage.ts'
 import type { Statement, StatementName } from './statements.ts'
@@ -119,7 +119,7 @@ async function callTool({ name, fail, idempotent, ms }: Statement<'tool'>, stage
     })
   } catch (thrown) {
     // Only the failure that was asked for, now or in an earlier attempt: an abort must get through.
-    const asked = fail && (thrown === failure || thrown instanceof RecordedFailure)
+    const asked = fail && (thrown === failure || thrown instanceof WorkFailure)
     if (!asked) throw thrown
   }
 }

@@ -26,6 +26,8 @@ function contextOf({ signal = new AbortController().signal, replaying = () => fa
     step: unused,
     tool: unused,
     sleep: (ms) => (replaying() ? Promise.resolve() : pause(ms, signal)),
+    call: unused,
+    within: unused,
     ask: unused,
     reject: unused,
   }

@@ -125,6 +125,11 @@ export class SqliteStore implements Store {
     return this.#reading(() => this.#durable(id)?.stored)
   }
 
+  async findByKey(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
+    const known = await this.#reading(() => this.#byKey(owner, key))
+    return known && { stored: await known.stored(), fingerprint: known.fingerprint }
+  }
+
   list(query: RunQuery): Promise<RunPage> {
     return this.#reading(() => {
       const found = this.#reader.list({ ...query, limit: query.limit + 1 })
@@ -228,6 +233,12 @@ export class SqliteStore implements Store {
     return Promise.resolve(ids)
   }
 
+  queued(): Promise<number> {
+    let queued = 0
+    for (const { run } of this.#active.values()) if (run.status === 'queued') queued++
+    return Promise.resolve(queued)
+  }
+
   async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
     this.#assertHealthy()
     const active = this.#active.get(id)
@@ -265,6 +276,7 @@ export class SqliteStore implements Store {
 
   #isClaimable(active: ActiveRun, now: number, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
     if (active.finished || active.isHeld(now) || active.durable === undefined) return false
+    if (active.stop !== undefined) return true
     if (active.run.status === 'paused' && !paused && now < (active.run.wakeAt ?? Infinity)) return false
     return outOfTurn || this.#lanes.isHead(active)
   }

@@ -18,6 +18,8 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'does not wake a paused run', section: 'leases', breakStore: neverWakes },
   { name: 'lists claimable runs newest first', section: 'leases', breakStore: listsNewestFirst },
   { name: 'lets the last stop request win', section: 'leases', breakStore: keepsLastStop },
+  { name: 'keeps a run that is to be stopped from everybody', section: 'leases', breakStore: neverGivesStopped },
+  { name: 'counts every unfinished run as queued', section: 'leases', breakStore: countsAllAsQueued },
   { name: 'notes a stop on a finished run', section: 'leases', breakStore: stopsFinished },
   { name: 'does not look at lanes', section: 'lanes', breakStore: ignoresLanes },
   { name: 'gives no run out of turn', section: 'lanes', breakStore: neverOutOfTurn },
@@ -28,6 +30,22 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'looks whether a lane is busy and creates later', section: 'lanes', breakStore: racesBusy },
   { name: 'frees the lane of a paused run', section: 'lanes', breakStore: freesPausedLane },
 ]
+
+export function neverGivesStopped(store: Store): Store {
+  return overriding(store, {
+    claim: async (id, owner, ttlMs, options = {}) => {
+      const stored = await store.get(id)
+      const paused = stored?.run.status === 'paused' && options.paused !== true
+      return stored?.stop !== undefined && paused ? undefined : store.claim(id, owner, ttlMs, options)
+    },
+  })
+}
+
+export function countsAllAsQueued(store: Store): Store {
+  return overriding(store, {
+    queued: async () => (await store.list({ limit: 1000 })).runs.filter(({ run }) => !isFinished(run.status)).length,
+  })
+}
 
 export function givesHeldAway(store: Store): Store {
   return overriding(store, {

@@ -32,7 +32,12 @@ export const leasesSection: ConformanceSection = {
     { name: 'a finished run is held by nobody and never claimed', run: finishes },
     { name: 'claimable gives what claim would give, oldest first', run: listsClaimable },
     { name: '[RUN-2] the first stop request stays', run: keepsFirstStop },
+    {
+      name: '[RUN-2] a run that is to be stopped can be claimed, though it is paused or out of turn',
+      run: claimsToStop,
+    },
     { name: '[RUN-2] a stop request leaves a finished run as it is', run: leavesFinished },
+    { name: 'the runs that have not been started are counted', run: countsQueued },
   ],
 }
 
@@ -285,6 +290,33 @@ async function keepsFirstStop(trial: Trial): Promise<void> {
   const bare = { at: trial.clock.iso() }
   expect((await trial.store.requestStop(run.id, bare))?.stop).toEqual(bare)
   expect((await trial.store.get(run.id))?.stop).toEqual(bare)
+}
+
+async function claimsToStop(trial: Trial): Promise<void> {
+  const paused = await trial.start({ lane: 'lane-1' })
+  paused.pause()
+  await paused.flush()
+  const { run: behind } = await trial.create({ lane: 'lane-1' })
+  for (const id of [paused.id, behind.id]) {
+    expect(await trial.store.claim(id, 'worker-2', TTL_MS)).toBeUndefined()
+    await trial.store.requestStop(id, { at: trial.clock.iso() })
+    expect(await trial.store.claimable(100)).toEqual([id])
+    expect((await trial.store.claim(id, 'worker-2', TTL_MS))?.run.id).toBe(id)
+    expect(await trial.store.claim(id, 'worker-3', TTL_MS)).toBeUndefined()
+  }
+}
+
+async function countsQueued(trial: Trial): Promise<void> {
+  expect(await trial.store.queued()).toBe(0)
+  const { run } = await trial.create({ lane: 'lane-1' })
+  await trial.create({ lane: 'lane-1' })
+  await trial.start()
+  await trial.finish()
+  expect(await trial.store.queued()).toBe(2)
+  const scribe = await trial.takeOver(run.id)
+  scribe.start()
+  await scribe.flush()
+  expect(await trial.store.queued()).toBe(1)
 }
 
 async function leavesFinished(trial: Trial): Promise<void> {

@@ -54,6 +54,7 @@ export class Model {
   isClaimable(run: ModelRun, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
     const { status, lane, wakeAt = Infinity } = run.run
     if (isFinished(status) || this.isHeld(run)) return false
+    if (run.stop !== undefined) return true
     if (status === 'paused' && !paused && this.#now() < wakeAt) return false
     return outOfTurn || lane === undefined || this.#headOf(lane) === run
   }

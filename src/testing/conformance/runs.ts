@@ -78,7 +78,11 @@ async function knowsNoOther(trial: Trial): Promise<void> {
 
 async function answersKnownKey(trial: Trial): Promise<void> {
   const idempotency = { key: 'key-ü', fingerprint: 'body-1' }
+  expect(await trial.store.findByKey(trial.newRun().run.owner, 'key-ü')).toBeUndefined()
   const first = await trial.start({ idempotency })
+  const found = await trial.store.findByKey(first.run.owner, 'key-ü')
+  expect(found).toEqual({ stored: await trial.store.get(first.id), fingerprint: 'body-1' })
+  expect(await trial.store.findByKey('somebody else', 'key-ü')).toBeUndefined()
   const again = await trial.store.create(trial.newRun({ idempotency }))
   expect(again.kind).toBe('existing')
   expect(again.stored).toEqual(await trial.store.get(first.id))

@@ -69,7 +69,9 @@ export class Campaign {
     for (const start of this.#unanswered.splice(0)) await this.#accept(server, start)
     const open = [...this.runs.values()].filter(({ finished }) => !finished)
     await Promise.all(open.map((run) => this.#bringToEnd(server, run)))
-    await Promise.all([...this.runs.values()].filter(({ followed }) => !followed).map((run) => this.#follow(server, run)))
+    await Promise.all(
+      [...this.runs.values()].filter(({ followed }) => !followed).map((run) => this.#follow(server, run)),
+    )
     return server
   }
 
@@ -79,7 +81,8 @@ export class Campaign {
     const visits: Promise<void>[] = open.filter(({ followed }) => !followed).map((run) => this.#follow(server, run))
     if (random.chance(0.5)) await this.#expectOrphansSettled(server, open)
     visits.push(...this.#unanswered.splice(0).map((start) => this.#start(server, start)))
-    for (let count = random.between(1, RUNS_PER_LIFE_MAX); count > 0; count--) visits.push(this.#start(server, this.#newStart()))
+    for (let count = random.between(1, RUNS_PER_LIFE_MAX); count > 0; count--)
+      visits.push(this.#start(server, this.#newStart()))
     for (const run of open) if (random.chance(0.4)) visits.push(this.#disturb(server, run))
     await wait(random.chance(0.3) ? random.between(0, 40) : random.between(40, 500))
     await Promise.all([server.kill(), ...visits])
@@ -103,9 +106,19 @@ export class Campaign {
       this.#unanswered.push(start)
       return undefined
     }
-    if (answer.status !== 202) throw new Error(`start ${start.key} was answered with ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (answer.status !== 202)
+      throw new Error(`start ${start.key} was answered with ${answer.status}: ${JSON.stringify(answer.body)}`)
     const { id } = answer.body
-    const run: AcceptedRun = { ...start, id, sightings: [], cursor: -1, followed: false, finished: false, answers: [], stopped: false }
+    const run: AcceptedRun = {
+      ...start,
+      id,
+      sightings: [],
+      cursor: -1,
+      followed: false,
+      finished: false,
+      answers: [],
+      stopped: false,
+    }
     this.runs.set(id, run)
     return run
   }
@@ -115,7 +128,8 @@ export class Campaign {
     const stream = followRun(server, run.id, run.cursor < 0 ? {} : { after: run.cursor })
     const end = await stream.ended
     const status = await stream.status()
-    if (status !== undefined && status !== 200 && status !== 204) throw new Error(`run ${run.id} cannot be followed from ${run.cursor}: ${status}`)
+    if (status !== undefined && status !== 200 && status !== 204)
+      throw new Error(`run ${run.id} cannot be followed from ${run.cursor}: ${status}`)
     run.sightings.push({ after: run.cursor, bytes: stream.log })
     run.cursor += stream.events
     if (end === 'closed') run.followed = true
@@ -140,7 +154,8 @@ export class Campaign {
   }
 
   async #answer(server: ServerProcess, run: AcceptedRun, waiting: RunShape['waiting']): Promise<void> {
-    const answer = waiting?.[0]?.kind === 'uncertain' ? { action: 'retry' } : `yes, ${this.#random.between(0, 1_000_000)}`
+    const answer =
+      waiting?.[0]?.kind === 'uncertain' ? { action: 'retry' } : `yes, ${this.#random.between(0, 1_000_000)}`
     const answered = await unlessGone(call(server, 'POST', `/runs/${run.id}/input`, { body: { answer } }))
     if (answered === undefined) return
     if (answered.status === 202) run.answers.push(answer)

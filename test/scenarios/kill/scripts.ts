@@ -22,7 +22,10 @@ export const scripts: readonly Script[] = [
   { input: 'text 5; ask Go on?; text 5 every 5', texts: 10 },
   { input: 'ask First?; text 20; step work 10; ask Second?; text 3', texts: 23 },
   { input: 'big 64; text 20; big 300; text 3 every 5; big 700; text 3', texts: 26 },
-  { input: 'reason 20; text 20 every 2; usage 3 4; artifact report 200; state place; state place; custom note; text 5', texts: 25 },
+  {
+    input: 'reason 20; text 20 every 2; usage 3 4; artifact report 200; state place; state place; custom note; text 5',
+    texts: 25,
+  },
   { input: 'date; bytes; bigint; nan; deep 50; text 10 every 4; say "ünïcödé \u{1f30a}"; text 5', texts: 15 },
   { input: 'text 10 every 3; hang', texts: 10, hangs: true },
   { input: 'text 10 every 2; throw boom', texts: 10, failure: 'agent_failed' },

@@ -40,8 +40,10 @@ export async function judge(target: Target, runs: readonly AcceptedRun[]): Promi
 function expectSameOutcome(described: RunShape, records: readonly Recorded[]): void {
   const last = records.at(-1)!
   const told = `run.${described.status}`
-  if (told !== last.type) throw new Error(`run ${described.id} is called ${described.status}, and its log ends with ${last.type}`)
-  if (described.events !== records.length) throw new Error(`run ${described.id} claims ${described.events} events and has ${records.length}`)
+  if (told !== last.type)
+    throw new Error(`run ${described.id} is called ${described.status}, and its log ends with ${last.type}`)
+  if (described.events !== records.length)
+    throw new Error(`run ${described.id} claims ${described.events} events and has ${records.length}`)
 }
 
 function expectHonestEnd(run: AcceptedRun, records: readonly Recorded[], last: Recorded): void {
@@ -50,12 +52,14 @@ function expectHonestEnd(run: AcceptedRun, records: readonly Recorded[], last: R
     throw new Error(`run ${id} (${component}: ${script.input}) ${what}; its log ends with ${JSON.stringify(last)}`)
   }
   if (run.stopped && last.type !== 'run.cancelled') complain('was stopped, and ended otherwise')
-  for (const answer of run.answers) if (!wasAnswered(records, answer)) complain(`lost the answer ${JSON.stringify(answer)}`)
+  for (const answer of run.answers)
+    if (!wasAnswered(records, answer)) complain(`lost the answer ${JSON.stringify(answer)}`)
   switch (last.type) {
     case 'run.completed': {
       if (script.hangs || script.failure || script.rejected) complain('cannot have been completed')
       const numbers = numbersIn(standingTexts(records))
-      if (numbers.length !== script.texts || numbers.some((number, place) => number !== place)) complain(`says ${numbers.join(' ')}`)
+      if (numbers.length !== script.texts || numbers.some((number, place) => number !== place))
+        complain(`says ${numbers.join(' ')}`)
       if (component === 'lab-resume') expectWorkDoneOnce(run, records)
       return
     }
@@ -76,13 +80,18 @@ function expectHonestEnd(run: AcceptedRun, records: readonly Recorded[], last: R
 function wasAnswered(records: readonly Recorded[], answer: unknown): boolean {
   const given = JSON.stringify(answer)
   return records.some(({ type, data }) => {
-    return type === 'run.resumed' && Object.values(data['answers'] as object).some((value) => JSON.stringify(value) === given)
+    return (
+      type === 'run.resumed' &&
+      Object.values(data['answers'] as object).some((value) => JSON.stringify(value) === given)
+    )
   })
 }
 
 /** A step or tool with a result in the log is not paid for twice. */
 function expectWorkDoneOnce({ id }: AcceptedRun, records: readonly Recorded[]): void {
-  const done = records.filter(({ type }) => /^(step|tool)\.(completed|failed)$/.test(type)).map(({ data }) => data['key'])
+  const done = records
+    .filter(({ type }) => /^(step|tool)\.(completed|failed)$/.test(type))
+    .map(({ data }) => data['key'])
   if (new Set(done).size !== done.length) throw new Error(`run ${id} did some work twice: ${done.join(', ')}`)
 }
 
@@ -97,9 +106,11 @@ function failureOf(record: Recorded): string {
 /** The listing has every accepted run, and none besides: a start that was repeated is still one run (RUN-4). */
 async function expectListed(target: Target, runs: readonly AcceptedRun[]): Promise<void> {
   const listed: string[] = []
-  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
     const path = `/runs?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`
-    const page: { runs: RunShape[]; cursor?: string } = (await call<{ runs: RunShape[]; cursor?: string }>(target, 'GET', path)).body
+    const page: { runs: RunShape[]; cursor?: string } = (
+      await call<{ runs: RunShape[]; cursor?: string }>(target, 'GET', path)
+    ).body
     listed.push(...page.runs.map(({ id }) => id))
     cursor = page.cursor
   }
@@ -108,5 +119,7 @@ async function expectListed(target: Target, runs: readonly AcceptedRun[]): Promi
   if (JSON.stringify(found) === JSON.stringify(expected)) return
   const missing = expected.filter((id) => !found.includes(id))
   const strange = found.filter((id) => !expected.includes(id))
-  throw new Error(`of ${expected.length} runs the listing lacks ${missing.join(', ') || 'none'} and adds ${strange.join(', ') || 'none'}`)
+  throw new Error(
+    `of ${expected.length} runs the listing lacks ${missing.join(', ') || 'none'} and adds ${strange.join(', ') || 'none'}`,
+  )
 }

@@ -1,0 +1,155 @@
+/** Components that run inside another one's run: members of a team, executors of a workflow's steps. */
+import {
+  type CallOptions,
+  type Component,
+  type Emission,
+  RejectedError,
+  type RunContext,
+  WorkFailure,
+} from './agent.ts'
+import { encodeEmission, RunFailure } from './emission.ts'
+import { type Actor, type Event, eventTable, type Failure } from './event.ts'
+import { ledgerKey } from './history.ts'
+import { iterate } from './iterate.ts'
+import { failureOf, record, recorded, type Scope } from './scope.ts'
+
+/** Calls within calls within calls … */
+const DEPTH_MAX = 16
+
+export async function callActor(
+  scope: Scope,
+  key: string,
+  component: Component,
+  input: unknown,
+  options: CallOptions,
+  createContext: (scope: Scope) => RunContext,
+): Promise<unknown> {
+  const { host, facts, signal } = scope
+  if (scope.depth >= DEPTH_MAX)
+    throw new WorkFailure({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
+  const actor: Actor = {
+    component: component.id,
+    run: `${rootOf(facts.run)}/${key}`,
+    parent: facts.run,
+    kind: component.kind,
+  }
+  const known = host.ledger.get(ledgerKey('actor', key))
+  if (known !== undefined && known.state !== 'begun') {
+    host.endReplay(actor, 'as recorded')
+    return recorded(known)
+  }
+  const controller = new AbortController()
+  const stopListening = follow(controller, [signal, options.signal], options.timeoutMs)
+  const inner: Scope = {
+    ...scope,
+    facts: { ...facts, run: actor.run },
+    signal: controller.signal,
+    uncertain: component.uncertain ?? scope.uncertain,
+    actor,
+    prefix: `${key}/`,
+    depth: scope.depth + 1,
+  }
+  try {
+    if (known === undefined) await record(inner, 'actor.started', { input: input ?? null, key })
+    const output = await drive(inner, component, input, createContext(inner))
+    host.endReplay(actor, 'withdraw the rest')
+    await record(inner, 'actor.completed', { ...(output !== undefined && { output }), key })
+    return output
+  } catch (thrown) {
+    if (signal.aborted) throw thrown
+    const failure = explain(thrown, controller.signal)
+    host.endReplay(actor, 'withdraw the rest')
+    await record(inner, 'actor.failed', { error: failure, key })
+    throw new WorkFailure(failure)
+  } finally {
+    stopListening()
+    if (!controller.signal.aborted) controller.abort(new Error('the call is over'))
+  }
+}
+
+/** Iterates the component and puts what it emits into the log; its output when it ends. */
+async function drive(scope: Scope, component: Component, input: unknown, context: RunContext): Promise<unknown> {
+  const { host, actor, signal } = scope
+  const parsed = component.parse === undefined ? input : component.parse(input)
+  const iterator = iterate(component.run(parsed, context))
+  const aborted = whenAborted(signal)
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([iterator.next(), aborted.promise])
+      if (done === true) return value
+      const ended = endOf(value)
+      if (ended !== undefined) return ended.output
+      const wait = host.put(encodeEmission(value, host.bounds, actor))
+      if (wait !== undefined) await wait
+    }
+  } finally {
+    aborted.forget()
+    void close(iterator)
+  }
+}
+
+/** What a component says about its own end, within a call. */
+function endOf(emission: Emission): { readonly output: unknown } | undefined {
+  const event = emission as Event
+  if (typeof emission === 'string' || eventTable[event?.type]?.effect !== 'terminal') return undefined
+  switch (event.type) {
+    case 'run.completed':
+      return { output: event.data.output }
+    case 'run.failed':
+      throw new WorkFailure(event.data.error)
+    case 'run.rejected':
+      throw new RejectedError(event.data.reason)
+    default:
+      return undefined
+  }
+}
+
+function explain(thrown: unknown, signal: AbortSignal): Failure {
+  if (signal.aborted && signal.reason instanceof RunFailure) return signal.reason.failure
+  if (thrown instanceof RunFailure) return thrown.failure
+  if (thrown instanceof RejectedError) return { code: 'rejected', message: thrown.message }
+  return failureOf(thrown)
+}
+
+function rootOf(run: string): string {
+  const slash = run.indexOf('/')
+  return slash < 0 ? run : run.slice(0, slash)
+}
+
+/** Aborts with whichever comes first: one of the signals, or the time. */
+function follow(
+  controller: AbortController,
+  signals: readonly (AbortSignal | undefined)[],
+  timeoutMs: number | undefined,
+): () => void {
+  const given = signals.filter((signal) => signal !== undefined)
+  const abort = (): void => controller.abort(given.find((signal) => signal.aborted)?.reason)
+  for (const signal of given) {
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+  }
+  const timeout = (): void =>
+    controller.abort(new RunFailure('deadline_exceeded', `the call took longer than ${timeoutMs} ms`))
+  const timer = timeoutMs === undefined ? undefined : setTimeout(timeout, timeoutMs)
+  return () => {
+    clearTimeout(timer)
+    for (const signal of given) signal.removeEventListener('abort', abort)
+  }
+}
+
+function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = (): void => reject(signal.reason as Error)
+  promise.catch(() => {})
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  return { promise, forget: () => signal.removeEventListener('abort', abort) }
+}
+
+async function close(iterator: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await iterator.return?.()
+  } catch {
+    // Its end is told already.
+  }
+}

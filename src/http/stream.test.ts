@@ -1,0 +1,318 @@
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { HoldfastError } from '../core/errors.ts'
+import { defaultLimits, type Limits } from '../core/limits.ts'
+import type { Store } from '../core/store.ts'
+import { Feeds } from '../core/subscription.ts'
+import { openMemoryStore } from '../stores/memory.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import { newRun, Scribe } from '../testing/fixtures.ts'
+import { type StreamFormat, Streams } from './stream.ts'
+
+/** By the clock that the test owns. Streams are looked after every ten milliseconds of real time. */
+const HEARTBEAT_MS = 40
+const STALL_MS = 1000
+const TICK_MS = 30
+
+const format: StreamFormat = {
+  contentType: 'text/plain',
+  headers: { 'x-wire': 'test' },
+  preamble: 'hello\n\n',
+  heartbeat: 'beat\n\n',
+  encode: (slice) => slice.bytes,
+  notice: (notice) => `notice ${JSON.stringify(notice)}\n\n`,
+}
+
+describe('a stream', () => {
+  test('[SUB-3] has its head and first bytes before there is an event', async () => {
+    const stage = await setStage()
+    const client = await stage.connect({ after: 0 })
+    expect(client.response.statusCode).toBe(200)
+    expect(client.response.headers).toMatchObject({
+      'content-type': 'text/plain',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'x-wire': 'test',
+    })
+    await client.has('hello\n\n')
+  })
+
+  test('[LOG-5] is what is there, then what comes, then the end', async () => {
+    const stage = await setStage()
+    stage.scribe.start()
+    await stage.scribe.flush()
+    const client = await stage.connect()
+    await client.has('event: run.started')
+    stage.scribe.text('one')
+    await stage.scribe.flush()
+    await client.has('"one"')
+    stage.scribe.complete()
+    await stage.scribe.flush()
+    expect(await client.ended()).toBe(true)
+    expect(client.text).toBe(`hello\n\n${stage.scribe.records.join('')}`)
+    expect(stage.streams.size).toBe(0)
+  })
+
+  test('[SUB-3] shows life after each silence, and only then', async () => {
+    const stage = await setStage()
+    const client = await stage.connect({ after: 0 })
+    await client.has('hello\n\n')
+    await wait(TICK_MS)
+    expect(client.text).toBe('hello\n\n')
+    stage.clock.advance(HEARTBEAT_MS - 1)
+    await wait(TICK_MS)
+    expect(client.text).toBe('hello\n\n')
+    stage.clock.advance(1)
+    await client.has('beat')
+    await wait(TICK_MS)
+    expect(client.text).toBe('hello\n\nbeat\n\n')
+
+    stage.clock.advance(HEARTBEAT_MS - 1)
+    stage.scribe.start()
+    await stage.scribe.flush()
+    await client.has('event: run.started')
+    stage.clock.advance(HEARTBEAT_MS - 1)
+    await wait(TICK_MS)
+    expect(client.text).toBe(`hello\n\nbeat\n\n${stage.scribe.records[1]}`)
+    stage.clock.advance(1)
+    await client.has(`${stage.scribe.records[1]}beat\n\n`)
+  })
+
+  test('[SUB-3] says why it is closed, and where to go on', async () => {
+    const stage = await setStage()
+    stage.scribe.start()
+    await stage.scribe.flush()
+    const client = await stage.connect()
+    await client.has('event: run.started')
+    stage.streams.closeAll('the tide is out')
+    expect(await client.ended()).toBe(true)
+    expect(client.text.endsWith('\n\nnotice {"kind":"closing","reason":"the tide is out","cursor":1}\n\n')).toBe(true)
+    expect(stage.streams.size).toBe(0)
+  })
+
+  test('[SUB-3] that is opened when all were closed is closed as well', async () => {
+    const stage = await setStage()
+    stage.streams.closeAll('the tide is out')
+    const client = await stage.connect({ after: 0 })
+    expect(await client.ended()).toBe(true)
+    expect(client.text).toContain('notice {"kind":"closing","reason":"the tide is out","cursor":0}')
+  })
+
+  test('[SUB-3] says that its log is gone', async () => {
+    const stage = await setStage()
+    const client = await stage.connect()
+    client.response.pause()
+    await stage.fill()
+    stage.scribe.complete()
+    await stage.scribe.flush()
+    await stage.store.remove('run-1')
+    client.response.resume()
+    expect(await client.ended()).toBe(true)
+    expect(client.text.slice(-200)).toContain('notice {"kind":"failed","error":')
+  })
+
+  test('that cannot be begun is not begun: what is wrong is thrown, and no head is sent', async () => {
+    const stage = await setStage({ subscribersPerRunMax: 1 })
+    const first = await stage.connect({ after: 0 })
+    const second = await stage.connect({ after: 0 })
+    expect(second.response.statusCode).toBe(418)
+    expect(stage.failures).toEqual([expect.objectContaining({ code: 'rate_limited' })])
+    expect(stage.failures[0]).toBeInstanceOf(HoldfastError)
+    expect(first.response.statusCode).toBe(200)
+    expect(stage.streams.size).toBe(1)
+  })
+
+  test('is forgotten when its client is gone', async () => {
+    const stage = await setStage()
+    const clients = [await stage.connect({ after: 0 }), await stage.connect({ after: 0 })]
+    expect([stage.streams.size, stage.feeds.size]).toEqual([2, 2])
+    clients[0]!.response.destroy()
+    await expect.poll(() => [stage.streams.size, stage.feeds.size]).toEqual([1, 1])
+  })
+})
+
+describe('a client that does not read', () => {
+  test('[SUB-1] costs no more than one read of the log, however much is written', async () => {
+    const stage = await setStage({ readBytesMax: 100_000 })
+    const client = await stage.connect()
+    client.response.pause()
+    stage.scribe.start()
+    let largest = 0
+    for (let written = 0; written < 300; written++) {
+      stage.scribe.text('x'.repeat(100_000))
+      await stage.scribe.flush()
+      largest = Math.max(largest, stage.responses[0]!.writableLength)
+    }
+    expect(stage.responses[0]!.writableNeedDrain).toBe(true)
+    expect(largest).toBeLessThan(400_000)
+    stage.scribe.complete()
+    await stage.scribe.flush()
+    client.response.resume()
+    expect(await client.ended()).toBe(true)
+    expect(client.text).toBe(`hello\n\n${stage.scribe.records.join('')}`)
+  })
+
+  test('[SUB-1] is cut when it has taken nothing for too long, and not before; one that reads is not', async () => {
+    const stage = await setStage()
+    const stalled = await stage.connect()
+    const reading = await stage.connect()
+    stalled.response.pause()
+    await stage.fill()
+    await reading.took(45_000_000)
+    stage.clock.advance(STALL_MS - 1)
+    await wait(TICK_MS)
+    expect(stage.streams.size).toBe(2)
+    stage.clock.advance(1)
+    await expect.poll(() => stage.streams.size).toBe(1)
+    expect(stage.responses[0]!.destroyed).toBe(true)
+    stage.scribe.complete()
+    await stage.scribe.flush()
+    expect(await reading.ended()).toBe(true)
+  })
+
+  test('[SUB-1] is not cut as long as it takes something, however slowly', async () => {
+    const stage = await setStage()
+    const client = await stage.connect()
+    client.response.pause()
+    await stage.fill()
+    for (let step = 0; step < 6; step++) {
+      await client.take(2_000_000)
+      stage.clock.advance(STALL_MS * 0.6)
+      await wait(TICK_MS)
+      expect(stage.streams.size, `after ${step + 1} steps`).toBe(1)
+    }
+    stage.clock.advance(STALL_MS)
+    await expect.poll(() => stage.streams.size).toBe(0)
+  })
+
+  test('[SUB-1] is not sent heartbeats, which it would not take either', async () => {
+    const stage = await setStage()
+    const client = await stage.connect()
+    client.response.pause()
+    await stage.fill()
+    const before = stage.responses[0]!.writableLength
+    stage.clock.advance(HEARTBEAT_MS * 3)
+    await wait(TICK_MS)
+    expect(stage.responses[0]!.writableLength).toBe(before)
+    stage.scribe.complete()
+    await stage.scribe.flush()
+    client.response.resume()
+    expect(await client.ended()).toBe(true)
+    expect(client.text).not.toContain('beat')
+  })
+})
+
+interface Stage {
+  readonly clock: FakeClock
+  readonly store: Store
+  readonly scribe: Scribe
+  readonly streams: Streams
+  readonly feeds: Feeds
+  /** Of the connections that were opened, in order. */
+  readonly responses: readonly ServerResponse[]
+  /** What was thrown before a stream had begun. */
+  readonly failures: readonly unknown[]
+  connect(options?: { readonly after?: number }): Promise<Client>
+  /** Writes more than the sockets between a client that does not read and its server can hold, in a few large events. */
+  fill(): Promise<void>
+}
+
+/** A log that a test writes, and a server that streams it. */
+async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
+  const clock = createFakeClock()
+  const store = openMemoryStore({ clock })
+  const bounds = { ...defaultLimits, heartbeatMs: HEARTBEAT_MS, subscriberStallMs: STALL_MS, pollMs: 1000, ...limits }
+  const created = newRun('run-1', clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
+  const { stored } = await store.create(created)
+  const scribe = new Scribe(store, clock, stored, [created.record])
+  const feeds = new Feeds(store, bounds)
+  const streams = new Streams(bounds, clock)
+  const responses: ServerResponse[] = []
+  const failures: unknown[] = []
+  const server = createServer((request, response) => {
+    responses.push(response)
+    const after = Number(request.url!.slice(1))
+    streams
+      .serve(response, format, (stream) => Promise.try(() => feeds.open('run-1', after, stream)))
+      .catch((cause: unknown) => {
+        failures.push(cause)
+        response.writeHead(418).end()
+      })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    streams.closeAll('the test is over')
+    feeds.close()
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+    await store.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    clock,
+    store,
+    scribe,
+    streams,
+    feeds,
+    responses,
+    failures,
+    connect: ({ after = -1 } = {}) => connect(`http://127.0.0.1:${port}/${after}`),
+    async fill() {
+      scribe.start()
+      for (let count = 0; count < 3; count++) scribe.text('x'.repeat(15_000_000))
+      await scribe.flush()
+      await expect.poll(() => responses[0]!.writableNeedDrain).toBe(true)
+      await wait(TICK_MS) // the kernel takes what it can
+    },
+  }
+}
+
+class Client {
+  readonly response: IncomingMessage
+  readonly #chunks: Buffer[] = []
+  #taken = 0
+
+  constructor(response: IncomingMessage) {
+    this.response = response
+    response.on('data', (chunk: Buffer) => {
+      this.#chunks.push(chunk)
+      this.#taken += chunk.length
+    })
+    response.on('error', () => {}) // `close` follows
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString()
+  }
+
+  async has(text: string): Promise<void> {
+    await expect.poll(() => this.text).toContain(text)
+  }
+
+  async took(bytes: number): Promise<void> {
+    await expect.poll(() => this.#taken, { timeout: 5000 }).toBeGreaterThan(bytes)
+  }
+
+  /** Whether the server ended the answer properly. */
+  async ended(): Promise<boolean> {
+    await expect.poll(() => this.response.closed, { timeout: 5000 }).toBe(true)
+    return this.response.complete
+  }
+
+  /** Reads about so many bytes, and no more. */
+  async take(bytes: number): Promise<void> {
+    const enough = this.#taken + bytes
+    this.response.resume()
+    while (this.#taken < enough) await new Promise((resolve) => this.response.once('data', resolve))
+    this.response.pause()
+  }
+}
+
+function connect(url: string): Promise<Client> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => resolve(new Client(response))).on('error', reject)
+  })
+}

@@ -1,0 +1,172 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { RunShape } from '../../src/protocols/native/wire.ts'
+import { INSTALL_MS } from '../support/apt.ts'
+import { assertSeenIsInLog, checkedEnd, numbersIn, standingTexts } from '../support/checker.ts'
+import { breakSyncs, ensureStrace, makeRoom, onSmallDisk } from '../support/disk-faults.ts'
+import type { EventStream } from '../support/event-stream.ts'
+import { call, followRun, getRun, postRun, readLog, startRun, type Target, untilFinished } from '../support/http.ts'
+import { ServerProcess, startServer } from '../support/process.ts'
+import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+
+beforeAll(ensureStrace, INSTALL_MS)
+
+const COMPONENTS = ['lab', 'lab-retry', 'lab-resume'] as const
+
+/** A way to break the disk under a server, and to mend it. */
+interface Breakage {
+  readonly start: (store: string) => Promise<ServerProcess>
+  /** What a run does until, and while, the disk is broken; all of it says `texts` numbered texts. */
+  readonly script: string
+  readonly texts: number
+  readonly break: (server: ServerProcess) => Promise<() => Promise<void>>
+}
+
+const breakages: Readonly<Record<string, Breakage>> = {
+  'whose syncs fail': {
+    start: (store) => startServer({ store }),
+    script: 'text 1500 every 2; step work; text 10',
+    texts: 1510,
+    break: async ({ pid }) => (await breakSyncs(pid, { error: 'EIO' })).heal,
+  },
+  'that is full': {
+    start: (store) => startServer({ store, wrap: onSmallDisk(2048) }),
+    script: `text 20 every 5; ${Array.from({ length: 60 }, () => 'big 100; text 20 every 1').join('; ')}`,
+    texts: 1220,
+    break:
+      async ({ pid }) =>
+      () =>
+        makeRoom(pid),
+  },
+}
+
+describe.each(Object.entries(breakages))('[LOG-2] with a disk %s', (_name, breakage) => {
+  test('nothing is seen that is not durable, writes are refused, reads work; a restart on a good disk has it all', async () => {
+    const store = temporaryDatabase()
+    const scene = await breakDisk(store, breakage)
+    await expectRefusal(scene)
+    await scene.server.kill()
+
+    const again = await startServer({ store })
+    for (const { id, component } of scene.runs) await expectHonestEnd(again, id, component, breakage)
+    expect((await readLog(again, scene.early)).equals(scene.earlyLog)).toBe(true)
+    for (const [place, { id }] of scene.runs.entries())
+      assertSeenIsInLog(id, scene.streams[place]!.log, await readLog(again, id))
+    expect(await call(again, 'GET', '/health')).toMatchObject({ status: 200 })
+  }, 60_000)
+
+  test('a server goes on by itself when the disk is well again, and so do the streams that stayed', async () => {
+    const scene = await breakDisk(temporaryDatabase(), breakage)
+    await scene.heal()
+    const { server } = scene
+    await until('health is green', async () => (await call(server, 'GET', '/health')).status === 200)
+    for (const [place, { id, component }] of scene.runs.entries()) {
+      await expectHonestEnd(server, id, component, breakage)
+      expect(await scene.streams[place]!.ended).toBe('closed')
+      expect(scene.streams[place]!.log.equals(await readLog(server, id))).toBe(true)
+    }
+    const { id } = await startRun(server, 'text 3')
+    expect(await untilFinished(server, id)).toMatchObject({ status: 'completed' })
+  }, 60_000)
+})
+
+describe('[LOG-2] no command is acknowledged before it is durable', () => {
+  test('when its sync fails', async () => {
+    const store = temporaryDatabase()
+    const server = await startServer({ store })
+    const { id } = await startRun(server, 'text 1; hang', { component: 'lab-resume' })
+    const paused = await startRun(server, 'ask Go on?')
+    await until(
+      'they wait',
+      async () => (await getRun(server, id)).events === 3 && (await getRun(server, paused.id)).status === 'paused',
+    )
+    // The first commit is long on its way when the others ask.
+    const fault = await breakSyncs(server.pid, { error: 'EIO', delayMs: 500 })
+    const commands = [
+      ...Array.from({ length: 5 }, () => call(server, 'POST', `/runs/${id}/stop`)),
+      ...Array.from({ length: 5 }, () => postRun(server, 'text 1', { key: 'same' })),
+      ...Array.from({ length: 5 }, () => postRun(server, 'text 1')),
+      call(server, 'POST', `/runs/${paused.id}/input`, { body: { answer: 'yes' } }),
+    ]
+    for (const answer of await Promise.all(commands)) {
+      expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } })
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    await server.kill()
+    await fault.heal()
+
+    const again = await startServer({ store })
+    expect((await call<{ runs: RunShape[] }>(again, 'GET', '/runs')).body.runs.length).toBeGreaterThanOrEqual(2)
+    expect(await getRun(again, paused.id)).toMatchObject({ status: 'paused' })
+  }, 60_000)
+
+  test('when its sync is slow, and no event is seen before either', async () => {
+    const server = await startServer({ store: temporaryDatabase() })
+    const { id } = await startRun(server, 'sleep 300; text 1; hang')
+    const stream = followRun(server, id)
+    await until('it has started', () => stream.events === 2)
+    const delayMs = 1500
+    const fault = await breakSyncs(server.pid, { delayMs })
+    const since = performance.now()
+    const elapsed = (): number => performance.now() - since
+    const seen = until('the text is seen', () => stream.events === 3 && elapsed(), { everyMs: 5 })
+    const acknowledged = [
+      ...Array.from({ length: 3 }, () => postRun(server, 'text 1').then(elapsed)),
+      ...Array.from({ length: 3 }, () => call(server, 'POST', `/runs/${id}/stop`).then(elapsed)),
+    ]
+    for (const elapsedMs of await Promise.all([seen, ...acknowledged])) expect(elapsedMs).toBeGreaterThan(delayMs)
+    await fault.heal()
+  }, 60_000)
+})
+
+interface Scene {
+  readonly server: ServerProcess
+  readonly early: string
+  readonly earlyLog: Buffer
+  readonly runs: readonly { readonly id: string; readonly component: string }[]
+  readonly streams: readonly EventStream[]
+  readonly heal: () => Promise<void>
+}
+
+/** Runs under way, each with a subscriber, when the disk breaks. */
+async function breakDisk(store: string, breakage: Breakage): Promise<Scene> {
+  const server = await breakage.start(store)
+  const early = (await startRun(server, 'text 5; step work')).id
+  await untilFinished(server, early)
+  const earlyLog = await readLog(server, early)
+  const runs = await Promise.all(COMPONENTS.map((component) => startRun(server, breakage.script, { component })))
+  const streams = runs.map(({ id }) => followRun(server, id))
+  await until('all are under way', () => streams.every(({ events }) => events >= 12))
+  const heal = await breakage.break(server)
+  const health = await until('health is red', async () => {
+    const answer = await call<{ store: unknown }>(server, 'GET', '/health')
+    return answer.status === 503 && answer
+  })
+  expect(health.body.store).toEqual({ ok: false, reason: expect.stringMatching(/disk|full|I\/O/i) as string })
+  return { server, early, earlyLog, runs, streams, heal }
+}
+
+async function expectRefusal({ server, early, earlyLog, runs, streams }: Scene): Promise<void> {
+  const events = streams.map((stream) => stream.events)
+  for (const answer of [await postRun(server, 'text 1'), await call(server, 'POST', `/runs/${runs[0]!.id}/stop`)]) {
+    expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable', retryable: true } })
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+  expect((await readLog(server, early)).equals(earlyLog)).toBe(true)
+  expect(await getRun(server, early)).toMatchObject({ status: 'completed' })
+  expect((await call<{ runs: RunShape[] }>(server, 'GET', '/runs')).body.runs).toHaveLength(runs.length + 1)
+  for (const { id } of runs) expect((await getRun(server, id)).status).toBe('running')
+  await wait(300)
+  expect(streams.map((stream) => stream.events)).toEqual(events)
+}
+
+/** Failed where nobody may drive it again, whole where somebody may. */
+async function expectHonestEnd(server: Target, id: string, component: string, { texts }: Breakage): Promise<void> {
+  const { status, error } = await untilFinished(server, id, 30_000)
+  const numbers = numbersIn(standingTexts(checkedEnd(id, await readLog(server, id))))
+  const whole = Array.from({ length: texts }, (_, number) => number)
+  const interrupted = { status: 'failed', code: 'interrupted', numbers: whole.slice(0, numbers.length) }
+  const completed = { status: 'completed', code: undefined, numbers: whole }
+  expect({ status, code: error?.code, numbers }).toEqual(component === 'lab' ? interrupted : completed)
+}

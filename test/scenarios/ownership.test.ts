@@ -1,0 +1,184 @@
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { labAgent, labComponents } from '../../src/agents/lab/agent.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { defaultLimits } from '../../src/core/limits.ts'
+import { Streams } from '../../src/http/stream.ts'
+import { nativeProtocol } from '../../src/protocols/native/index.ts'
+import type { RunShape } from '../../src/protocols/native/wire.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import type { Server } from '../../src/server/create-server.ts'
+import {
+  call,
+  type CallOptions,
+  getRun,
+  postRun,
+  readLog,
+  startRun,
+  type Target,
+  untilFinished,
+  untilStatus,
+} from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
+import { createKeys } from '../support/keys.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+/** One way to call a route. */
+interface Probe extends CallOptions {
+  readonly query?: string
+}
+
+/** How everyone's routes treat strangers. A route that is missing here fails the first test. */
+const routes: Readonly<
+  Record<
+    string,
+    { readonly for: 'one run'; readonly probes: readonly Probe[] } | { readonly for: 'everyone' | 'each their own' }
+  >
+> = {
+  'GET /components': { for: 'everyone' },
+  'GET /health': { for: 'everyone' },
+  'GET /openapi.json': { for: 'everyone' },
+  'POST /runs': { for: 'each their own' },
+  'GET /runs': { for: 'each their own' },
+  'GET /runs/{id}': { for: 'one run', probes: [{}] },
+  'DELETE /runs/{id}': { for: 'one run', probes: [{}] },
+  'GET /runs/{id}/events': {
+    for: 'one run',
+    probes: ['sse', 'json', 'ndjson'].flatMap((format) => [
+      { query: `format=${format}` },
+      { query: `format=${format}&after=0` },
+      { query: `format=${format}&after=100000` },
+      { query: `format=${format}&after=nonsense` },
+      { query: `format=${format}`, headers: { 'last-event-id': '1' } },
+      { query: `format=${format}&wait=50` },
+    ]),
+  },
+  'POST /runs/{id}/stop': {
+    for: 'one run',
+    probes: [
+      {},
+      { body: { reason: 'mine' } },
+      { query: 'wait=50' },
+      { body: { nonsense: true } },
+      { query: 'wait=nonsense' },
+    ],
+  },
+  'POST /runs/{id}/input': {
+    for: 'one run',
+    probes: [{ body: { answer: 'yes' } }, { body: { answers: { question: 'yes' } } }, { body: { nonsense: true } }, {}],
+  },
+}
+
+const ABSENT = 'run_01aaaaaaaaaaaaaaaaaaaaaaaa'
+
+let server: Server
+let alice: Target
+let bob: Target
+
+beforeEach(async () => {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const [first, second] = await createKeys(keys, ['alice', 'bob'])
+  const components = [...labComponents(), { ...labAgent({ id: 'lab-one-at-a-time' }), session: 'reject' as const }]
+  server = await serveInProcess({ components, authenticator: await openAuthenticator({ keys }) })
+  alice = { url: server.url, token: first! }
+  bob = { url: server.url, token: second! }
+})
+
+test('[SEC-1] every route of the native protocol is looked at here', () => {
+  const streams = new Streams(defaultLimits, systemClock)
+  onTestFinished(() => streams.closeAll('the test is over'))
+  const served = nativeProtocol(server.service, streams, '0.0.0').routes.map(({ method, path }) => `${method} ${path}`)
+  expect(served.toSorted()).toEqual(Object.keys(routes).toSorted())
+})
+
+describe.each(
+  Object.entries(routes).flatMap(([name, route]) => (route.for === 'one run' ? [{ name, probes: route.probes }] : [])),
+)('[SEC-1] $name', ({ name, probes }) => {
+  const [method, path] = name.split(' ') as [string, string]
+
+  test.each(['running', 'paused', 'completed'])(
+    'of a run of somebody else that is %s is as if there were none',
+    async (status) => {
+      const { id } = await startRun(alice, { running: 'hang', paused: 'ask Go on?', completed: 'text 2' }[status]!)
+      await untilStatus(alice, id, [status])
+      const before = await getRun(alice, id)
+      for (const probe of probes) {
+        const foreign = await ask(bob, method, path, id, probe)
+        const absent = await ask(bob, method, path, ABSENT, probe)
+        // What is wrong with the request itself may be said first, as long as it is said of any run.
+        expect(foreign, JSON.stringify(probe)).toEqual(absent)
+        expect([404, 400]).toContain(foreign.status)
+      }
+      expect((await ask(bob, method, path, id, probes[0]!)).status).toBe(404)
+      expect(await getRun(alice, id)).toEqual(before)
+    },
+  )
+
+  test('needs a credential, whatever the run', async () => {
+    const { id } = await startRun(alice, 'text 2')
+    for (const probe of probes) expect((await ask({ url: server.url }, method, path, id, probe)).status).toBe(401)
+  })
+})
+
+describe('[SEC-1] GET /runs', () => {
+  test('shows each their own, by any filter and on every page', async () => {
+    for (let number = 0; number < 5; number++) {
+      for (const target of [alice, bob]) await startRun(target, 'text 1', { session: 'shared' })
+    }
+    const mine = await startRun(bob, 'ask Go on?', { component: 'lab-resume' })
+    await untilStatus(bob, mine.id, ['paused'])
+    for (const filter of ['', 'session=shared', 'component=lab', 'status=completed,running,queued,paused']) {
+      const [seenByAlice, seenByBob] = [await listAll(alice, filter), await listAll(bob, filter)]
+      expect(seenByAlice).toHaveLength(5)
+      expect(seenByBob.length).toBeGreaterThanOrEqual(5)
+      expect(seenByAlice.filter((id) => seenByBob.includes(id))).toEqual([])
+    }
+    expect(await listAll(alice, 'component=lab-resume')).toEqual([])
+    const { body } = await call<{ cursor: string }>(bob, 'GET', '/runs?limit=1')
+    expect((await listAll(alice, '', body.cursor)).filter((id) => id === mine.id)).toEqual([])
+  })
+})
+
+describe('[SEC-1] POST /runs', () => {
+  test('in a session of the same name is not held up by the run of somebody else', async () => {
+    const session = { component: 'lab-one-at-a-time', session: 'shared' }
+    await startRun(alice, 'hang', session)
+    expect(await postRun(alice, 'text 1', session)).toMatchObject({ status: 409, body: { code: 'session_busy' } })
+    const { id } = await startRun(bob, 'text 1', session)
+    expect(await untilFinished(bob, id)).toMatchObject({ status: 'completed' })
+  })
+
+  test('gives a run that its owner can read', async () => {
+    const { id } = await startRun(alice, 'text 1')
+    expect((await readLog(alice, id)).length).toBeGreaterThan(0)
+  })
+})
+
+/** An answer without what differs from request to request. */
+async function ask(
+  target: Target,
+  method: string,
+  path: string,
+  id: string,
+  { query, ...options }: Probe,
+): Promise<{ status: number; body: string }> {
+  const { status, body } = await call(
+    target,
+    method,
+    path.replace('{id}', id) + (query === undefined ? '' : `?${query}`),
+    options,
+  )
+  const { requestId: _requestId, ...told } = body
+  return { status, body: JSON.stringify(told).replaceAll(id, 'ID') }
+}
+
+async function listAll(target: Target, filter: string, from?: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let cursor = from; ;) {
+    const path = `/runs?limit=2&${filter}${cursor === undefined ? '' : `&cursor=${cursor}`}`
+    const { body } = await call<{ runs: RunShape[]; cursor?: string }>(target, 'GET', path)
+    ids.push(...body.runs.map(({ id }) => id))
+    if (body.cursor === undefined) return ids
+    cursor = body.cursor
+  }
+}

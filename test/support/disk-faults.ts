@@ -1,0 +1,77 @@
+/** Faults of the disk, made below the store: the server's own system calls fail, and heal when they are told to. */
+import { execFile, spawn } from 'node:child_process'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { ensureAptPackage } from './apt.ts'
+
+const STRACE = '/usr/bin/strace'
+const ATTACH_MS = 10_000
+
+/** Needs the package strace, and leave to trace one's own processes: without either the test fails, and says so. */
+export function ensureStrace(): Promise<void> {
+  return ensureAptPackage('strace', STRACE)
+}
+
+export interface Fault {
+  /** The disk is well again. */
+  readonly heal: () => Promise<void>
+}
+
+/** From now on every sync of a process fails, or takes long, or first the one and then the other. */
+export async function breakSyncs(
+  pid: number,
+  { error, delayMs = 0 }: { error?: 'EIO'; delayMs?: number },
+): Promise<Fault> {
+  const injection = [
+    ...(error === undefined ? [] : [`error=${error}`]),
+    ...(delayMs === 0 ? [] : [`delay_enter=${delayMs * 1000}`]),
+  ]
+  const calls = 'fsync,fdatasync'
+  const args = [
+    '-f',
+    '-p',
+    String(pid),
+    '-o',
+    '/dev/null',
+    '-e',
+    `trace=${calls}`,
+    '-e',
+    `inject=${calls}:${injection.join(':')}`,
+  ]
+  const strace = spawn(STRACE, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const exited = new Promise((resolve) => strace.once('exit', resolve))
+  const heal = async (): Promise<void> => {
+    strace.kill('SIGINT')
+    await exited
+  }
+  onTestFinished(heal)
+  await attached(strace.stderr, exited)
+  return { heal }
+}
+
+function attached(stderr: NodeJS.ReadableStream, exited: Promise<unknown>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const fail = (): void =>
+      reject(new Error(`strace could not attach to the server; is ptrace allowed here? It said: ${said}`))
+    const timer = setTimeout(fail, ATTACH_MS)
+    stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+      if (!/ attached/.test(said)) return
+      clearTimeout(timer)
+      resolve()
+    })
+    void exited.then(fail)
+  })
+}
+
+/** Puts a command line under a limit for the size of each file it writes: for it, the disk is full from there on. */
+export function onSmallDisk(kibibytes: number): (line: readonly string[]) => readonly string[] {
+  // The soft limit alone, so that it can be lifted again. Node ignores the signal, and the writes fail.
+  return (line) => ['bash', '-c', `ulimit -S -f ${kibibytes}; exec "$@"`, 'bash', ...line]
+}
+
+/** Somebody cleans up. */
+export async function makeRoom(pid: number): Promise<void> {
+  await promisify(execFile)('prlimit', ['--pid', String(pid), '--fsize=unlimited'])
+}

@@ -1,0 +1,57 @@
+/** Workers that die, on a store that does not. */
+import type { Component, Recovery, RunContext } from '../../src/core/agent.ts'
+import type { LoggedEvent } from '../../src/core/event.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createFakeClock } from '../../src/testing/fake-clock.ts'
+import { aborted, Connection, openNode, subject, type TestNode } from './node.ts'
+
+export const LEASE_MS = 150
+
+/** A store that workers come to and die on. Its clock stands still, so only a death lets a claim run out. */
+export class World {
+  readonly clock = createFakeClock()
+  readonly store = openMemoryStore({ clock: this.clock })
+  readonly #components: readonly Component[]
+  #connection: Connection | undefined
+
+  constructor(...components: readonly Component[]) {
+    this.#components = components
+  }
+
+  /** A worker that can be made to die. */
+  worker(components = this.#components): TestNode {
+    this.#connection = new Connection(this.store)
+    return openNode({
+      components,
+      store: this.#connection.store,
+      clock: this.clock,
+      limits: { leaseMs: LEASE_MS, attemptsMax: 3 },
+    })
+  }
+
+  /** The last worker says no more, and its claims run out. */
+  kill(): void {
+    this.#connection!.cut()
+    this.clock.advance(LEASE_MS + 1)
+  }
+}
+
+/** An agent that is recovered in a way. */
+export function recovering(recovery: Recovery, run: Component['run'], more: Partial<Component> = {}): Component {
+  return subject(run, { ...more, recovery })
+}
+
+/** Hangs in the first attempt of a run, so that its worker can die there. */
+export function hangAtFirst({ attempt, signal }: RunContext): Promise<void> {
+  return attempt === 1 ? aborted(signal) : Promise.resolve()
+}
+
+/** Drives a run until it has said so much, lets the worker die, and lets another one end it. */
+export async function recovered(component: Component, said: number): Promise<LoggedEvent[]> {
+  const world = new World(component)
+  const first = world.worker()
+  const id = await first.start('subject')
+  await first.emitted(id, 'text.delta', said)
+  world.kill()
+  return world.worker().ended(id)
+}
