@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { build } from './built.ts'
 import type { Figure } from './figures.ts'
 import { ClientProcess, Processes, ServerProcess } from './processes.ts'
 
@@ -25,7 +26,9 @@ export class Bench {
   readonly quick: boolean
   /** Rounds of interleaved measurements; medians are reported. */
   readonly rounds: number
-  readonly processes: Processes = new Processes()
+  /** Like the root of the repository, but compiled. */
+  readonly built: string
+  readonly processes: Processes
   readonly #options: BenchOptions
   readonly #directory: string = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
   #client: ClientProcess | undefined
@@ -34,6 +37,9 @@ export class Bench {
     this.#options = options
     this.quick = options.quick
     this.rounds = options.quick ? 1 : 5
+    this.built = this.folder()
+    this.processes = new Processes(join(this.built, 'bench'))
+    build(this.built)
   }
 
   /** A folder of its own, gone when the bench ends. */
@@ -43,15 +49,15 @@ export class Bench {
 
   async client(): Promise<ClientProcess> {
     if (this.#client === undefined) {
-      const [channel] = await this.processes.start('client.ts', [])
+      const [channel] = await this.processes.start('client.js', [])
       this.#client = new ClientProcess(channel)
     }
     return this.#client
   }
 
   async server(kind: ServerKind, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
-    if (kind !== 'holdfast') return this.#start('servers/plain.ts', kind === 'A' ? 'each' : 'joined', nodeFlags)
-    return this.#start('servers/holdfast.ts', this.folder(), [...nodeFlags, ...this.profiling])
+    if (kind !== 'holdfast') return this.#start('servers/plain.js', kind === 'A' ? 'each' : 'joined', nodeFlags)
+    return this.#start('servers/holdfast.js', this.folder(), [...nodeFlags, ...this.profiling])
   }
 
   /** Flags for processes that run Holdfast's code. */

@@ -7,10 +7,15 @@ const ANSWER_MS_MAX = 120_000
 
 export class Processes {
   readonly #open = new Set<ChildProcess>()
+  readonly #folder: string
 
-  /** Starts a file of this folder; resolves with the first thing it says. */
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Starts a file of the folder; resolves with the first thing it says. */
   async start<First>(file: string, parameters: readonly string[], nodeFlags: readonly string[] = []): Promise<[Channel, First]> {
-    const child = fork(join(import.meta.dirname, file), parameters, { execArgv: [...nodeFlags], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    const child = fork(join(this.#folder, file), parameters, { execArgv: [...nodeFlags], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     this.#open.add(child)
     child.once('exit', () => this.#open.delete(child))
     const channel = new Channel(child, file)

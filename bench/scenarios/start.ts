@@ -1,11 +1,10 @@
 /** From the start of the process to its first answer, as it is installed: built, and with a past. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, statSync, symlinkSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { command, root } from '../../scripts/command.ts'
 import type { Bench, Scenario } from '../bench.ts'
 import { atMost, median, show } from '../figures.ts'
 import type { FinishedRuns } from '../finished-runs.ts'
@@ -17,7 +16,7 @@ export const start: Scenario = {
   name: 'start',
   about: 'from start to first answer, the built package with 10,000 finished runs in its database',
   async run(bench) {
-    const program = join(build(bench), 'dist', 'cli', 'main.js')
+    const program = join(bench.built, 'src', 'cli', 'main.js')
     const path = await fill(bench)
     bench.note(`database of ${show(statSync(path).size / 1e6)} MB`)
     const kinds = {
@@ -46,18 +45,9 @@ const PLAIN = `import { createServer } from 'node:http'
 const server = createServer((request, response) => response.end('{}'))
 server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`
 
-/** Compiles the package into a folder of its own, so that a stale build is not measured and the tree is left alone. */
-function build(bench: Bench): string {
-  const folder = bench.folder()
-  command(['tsc', '-p', 'tsconfig.build.json', '--noCheck', '--outDir', join(folder, 'dist')])
-  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  return folder
-}
-
 async function fill(bench: Bench): Promise<string> {
   const request: FinishedRuns = { path: join(bench.folder(), 'holdfast.db'), runs: RUNS, eventsPerRun: EVENTS_PER_RUN }
-  const [channel] = await bench.processes.start('finished-runs.ts', [])
+  const [channel] = await bench.processes.start('finished-runs.js', [])
   await channel.ask(request)
   channel.end()
   await channel.exited()

@@ -9,7 +9,7 @@ export const store: Scenario = {
   async run(bench) {
     const rates: number[] = []
     for (let round = 0; round < bench.rounds; round++) {
-      const [channel] = await bench.processes.start('store-load.ts', [], bench.profiling)
+      const [channel] = await bench.processes.start('store-load.js', [], bench.profiling)
       const load: StoreLoad = {
         directory: bench.folder(),
         runs: 1000,

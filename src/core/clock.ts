@@ -13,14 +13,34 @@ export interface Ids {
 
 export const systemClock: Clock = { now: () => Date.now() }
 
-/** Ids that sort by the time they were made: 48 bits of milliseconds, then 80 random bits, in base 32. */
+/** Ids that sort in the order they were made: 48 bits of milliseconds, then 80 that are random, or one more than the last. */
 export function systemIds(clock: Clock = systemClock): Ids {
+  let time = 0
+  let tail: number[] = []
   const id = (): string => {
-    let text = timePart(clock.now())
-    for (const byte of crypto.getRandomValues(new Uint8Array(16))) text += ALPHABET[byte & 31]!
-    return text
+    const now = clock.now()
+    if (now > time || !increment(tail)) {
+      time = Math.max(now, time)
+      tail = Array.from(crypto.getRandomValues(new Uint8Array(TAIL_DIGITS)), (byte) => byte & 31)
+      tail[0]! &= 15 // room to count
+    }
+    return timePart(time) + tail.map((digit) => ALPHABET[digit]!).join('')
   }
   return { run: () => `run_${id()}`, session: () => `ses_${id()}`, unique: id }
+}
+
+const TAIL_DIGITS = 16
+
+/** Adds one to a number in base 32; false when there is none yet, or it was the last. */
+function increment(digits: number[]): boolean {
+  for (let at = digits.length - 1; at >= 0; at--) {
+    if (digits[at]! < 31) {
+      digits[at]!++
+      return true
+    }
+    digits[at] = 0
+  }
+  return false
 }
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -200,7 +200,8 @@ export class Dispatcher {
           await store.renew(this.owner, limits.leaseMs)
           continue
         }
-        const claimed = await store.claim(id, this.owner, limits.leaseMs)
+        if (!this.reserve()) return
+        const claimed = await store.claim(id, this.owner, limits.leaseMs).finally(() => this.free())
         if (claimed !== undefined) this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
       }
     }

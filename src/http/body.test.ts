@@ -9,12 +9,19 @@ const BYTES_MAX = 1000
 type Outcome = { readonly value: unknown } | { readonly code: string | undefined; readonly message: string }
 
 /** Sends bytes as a request, and says what became of its body. The connection is ended by us when `cut`. */
-async function outcomeOf(read: (request: IncomingMessage) => Promise<unknown>, bytes: string | Buffer, cut = false): Promise<Outcome> {
+async function outcomeOf(
+  read: (request: IncomingMessage) => Promise<unknown>,
+  bytes: string | Buffer,
+  cut = false,
+): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   const server = createServer((request, response) => {
     read(request)
       .then((value): Outcome => ({ value }))
-      .catch((error: unknown): Outcome => ({ code: isHoldfastError(error) ? error.code : undefined, message: String(error) }))
+      .catch((error: unknown): Outcome => ({
+        code: isHoldfastError(error) ? error.code : undefined,
+        message: String(error),
+      }))
       .then((outcome) => {
         response.end()
         resolve(outcome)
@@ -45,9 +52,13 @@ const sized = (body: string | Buffer, type = 'application/json'): Buffer =>
   post(`Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`, body)
 
 const chunked = (...chunks: string[]): Buffer =>
-  post('Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n', chunks.map((chunk) => `${Buffer.byteLength(chunk).toString(16)}\r\n${chunk}\r\n`).join(''))
+  post(
+    'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n',
+    chunks.map((chunk) => `${Buffer.byteLength(chunk).toString(16)}\r\n${chunk}\r\n`).join(''),
+  )
 
-const bytes = (request: IncomingMessage): Promise<unknown> => readBody(request, BYTES_MAX).then((body) => body.toString())
+const bytes = (request: IncomingMessage): Promise<unknown> =>
+  readBody(request, BYTES_MAX).then((body) => body.toString())
 const json = (request: IncomingMessage): Promise<unknown> => readJson(request, BYTES_MAX)
 
 describe('readBody', () => {
@@ -61,7 +72,10 @@ describe('readBody', () => {
 
   test('refuses by the length that is announced, without reading', async () => {
     const head = post(`Content-Length: ${BYTES_MAX + 1}\r\n`, '')
-    expect(await outcomeOf(bytes, head)).toMatchObject({ code: 'too_large', message: expect.stringContaining(String(BYTES_MAX)) })
+    expect(await outcomeOf(bytes, head)).toMatchObject({
+      code: 'too_large',
+      message: expect.stringContaining(String(BYTES_MAX)),
+    })
   })
 
   test('refuses by what comes, where no length is announced, without waiting for the end', async () => {
@@ -92,20 +106,29 @@ describe('readJson', () => {
     expect(await outcomeOf(json, post('', ''))).toEqual({ value: undefined })
   })
 
-  test.each(['application/json', 'Application/JSON', 'application/json;charset=utf-8', 'application/json ; charset=utf-8', 'application/problem+json'])(
-    'takes the type %s',
-    async (type) => {
-      expect(await outcomeOf(json, sized('{}', type))).toEqual({ value: {} })
-    },
-  )
+  test.each([
+    'application/json',
+    'Application/JSON',
+    'application/json;charset=utf-8',
+    'application/json ; charset=utf-8',
+    'application/problem+json',
+  ])('takes the type %s', async (type) => {
+    expect(await outcomeOf(json, sized('{}', type))).toEqual({ value: {} })
+  })
 
-  test.each(['', 'text/json', 'application/jsonl', 'application/x-ndjson', 'application/javascript', 'json', 'xapplication/json', 'application/+json'])(
-    'refuses the type %j and says what to send',
-    async (type) => {
-      const refusal = { code: 'invalid_request', message: expect.stringContaining('send application/json') }
-      expect(await outcomeOf(json, sized('{}', type))).toMatchObject(refusal)
-    },
-  )
+  test.each([
+    '',
+    'text/json',
+    'application/jsonl',
+    'application/x-ndjson',
+    'application/javascript',
+    'json',
+    'xapplication/json',
+    'application/+json',
+  ])('refuses the type %j and says what to send', async (type) => {
+    const refusal = { code: 'invalid_request', message: expect.stringContaining('send application/json') }
+    expect(await outcomeOf(json, sized('{}', type))).toMatchObject(refusal)
+  })
 
   test.each<[string, string | Buffer]>([
     ['no JSON', 'hello'],
@@ -114,6 +137,9 @@ describe('readJson', () => {
     ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['half a character', Buffer.from([0x22, 0xf0, 0x9f, 0x22])],
   ])('refuses %s', async (_name, body) => {
-    expect(await outcomeOf(json, sized(body))).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('not JSON') })
+    expect(await outcomeOf(json, sized(body))).toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('not JSON'),
+    })
   })
 })

@@ -8,7 +8,14 @@ const protocol = (name: string, ...routes: [Route['method'], string][]): Protoco
 })
 
 const table = new RouteTable([
-  protocol('first', ['GET', '/runs'], ['POST', '/runs'], ['GET', '/runs/{id}'], ['DELETE', '/runs/{id}'], ['GET', '/runs/{id}/parts/{part}']),
+  protocol(
+    'first',
+    ['GET', '/runs'],
+    ['POST', '/runs'],
+    ['GET', '/runs/{id}'],
+    ['DELETE', '/runs/{id}'],
+    ['GET', '/runs/{id}/parts/{part}'],
+  ),
   protocol('second', ['GET', '/'], ['PUT', '/runs/{id}'], ['GET', '/v1/runs'], ['GET', '/runs/{id}/parts/last']),
 ])
 
@@ -31,11 +38,18 @@ describe('a path that is served', () => {
   })
 
   test('of two routes that fit, the one that was named first is it', () => {
-    expect(table.match('GET', '/runs/x/parts/last')).toMatchObject({ protocol: { name: 'first' }, params: { part: 'last' } })
+    expect(table.match('GET', '/runs/x/parts/last')).toMatchObject({
+      protocol: { name: 'first' },
+      params: { part: 'last' },
+    })
   })
 
   test('is found by HEAD where there is GET', () => {
-    expect(table.match('HEAD', '/runs/x')).toMatchObject({ kind: 'found', route: { method: 'GET' }, params: { id: 'x' } })
+    expect(table.match('HEAD', '/runs/x')).toMatchObject({
+      kind: 'found',
+      route: { method: 'GET' },
+      params: { id: 'x' },
+    })
   })
 })
 
@@ -58,12 +72,24 @@ describe('a path that is served with other methods', () => {
 })
 
 describe('a path that nobody serves', () => {
-  test.each(['', 'runs', '/run', '/runs/', '//', '//runs', '/runs//', '/runs/x/', '/runs/x/parts', '/runs/x/parts/', '/runs/x/parts/7/8', '/Runs', '/runs%2Fx', '/%72uns'])(
-    '%j finds nothing',
-    (path) => {
-      expect(table.match('GET', path)).toEqual({ kind: 'none' })
-    },
-  )
+  test.each([
+    '',
+    'runs',
+    '/run',
+    '/runs/',
+    '//',
+    '//runs',
+    '/runs//',
+    '/runs/x/',
+    '/runs/x/parts',
+    '/runs/x/parts/',
+    '/runs/x/parts/7/8',
+    '/Runs',
+    '/runs%2Fx',
+    '/%72uns',
+  ])('%j finds nothing', (path) => {
+    expect(table.match('GET', path)).toEqual({ kind: 'none' })
+  })
 
   test.each(['%', '%zz', '%E0%A4%A', '%C0%AF', '%ED%A0%80'])('%s cannot be decoded and finds nothing', (segment) => {
     expect(table.match('GET', `/runs/${segment}`)).toEqual({ kind: 'none' })

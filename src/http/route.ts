@@ -76,8 +76,14 @@ export class RouteTable {
     const found = fitting.find(({ route }) => route.method === wanted)
     if (found !== undefined) return { kind: 'found', ...found }
     if (fitting[0] === undefined) return { kind: 'none' }
-    return { kind: 'wrong method', protocol: fitting[0].protocol, allow: fitting.map(({ route }) => route.method) }
+    return { kind: 'wrong method', protocol: fitting[0].protocol, allow: allowed(fitting) }
   }
+}
+
+/** What can be read can be asked for its head. */
+function allowed(entries: readonly Entry[]): string[] {
+  const methods = entries.map(({ route }) => route.method)
+  return [...new Set(methods.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method])))].toSorted()
 }
 
 function bind(pattern: readonly string[], given: readonly string[]): Record<string, string> | undefined {

@@ -32,6 +32,7 @@ export class Streams {
   readonly #clock: Clock
   readonly #open = new Set<Stream>()
   readonly #timer: ReturnType<typeof setInterval>
+  #closing: string | undefined
 
   constructor(limits: Limits, clock: Clock) {
     this.#limits = limits
@@ -55,11 +56,14 @@ export class Streams {
     const stream = new Stream(response, format, this.#clock, () => this.#open.delete(stream))
     // The subscription comes first: what is wrong with it is still told by status.
     stream.attach(await subscribe(stream))
-    if (!stream.closed) this.#open.add(stream)
+    if (stream.closed) return
+    this.#open.add(stream)
+    if (this.#closing !== undefined) stream.close(this.#closing)
   }
 
   /** Ends every stream, saying why and where to come back. */
   closeAll(reason: string): void {
+    this.#closing = reason
     clearInterval(this.#timer)
     for (const stream of this.#open) stream.close(reason)
   }
@@ -79,8 +83,9 @@ export class Stream implements Sink {
   #opened = false
   #cursor = -1
   #lastWrite = 0
-  /** When the socket stopped taking bytes. */
+  /** When the client was last seen to take something, while it has not taken all. */
   #fullSince: number | undefined
+  #unsent = 0
   #closed = false
 
   constructor(response: ServerResponse, format: StreamFormat, clock: Clock, onClose: () => void) {
@@ -140,6 +145,9 @@ export class Stream implements Sink {
   /** Shows life in silence, and cuts a client that takes nothing. */
   tend(now: number, limits: Limits): void {
     if (this.#fullSince !== undefined) {
+      const unsent = unsentBytes(this.#response)
+      if (unsent !== this.#unsent) this.#fullSince = now
+      this.#unsent = unsent
       if (now - this.#fullSince >= limits.subscriberStallMs) this.#response.destroy()
     } else if (now - this.#lastWrite >= limits.heartbeatMs) {
       this.#lastWrite = now
@@ -174,4 +182,13 @@ export class Stream implements Sink {
     this.#subscription?.close()
     this.#onClose()
   }
+}
+
+/**
+ * Bytes that the client has not taken. A large write counts as a whole in `writableLength` until its last byte is gone; how far
+ * it is, only the handle below the socket knows (Node's own socket timeouts look there too).
+ */
+function unsentBytes(response: ServerResponse): number {
+  const handle = (response.socket as { _handle?: { writeQueueSize?: number } | null } | null)?._handle
+  return response.writableLength + (handle?.writeQueueSize ?? 0)
 }

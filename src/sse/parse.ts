@@ -37,24 +37,25 @@ export class EventParser {
   }
 
   push(chunk: string): void {
+    if (chunk === '') return
     let text = chunk
-    if (!this.#started && text !== '') {
-      this.#started = true
-      if (text.startsWith('\uFEFF')) text = text.slice(1)
-    }
-    if (this.#afterCarriageReturn && text !== '') {
-      this.#afterCarriageReturn = false
-      if (text.startsWith('\n')) text = text.slice(1)
-    }
+    if (!this.#started && text.startsWith('\uFEFF')) text = text.slice(1)
+    this.#started = true
+    if (this.#afterCarriageReturn && text.startsWith('\n')) text = text.slice(1)
     const lines = (this.#buffer + text).split(/\r\n|\n|\r/)
-    this.#afterCarriageReturn = text.endsWith('\r')
+    this.#afterCarriageReturn = chunk.endsWith('\r')
     this.#buffer = lines.pop()!
     for (const line of lines) this.#line(line)
-    if (this.#buffer.length > this.#charsMax)
-      throw new FrameTooLargeError(`a line of the event stream is longer than ${this.#charsMax} characters`)
+    this.#checkLength(this.#buffer)
+  }
+
+  #checkLength(line: string): void {
+    if (line.length <= this.#charsMax) return
+    throw new FrameTooLargeError(`a line of the event stream is longer than ${this.#charsMax} characters`)
   }
 
   #line(line: string): void {
+    this.#checkLength(line)
     if (line === '') return this.#dispatch()
     if (line.startsWith(':')) return this.#listener.comment?.(line.slice(1))
     const colon = line.indexOf(':')
@@ -77,7 +78,7 @@ export class EventParser {
   }
 
   #addData(value: string): void {
-    this.#dataChars += value.length
+    this.#dataChars += value.length + 1 // its line break
     if (this.#dataChars > this.#charsMax)
       throw new FrameTooLargeError(`an event is longer than ${this.#charsMax} characters`)
     this.#data.push(value)

@@ -1,6 +1,17 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -38,7 +49,9 @@ function digest(path: string): string {
 /** The files of a folder with what is in them, locks apart. */
 function contents(folder: string): Record<string, string> {
   const files = readdirSync(folder).filter((file) => !file.endsWith('.lock'))
-  return Object.fromEntries(files.map((file) => [file, statSync(join(folder, file)).isFile() ? digest(join(folder, file)) : 'no file']))
+  return Object.fromEntries(
+    files.map((file) => [file, statSync(join(folder, file)).isFile() ? digest(join(folder, file)) : 'no file']),
+  )
 }
 
 describe('a file that is not there', () => {
@@ -114,13 +127,19 @@ const damages: Readonly<Record<string, readonly [damage: (path: string) => void,
   'is empty': [(path) => truncateSync(path, 0), /is damaged: it has 0 bytes/],
   'has not even a header': [(path) => truncateSync(path, 60), /is damaged: it has 60 bytes/],
   'is cut to its header': [(path) => truncateSync(path, 100), /is damaged: it has 100 bytes of \d+/],
-  'is cut to half': [(path) => truncateSync(path, Math.floor(statSync(path).size / 2)), /is damaged: it has \d+ bytes of \d+/],
+  'is cut to half': [
+    (path) => truncateSync(path, Math.floor(statSync(path).size / 2)),
+    /is damaged: it has \d+ bytes of \d+/,
+  ],
   'lacks one byte': [(path) => truncateSync(path, statSync(path).size - 1), /is damaged: it has \d+ bytes of \d+/],
   'is garbage': [(path) => writeFileSync(path, 'garbage '.repeat(5000)), /is not a SQLite database/],
   'is garbage behind a header': [(path) => overwrite(path, 20, statSync(path).size), /is damaged/],
   'has garbage for a first page': [(path) => overwrite(path, 100, 4096), /is damaged/],
   'is a database of another program': [replaceByForeign, /is a SQLite database of another program/],
-  'is of a newer version': [(path) => execute(path, `PRAGMA user_version = ${SCHEMA_VERSION + 1}`), /was written by a newer Holdfast/],
+  'is of a newer version': [
+    (path) => execute(path, `PRAGMA user_version = ${SCHEMA_VERSION + 1}`),
+    /was written by a newer Holdfast/,
+  ],
   'is a folder': [replaceByFolder, /is a folder|is a directory|is not a file/],
 }
 
@@ -175,14 +194,19 @@ describe('the lock of a file', () => {
   test('keeps another process out, with a message that says what to do', async () => {
     const path = join(temporaryFolder(), 'runs.db')
     const lock = lockFile(path)
-    await expect(lockElsewhere(path)).rejects.toThrow(`${path} is in use by another process; stop that one, or give this one another --store`)
+    await expect(lockElsewhere(path)).rejects.toThrow(
+      `${path} is in use by another process; stop that one, or give this one another --store`,
+    )
     lock.release()
     await lockElsewhere(path)
   })
 
   test('is free when the process that held it was killed', async () => {
     const path = join(temporaryFolder(), 'runs.db')
-    const holder = spawn(process.execPath, [...FLAGS, program(path, `process.stdout.write('held'); setInterval(() => {}, 1000)`)])
+    const holder = spawn(process.execPath, [
+      ...FLAGS,
+      program(path, `process.stdout.write('held'); setInterval(() => {}, 1000)`),
+    ])
     const exited = new Promise((resolve) => holder.once('exit', resolve))
     await new Promise((resolve) => holder.stdout.once('data', resolve))
     expect(() => lockFile(path)).toThrow('is in use by another process')

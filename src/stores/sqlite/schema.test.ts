@@ -51,7 +51,10 @@ describe('migrate', () => {
     ['has tables and no application id', 'CREATE TABLE notes (text)'],
     ['has tables that are named like ours', 'CREATE TABLE runs (id TEXT)'],
     ['has a version and no application id', 'PRAGMA user_version = 1'],
-    ['has another application id, and our version', `PRAGMA application_id = 7; PRAGMA user_version = ${SCHEMA_VERSION}`],
+    [
+      'has another application id, and our version',
+      `PRAGMA application_id = 7; PRAGMA user_version = ${SCHEMA_VERSION}`,
+    ],
   ])('refuses a file that %s, and changes nothing in it', (_name, setUp) => {
     using database = new DatabaseSync(':memory:')
     database.exec(setUp)

@@ -40,18 +40,12 @@ const migrations: readonly string[] = [
 
 export const SCHEMA_VERSION: number = migrations.length
 
-/** Brings a file to this version; throws for one of a newer version or of another program. */
+/** Brings a file that is ours, or new, to this version. */
 export function migrate(database: DatabaseSync, path: string): void {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
-  if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(database))) {
-    throw new Error(`${path} is a SQLite database of another program; give Holdfast a file of its own`)
-  }
-  if (version > SCHEMA_VERSION) {
-    throw new Error(
-      `${path} was written by a newer Holdfast (schema ${version}; this version knows up to ${SCHEMA_VERSION}); update Holdfast or use another file`,
-    )
-  }
+  const isNew = version === 0 && application === 0 && !hasTables(database)
+  if (!isNew) checkVersion(application, version, path)
   for (let next = version; next < SCHEMA_VERSION; next++) {
     database.exec(`BEGIN IMMEDIATE;
       ${migrations[next]!}
@@ -59,6 +53,17 @@ export function migrate(database: DatabaseSync, path: string): void {
       PRAGMA user_version = ${next + 1};
       COMMIT;`)
   }
+}
+
+/** Throws for a file of another program or of a newer version. */
+export function checkVersion(application: number, version: number, path: string): void {
+  if (application !== APPLICATION_ID) {
+    throw new Error(`${path} is a SQLite database of another program; give Holdfast a file of its own`)
+  }
+  if (version <= SCHEMA_VERSION) return
+  throw new Error(
+    `${path} was written by a newer Holdfast (schema ${version}; this version knows up to ${SCHEMA_VERSION}); update Holdfast or use another file`,
+  )
 }
 
 function pragma(database: DatabaseSync, name: string): number {

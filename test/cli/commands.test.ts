@@ -1,0 +1,108 @@
+/** What a person gets who asks for help, or gets the command line wrong. */
+import { readdirSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { configOptions } from '../../src/server/config.ts'
+import { runCommand } from '../../src/cli/run-command.ts'
+import { version } from '../../src/server/version.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { run } from './command-line.ts'
+
+/** In this process: nothing is started by what is asked for here. */
+async function call(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  let [stdout, stderr] = ['', '']
+  const io = {
+    stdout: { write: (text: string) => (stdout += text) },
+    stderr: { write: (text: string) => (stderr += text) },
+    env: {},
+  }
+  const code = await runCommand(argv, io)
+  return { code, stdout, stderr }
+}
+
+describe('holdfast', () => {
+  test.each([['--version'], ['-v']])('%s says its version, alone on a line', async (flag) => {
+    expect(await call(flag)).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+
+  test.each([[], ['help'], ['--help'], ['-h']])('with %s says which commands there are', async (...argv) => {
+    const { code, stdout, stderr } = await call(...argv)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const command of ['serve', 'demo', 'keys']) expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))
+  })
+
+  test.each(['serv', 'toString', '__proto__', '', '--port'])('does not know the command %j, and says which there are', async (name) => {
+    const { code, stdout, stderr } = await call(name)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`there is no command ${JSON.stringify(name)}`)
+    expect(stderr).toContain('Usage: holdfast COMMAND')
+  })
+
+  test('runs as a program, and ends with its code', async () => {
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+    expect(await run(['nonsense'])).toMatchObject({ code: 2, stdout: '' })
+  })
+})
+
+describe.each(['demo', 'serve'])('holdfast %s', (command) => {
+  test.each(['--help', '-h'])('%s says every option with its variable', async (flag) => {
+    const { code, stdout, stderr } = await call(command, flag)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain(`Usage: holdfast ${command}`)
+    for (const [name, { env }] of Object.entries(configOptions)) {
+      expect(stdout).toContain(`--${name}`)
+      expect(stdout).toContain(env)
+    }
+  })
+
+  test.each([
+    [['--prot', '7'], 'unknown flag --prot: did you mean --port?'],
+    [['--frobnicate'], 'unknown flag --frobnicate'],
+    [['--port'], '--port needs a value'],
+    [['--port', 'http'], '--port: "http" is not a port'],
+    [['--port', '70000'], '--port'],
+    [['--store', 'mysql://secret@host'], 'unsupported'],
+    [['--store', 'somewhere'], '"somewhere" is not a store'],
+    [['--host', '0.0.0.0'], 'can be reached by other machines and no authentication is configured'],
+    [['--log-level', 'loud'], '--log-level'],
+  ])('refuses %j with one line that says what is wrong', async (argv, said) => {
+    const { code, stdout, stderr } = await call(command, ...argv)
+    expect(stdout).toBe('')
+    expect(code).not.toBe(0)
+    expect(stderr).toContain(said)
+    expect(stderr).not.toContain('secret')
+    expect(stderr).not.toMatch(/^ {4}at /m)
+    expect(stderr).toMatch(new RegExp(`^holdfast ${command}: [^\\n]+\\n`))
+  })
+
+  test('a command line that is wrong leaves nothing behind', async () => {
+    const cwd = temporaryFolder()
+    expect((await run([command, '--prot', '7'], { cwd })).code).toBe(2)
+    expect((await run([command, 'a', 'b'], { cwd })).code).toBe(2)
+    expect(readdirSync(cwd)).toEqual([])
+  })
+})
+
+test('holdfast demo refuses a key file that is not there by its name', async () => {
+  const { code, stderr } = await call('demo', '--auth-keys', '/nowhere/keys.json')
+  expect(code).not.toBe(0)
+  expect(stderr).toMatch(/^holdfast demo: .*\/nowhere\/keys\.json/)
+})
+
+test('holdfast demo takes no file, and says which command does', async () => {
+  const { code, stderr } = await call('demo', 'agents.ts')
+  expect(code).toBe(2)
+  expect(stderr).toContain('holdfast serve agents.ts')
+})
+
+test.each([[[]], [['a.ts', 'b.ts']]])('holdfast serve takes one file, not %j', async (files) => {
+  const { code, stderr } = await call('serve', ...files)
+  expect(code).toBe(2)
+  expect(stderr).toContain('give one file to serve')
+  expect(stderr).toContain('Usage: holdfast serve FILE')
+})
+
+test('a variable that is nearly one of ours is refused, not ignored', async () => {
+  const { code, stderr } = await run(['demo', '--port', '0', '--store', 'memory:'], { env: { HOLDFAST_AUTH_KEY: 'x' } })
+  expect(code).toBe(2)
+  expect(stderr).toContain('did you mean HOLDFAST_AUTH_KEYS?')
+})

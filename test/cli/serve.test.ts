@@ -1,0 +1,114 @@
+/** `holdfast serve FILE`: modules of every kind, and what is said of those that cannot be served. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { call, startRun, untilFinished } from '../support/http.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { CommandLine, type Ended, root, run } from './command-line.ts'
+
+const library = JSON.stringify(join(root, 'src/index.ts'))
+const MEMORY = ['--port', '0', '--store', 'memory:']
+
+/** The path of a module with this text. */
+function moduleOf(name: string, text: string): string {
+  const path = join(temporaryFolder(), name)
+  writeFileSync(path, text)
+  return path
+}
+
+const typescript = `
+import { agent, type Component } from ${library}
+interface Greeting { readonly name: string }
+export const greeter: Component<Greeting> = agent<Greeting>({ id: 'greeter', async *run({ name }: Greeting) { yield \`Hello, \${name}\`; return 'done' as const } })
+`
+
+const plain = (id: string): string => `{ id: '${id}', kind: 'agent', async *run() { yield 'hi' } }`
+
+describe('a module', () => {
+  test('in TypeScript is served as it is, without a build', async () => {
+    const server = new CommandLine(['serve', moduleOf('agents.ts', typescript), ...MEMORY])
+    const target = { url: await server.url() }
+    const { body } = await call<{ id: string }>(target, 'POST', '/runs', { body: { component: 'greeter', input: { name: 'Ada' } } })
+    expect(await untilFinished(target, body.id)).toMatchObject({ status: 'completed', output: 'done' })
+  })
+
+  test.each(['agents.js', 'agents.mjs'])('%s in JavaScript is served', async (name) => {
+    const file = moduleOf(name, `export default ${plain('one')}; export const more = [${plain('two')}, ${plain('three')}]; export const other = 7`)
+    const server = new CommandLine(['serve', file, ...MEMORY])
+    const target = { url: await server.url() }
+    const { body } = await call<{ components: { id: string }[] }>(target, 'GET', '/components')
+    expect(body.components.map(({ id }) => id).toSorted()).toEqual(['one', 'three', 'two'])
+    const { id } = await startRun(target, 'x', { component: 'two' })
+    expect(await untilFinished(target, id)).toMatchObject({ status: 'completed' })
+  })
+
+  test('that exports a component under two names serves it once, and with --lab the lab too', async () => {
+    const file = moduleOf('agents.mjs', `const one = ${plain('one')}; export { one, one as another }; export default one`)
+    const server = new CommandLine(['serve', file, '--lab', ...MEMORY])
+    const { body } = await call<{ components: { id: string }[] }>({ url: await server.url() }, 'GET', '/components')
+    expect(body.components.map(({ id }) => id)).toEqual(['one', 'lab', 'lab-retry', 'lab-resume'])
+  })
+
+  test('is told of when it is served: where, where runs are kept, and what to try', async () => {
+    const folder = temporaryFolder()
+    const file = moduleOf('agents.mjs', `export default ${plain('one')}`)
+    const server = new CommandLine(['serve', file, '--port', '0'], { cwd: folder })
+    const url = await server.url()
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect(server.stdout).toContain('.holdfast/holdfast.db')
+    expect(server.stdout).toContain('Serving one')
+    expect(server.stdout).toContain(`curl -N ${url}/runs`)
+    expect(existsSync(join(folder, '.holdfast/holdfast.db'))).toBe(true)
+  })
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('is served until %s, which drains', async (signal) => {
+    const file = moduleOf('agents.mjs', `export default ${plain('one')}`)
+    const server = new CommandLine(['serve', file, ...MEMORY])
+    await server.url()
+    server.kill(signal)
+    const { code, stderr } = await server.ended()
+    expect(code).toBe(0)
+    expect(stderr).toContain(`${signal}: draining`)
+  })
+})
+
+describe('a module that cannot be served', () => {
+  test.each<[string, string, string, RegExp]>([
+    ['exports nothing', 'empty.mjs', '', /empty\.mjs exports no component; export what agent\(\{ id, run \}\) returns/],
+    ['exports nothing that is a component', 'other.mjs', 'export const a = 1, b = null, c = { id: "x" }, d = [undefined, "y"]', /other\.mjs exports no component/],
+    ['throws', 'throws.mjs', 'throw new Error("the tide is out")', /throws\.mjs cannot be loaded: the tide is out/],
+    ['throws what is no Error', 'string.mjs', 'throw "the tide is out"', /string\.mjs cannot be loaded: the tide is out/],
+    ['throws undefined', 'nothing.mjs', 'throw undefined', /nothing\.mjs cannot be loaded/],
+    ['does not parse', 'broken.mjs', 'export const = 7', /broken\.mjs cannot be loaded: .*Unexpected token/],
+    ['does not parse, in TypeScript', 'broken.ts', 'export const a: = 7', /broken\.ts cannot be loaded/],
+    ['needs more than types to be taken away', 'enum.ts', 'export enum Tide { Low, High }', /enum\.ts cannot be loaded: .*enum/],
+    ['needs a module that is not there', 'needs.mjs', 'import "nowhere-to-be-found"', /needs\.mjs cannot be loaded: .*nowhere-to-be-found/],
+    ['has two components of one id', 'twice.mjs', `export const a = ${plain('same')}, b = ${plain('same')}`, /two components have the id same/],
+    ['has a component with an id that is none', 'name.mjs', `export const a = ${plain('not a name')}`, /component id "not a name" must be/],
+    ['has a component with the id of one of the lab', 'lab.mjs', `export const a = ${plain('lab')}`, /two components have the id lab/],
+  ])('because it %s is refused in a line that says so, and the program ends', async (_name, file, text, said) => {
+    expectRefusal(await run(['serve', moduleOf(file, text), '--lab', ...MEMORY]), said)
+  })
+
+  test.each([
+    ['that is not there', 'missing.ts'],
+    ['that is a folder', '.'],
+  ])('because its file is one %s is refused', async (_name, file) => {
+    const path = join(temporaryFolder(), file)
+    expectRefusal(await run(['serve', path, ...MEMORY]), new RegExp(`${path.replaceAll('.', String.raw`\.`)} cannot be loaded`))
+  })
+
+  test('leaves no database behind', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, 'twice.mjs'), `export const a = ${plain('same')}, b = ${plain('same')}`)
+    expectRefusal(await run(['serve', 'twice.mjs', '--port', '0'], { cwd }), /two components/)
+    expect(existsSync(join(cwd, '.holdfast'))).toBe(false)
+  })
+})
+
+function expectRefusal({ code, stdout, stderr }: Ended, said: RegExp): void {
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(said)
+  expect(stderr).toMatch(/^holdfast serve: /)
+  expect(stderr).not.toMatch(/^ {4}at /m)
+}
