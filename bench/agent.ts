@@ -49,7 +49,10 @@ export async function* produce(work: Work, gate: Gate): AsyncGenerator<string, v
 }
 
 const TEXT_CHARS = 150
-const FILLER = 'The keel of the boat was laid in spring, and by the time the herring came she had her planks and her "name". '.repeat(2)
+const FILLER =
+  'The keel of the boat was laid in spring, and by the time the herring came she had her planks and her "name". '.repeat(
+    2,
+  )
 
 /** Begins every text and stands nowhere else in a stream, so that a client finds events without parsing them. */
 export const MARK = 0x7e

@@ -50,9 +50,12 @@ class Client {
     this.#events = load.work.events
     const runs = load.subscribersPerRun === 1 ? [] : await startApart(port, load)
     const subscribers = Array.from({ length: load.subscribersPerRun })
-    const requests = runs.length === 0 ? startRequests(load) : runs.flatMap((run) => subscribers.map(() => followRequest(run)))
+    const requests =
+      runs.length === 0 ? startRequests(load) : runs.flatMap((run) => subscribers.map(() => followRequest(run)))
     for (let at = 0; at < requests.length; at += CONNECTING_MAX) {
-      const some = requests.slice(at, at + CONNECTING_MAX).map((request) => new Subscriber(port, request, this.#latencies))
+      const some = requests
+        .slice(at, at + CONNECTING_MAX)
+        .map((request) => new Subscriber(port, request, this.#latencies))
       this.#subscribers.push(...some)
       await Promise.all(some.map(({ begun }) => begun))
     }
@@ -69,7 +72,8 @@ class Client {
     const sorted = Float64Array.from(this.#latencies).toSorted()
     this.#subscribers = []
     this.#latencies = []
-    const total = (pick: (reader: StreamReader) => number): number => readers.reduce((sum, reader) => sum + pick(reader), 0)
+    const total = (pick: (reader: StreamReader) => number): number =>
+      readers.reduce((sum, reader) => sum + pick(reader), 0)
     return {
       deliveries: total(({ received }) => received),
       lost: total(({ lost }) => lost),
@@ -90,7 +94,8 @@ class Client {
     const ms = performance.now() - start
     const { reader } = subscriber
     reader.end(events)
-    if (reader.lost + reader.repeated > 0) throw new Error(`${reader.lost} events lost and ${reader.repeated} repeated in catching up`)
+    if (reader.lost + reader.repeated > 0)
+      throw new Error(`${reader.lost} events lost and ${reader.repeated} repeated in catching up`)
     return ms
   }
 

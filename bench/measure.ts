@@ -18,7 +18,12 @@ export type Measurements = Readonly<Record<ServerKind, readonly Measurement[]>>
 export const LOAD_MS_MAX = 60_000
 
 /** Round robin over the kinds, so that whatever else the machine does falls on all of them alike. */
-export async function interleaved(bench: Bench, kinds: readonly ServerKind[], load: Load, warmUp: Load): Promise<Measurements> {
+export async function interleaved(
+  bench: Bench,
+  kinds: readonly ServerKind[],
+  load: Load,
+  warmUp: Load,
+): Promise<Measurements> {
   const client = await bench.client()
   const servers = new Map<ServerKind, ServerProcess>()
   const measured: Record<ServerKind, Measurement[]> = { A: [], B: [], holdfast: [] }
@@ -91,6 +96,10 @@ function describe(result: Measurement): string {
 }
 
 /** For each round the quotient of the two, so that what slowed a round slowed both. */
-export function ratios(over: readonly Measurement[], under: readonly Measurement[], pick: (measurement: Measurement) => number): number[] {
+export function ratios(
+  over: readonly Measurement[],
+  under: readonly Measurement[],
+  pick: (measurement: Measurement) => number,
+): number[] {
   return over.map((measurement, round) => pick(measurement) / pick(under[round]!))
 }

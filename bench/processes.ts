@@ -14,8 +14,15 @@ export class Processes {
   }
 
   /** Starts a file of the folder; resolves with the first thing it says. */
-  async start<First>(file: string, parameters: readonly string[], nodeFlags: readonly string[] = []): Promise<[Channel, First]> {
-    const child = fork(join(this.#folder, file), parameters, { execArgv: [...nodeFlags], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  async start<First>(
+    file: string,
+    parameters: readonly string[],
+    nodeFlags: readonly string[] = [],
+  ): Promise<[Channel, First]> {
+    const child = fork(join(this.#folder, file), parameters, {
+      execArgv: [...nodeFlags],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
     this.#open.add(child)
     child.once('exit', () => this.#open.delete(child))
     const channel = new Channel(child, file)
@@ -63,7 +70,9 @@ export class Channel {
   }
 
   exited(): Promise<void> {
-    return new Promise((resolve) => (this.#child.exitCode === null ? this.#child.once('exit', () => resolve()) : resolve()))
+    return new Promise((resolve) =>
+      this.#child.exitCode === null ? this.#child.once('exit', () => resolve()) : resolve(),
+    )
   }
 }
 

@@ -14,7 +14,11 @@ import { store } from './scenarios/store.ts'
 const scenarios: readonly Scenario[] = [saturated, paced, fanOut, catchUp, store, memory, start]
 
 const { values } = parseArgs({
-  options: { only: { type: 'string', multiple: true }, quick: { type: 'boolean', default: false }, profile: { type: 'string' } },
+  options: {
+    only: { type: 'string', multiple: true },
+    quick: { type: 'boolean', default: false },
+    profile: { type: 'string' },
+  },
 })
 const wanted = (values.only ?? []).flatMap((names) => names.split(','))
 const unknown = wanted.filter((name) => !scenarios.some((scenario) => scenario.name === name))

@@ -19,7 +19,12 @@ export const paced: Scenario = {
       atLeast('20,000 events/s: deliveries per CPU-second, of A', 0.6, ofA(fast)),
       atMost('20,000 events/s: append to frame, p50 above A', 2, aboveA(fast), ' ms'),
       atMost('20,000 events/s: append to frame, p99', 30, median(fast.holdfast.map(({ p99Ms }) => p99Ms)), ' ms'),
-      atMost('20,000 events/s: resident memory after it', 350, Math.max(...fast.holdfast.map(({ rssBytes }) => rssBytes)) / MB, ' MB'),
+      atMost(
+        '20,000 events/s: resident memory after it',
+        350,
+        Math.max(...fast.holdfast.map(({ rssBytes }) => rssBytes)) / MB,
+        ' MB',
+      ),
       atLeast('5,000 events/s: deliveries per CPU-second, of A', 0.4, ofA(slow)),
       atMost('5,000 events/s: append to frame, p50 above A', 1, aboveA(slow), ' ms'),
     ]
@@ -32,7 +37,13 @@ function pace(bench: Bench, runs: number): Promise<Measurements> {
 }
 
 function load(runs: number, seconds: number): Load {
-  const work = { events: (seconds * 1000) / INTERVAL_MS, perTurn: 1, intervalMs: INTERVAL_MS, phaseMs: 0, stampEvery: 4 }
+  const work = {
+    events: (seconds * 1000) / INTERVAL_MS,
+    perTurn: 1,
+    intervalMs: INTERVAL_MS,
+    phaseMs: 0,
+    stampEvery: 4,
+  }
   return { runs, subscribersPerRun: 1, work }
 }
 

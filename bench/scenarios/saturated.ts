@@ -12,7 +12,10 @@ export const saturated: Scenario = {
     const one = await saturate(bench, 1)
     bench.note('eight events per turn')
     const eight = await saturate(bench, 8)
-    return [...figuresOfOne(one), atLeast('saturated, eight per turn: deliveries per CPU-second, of A', 0.7, ofA(eight))]
+    return [
+      ...figuresOfOne(one),
+      atLeast('saturated, eight per turn: deliveries per CPU-second, of A', 0.7, ofA(eight)),
+    ]
   },
 }
 

@@ -115,7 +115,10 @@ function frame(run: string, index: number, type: string, data: string): string {
 async function start(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
-  const { input, metadata } = JSON.parse(Buffer.concat(chunks).toString()) as { input: Work; metadata: { keep: boolean } }
+  const { input, metadata } = JSON.parse(Buffer.concat(chunks).toString()) as {
+    input: Work
+    metadata: { keep: boolean }
+  }
   const streams = request.headers.accept === 'text/event-stream'
   const run = new PlainRun(input, metadata.keep)
   if (streams) {

@@ -7,7 +7,8 @@ import {
   type RunContext,
   WorkFailure,
 } from './agent.ts'
-import { encodeEmission, RunFailure } from './emission.ts'
+import { emitAll } from './emit-all.ts'
+import { RunFailure } from './emission.ts'
 import { type Actor, type Event, eventTable, type Failure } from './event.ts'
 import { ledgerKey } from './history.ts'
 import { iterate } from './iterate.ts'
@@ -38,6 +39,7 @@ export async function callActor(
     host.endReplay(actor, 'as recorded')
     return recorded(known)
   }
+  const from = known?.index ?? host.next()
   const controller = new AbortController()
   const stopListening = follow(controller, [signal, options.signal], options.timeoutMs)
   const inner: Scope = {
@@ -59,6 +61,7 @@ export async function callActor(
     if (signal.aborted) throw thrown
     const failure = explain(thrown, controller.signal)
     host.endReplay(actor, 'withdraw the rest')
+    if (options.withdrawFailure === true) await host.discard(actor, from, 'below')
     await record(inner, 'actor.failed', { error: failure, key })
     throw new WorkFailure(failure)
   } finally {
@@ -67,24 +70,14 @@ export async function callActor(
   }
 }
 
-/** Iterates the component and puts what it emits into the log; its output when it ends. */
+/** Runs the component and puts what it emits into the log; its output when it ends. */
 async function drive(scope: Scope, component: Component, input: unknown, context: RunContext): Promise<unknown> {
-  const { host, actor, signal } = scope
   const parsed = component.parse === undefined ? input : component.parse(input)
-  const iterator = iterate(component.run(parsed, context))
-  const aborted = whenAborted(signal)
+  const aborted = whenAborted(scope.signal)
   try {
-    for (;;) {
-      const { done, value } = await Promise.race([iterator.next(), aborted.promise])
-      if (done === true) return value
-      const ended = endOf(value)
-      if (ended !== undefined) return ended.output
-      const wait = host.put(encodeEmission(value, host.bounds, actor))
-      if (wait !== undefined) await wait
-    }
+    return await emitAll(scope, iterate(component.run(parsed, context)), endOf, aborted.promise)
   } finally {
     aborted.forget()
-    void close(iterator)
   }
 }
 
@@ -144,12 +137,4 @@ function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; f
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   return { promise, forget: () => signal.removeEventListener('abort', abort) }
-}
-
-async function close(iterator: AsyncIterator<unknown>): Promise<void> {
-  try {
-    await iterator.return?.()
-  } catch {
-    // Its end is told already.
-  }
 }

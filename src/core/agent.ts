@@ -56,6 +56,11 @@ export interface RunContext {
     about?: StepAbout,
   ): Promise<Result>
   /**
+   * A step that emits: what it yields is in the log as it comes, and is part of the step. A recovered run that has its result
+   * neither does nor yields it again; when it fails, what it yielded is withdrawn.
+   */
+  stage<Result>(name: string, work: () => AsyncGenerator<Emission, Result, void>, about?: StepAbout): Promise<Result>
+  /**
    * Calls a tool: the intent is durable before the work starts, the result after. A call that was cut off is repeated
    * only when it is idempotent; `key` is the same on every try, to give to the service that is called.
    */
@@ -84,6 +89,8 @@ export interface CallOptions {
   /** Aborts this call only. */
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
+  /** Withdraw what it emitted when it fails: it will be tried again. */
+  readonly withdrawFailure?: boolean
 }
 
 export interface ToolCall {

@@ -1,7 +1,11 @@
 /** What an agent can do besides yielding: each piece of work has its entry in the log, so that a recovered run knows it. */
 import { callActor } from './actors.ts'
-import { type Component, RejectedError, type RunContext, type StepAbout } from './agent.ts'
+import { type Component, type Emission, RejectedError, type RunContext, type StepAbout } from './agent.ts'
+import { emitAll } from './emit-all.ts'
 import { ledgerKey, type WorkKind } from './history.ts'
+import { RunFailure } from './emission.ts'
+import { type Event, isEventType, isTerminal } from './event.ts'
+import { iterate } from './iterate.ts'
 import { asRecorded, ask, failureOf, record, recorded, type Scope } from './scope.ts'
 import { callTool } from './tools.ts'
 
@@ -15,6 +19,7 @@ export function createContext(scope: Scope): RunContext {
       return host.isReplaying(actor)
     },
     step: (name, work, about) => quiet(step(scope, keyOf('step', checkName(name)), name, work, about)),
+    stage: (name, work, about) => quiet(stage(scope, keyOf('step', checkName(name)), name, work, about)),
     tool: (call, work) => quiet(callTool(scope, keyOf('tool', checkName(call.name)), call, work)),
     call: (component, input, options = {}) =>
       quiet(
@@ -83,6 +88,39 @@ async function step<Result>(
   }
   await record(scope, 'step.completed', { step: key, name, output: result, key })
   return asRecorded(scope, result)
+}
+
+async function stage<Result>(
+  scope: Scope,
+  key: string,
+  name: string,
+  work: () => AsyncGenerator<Emission, Result, void>,
+  about: StepAbout = { kind: 'function' },
+): Promise<Result> {
+  const { host, signal, actor } = scope
+  const known = host.ledger.get(ledgerKey('step', key))
+  if (known !== undefined && known.state !== 'begun') return recorded(known) as Result
+  const from = known?.index ?? host.next()
+  if (known === undefined) await record(scope, 'step.started', { step: key, name, ...about, covers: true, key })
+  let result: Result
+  try {
+    result = (await emitAll(scope, iterate(work()), goOn, new Promise(() => {}))) as Result
+  } catch (thrown) {
+    if (signal.aborted) throw thrown
+    host.endReplayOfStep(actor)
+    await host.discard(actor, from, 'own')
+    await record(scope, 'step.failed', { step: key, name, error: failureOf(thrown), key })
+    throw thrown
+  }
+  host.endReplayOfStep(actor)
+  await record(scope, 'step.completed', { step: key, name, output: result, key })
+  return asRecorded(scope, result)
+}
+
+/** A stage ends when it returns; to end the run is not its to do. */
+function goOn(emission: Emission): undefined {
+  const type = (emission as Event | null)?.type
+  if (isEventType(type) && isTerminal(type)) throw new RunFailure('protocol_violation', `a stage yielded ${type}`)
 }
 
 function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -50,6 +50,7 @@ export interface Question {
 }
 
 export type StepKind =
+  | 'model'
   | 'function'
   | 'agent'
   | 'team'
@@ -81,13 +82,13 @@ export interface EventData {
   'run.rejected': { readonly reason: string }
   'stop.requested': { readonly reason?: string; readonly by?: string }
   /**
-   * Output from `from` up to this event is withdrawn: that of everyone, or with an actor on the event, or `scope: 'own'`, only that of
-   * whoever the event is of. With `ledger` kept, results of steps, tools and actors stay valid.
+   * Output from `from` up to this event is withdrawn: with scope `all` that of everyone, with `own` that of whoever the event is of,
+   * with `below` also that of the actors that it called. With `ledger` kept, results of steps, tools and actors stay valid.
    */
   'attempt.discarded': {
     readonly attempt: number
     readonly from: number
-    readonly scope: 'all' | 'own'
+    readonly scope: 'all' | 'own' | 'below'
     readonly ledger: 'kept' | 'dropped'
     readonly reason: string
   }
@@ -118,6 +119,8 @@ export interface EventData {
     readonly kind?: StepKind
     readonly parent?: string
     readonly details?: unknown
+    /** What its actor emits until it ends is part of it, and is withdrawn when it fails. */
+    readonly covers?: true
     readonly key?: string
   }
   'step.completed': { readonly step: string; readonly name: string; readonly output?: unknown; readonly key?: string }

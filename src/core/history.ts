@@ -9,7 +9,7 @@ import type { Store } from './store.ts'
 /** What is known of one piece of work, by its key. */
 export type LedgerEntry =
   /** `times`: how often it was begun; a cut-off tool call may be repeated on somebody's word. */
-  | { readonly state: 'begun'; readonly index: number; readonly times: number }
+  | { readonly state: 'begun'; readonly index: number; readonly times: number; readonly covers?: true }
   | { readonly state: 'done'; readonly index: number; readonly result: unknown }
   | { readonly state: 'failed'; readonly index: number; readonly failure: Failure }
 
@@ -66,6 +66,7 @@ interface Draft extends History {
 function note(history: Draft, record: RawRecord): void {
   const event = JSON.parse(record.envelope) as LoggedEvent
   if (event.type === 'run.started') history.attempt = event.data.attempt
+  if (event.type === 'step.completed') uncover(history, event)
   const work = workOf(event, history.ledger)
   if (work !== undefined) for (const [key, entry] of work) history.ledger.set(key, entry)
   else if (event.type === 'attempt.discarded') discard(history, event.data, event.actor)
@@ -83,12 +84,25 @@ function addOutput({ output, attempt }: Draft, { actor, index }: LoggedEvent, di
 type Discarded = Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']
 
 function discard(history: History, { from, scope, ledger }: Discarded, actor: Actor | undefined): void {
-  for (const [key, known] of history.output) {
-    if (scope === 'own' && key !== actorKey(actor)) continue
-    history.output.set(key, { actor: known.actor, emitted: known.emitted.filter(({ index }) => index < from) })
+  const own = actorKey(actor)
+  for (const key of history.output.keys()) {
+    if (scope === 'all' || key === own || (scope === 'below' && key.startsWith(`${own}/`)))
+      forgetFrom(history.output, key, from)
   }
   if (ledger === 'dropped')
     for (const [key, entry] of history.ledger) if (entry.index >= from) history.ledger.delete(key)
+}
+
+/** What was emitted as part of a step is not emitted again once the step has its result. */
+function uncover({ ledger, output }: History, { data, actor }: Extract<LoggedEvent, { type: 'step.completed' }>): void {
+  const begun = data.key === undefined ? undefined : ledger.get(ledgerKey('step', data.key))
+  if (begun?.state === 'begun' && begun.covers === true) forgetFrom(output, actorKey(actor), begun.index)
+}
+
+function forgetFrom(output: OutputByActor, key: string, from: number): void {
+  const known = output.get(key)
+  if (known === undefined) return
+  output.set(key, { actor: known.actor, emitted: known.emitted.filter(({ index }) => index < from) })
 }
 
 export function actorKey(actor: Actor | undefined): string {
@@ -105,13 +119,14 @@ function workOf(event: LoggedEvent, ledger: Ledger): (readonly [string, LedgerEn
     ])
   }
   const kind = LEDGER_KINDS[event.type]
-  const data = event.data as { key?: string; output?: unknown; error?: Failure }
+  const data = event.data as { key?: string; output?: unknown; error?: Failure; covers?: true }
   if (kind === undefined || data.key === undefined) return undefined
   const key = ledgerKey(kind, data.key)
   if (data.error !== undefined) return [[key, { state: 'failed', index, failure: data.error }]]
   if (event.type.endsWith('.completed')) return [[key, { state: 'done', index, result: data.output }]]
   const known = ledger.get(key)
-  return [[key, { state: 'begun', index, times: known?.state === 'begun' ? known.times + 1 : 1 }]]
+  const times = known?.state === 'begun' ? known.times + 1 : 1
+  return [[key, { state: 'begun', index, times, ...(data.covers && { covers: data.covers }) }]]
 }
 
 const LEDGER_KINDS: Partial<Record<EventType, WorkKind>> = {

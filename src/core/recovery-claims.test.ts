@@ -289,6 +289,29 @@ describe('[RUN-1] no claim is held for nothing', () => {
     expect((await node.ended(id, 3000)).at(-1)!.type).toBe('run.failed')
   })
 
+  test('and none is given back that is held for something, though the store could not be asked for a moment', async () => {
+    const store = openMemoryStore()
+    let failures = 0
+    const flaky = overriding(store, {
+      get: async (id) => {
+        const stored = await store.get(id)
+        // Once, when the run has started and its agent is at work.
+        if (stored?.run.status === 'running' && failures++ === 0) throw new HoldfastError('unavailable', 'not now')
+        return stored
+      },
+    })
+    const component = subject(async function* () {
+      yield 'a'
+      await wait(200)
+      yield 'b'
+    })
+    const node = openNode({ components: [component], store: flaky })
+    const id = await node.start('subject')
+    await until('the store could not be asked', () => failures > 0)
+    await until('the run ended', async () => (await store.get(id))!.run.finishedAt)
+    expect(textOf(await node.log(id))).toBe('ab')
+  })
+
   test('when a run was created and nobody was told', async () => {
     const store = openMemoryStore()
     let lose = true

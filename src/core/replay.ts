@@ -39,6 +39,13 @@ export class Replay {
     return true
   }
 
+  /** A step has ended, and what is left of its actor's output was part of it. */
+  withdrawOwn(actor: Actor | undefined, log: RunLog): void {
+    const key = actorKey(actor)
+    const expected = this.#expected.get(key)
+    if (expected !== undefined) this.#withdraw(key, expected, log)
+  }
+
   /** An actor has ended and will emit nothing more of what it once did, nor will those that it called. */
   withdraw(actor: Actor, log: RunLog): void {
     for (const [key, expected] of this.#below(actor)) this.#withdraw(key, expected, log)

@@ -5,6 +5,7 @@ import { openNode, subject, textOf, typesOf, withoutHints } from '../../test/sup
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { Scribe } from '../testing/fixtures.ts'
+import { emit, type Emission, type RunContext } from './agent.ts'
 import { systemClock } from './clock.ts'
 import type { Store } from './store.ts'
 
@@ -227,13 +228,17 @@ describe('[RUN-1] no answer leaves a run behind', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
   })
 
-  test('when the agent does not wait for it', async () => {
+  test.each<[string, (context: RunContext) => Emission]>([
+    ['goes on and returns', () => 'it did not'],
+    ['goes on and says that it is done', () => emit('run.completed', {})],
+    ['goes on and refuses', (context) => context.reject('never mind')],
+  ])('when the agent does not wait for it and %s', async (_, goOn) => {
     const node = openNode({
       components: [
-        subject(async function* (_, context) {
+        subject(async function* (_input, context) {
           void context.ask('Does it matter?')
           await wait(30)
-          yield 'it did not'
+          yield goOn(context)
         }),
       ],
     })

@@ -171,6 +171,20 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect((await node.ended(id, 1000)).at(-1)!.type).toBe('run.cancelled')
   })
 
+  test('but not for a reason that is larger than an event may be, which is refused', async () => {
+    const hangs = subject(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal)
+    })
+    const node = openNode({ components: [hangs], limits: { eventBytesMax: 500 } })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    await expect(node.stop(id, 'x'.repeat(1000))).rejects.toMatchObject({ code: 'invalid_request' })
+    expect((await node.get(id)).run.status).toBe('running')
+    await node.stop(id, 'enough')
+    expect((await node.ended(id)).at(-1)!.data).toEqual({ reason: 'enough', by: 'local' })
+  })
+
   test('once, however often it is stopped', async () => {
     const node = openNode({
       components: [

@@ -19,6 +19,12 @@ class Unreadable extends Error {
   }
 }
 
+function revoked(): unknown {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
 /** An agent that yields just this, whatever it is. */
 function yields(...emissions: readonly unknown[]): Run {
   return async function* () {
@@ -121,6 +127,21 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
     'throws an error that cannot be read',
     throws(() => new Unreadable()),
     failed('agent_failed', 'a value that cannot be shown', 'a'),
+  ],
+  [
+    'throws an error whose name cannot be read',
+    throws(() => Object.defineProperty(new Error('boom'), 'name', { get: fail })),
+    failed('agent_failed', 'boom', 'a'),
+  ],
+  ['throws a proxy that is revoked', throws(revoked), failed('agent_failed', 'a value that cannot be shown', 'a')],
+  [
+    'has a step that throws an error whose name cannot be read',
+    does((context) =>
+      context.step('s', () => {
+        throw Object.defineProperty(new Error('boom'), 'name', { get: fail })
+      }),
+    ),
+    failed('agent_failed', 'boom'),
   ],
   [
     'throws what a store throws that is gone',

@@ -5,7 +5,7 @@ import type { Clock, Ids } from './clock.ts'
 import { createContext } from './context.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
 import { messageOf } from './errors.ts'
-import { type Event, eventTable, type Failure, type Question } from './event.ts'
+import { type Actor, type Event, eventTable, type Failure, type Question } from './event.ts'
 import { type Ledger, ledgerKey } from './history.ts'
 import { iterate } from './iterate.ts'
 import type { Limits } from './limits.ts'
@@ -194,6 +194,9 @@ export class Drive {
       isReplaying: (actor) => this.#replay?.isReplaying(actor) ?? false,
       endReplay: (actor, how) =>
         how === 'as recorded' ? this.#replay?.forget(actor) : this.#replay?.withdraw(actor, this.#log),
+      endReplayOfStep: (actor) => this.#replay?.withdrawOwn(actor, this.#log),
+      next: () => this.#log.next,
+      discard: (actor, from, scope) => this.#discard(actor, from, scope),
       put: (encoded) => this.#putOfActor(encoded),
       record: (event) => this.#record(event),
       wait: (question) => this.#wait(question),
@@ -221,6 +224,11 @@ export class Drive {
     } catch (cause) {
       return lost(cause)
     }
+  }
+
+  #discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void> {
+    const data = { attempt: this.#log.run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
+    return this.#record({ type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
   }
 
   async #record(event: Event): Promise<void> {

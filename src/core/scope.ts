@@ -13,6 +13,12 @@ export interface ContextHost {
   isReplaying(actor: Actor | undefined): boolean
   /** What the log holds of an actor is all there is to it. */
   endReplay(actor: Actor, how: 'as recorded' | 'withdraw the rest'): void
+  /** The same for the rest of a step's output. */
+  endReplayOfStep(actor: Actor | undefined): void
+  /** Index of the next event. */
+  next(): number
+  /** Withdraws what an actor, and with `below` those that it called, emitted from an index on. */
+  discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
   /** Takes what an actor emitted; a promise when it should be held back. */
   put(encoded: Encoded): Promise<void> | undefined
   /** Appends an event of the ledger and resolves when it is durable. */

@@ -6,6 +6,7 @@ import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import type { BusyPolicy, Component } from './agent.ts'
+import type { Clock } from './clock.ts'
 import { isHoldfastError } from './errors.ts'
 
 /** An agent whose runs wait to be let on, each by its input, and that remembers who ran when. */
@@ -203,6 +204,21 @@ describe('a session that interrupts', () => {
     expect(stage.mostAtOnce).toBe(1)
   })
 
+  test('stops the run before, also where the clock of the other node is ahead', async () => {
+    const stage = new Stage('interrupt')
+    const store = openMemoryStore()
+    const limits = { leaseMs: 60_000 }
+    const ahead: Clock = { now: () => Date.now() + 5000 }
+    const left = openNode({ store, components: [stage.component], limits, clock: ahead })
+    const right = openNode({ store, components: [stage.component], limits })
+    const first = await left.start('subject', 1, { session })
+    await left.emitted(first, 'text.delta')
+    const second = await right.start('subject', 2, { session })
+    expect((await left.ended(first)).at(-1)!.type).toBe('run.cancelled')
+    stage.letOn(2)
+    expect((await right.ended(second)).at(-1)!.type).toBe('run.completed')
+  })
+
   test('stops a run that is paused', async () => {
     const component = subject(
       async function* (input, context) {
@@ -285,6 +301,18 @@ describe('[RUN-1] a node that is busy', () => {
     expect(stage.begun.length).toBe(12)
   })
 
+  test('drives as many as that, though it still looks whether the first was stopped', async () => {
+    const stage = new Stage('parallel')
+    const store = openMemoryStore()
+    const slow = overriding(store, { get: async (id) => (await wait(40), store.get(id)) })
+    const limits = { leaseMs: 60_000, runsConcurrentMax: 2 }
+    const node = openNode({ store: slow, components: [stage.component], limits })
+    await node.start('subject', 1)
+    await expectToBegin(stage, 1)
+    await node.start('subject', 2)
+    await expectToBegin(stage, 1, 2)
+  })
+
   test('drives no more than that when places become free while others come', async () => {
     const stage = new Stage('parallel')
     const store = openMemoryStore()
@@ -341,14 +369,13 @@ describe('[RUN-1] a node that is busy', () => {
     expect(stage.mostAtOnce).toBe(2)
   })
 
-  test('[RUN-4] gives a start that is repeated its run, which takes no place of its own', async () => {
+  test('[RUN-4] gives a start that is repeated its run, also when nothing more is taken', async () => {
     const stage = new Stage('parallel')
-    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 2, runsQueuedMax: 0 } })
+    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 0 } })
     const idempotencyKey = 'once'
-    const starts = await Promise.all([1, 1].map((input) => node.start('subject', input, { idempotencyKey })))
-    expect(new Set(starts).size).toBe(1)
-    expect(await node.start('subject', 1, { idempotencyKey })).toBe(starts[0])
-    await node.start('subject', 2)
-    await expect(node.start('subject', 3)).rejects.toMatchObject({ code: 'rate_limited' })
+    const id = await node.start('subject', 1, { idempotencyKey })
+    await expect(node.start('subject', 2)).rejects.toMatchObject({ code: 'rate_limited' })
+    expect(await node.start('subject', 1, { idempotencyKey })).toBe(id)
+    await expect(node.start('subject', 2, { idempotencyKey })).rejects.toMatchObject({ code: 'idempotency_conflict' })
   })
 })

@@ -52,6 +52,7 @@ class Seen {
       signal,
       step: (name, act) => work(`step ${name}`, () => act(signal)),
       tool: (call, act) => work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal })),
+      stage: () => Promise.reject(new Error('the lab has no stage')),
       call: () => Promise.reject(new Error('the lab calls nobody')),
       within: () => this.context,
       sleep: () => Promise.reject(new Error('the lab waits by itself')),

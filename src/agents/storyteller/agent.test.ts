@@ -26,6 +26,7 @@ function contextOf({ signal = new AbortController().signal, replaying = () => fa
     step: unused,
     tool: unused,
     sleep: (ms) => (replaying() ? Promise.resolve() : pause(ms, signal)),
+    stage: unused,
     call: unused,
     within: unused,
     ask: unused,

@@ -170,6 +170,15 @@ describe.each(Object.entries(damages))('a file that %s', (_name, [damage, said])
   })
 })
 
+test('a file with garbage in the middle, which nobody sees from outside, is refused by its name when it is read', async () => {
+  const path = join(temporaryFolder(), 'runs.db')
+  filledDatabase(path)
+  overwrite(path, statSync(path).size / 2, statSync(path).size)
+  const before = digest(path)
+  await expect(openSqliteStore({ path })).rejects.toThrow(`${path} is damaged`)
+  expect(digest(path)).toBe(before)
+})
+
 test('a file that is cut while its journal holds only a part of it is refused, and nothing is touched', () => {
   const folder = temporaryFolder()
   const path = crash(folder)

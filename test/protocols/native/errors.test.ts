@@ -1,4 +1,5 @@
 /** What goes wrong before a stream has begun is told as problem JSON, and what goes wrong in a run is told by the run. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
 import { systemIds } from '../../../src/core/clock.ts'
@@ -9,12 +10,13 @@ import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
 import { type Answer, call, followRun, postRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
+import { open, requestText } from './raw.ts'
 import { type NativeServer, serveNative } from './serve.ts'
 
 type Provoke = () => Promise<Answer>
 
 /** One way to each code that an answer can have. */
-const provoked: Partial<Record<ErrorCode, Provoke>> = {
+const provoked: Readonly<Record<string, Provoke>> = {
   async invalid_request() {
     return call(await serveNative(), 'POST', '/runs', { body: {} })
   },
@@ -31,6 +33,9 @@ const provoked: Partial<Record<ErrorCode, Provoke>> = {
   },
   async not_found() {
     return call(await serveNative(), 'GET', '/runs/run_0')
+  },
+  async method_not_allowed() {
+    return call(await serveNative(), 'DELETE', '/runs')
   },
   async conflict() {
     const server = await serveNative()
@@ -112,7 +117,7 @@ test.each(Object.entries(provoked))('%s is a problem with the status of the tabl
   for (const text of [problem.title, problem.detail, problem.requestId]) expect(text).not.toBe('')
 })
 
-test.each<[ErrorCode, string]>([
+test.each([
   ['rate_limited', '3'],
   ['unavailable', '1'],
 ])('%s says when to come back', async (code, seconds) => {
@@ -253,6 +258,11 @@ describe('a defect of the server', () => {
     const server = await serveNative({ logger: recorder(lines) })
     await call(server, 'GET', '/nowhere')
     await call(server, 'POST', '/runs', { body: {} })
+    const socket = open(server.port)
+    socket.write(requestText('POST /runs', { 'Content-Type': 'application/json', 'Content-Length': '100' }, '{"component":'))
+    await sleep(20)
+    socket.resetAndDestroy()
+    await sleep(20)
     expect(lines).toEqual([])
   })
 })

@@ -1,5 +1,6 @@
 /** Reading a log over the native protocol: as server-sent events, as pages of JSON, as NDJSON. */
 import { get } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { createFakeClock } from '../../../src/testing/fake-clock.ts'
@@ -7,7 +8,7 @@ import { EventStream } from '../../support/event-stream.ts'
 import { call, followRun, getRun, readLog, startRun, stopRun, type Target, untilFinished, untilStatus } from '../../support/http.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
-import { exchange, requestText } from './raw.ts'
+import { exchange, open, requestText } from './raw.ts'
 import { serveNative } from './serve.ts'
 
 interface EventPage {
@@ -497,6 +498,22 @@ describe('pages of JSON', () => {
     await server.stop()
     expect(await waiting).toMatchObject({ events: [], cursor: events - 1, done: false })
   })
+})
+
+test('[SUB-1] a client that asks for a page and does not take it is cut, as one that follows is', async () => {
+  const limits = { eventBytesMax: 30_000_000, subscriberStallMs: 100, longPollMs: 100, heartbeatMs: 50 }
+  const server = await serveNative({ limits })
+  const { id } = await startRun(server, 'big 20000')
+  await untilFinished(server, id)
+  const socket = open(server.port)
+  socket.write(requestText(`GET /runs/${id}/events?format=json&after=1`))
+  await new Promise((resolve) => socket.once('readable', resolve))
+  let taken = 0
+  await sleep(3000)
+  socket.on('data', (chunk) => (taken += chunk.length))
+  socket.on('error', () => {}) // being reset is being cut
+  await new Promise((resolve) => socket.once('close', resolve))
+  expect(taken).toBeLessThan(20_000_000)
 })
 
 test('a subscriber that goes away gives its place back', async () => {
