@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openNode, subject, textOf } from '../../test/support/node.ts'
 import { openMemoryStore } from '../stores/memory.ts'
@@ -332,4 +333,15 @@ describe.each(['memory', 'sqlite'])('[RUN-1] [RUN-3] [LOG-3] on %s, one outcome 
     const node = openNode({ store, components: [subject(run)], limits: { eventBytesMax: 1000 } })
     expectOutcome(await node.ended(await node.start('subject')), expected)
   })
+})
+
+test.each([
+  ['cannot be read', () => new Unreadable()],
+  ['has a name that cannot be read', () => Object.defineProperty(new Error('boom'), 'name', { get: fail })],
+  ['is a proxy that is revoked', revoked],
+])('[RUN-1] an error that %s is not too much for the logger of the server either', async (_, make) => {
+  const logger = pino({ level: 'debug' }, { write: () => {} })
+  const node = openNode({ components: [subject(throws(make))], logger })
+  const log = await node.ended(await node.start('subject'))
+  expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'agent_failed' } } })
 })

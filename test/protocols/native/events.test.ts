@@ -1,6 +1,6 @@
 /** Reading a log over the native protocol: as server-sent events, as pages of JSON, as NDJSON. */
-import { get } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { get, type ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { createFakeClock } from '../../../src/testing/fake-clock.ts'
@@ -8,7 +8,7 @@ import { EventStream } from '../../support/event-stream.ts'
 import { call, followRun, getRun, readLog, startRun, stopRun, type Target, untilFinished, untilStatus } from '../../support/http.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
-import { exchange, open, requestText } from './raw.ts'
+import { exchange, requestText } from './raw.ts'
 import { serveNative } from './serve.ts'
 
 interface EventPage {
@@ -505,15 +505,13 @@ test('[SUB-1] a client that asks for a page and does not take it is cut, as one 
   const server = await serveNative({ limits })
   const { id } = await startRun(server, 'big 20000')
   await untilFinished(server, id)
-  const socket = open(server.port)
-  socket.write(requestText(`GET /runs/${id}/events?format=json&after=1`))
-  await new Promise((resolve) => socket.once('readable', resolve))
-  let taken = 0
-  await sleep(3000)
-  socket.on('data', (chunk) => (taken += chunk.length))
-  socket.on('error', () => {}) // being reset is being cut
-  await new Promise((resolve) => socket.once('close', resolve))
-  expect(taken).toBeLessThan(20_000_000)
+  const answering = nextResponse()
+  const request = get(`${server.url}/runs/${id}/events?format=json&after=1`, { agent: false })
+  request.on('error', () => {}) // being reset is being cut
+  const response = await answering
+  await until('it is cut', () => response.destroyed)
+  expect(response.writableFinished).toBe(false)
+  request.destroy()
 })
 
 test('a subscriber that goes away gives its place back', async () => {
@@ -531,6 +529,17 @@ async function read(target: Target, id: string, after: number, limit: number): P
 
 async function wait(target: Target, id: string, after: number, waitMs: number): Promise<EventPage> {
   return (await call<EventPage>(target, 'GET', `/runs/${id}/events?after=${after}&wait=${waitMs}`)).body
+}
+
+/** The server's end of the request that comes next. */
+function nextResponse(): Promise<ServerResponse> {
+  return new Promise((resolve) => {
+    const note = (message: unknown): void => {
+      unsubscribe('http.server.request.start', note)
+      resolve((message as { response: ServerResponse }).response)
+    }
+    subscribe('http.server.request.start', note)
+  })
 }
 
 /** What a client has in hand after the first packet. */
