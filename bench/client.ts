@@ -152,7 +152,7 @@ function cpuMicros(): number {
 }
 
 const client = new Client()
-answer<ClientCommand, unknown>((command) => {
+answer((command: ClientCommand) => {
   switch (command.kind) {
     case 'open':
       return client.open(command.port, command.load)
@@ -164,4 +164,4 @@ answer<ClientCommand, unknown>((command) => {
       return client.close()
   }
 })
-ready(undefined)
+ready()

@@ -25,4 +25,4 @@ async function fill({ path, runs, eventsPerRun }: FinishedRuns): Promise<void> {
 }
 
 answer(fill)
-ready(undefined)
+ready()

@@ -1,6 +1,6 @@
 /** One load on one server, and what it cost the server's process. */
 import type { Bench, ServerKind } from './bench.ts'
-import { show } from './figures.ts'
+import { median, show } from './figures.ts'
 import type { Delivered, Load } from './messages.ts'
 import type { ClientProcess, ServerProcess } from './processes.ts'
 
@@ -88,18 +88,17 @@ async function rest(server: ServerProcess): Promise<void> {
 }
 
 function describe(result: Measurement): string {
-  const perEvent = (seconds: number): string => `${show((seconds / result.deliveries) * 1e6)}`
+  const perEvent = (seconds: number): string => show((seconds / result.deliveries) * 1e6)
   const { cpuSeconds, mainThreadSeconds, deliveries, seconds, p50Ms, p99Ms, rssBytes, cpuMicros } = result
   const threads = `${perEvent(mainThreadSeconds)} main + ${perEvent(cpuSeconds - mainThreadSeconds)} other`
   const latency = p50Ms === null || Number.isNaN(p50Ms) ? '' : `; p50 ${show(p50Ms)} ms, p99 ${show(p99Ms)} ms`
   return `${show(deliveries / seconds)}/s; CPU µs each ${perEvent(cpuSeconds)} (${threads})${latency}; ${show(rssBytes / 2 ** 20)} MiB; client ${perEvent(cpuMicros / 1e6)} µs`
 }
 
-/** For each round the quotient of the two, so that what slowed a round slowed both. */
-export function ratios(
-  over: readonly Measurement[],
-  under: readonly Measurement[],
-  pick: (measurement: Measurement) => number,
-): number[] {
-  return over.map((measurement, round) => pick(measurement) / pick(under[round]!))
+/**
+ * Deliveries per CPU-second of Holdfast as a share of a baseline's: for each round the quotient, so that what slowed a round
+ * slowed both, and of these the median.
+ */
+export function efficiency({ holdfast, ...baselines }: Measurements, baseline: 'A' | 'B'): number {
+  return median(holdfast.map(({ perCpuSecond }, round) => perCpuSecond / baselines[baseline][round]!.perCpuSecond))
 }

@@ -30,11 +30,17 @@ if (unknown.length > 0) {
 const bench = new Bench({ quick: values.quick, profile: values.profile })
 const figures: Figure[] = []
 const started = performance.now()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    bench.close()
+    process.exit(1)
+  })
+}
 try {
   for (const scenario of scenarios) {
     if (wanted.length > 0 && !wanted.includes(scenario.name)) continue
     console.log(`${scenario.name}: ${scenario.about} (load ${load()})`)
-    figures.push(...(await scenario.run(bench)))
+    figures.push(...(await measured(scenario)))
   }
 } finally {
   bench.close()
@@ -42,6 +48,16 @@ try {
 const minutes = ((performance.now() - started) / 60_000).toFixed(1)
 console.log(`\n${table(figures)}\n\n${machine()}, ${minutes} minutes${values.quick ? ', quick' : ''}`)
 if (figures.some(({ met }) => !met)) process.exitCode = 1
+
+/** A scenario that fails is a figure not met; the others are still measured. */
+async function measured(scenario: Scenario): Promise<readonly Figure[]> {
+  try {
+    return await scenario.run(bench)
+  } catch (cause) {
+    console.error(cause)
+    return [{ name: scenario.name, target: 'to be measured', measured: String(cause), met: false }]
+  }
+}
 
 function load(): string {
   return loadavg()
@@ -51,6 +67,6 @@ function load(): string {
 
 function machine(): string {
   const [first] = cpus()
-  const memory = Math.round(totalmem() / 2 ** 30)
-  return `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${first?.model.trim()}, ${memory} GiB, load average ${load()}`
+  const gibibytes = Math.round(totalmem() / 2 ** 30)
+  return `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${first?.model.trim()}, ${gibibytes} GiB, load average ${load()}`
 }

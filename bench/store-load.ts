@@ -76,4 +76,4 @@ function uncompacted(path: string): number {
 }
 
 answer(load)
-ready(undefined)
+ready()

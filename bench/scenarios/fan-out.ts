@@ -1,7 +1,7 @@
 /** One run that a thousand subscribers follow. */
 import type { Scenario } from '../bench.ts'
-import { atLeast, median } from '../figures.ts'
-import { interleaved, type Measurements, ratios } from '../measure.ts'
+import { atLeast } from '../figures.ts'
+import { efficiency, interleaved } from '../measure.ts'
 import type { Load } from '../messages.ts'
 
 export const fanOut: Scenario = {
@@ -13,16 +13,12 @@ export const fanOut: Scenario = {
     bench.note('eight events per turn')
     const fast = await interleaved(bench, ['B', 'holdfast'], load(bench.quick ? 400 : 1000, 0), load(200, 0))
     return [
-      atLeast('1,000 subscribers, paced: deliveries per CPU-second, of B', 0.9, ofB(paced)),
-      atLeast('1,000 subscribers, eight per turn: deliveries per CPU-second, of B', 2, ofB(fast)),
+      atLeast('1,000 subscribers, paced: deliveries per CPU-second, of B', 0.9, efficiency(paced, 'B')),
+      atLeast('1,000 subscribers, eight per turn: deliveries per CPU-second, of B', 2, efficiency(fast, 'B')),
     ]
   },
 }
 
 function load(events: number, intervalMs: number): Load {
   return { runs: 1, subscribersPerRun: 1000, work: { events, perTurn: 8, intervalMs, phaseMs: 0, stampEvery: 0 } }
-}
-
-function ofB({ holdfast, B }: Measurements): number {
-  return median(ratios(holdfast, B, ({ perCpuSecond }) => perCpuSecond))
 }

@@ -1,7 +1,7 @@
 /** A hundred runs with a subscriber each, whose agents emit as fast as the event loop turns. */
 import type { Bench, Scenario } from '../bench.ts'
 import { atLeast, atMost, type Figure, median } from '../figures.ts'
-import { interleaved, type Measurements, ratios } from '../measure.ts'
+import { efficiency, interleaved, type Measurements } from '../measure.ts'
 import type { Load } from '../messages.ts'
 
 export const saturated: Scenario = {
@@ -14,7 +14,7 @@ export const saturated: Scenario = {
     const eight = await saturate(bench, 8)
     return [
       ...figuresOfOne(one),
-      atLeast('saturated, eight per turn: deliveries per CPU-second, of A', 0.7, ofA(eight)),
+      atLeast('saturated, eight per turn: deliveries per CPU-second, of A', 0.7, efficiency(eight, 'A')),
     ]
   },
 }
@@ -31,11 +31,7 @@ function load(events: number, perTurn: number): Load {
 function figuresOfOne(measured: Measurements): Figure[] {
   const cpu = median(measured.holdfast.map(({ cpuSeconds, deliveries }) => (cpuSeconds / deliveries) * 100_000))
   return [
-    atLeast('saturated, one per turn: deliveries per CPU-second, of A', 1.3, ofA(measured)),
+    atLeast('saturated, one per turn: deliveries per CPU-second, of A', 1.3, efficiency(measured, 'A')),
     atMost('saturated, one per turn: CPU-seconds per 100,000 events', 1.5, cpu),
   ]
-}
-
-function ofA({ holdfast, A }: Measurements): number {
-  return median(ratios(holdfast, A, ({ perCpuSecond }) => perCpuSecond))
 }

@@ -4,7 +4,7 @@ import { answer, ready } from '../answering.ts'
 import type { ServerCommand, Usage } from '../messages.ts'
 
 export function takeCommands(port: number, gate: Gate, stop: () => Promise<void> | void): void {
-  answer<ServerCommand, unknown>((command) => {
+  answer((command: ServerCommand) => {
     switch (command.kind) {
       case 'usage':
         return usage()

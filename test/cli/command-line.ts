@@ -32,11 +32,19 @@ export class CommandLine {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'))
     this.#child = spawn(process.execPath, [join(root, 'src/cli/main.ts'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/holdfast-test-cli'), ...env },
+      env: {
+        ...Object.fromEntries(inherited),
+        NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/holdfast-test-cli'),
+        ...env,
+      },
       ...(cwd !== undefined && { cwd }),
     })
-    this.#child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.#stdout = (this.#stdout + text).slice(-OUTPUT_CHARS_MAX)))
-    this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-OUTPUT_CHARS_MAX)))
+    this.#child
+      .stdout!.setEncoding('utf8')
+      .on('data', (text: string) => (this.#stdout = (this.#stdout + text).slice(-OUTPUT_CHARS_MAX)))
+    this.#child
+      .stderr!.setEncoding('utf8')
+      .on('data', (text: string) => (this.#stderr = (this.#stderr + text).slice(-OUTPUT_CHARS_MAX)))
     this.#exited = new Promise((resolve, reject) => {
       this.#child.once('error', reject)
       this.#child.once('close', resolve)

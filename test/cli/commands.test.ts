@@ -30,12 +30,15 @@ describe('holdfast', () => {
     for (const command of ['serve', 'demo', 'keys']) expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))
   })
 
-  test.each(['serv', 'toString', '__proto__', '', '--port'])('does not know the command %j, and says which there are', async (name) => {
-    const { code, stdout, stderr } = await call(name)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(`there is no command ${JSON.stringify(name)}`)
-    expect(stderr).toContain('Usage: holdfast COMMAND')
-  })
+  test.each(['serv', 'toString', '__proto__', '', '--port'])(
+    'does not know the command %j, and says which there are',
+    async (name) => {
+      const { code, stdout, stderr } = await call(name)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toContain(`there is no command ${JSON.stringify(name)}`)
+      expect(stderr).toContain('Usage: holdfast COMMAND')
+    },
+  )
 
   test('runs as a program, and ends with its code', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })

@@ -28,12 +28,17 @@ describe('a module', () => {
   test('in TypeScript is served as it is, without a build', async () => {
     const server = new CommandLine(['serve', moduleOf('agents.ts', typescript), ...MEMORY])
     const target = { url: await server.url() }
-    const { body } = await call<{ id: string }>(target, 'POST', '/runs', { body: { component: 'greeter', input: { name: 'Ada' } } })
+    const { body } = await call<{ id: string }>(target, 'POST', '/runs', {
+      body: { component: 'greeter', input: { name: 'Ada' } },
+    })
     expect(await untilFinished(target, body.id)).toMatchObject({ status: 'completed', output: 'done' })
   })
 
   test.each(['agents.js', 'agents.mjs'])('%s in JavaScript is served', async (name) => {
-    const file = moduleOf(name, `export default ${plain('one')}; export const more = [${plain('two')}, ${plain('three')}]; export const other = 7`)
+    const file = moduleOf(
+      name,
+      `export default ${plain('one')}; export const more = [${plain('two')}, ${plain('three')}]; export const other = 7`,
+    )
     const server = new CommandLine(['serve', file, ...MEMORY])
     const target = { url: await server.url() }
     const { body } = await call<{ components: { id: string }[] }>(target, 'GET', '/components')
@@ -43,7 +48,10 @@ describe('a module', () => {
   })
 
   test('that exports a component under two names serves it once, and with --lab the lab too', async () => {
-    const file = moduleOf('agents.mjs', `const one = ${plain('one')}; export { one, one as another }; export default one`)
+    const file = moduleOf(
+      'agents.mjs',
+      `const one = ${plain('one')}; export { one, one as another }; export default one`,
+    )
     const server = new CommandLine(['serve', file, '--lab', ...MEMORY])
     const { body } = await call<{ components: { id: string }[] }>({ url: await server.url() }, 'GET', '/components')
     expect(body.components.map(({ id }) => id)).toEqual(['one', 'lab', 'lab-retry', 'lab-resume'])
@@ -75,17 +83,52 @@ describe('a module', () => {
 describe('a module that cannot be served', () => {
   test.each<[string, string, string, RegExp]>([
     ['exports nothing', 'empty.mjs', '', /empty\.mjs exports no component; export what agent\(\{ id, run \}\) returns/],
-    ['exports nothing that is a component', 'other.mjs', 'export const a = 1, b = null, c = { id: "x" }, d = [undefined, "y"]', /other\.mjs exports no component/],
+    [
+      'exports nothing that is a component',
+      'other.mjs',
+      'export const a = 1, b = null, c = { id: "x" }, d = [undefined, "y"]',
+      /other\.mjs exports no component/,
+    ],
     ['throws', 'throws.mjs', 'throw new Error("the tide is out")', /throws\.mjs cannot be loaded: the tide is out/],
-    ['throws what is no Error', 'string.mjs', 'throw "the tide is out"', /string\.mjs cannot be loaded: the tide is out/],
+    [
+      'throws what is no Error',
+      'string.mjs',
+      'throw "the tide is out"',
+      /string\.mjs cannot be loaded: the tide is out/,
+    ],
     ['throws undefined', 'nothing.mjs', 'throw undefined', /nothing\.mjs cannot be loaded/],
     ['does not parse', 'broken.mjs', 'export const = 7', /broken\.mjs cannot be loaded: .*Unexpected token/],
     ['does not parse, in TypeScript', 'broken.ts', 'export const a: = 7', /broken\.ts cannot be loaded/],
-    ['needs more than types to be taken away', 'enum.ts', 'export enum Tide { Low, High }', /enum\.ts cannot be loaded: .*enum/],
-    ['needs a module that is not there', 'needs.mjs', 'import "nowhere-to-be-found"', /needs\.mjs cannot be loaded: .*nowhere-to-be-found/],
-    ['has two components of one id', 'twice.mjs', `export const a = ${plain('same')}, b = ${plain('same')}`, /two components have the id same/],
-    ['has a component with an id that is none', 'name.mjs', `export const a = ${plain('not a name')}`, /component id "not a name" must be/],
-    ['has a component with the id of one of the lab', 'lab.mjs', `export const a = ${plain('lab')}`, /two components have the id lab/],
+    [
+      'needs more than types to be taken away',
+      'enum.ts',
+      'export enum Tide { Low, High }',
+      /enum\.ts cannot be loaded: .*enum/,
+    ],
+    [
+      'needs a module that is not there',
+      'needs.mjs',
+      'import "nowhere-to-be-found"',
+      /needs\.mjs cannot be loaded: .*nowhere-to-be-found/,
+    ],
+    [
+      'has two components of one id',
+      'twice.mjs',
+      `export const a = ${plain('same')}, b = ${plain('same')}`,
+      /two components have the id same/,
+    ],
+    [
+      'has a component with an id that is none',
+      'name.mjs',
+      `export const a = ${plain('not a name')}`,
+      /component id "not a name" must be/,
+    ],
+    [
+      'has a component with the id of one of the lab',
+      'lab.mjs',
+      `export const a = ${plain('lab')}`,
+      /two components have the id lab/,
+    ],
   ])('because it %s is refused in a line that says so, and the program ends', async (_name, file, text, said) => {
     expectRefusal(await run(['serve', moduleOf(file, text), '--lab', ...MEMORY]), said)
   })
@@ -95,7 +138,10 @@ describe('a module that cannot be served', () => {
     ['that is a folder', '.'],
   ])('because its file is one %s is refused', async (_name, file) => {
     const path = join(temporaryFolder(), file)
-    expectRefusal(await run(['serve', path, ...MEMORY]), new RegExp(`${path.replaceAll('.', String.raw`\.`)} cannot be loaded`))
+    expectRefusal(
+      await run(['serve', path, ...MEMORY]),
+      new RegExp(`${path.replaceAll('.', String.raw`\.`)} cannot be loaded`),
+    )
   })
 
   test('leaves no database behind', async () => {

@@ -32,7 +32,10 @@ describe('a database', () => {
     const path = temporaryDatabase()
     const first = new CommandLine(['demo', '--lab', '--port', '0', '--store', `sqlite:${path}`])
     const target = { url: await first.url() }
-    expectRefusal(await demo(path), /runs\.db is in use by another process; stop that one, or give this one another --store/)
+    expectRefusal(
+      await demo(path),
+      /runs\.db is in use by another process; stop that one, or give this one another --store/,
+    )
     const { id } = await startRun(target, 'text 1')
     expect(await untilFinished(target, id)).toMatchObject({ status: 'completed' })
   })
@@ -45,15 +48,25 @@ describe('a database', () => {
     first.kill('SIGKILL')
     await first.ended()
     const second = new CommandLine(['demo', '--lab', '--port', '0', '--store', `sqlite:${path}`])
-    expect(await call({ url: await second.url() }, 'GET', `/runs/${id}`)).toMatchObject({ body: { status: 'completed' } })
+    expect(await call({ url: await second.url() }, 'GET', `/runs/${id}`)).toMatchObject({
+      body: { status: 'completed' },
+    })
   })
 
   test.each<[string, (path: string) => void, RegExp]>([
     ['is empty', (path) => truncateSync(path, 0), /runs\.db is damaged/],
     ['is cut to half', (path) => truncateSync(path, Math.floor(statSync(path).size / 2)), /runs\.db is damaged/],
     ['is garbage', (path) => writeFileSync(path, 'garbage '.repeat(5000)), /runs\.db is not a SQLite database/],
-    ['has garbage for a first page', (path) => writeFileSync(path, readFileSync(path).fill(7, 100, 4096)), /runs\.db is damaged/],
-    ['is of a newer version', (path) => execute(path, 'PRAGMA user_version = 99'), /runs\.db was written by a newer Holdfast \(schema 99; this version knows up to \d+\)/],
+    [
+      'has garbage for a first page',
+      (path) => writeFileSync(path, readFileSync(path).fill(7, 100, 4096)),
+      /runs\.db is damaged/,
+    ],
+    [
+      'is of a newer version',
+      (path) => execute(path, 'PRAGMA user_version = 99'),
+      /runs\.db was written by a newer Holdfast \(schema 99; this version knows up to \d+\)/,
+    ],
     ['is of another program', replaceByForeign, /runs\.db is a SQLite database of another program/],
   ])('that %s is refused, and stays as it is', async (_name, damage, said) => {
     const path = temporaryDatabase()
@@ -93,7 +106,9 @@ test('an address that this machine does not have is told, and the program ends',
 })
 
 test('a port may be taken from the environment, and a flag wins', async () => {
-  const server = new CommandLine(['demo', '--port', '0'], { env: { HOLDFAST_PORT: '1', HOLDFAST_STORE: 'memory:', HOLDFAST_LAB: 'true' } })
+  const server = new CommandLine(['demo', '--port', '0'], {
+    env: { HOLDFAST_PORT: '1', HOLDFAST_STORE: 'memory:', HOLDFAST_LAB: 'true' },
+  })
   const target = { url: await server.url() }
   expect(server.stdout).toContain('memory, until this process ends')
   const { body } = await call<{ components: { id: string }[] }>(target, 'GET', '/components')

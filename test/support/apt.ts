@@ -16,12 +16,25 @@ export function canInstallPackages(): boolean {
 /** Installs a Debian package unless its program is there; a moment if it is, minutes at most if it is not. */
 export async function ensureAptPackage(name: string, binary: string): Promise<void> {
   if (existsSync(binary)) return
-  if (!canInstallPackages()) throw new Error(`${binary} is missing; install the package ${name} (as root on Debian: apt-get install ${name})`)
+  if (!canInstallPackages())
+    throw new Error(`${binary} is missing; install the package ${name} (as root on Debian: apt-get install ${name})`)
   // One at a time: test files run side by side, and apt does not wait for itself.
   const lock = join(tmpdir(), 'holdfast-test-apt.lock')
-  const { code, output } = await run('flock', ['-w', String(INSTALL_MS / 1000), lock, 'sh', '-ec', SCRIPT, 'install', name, binary])
+  const { code, output } = await run('flock', [
+    '-w',
+    String(INSTALL_MS / 1000),
+    lock,
+    'sh',
+    '-ec',
+    SCRIPT,
+    'install',
+    name,
+    binary,
+  ])
   if (code === 0 && existsSync(binary)) return
-  throw new Error(`the package ${name}, which has ${binary}, could not be installed (${code ?? 'out of time'}):\n${output}`)
+  throw new Error(
+    `the package ${name}, which has ${binary}, could not be installed (${code ?? 'out of time'}):\n${output}`,
+  )
 }
 
 const SCRIPT = `
@@ -32,7 +45,10 @@ apt-get install -qq -y --no-install-recommends "$1"
 `
 
 /** The exit code, null when it was killed; and the end of what was said. */
-function run(program: string, args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+function run(
+  program: string,
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly output: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: INSTALL_MS })
     let output = ''

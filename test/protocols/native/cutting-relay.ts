@@ -18,14 +18,19 @@ export interface CuttingRelay {
 export async function startCuttingRelay(target: string, cutsAfter: readonly number[]): Promise<CuttingRelay> {
   const requests: RelayedRequest[] = []
   const server = createServer((incoming, outgoing) => {
-    if (incoming.url === '/page') return void outgoing.setHeader('content-type', 'text/html').end('<!doctype html><title>page</title>')
+    if (incoming.url === '/page')
+      return void outgoing.setHeader('content-type', 'text/html').end('<!doctype html><title>page</title>')
     if (!incoming.url!.startsWith('/runs/')) return void outgoing.writeHead(404).end()
     const { headers } = incoming
-    const relayed = httpRequest(target + incoming.url, { headers: { ...headers, host: 'localhost' }, agent: false }, (answer) => {
-      const cutAfter = cutsAfter[requests.length]
-      requests.push({ lastEventId: headers['last-event-id'] as string | undefined, status: answer.statusCode! })
-      pass(answer, outgoing, cutAfter)
-    })
+    const relayed = httpRequest(
+      target + incoming.url,
+      { headers: { ...headers, host: 'localhost' }, agent: false },
+      (answer) => {
+        const cutAfter = cutsAfter[requests.length]
+        requests.push({ lastEventId: headers['last-event-id'] as string | undefined, status: answer.statusCode! })
+        pass(answer, outgoing, cutAfter)
+      },
+    )
     relayed.on('error', () => outgoing.destroy())
     outgoing.on('close', () => relayed.destroy())
     relayed.end()

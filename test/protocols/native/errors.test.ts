@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
 import { systemIds } from '../../../src/core/clock.ts'
 import { type ErrorCode, errorTable, HoldfastError } from '../../../src/core/errors.ts'
-import type { Logger } from '../../../src/core/logger.ts'
+import { type Logger, silentLogger } from '../../../src/core/logger.ts'
 import { problemShape } from '../../../src/protocols/native/wire.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
@@ -113,7 +113,12 @@ test.each(Object.entries(provoked))('%s is a problem with the status of the tabl
   expect(headers.get('content-type')).toBe('application/problem+json')
   expect(headers.get('cache-control')).toBe('no-store')
   const problem = problemShape.strict().parse(body)
-  expect(problem).toMatchObject({ type: `urn:holdfast:error:${code}`, status: entry.status, code, retryable: entry.retryable })
+  expect(problem).toMatchObject({
+    type: `urn:holdfast:error:${code}`,
+    status: entry.status,
+    code,
+    retryable: entry.retryable,
+  })
   for (const text of [problem.title, problem.detail, problem.requestId]) expect(text).not.toBe('')
 })
 
@@ -132,7 +137,10 @@ test('unavailable while the server drains says when to come back', async () => {
   const answer = await postRun(server, '')
   expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } })
   expect(answer.headers.get('retry-after')).toBe('1')
-  expect(await call(server, 'GET', '/health')).toMatchObject({ status: 503, body: { status: 'unavailable', draining: true } })
+  expect(await call(server, 'GET', '/health')).toMatchObject({
+    status: 503,
+    body: { status: 'unavailable', draining: true },
+  })
   await stopped
 })
 
@@ -149,7 +157,14 @@ test('unauthenticated names the scheme that is asked for, and does not say which
   const server = await serveWithKeys()
   const missing = await call(server, 'GET', '/runs')
   expect(missing.headers.get('www-authenticate')).toBe('Bearer')
-  const wrong = ['Bearer hf_nobody_0', `Bearer hf_${'a'.repeat(8)}_${'0'.repeat(64)}`, 'Bearer x', 'Basic dXNlcjpwYXNz', 'Bearer', 'Bearer a b']
+  const wrong = [
+    'Bearer hf_nobody_0',
+    `Bearer hf_${'a'.repeat(8)}_${'0'.repeat(64)}`,
+    'Bearer x',
+    'Basic dXNlcjpwYXNz',
+    'Bearer',
+    'Bearer a b',
+  ]
   for (const authorization of wrong) {
     const answer = await call(server, 'GET', '/runs', { headers: { authorization } })
     expect(answer).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
@@ -193,8 +208,16 @@ test('[SEC-1] a run of somebody else does not exist, on every endpoint', async (
     ['POST', '/input', { answer: 1 }],
     ['POST', '/input', { answers: { question: 1 } }],
   ] as const) {
-    const answer = await call<{ detail: string }>(theirs, method, `/runs/${id}${path}`, body === undefined ? {} : { body })
-    expect(answer, `${method} ${path}`).toMatchObject({ status: 404, body: { code: 'not_found', title: absent.body['title'] } })
+    const answer = await call<{ detail: string }>(
+      theirs,
+      method,
+      `/runs/${id}${path}`,
+      body === undefined ? {} : { body },
+    )
+    expect(answer, `${method} ${path}`).toMatchObject({
+      status: 404,
+      body: { code: 'not_found', title: absent.body['title'] },
+    })
     expect(answer.body.detail.replace(id, 'run_0')).toBe(absent.body['detail'])
   }
   expect((await call(theirs, 'GET', '/runs')).body).toEqual({ runs: [] })
@@ -202,13 +225,20 @@ test('[SEC-1] a run of somebody else does not exist, on every endpoint', async (
 })
 
 describe('where there is nothing', () => {
-  test.each(['/', '/nowhere', '/runs/', '/runs/x/', '/runs/x/event', '/runs/x/events/1', '/Runs', '/runs/%E0%A4%A', '/runs//events'])(
-    '%s is not found',
-    async (path) => {
-      const server = await serveNative()
-      expect(await call(server, 'GET', path)).toMatchObject({ status: 404, body: { code: 'not_found' } })
-    },
-  )
+  test.each([
+    '/',
+    '/nowhere',
+    '/runs/',
+    '/runs/x/',
+    '/runs/x/event',
+    '/runs/x/events/1',
+    '/Runs',
+    '/runs/%E0%A4%A',
+    '/runs//events',
+  ])('%s is not found', async (path) => {
+    const server = await serveNative()
+    expect(await call(server, 'GET', path)).toMatchObject({ status: 404, body: { code: 'not_found' } })
+  })
 
   test.each([
     ['DELETE', '/runs', ['GET', 'HEAD', 'POST']],
@@ -237,7 +267,13 @@ describe('a defect of the server', () => {
     expect(JSON.stringify(body)).not.toContain(SECRET)
     const { requestId } = problemShape.parse(body)
     expect(lines).toHaveLength(1)
-    expect(lines[0]![0]).toMatchObject({ requestId, method: 'POST', path: '/runs', code: 'internal', err: { message: SECRET } })
+    expect(lines[0]![0]).toMatchObject({
+      requestId,
+      method: 'POST',
+      path: '/runs',
+      code: 'internal',
+      err: { message: SECRET },
+    })
   })
 
   test('in the telling of an error ends the request and nothing else', async () => {
@@ -259,7 +295,9 @@ describe('a defect of the server', () => {
     await call(server, 'GET', '/nowhere')
     await call(server, 'POST', '/runs', { body: {} })
     const socket = open(server.port)
-    socket.write(requestText('POST /runs', { 'Content-Type': 'application/json', 'Content-Length': '100' }, '{"component":'))
+    socket.write(
+      requestText('POST /runs', { 'Content-Type': 'application/json', 'Content-Length': '100' }, '{"component":'),
+    )
     await sleep(20)
     socket.resetAndDestroy()
     await sleep(20)
@@ -277,14 +315,22 @@ describe('what goes wrong in a run', () => {
     ['protocol_violation', 'bogus', {}],
     ['deadline_exceeded', 'text 1000 every 5', { runDeadlineMs: 50 }],
     ['idle_timeout', 'hang', { runIdleMs: 50 }],
-  ])('[RUN-3, EVT-1] is %s in the run and in its last event, which ends the stream: %j', async (code, script, limits) => {
-    const server = await serveNative({ limits })
-    const { id } = await startRun(server, script)
-    const stream = followRun(server, id)
-    expect(await stream.ended).toBe('closed')
-    expect(stream.log.toString()).toMatch(new RegExp(`"type":"run\\.failed","data":\\{"error":\\{"code":"${code}".+\\n\\n$`))
-    expect(await call(server, 'GET', `/runs/${id}`)).toMatchObject({ status: 200, body: { status: 'failed', error: { code } } })
-  })
+  ])(
+    '[RUN-3, EVT-1] is %s in the run and in its last event, which ends the stream: %j',
+    async (code, script, limits) => {
+      const server = await serveNative({ limits })
+      const { id } = await startRun(server, script)
+      const stream = followRun(server, id)
+      expect(await stream.ended).toBe('closed')
+      expect(stream.log.toString()).toMatch(
+        new RegExp(`"type":"run\\.failed","data":\\{"error":\\{"code":"${code}".+\\n\\n$`),
+      )
+      expect(await call(server, 'GET', `/runs/${id}`)).toMatchObject({
+        status: 200,
+        body: { status: 'failed', error: { code } },
+      })
+    },
+  )
 })
 
 async function serveWithKeys(): Promise<NativeServer & { readonly key: string; readonly otherKey: string }> {
@@ -306,6 +352,8 @@ function refusing(code: ErrorCode, details: Readonly<Record<string, unknown>> = 
 }
 
 function recorder(lines: [Record<string, unknown>, string][]): Logger {
-  const nothing = (): void => {}
-  return { debug: nothing, info: nothing, warn: nothing, error: (fields, message) => lines.push([fields as Record<string, unknown>, message]) }
+  return {
+    ...silentLogger,
+    error: (fields, message) => lines.push([fields as Record<string, unknown>, message]),
+  }
 }

@@ -22,11 +22,13 @@ function listen({ url, types }: { url: string; types: string[] }): Promise<Heard
     const heard: Heard[] = []
     const source = new EventSource(url)
     for (const type of types) {
-      source.addEventListener(type, ({ lastEventId, data }) => heard.push({ type, id: lastEventId, data: data as string }))
+      source.addEventListener(type, ({ lastEventId, data }) =>
+        heard.push({ type, id: lastEventId, data: data as string }),
+      )
     }
-    source.onerror = () => {
+    source.addEventListener('error', () => {
       if (source.readyState === EventSource.CLOSED) resolve(heard)
-    }
+    })
   })
 }
 
@@ -44,13 +46,18 @@ const CHROMIUM_FLAGS = [
 
 const types = [...Object.keys(eventTable), 'stream.gap', 'stream.closing', 'stream.failed', 'message']
 
-const clients: Readonly<Record<string, { readonly listen: (relay: CuttingRelay, path: string) => Promise<Heard[]>; readonly has: boolean }>> = {
+const clients: Readonly<
+  Record<string, { readonly listen: (relay: CuttingRelay, path: string) => Promise<Heard[]>; readonly has: boolean }>
+> = {
   node: { listen: listenInNode, has: true },
   // Where there is none and none can be installed it is skipped, but not in CI.
-  chromium: { listen: listenInChromium, has: existsSync(CHROMIUM) || canInstallPackages() || process.env['CI'] === 'true' },
+  chromium: {
+    listen: listenInChromium,
+    has: existsSync(CHROMIUM) || canInstallPackages() || process.env['CI'] === 'true',
+  },
 }
 
-describe.each(Object.entries(clients))("the EventSource of %s", (_name, client) => {
+describe.each(Object.entries(clients))('the EventSource of %s', (_name, client) => {
   test.skipIf(!client.has).each([
     ['live', 'text 12 every 10; tool search', [3, 4]],
     ['replayed', 'text 200; say "dünen 🌊"; big 100', [50]],
@@ -71,8 +78,14 @@ describe.each(Object.entries(clients))("the EventSource of %s", (_name, client) 
       expect(heard.map(frameOf).join('')).toBe(log.toString())
       expect(eventsIn(log).length).toBe(heard.length)
       const last = String(heard.length - 1)
-      const cursors = cuts.reduce<(string | undefined)[]>((known, cut) => [...known, after(known.at(-1), cut)], [undefined])
-      expect(relay.requests).toEqual([...cursors.map((lastEventId) => ({ lastEventId, status: 200 })), { lastEventId: last, status: 204 }])
+      const cursors = cuts.reduce<(string | undefined)[]>(
+        (known, cut) => [...known, after(known.at(-1), cut)],
+        [undefined],
+      )
+      expect(relay.requests).toEqual([
+        ...cursors.map((lastEventId) => ({ lastEventId, status: 200 })),
+        { lastEventId: last, status: 204 },
+      ])
     },
     INSTALL_MS + 60_000,
   )

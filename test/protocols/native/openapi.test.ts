@@ -9,7 +9,15 @@ import type { Route } from '../../../src/http/route.ts'
 import { Streams } from '../../../src/http/stream.ts'
 import { nativeProtocol } from '../../../src/protocols/native/index.ts'
 import { openApiDocument } from '../../../src/protocols/native/openapi.ts'
-import { componentShape, eventShape, inputBody, problemShape, runShape, startBody, stopBody } from '../../../src/protocols/native/wire.ts'
+import {
+  componentShape,
+  eventShape,
+  inputBody,
+  problemShape,
+  runShape,
+  startBody,
+  stopBody,
+} from '../../../src/protocols/native/wire.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
 import { version } from '../../../src/server/version.ts'
@@ -79,7 +87,9 @@ describe('the document', () => {
     ['query', /\bquery\.(?:get|getAll|has)\('(\w+)'\)|\breadNumber\([\w.]+, '(\w+)'/g],
     ['header', /\bheaders\['([\w-]+)'\]/g],
   ] as const)('declares exactly the parameters that are read from the %s', (place, pattern) => {
-    const source = globSync('src/protocols/native/*.ts', { cwd: root, exclude: ['**/*.test.ts'] }).map((file) => readFileSync(join(root, file), 'utf8'))
+    const source = globSync('src/protocols/native/*.ts', { cwd: root, exclude: ['**/*.test.ts'] }).map((file) =>
+      readFileSync(join(root, file), 'utf8'),
+    )
     const read = source.flatMap((text) => [...text.matchAll(pattern)].map(([, first, second]) => first ?? second!))
     const declared = operations().flatMap(({ parameters }) => parameters.filter((parameter) => parameter.in === place))
     expect(new Set(declared.map(({ name }) => name.toLowerCase()))).toEqual(new Set(read))
@@ -89,23 +99,48 @@ describe('the document', () => {
     expect(references(document).filter((reference) => !leadsSomewhere(reference))).toEqual([])
   })
 
-  test.each(Object.entries({ Start: startBody, Stop: stopBody, Input: inputBody, Run: runShape, Event: eventShape, Component: componentShape, Problem: problemShape }))(
-    'has the shape %s as the server checks it',
-    (name, shape) => {
-      const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', reused: 'inline' })
-      expect(document.components.schemas[name]).toEqual(JSON.parse(JSON.stringify(schema)))
-    },
-  )
+  test.each(
+    Object.entries({
+      Start: startBody,
+      Stop: stopBody,
+      Input: inputBody,
+      Run: runShape,
+      Event: eventShape,
+      Component: componentShape,
+      Problem: problemShape,
+    }),
+  )('has the shape %s as the server checks it', (name, shape) => {
+    const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', reused: 'inline' })
+    expect(document.components.schemas[name]).toEqual(JSON.parse(JSON.stringify(schema)))
+  })
 })
+
+const sse = { headers: { accept: 'text/event-stream' } }
+
+function json(body: unknown): RequestInit {
+  return { method: 'POST', body: JSON.stringify(body) }
+}
 
 describe('real answers', () => {
   const seen = new Set<string>()
 
   /** Asks, and checks that what comes back is declared: status, type and shape. */
-  async function ask(server: NativeServer & { readonly token?: string }, name: string, target: string, init: RequestInit = {}): Promise<Response> {
+  async function expectDeclared(
+    server: NativeServer & { readonly token?: string },
+    name: string,
+    target: string,
+    init: RequestInit = {},
+  ): Promise<Response> {
     const [method, path] = name.split(' ') as [string, string]
-    const headers = { ...(init.body !== undefined && { 'content-type': 'application/json' }), ...(server.token !== undefined && { authorization: `Bearer ${server.token}` }) }
-    const answer = await fetch(server.url + target, { ...init, method, headers: { ...headers, ...(init.headers as Record<string, string>) } })
+    const headers = {
+      ...(init.body !== undefined && { 'content-type': 'application/json' }),
+      ...(server.token !== undefined && { authorization: `Bearer ${server.token}` }),
+    }
+    const answer = await fetch(server.url + target, {
+      ...init,
+      method,
+      headers: { ...headers, ...(init.headers as Record<string, string>) },
+    })
     seen.add(`${name} ${answer.status}`)
     const operation = document.paths[path]![method.toLowerCase() as 'get']
     const declared = resolved(operation.responses[answer.status])
@@ -113,38 +148,46 @@ describe('real answers', () => {
     const [type] = (answer.headers.get('content-type') ?? 'none').split(';') as [string]
     expect(Object.keys(declared!.content ?? { none: {} }), `${name} ${answer.status}`).toContain(type)
     const text = await answer.clone().text()
-    if (type === 'application/json' || type === 'application/problem+json') shapeOf(declared!.content![type]!.schema).parse(JSON.parse(text))
+    if (type === 'application/json' || type === 'application/problem+json')
+      shapeOf(declared!.content![type]!.schema).parse(JSON.parse(text))
     return answer
   }
 
-  const json = (body: unknown): RequestInit => ({ method: 'POST', body: JSON.stringify(body) })
-  const sse = { headers: { accept: 'text/event-stream' } }
-
   test('of a run that is started, read, answered, stopped and removed are as declared', async () => {
     const server = await serveSmall()
-    await ask(server, 'GET /components', '/components')
-    await ask(server, 'GET /health', '/health')
-    await ask(server, 'GET /openapi.json', '/openapi.json')
-    await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'ask Go on?; complete well', metadata: { a: [1] }, session: 's' }))
-    const started = (await (await ask(server, 'GET /runs', '/runs?limit=1')).json()) as { runs: { id: string }[] }
+    await expectDeclared(server, 'GET /components', '/components')
+    await expectDeclared(server, 'GET /health', '/health')
+    await expectDeclared(server, 'GET /openapi.json', '/openapi.json')
+    await expectDeclared(
+      server,
+      'POST /runs',
+      '/runs',
+      json({ component: 'lab', input: 'ask Go on?; complete well', metadata: { a: [1] }, session: 's' }),
+    )
+    const started = (await (await expectDeclared(server, 'GET /runs', '/runs?limit=1')).json()) as {
+      runs: { id: string }[]
+    }
     const { id } = started.runs[0]!
     await untilStatus(server, id, ['paused'])
-    await ask(server, 'GET /runs/{id}', `/runs/${id}`)
-    await ask(server, 'DELETE /runs/{id}', `/runs/${id}`) // 409
-    await ask(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: { yes: true } }))
+    await expectDeclared(server, 'GET /runs/{id}', `/runs/${id}`)
+    await expectDeclared(server, 'DELETE /runs/{id}', `/runs/${id}`) // 409
+    await expectDeclared(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: { yes: true } }))
     await untilFinished(server, id)
-    await ask(server, 'GET /runs/{id}', `/runs/${id}`)
-    for (const format of ['sse', 'json', 'ndjson']) await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=${format}`)
-    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=99`) // 400
-    await ask(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: 'throw boom' }), ...sse })
+    await expectDeclared(server, 'GET /runs/{id}', `/runs/${id}`)
+    for (const format of ['sse', 'json', 'ndjson'])
+      await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=${format}`)
+    await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=99`) // 400
+    await expectDeclared(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: 'throw boom' }), ...sse })
     await server.store.trim(id, 3)
-    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=0`) // 410
-    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=json`)
-    await ask(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 'late' }))
-    const { events } = (await (await ask(server, 'GET /runs/{id}', `/runs/${id}`)).json()) as { events: number }
-    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=${events - 1}`) // 204
-    await ask(server, 'DELETE /runs/{id}', `/runs/${id}`)
-    await ask(server, 'GET /runs', '/runs?status=failed&component=lab')
+    await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=0`) // 410
+    await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=json`)
+    await expectDeclared(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 'late' }))
+    const { events } = (await (await expectDeclared(server, 'GET /runs/{id}', `/runs/${id}`)).json()) as {
+      events: number
+    }
+    await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=${events - 1}`) // 204
+    await expectDeclared(server, 'DELETE /runs/{id}', `/runs/${id}`)
+    await expectDeclared(server, 'GET /runs', '/runs?status=failed&component=lab')
   })
 
   test('of requests that are wrong are as declared', async () => {
@@ -153,31 +196,46 @@ describe('real answers', () => {
     await untilStatus(server, id, ['running'])
     const stream = followRun(server, id)
     await stream.status()
-    await ask(server, 'GET /runs/{id}/events', `/runs/${id}/events`) // 429
-    await ask(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, { method: 'POST' }) // 202
-    await ask(server, 'POST /runs', '/runs', json({}))
-    await ask(server, 'POST /runs', '/runs', json({ component: 'nobody', input: '' }))
-    await ask(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: '' }), headers: { 'idempotency-key': 'k' } })
-    await ask(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: 'text 1' }), headers: { 'idempotency-key': 'k' } })
-    for (let count = 0; count < 2; count++) await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' }))
-    await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' })) // 429
-    await ask(server, 'GET /runs', '/runs?cursor=x')
-    await ask(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: 1 }))
-    await ask(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({}))
-    await ask(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 7 }))
+    await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events`) // 429
+    await expectDeclared(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, { method: 'POST' }) // 202
+    await expectDeclared(server, 'POST /runs', '/runs', json({}))
+    await expectDeclared(server, 'POST /runs', '/runs', json({ component: 'nobody', input: '' }))
+    await expectDeclared(server, 'POST /runs', '/runs', {
+      ...json({ component: 'lab', input: '' }),
+      headers: { 'idempotency-key': 'k' },
+    })
+    await expectDeclared(server, 'POST /runs', '/runs', {
+      ...json({ component: 'lab', input: 'text 1' }),
+      headers: { 'idempotency-key': 'k' },
+    })
+    for (let count = 0; count < 2; count++)
+      await expectDeclared(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' }))
+    await expectDeclared(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' })) // 429
+    await expectDeclared(server, 'GET /runs', '/runs?cursor=x')
+    await expectDeclared(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: 1 }))
+    await expectDeclared(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({}))
+    await expectDeclared(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 7 }))
     for (const name of ['GET /runs/{id}', 'DELETE /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/stop']) {
-      await ask(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
+      await expectDeclared(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
     }
-    await ask(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
+    await expectDeclared(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
     const large = json({ component: 'lab', input: 'x'.repeat(2000) })
-    await ask(server, 'POST /runs', '/runs', large)
+    await expectDeclared(server, 'POST /runs', '/runs', large)
     stream.cut()
   })
 
-  test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/input'])('of a body that is too large are as declared: %s', async (name) => {
-    const server = await serveSmall()
-    await ask(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'), json({ reason: 'x'.repeat(2000) }))
-  })
+  test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/input'])(
+    'of a body that is too large are as declared: %s',
+    async (name) => {
+      const server = await serveSmall()
+      await expectDeclared(
+        server,
+        name,
+        name.split(' ')[1]!.replace('{id}', 'run_0'),
+        json({ reason: 'x'.repeat(2000) }),
+      )
+    },
+  )
 
   test('to somebody who is not known, and to a page of another site, are as declared', async () => {
     const keys = `${temporaryFolder()}/keys.json`
@@ -185,23 +243,34 @@ describe('real answers', () => {
     const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
     for (const { path, method, operation } of operations()) {
       if (operation.security?.length === 0) continue
-      await ask(server, `${method.toUpperCase()} ${path}`, path.replace('{id}', 'run_0'))
+      await expectDeclared(server, `${method.toUpperCase()} ${path}`, path.replace('{id}', 'run_0'))
     }
-    await ask(server, 'POST /runs', '/runs', { ...json({}), headers: { origin: 'http://elsewhere.example' } })
+    await expectDeclared(server, 'POST /runs', '/runs', {
+      ...json({}),
+      headers: { origin: 'http://elsewhere.example' },
+    })
   })
 
   test('of a store that is gone are as declared', async () => {
     const server = await serveNative({ store: 'sqlite' })
     await server.store.close()
-    for (const name of ['GET /runs', 'GET /runs/{id}', 'DELETE /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/stop']) {
-      await ask(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
+    for (const name of [
+      'GET /runs',
+      'GET /runs/{id}',
+      'DELETE /runs/{id}',
+      'GET /runs/{id}/events',
+      'POST /runs/{id}/stop',
+    ]) {
+      await expectDeclared(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
     }
-    await ask(server, 'POST /runs', '/runs', json({ component: 'lab', input: '' }))
-    await ask(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
+    await expectDeclared(server, 'POST /runs', '/runs', json({ component: 'lab', input: '' }))
+    await expectDeclared(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
   })
 
   test('were seen for every status that is declared', () => {
-    const declared = operations().flatMap(({ method, path, operation }) => Object.keys(operation.responses).map((status) => `${method.toUpperCase()} ${path} ${status}`))
+    const declared = operations().flatMap(({ method, path, operation }) =>
+      Object.keys(operation.responses).map((status) => `${method.toUpperCase()} ${path} ${status}`),
+    )
     // What any route can answer was seen on some of them.
     const common = / (401|403|405|500|503)$/
     expect(declared.filter((each) => !seen.has(each) && !common.test(each))).toEqual([])
@@ -212,7 +281,15 @@ const root = join(import.meta.dirname, '../../..')
 
 /** Every bound is in reach. */
 function serveSmall(): Promise<NativeServer> {
-  return serveNative({ limits: { subscribersPerRunMax: 1, runsConcurrentMax: 2, runsQueuedMax: 1, bodyBytesMax: 1000, stopGraceMs: 60_000 } })
+  return serveNative({
+    limits: {
+      subscribersPerRunMax: 1,
+      runsConcurrentMax: 2,
+      runsQueuedMax: 1,
+      bodyBytesMax: 1000,
+      stopGraceMs: 60_000,
+    },
+  })
 }
 
 async function servedRoutes(): Promise<readonly Route[]> {
@@ -225,7 +302,12 @@ async function servedRoutes(): Promise<readonly Route[]> {
 
 function operations() {
   return Object.entries(document.paths).flatMap(([path, { parameters: shared = [], ...methods }]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, operation, parameters: [...shared, ...(operation.parameters ?? [])] })),
+    Object.entries(methods).map(([method, operation]) => ({
+      path,
+      method,
+      operation,
+      parameters: [...shared, ...(operation.parameters ?? [])],
+    })),
   )
 }
 
@@ -242,7 +324,10 @@ function leadsSomewhere(reference: string): boolean {
 /** What a reference of the document stands for. */
 function at(reference: string): unknown {
   const keys = reference.slice(2).split('/')
-  return keys.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], document)
+  return keys.reduce<unknown>(
+    (value, key) => (value as Record<string, unknown> | undefined)?.[key.replaceAll('~1', '/').replaceAll('~0', '~')],
+    document,
+  )
 }
 
 function resolved(declared: Declared | undefined): Declared | undefined {

@@ -9,11 +9,18 @@ export interface Exchange {
 }
 
 /** Sends bytes and resolves with all that came back. A connection that is reset counts as closed. */
-export function exchange(port: number, bytes: string | Uint8Array, { until = () => false }: Exchange = {}): Promise<string> {
+export function exchange(
+  port: number,
+  bytes: string | Uint8Array,
+  { until = () => false }: Exchange = {},
+): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   let text = ''
   const socket = open(port)
-  const timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms; so far: ${JSON.stringify(text)}`)), PATIENCE_MS)
+  const timer = setTimeout(
+    () => reject(new Error(`no answer within ${PATIENCE_MS} ms; so far: ${JSON.stringify(text)}`)),
+    PATIENCE_MS,
+  )
   socket.setEncoding('latin1')
   socket.on('data', (chunk) => {
     text += String(chunk)

@@ -38,7 +38,7 @@ const single = agent<unknown>({
   },
 })
 
-export const extraComponents: readonly Component[] = [echo, surveyor, single].map((each) => each as Component)
+const extraComponents: readonly Component[] = [echo, surveyor, single]
 
 /** What a test would otherwise wait for. */
 export const quickLimits: Partial<Limits> = { retryMs: 20, longPollMs: 10_000, stopGraceMs: 50, drainMs: 0 }
@@ -52,7 +52,11 @@ export interface NativeOptions extends Partial<Omit<ServerOptions, 'store'>> {
   readonly store?: 'memory' | 'sqlite' | Store
 }
 
-export async function serveNative({ store = 'memory', components = [], ...options }: NativeOptions = {}): Promise<NativeServer> {
+export async function serveNative({
+  store = 'memory',
+  components = [],
+  ...options
+}: NativeOptions = {}): Promise<NativeServer> {
   const opened = await open(store)
   const server = await serveInProcess({
     ...options,

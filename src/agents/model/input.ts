@@ -1,0 +1,87 @@
+/** What a run is given, as messages for a model. */
+import type { FilePart, ModelMessage } from 'ai'
+import { HoldfastError } from '../../core/errors.ts'
+
+/** A text, a text with files, a conversation, or any other JSON value, which the model gets as JSON. */
+export type ModelInput =
+  | string
+  | { readonly text: string; readonly files?: readonly InputFile[] }
+  | { readonly messages: readonly ModelMessage[] }
+
+export interface InputFile {
+  /** Such as `image/png`, or `image` where it is not known better. */
+  readonly mediaType: string
+  /** Base64. */
+  readonly data?: string
+  readonly url?: string
+  readonly name?: string
+}
+
+/** Refuses what no message can be made of; what it returns is the input itself. */
+export function checkInput(input: unknown): ModelInput {
+  messagesOf(input)
+  return input as ModelInput
+}
+
+export function messagesOf(input: unknown): ModelMessage[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }]
+  if (typeof input !== 'object' || input === null) {
+    if (input === null || input === undefined) throw refusal('the agent needs an input: a text, or `{ "text": … }`')
+    return [{ role: 'user', content: JSON.stringify(input) }]
+  }
+  if ('messages' in input) return conversationOf(input.messages)
+  if ('text' in input && typeof input.text === 'string')
+    return [userMessage(input.text, 'files' in input ? input.files : undefined)]
+  return [{ role: 'user', content: JSON.stringify(input) }]
+}
+
+function userMessage(text: string, files: unknown): ModelMessage {
+  if (files === undefined) return { role: 'user', content: text }
+  if (!Array.isArray(files)) throw refusal('`files` is not a list')
+  return { role: 'user', content: [{ type: 'text', text }, ...files.map(filePart)] }
+}
+
+function filePart(file: Partial<InputFile> | null, position: number): FilePart {
+  const { mediaType, data, url, name } = file ?? {}
+  if (typeof mediaType !== 'string' || (typeof data === 'string') === (typeof url === 'string'))
+    throw refusal(`\`files[${position}]\` needs a \`mediaType\`, and \`data\` (base64) or a \`url\``)
+  if (typeof url === 'string' && !URL.canParse(url)) throw refusal(`\`files[${position}].url\` is no address`)
+  const content = url === undefined ? ({ type: 'data', data: data! } as const) : { type: 'url' as const, url: new URL(url) }
+  return { type: 'file', mediaType, data: content, ...(typeof name === 'string' && { filename: name }) }
+}
+
+/** What the SDK would refuse later is refused by the SDK; here only what a caller must not say. */
+function conversationOf(messages: unknown): ModelMessage[] {
+  if (!Array.isArray(messages) || messages.length === 0) throw refusal('`messages` is not a list of messages')
+  for (const [position, message] of messages.entries()) {
+    const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown }
+    if (role === 'system') throw refusal(`\`messages[${position}]\`: instructions are the agent's to give`)
+    if (role !== 'user' && role !== 'assistant' && role !== 'tool')
+      throw refusal(`\`messages[${position}].role\` is not user, assistant or tool`)
+    if (typeof content !== 'string' && !Array.isArray(content))
+      throw refusal(`\`messages[${position}].content\` is neither a text nor a list of parts`)
+  }
+  return messages as ModelMessage[]
+}
+
+function refusal(message: string): HoldfastError {
+  return new HoldfastError('invalid_request', message)
+}
+
+export interface HistoryBound {
+  readonly messagesMax: number
+  readonly charsMax: number
+}
+
+/** The newest messages that fit, from a user's one on: a model must not get half of an exchange. */
+export function boundHistory(history: readonly ModelMessage[], { messagesMax, charsMax }: HistoryBound): ModelMessage[] {
+  let chars = 0
+  let first = history.length
+  while (first > 0 && history.length - first < messagesMax) {
+    chars += JSON.stringify(history[first - 1]).length
+    if (chars > charsMax) break
+    first--
+  }
+  while (first < history.length && history[first]!.role !== 'user') first++
+  return history.slice(first)
+}

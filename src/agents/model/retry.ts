@@ -1,0 +1,92 @@
+/** Whether a model request that failed is made again, and when. */
+import { WorkFailure } from '../../core/agent.ts'
+import { messageOf } from '../../core/errors.ts'
+
+export interface RetryPolicy {
+  /** Requests after the first one that may fail. */
+  readonly retries: number
+  /** The first wait; each further one is twice as long. */
+  readonly delayMs: number
+}
+
+export const RETRIES = 2
+export const RETRY_DELAY_MS = 500
+
+/** The longest wait of our own making. */
+const BACKOFF_MAX_MS = 30_000
+
+/** A provider that wants a longer wait than this is not waited for. */
+const RETRY_AFTER_MAX_MS = 5 * 60_000
+
+interface FailureDetails {
+  readonly type: string
+  readonly status?: number
+  readonly retryAfterMs?: number
+}
+
+/**
+ * What became of a request, in a form that the log keeps: a recovered run decides by the same facts. A stream that had begun
+ * and broke off may be asked for again, unless its provider says otherwise.
+ */
+export function requestFailure(thrown: unknown, begun: boolean, now = Date.now()): WorkFailure {
+  if (thrown instanceof WorkFailure) return thrown
+  const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as ProviderError
+  const status = typeof error.statusCode === 'number' ? error.statusCode : undefined
+  const retryAfterMs = retryAfter(error.responseHeaders ?? error.cause?.responseHeaders, now)
+  const details: FailureDetails = {
+    type: thrown instanceof Error ? thrown.name : typeof thrown,
+    ...(status !== undefined && { status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  }
+  const retryable = isRetryable(error, status, begun)
+  return new WorkFailure({ code: 'agent_failed', message: describe(thrown), retryable, details })
+}
+
+/** Milliseconds until the next request; undefined when there is none. */
+export function retryDelay(
+  thrown: unknown,
+  failures: number,
+  { retries, delayMs }: RetryPolicy,
+  random = Math.random,
+): number | undefined {
+  if (!(thrown instanceof WorkFailure) || thrown.failure.retryable !== true || failures > retries) return undefined
+  const { retryAfterMs = 0 } = (thrown.failure.details ?? {}) as Partial<FailureDetails>
+  if (retryAfterMs > RETRY_AFTER_MAX_MS) return undefined
+  const backoff = Math.min(delayMs * 2 ** (failures - 1), BACKOFF_MAX_MS)
+  // Those that failed together should not come back together.
+  return Math.max(retryAfterMs, backoff * (0.5 + random() / 2))
+}
+
+/** What errors of the SDK and of the network have in common. */
+interface ProviderError {
+  readonly isRetryable?: unknown
+  readonly statusCode?: unknown
+  readonly code?: unknown
+  readonly responseHeaders?: Readonly<Record<string, string>>
+  readonly cause?: { readonly code?: unknown; readonly responseHeaders?: Readonly<Record<string, string>> }
+}
+
+function isRetryable(error: ProviderError, status: number | undefined, begun: boolean): boolean {
+  if (typeof error.isRetryable === 'boolean') return error.isRetryable
+  if (status !== undefined) return status === 408 || status === 409 || status === 429 || status >= 500
+  return begun || isNetworkCode(error.code) || isNetworkCode(error.cause?.code)
+}
+
+function isNetworkCode(code: unknown): boolean {
+  return typeof code === 'string' && /^(?:ECONN|ENET|EHOST|EPIPE|ETIMEDOUT|EAI_AGAIN|UND_ERR_)/.test(code)
+}
+
+function retryAfter(headers: Readonly<Record<string, string>> | undefined, now: number): number | undefined {
+  const precise = headers?.['retry-after-ms']
+  if (precise !== undefined && precise !== '' && Number.isFinite(Number(precise))) return Math.max(0, Number(precise))
+  const given = headers?.['retry-after']
+  if (given === undefined || given === '') return undefined
+  const wait = Number.isFinite(Number(given)) ? Number(given) * 1000 : Date.parse(given) - now
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+}
+
+function describe(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null || thrown instanceof Error) return messageOf(thrown)
+  const { message } = thrown as { message?: unknown }
+  return typeof message === 'string' ? message : `the model failed: ${JSON.stringify(thrown).slice(0, 500)}`
+}

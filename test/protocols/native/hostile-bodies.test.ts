@@ -1,0 +1,178 @@
+/** Bodies that are meant to harm are refused, and the server goes on. */
+import { describe, expect, test } from 'vitest'
+import { call, startRun, untilFinished } from '../../support/http.ts'
+import { BODY_BYTES_MAX, expectGoesOn, narrow } from './hostile.ts'
+import { exchange, requestText, statusOf } from './raw.ts'
+import { type NativeServer, serveNative } from './serve.ts'
+
+/** Sends a body as it is. */
+async function post(
+  server: NativeServer,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const response = await fetch(`${server.url}/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+describe('a body', () => {
+  test.each<[string, string | Uint8Array<ArrayBuffer>]>([
+    ['that is no JSON', 'component=lab'],
+    ['that is cut off', '{"component":"lab","input":"te'],
+    ['with something behind it', '{"component":"lab","input":""} {}'],
+    ['of blanks', '   '],
+    ['with a comment', '{"component":"lab",/* */"input":""}'],
+    ['with NaN', '{"component":"lab","input":NaN}'],
+    ['with a bare line break in a string', '{"component":"lab","input":"a\nb"}'],
+    ['with a NUL', '{"component":"lab","input":"a\u0000b"}'],
+    [
+      'of invalid UTF-8',
+      new Uint8Array([...Buffer.from('{"component":"lab","input":"'), 0xff, 0xfe, ...Buffer.from('"}')]),
+    ],
+    [
+      'of overlong UTF-8',
+      new Uint8Array([...Buffer.from('{"component":"lab","input":"'), 0xc0, 0xaf, ...Buffer.from('"}')]),
+    ],
+    ['of UTF-16', new Uint8Array(Buffer.from('{"component":"lab","input":""}', 'utf16le'))],
+    ['of nothing but brackets', '['.repeat(BODY_BYTES_MAX)],
+    ['of nothing but quotes', '"'.repeat(BODY_BYTES_MAX)],
+    ['of arrays in arrays', nested('[', ']', 40_000)],
+    ['of objects in objects', nested('{"a":', '}', 16_000, '1')],
+    ['with an input of arrays in arrays', `{"component":"echo","input":${nested('[', ']', 40_000)}}`],
+    ['with an input just deeper than allowed', `{"component":"echo","input":${nested('[', ']', 300)}}`],
+    [
+      'with metadata of objects in objects',
+      `{"component":"echo","input":"","metadata":{"m":${nested('{"a":', '}', 10_000, '1')}}}`,
+    ],
+    ['with a number that is none', '{"component":"echo","input":1e999}'],
+    ['with a number that is none, deep inside', '{"component":"echo","input":"","metadata":{"a":[-1e999]}}'],
+  ])('%s is refused', async (_name, body) => {
+    const server = await serveNative({ limits: narrow })
+    const answer = await post(server, body)
+    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
+    expect(String(answer.body['detail']).length).toBeLessThanOrEqual(1200)
+    await expectGoesOn(server)
+  })
+
+  test('may be as deep as an event may be', async () => {
+    const server = await serveNative({ limits: narrow })
+    const { body } = await post(server, `{"component":"echo","input":${nested('[', ']', 150)}}`)
+    expect(await untilFinished(server, String(body['id']))).toMatchObject({ status: 'completed' })
+  })
+
+  test.each<[string, unknown]>([
+    ['0', 0],
+    ['-0', 0],
+    ['1e308', 1e308],
+    ['5e-324', 5e-324],
+    [`1${'0'.repeat(300)}`, 1e300],
+    [`0.${'0'.repeat(400)}1`, 0],
+    ['12345678901234567890', 12345678901234567000],
+  ])('with the number %s goes on as the nearest one that there is', async (text, number) => {
+    const server = await serveNative({ limits: narrow })
+    const { body } = await post(server, `{"component":"echo","input":${text}}`)
+    expect(await untilFinished(server, String(body['id']))).toMatchObject({
+      status: 'completed',
+      output: { input: number },
+    })
+  })
+
+  test.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'toJSON', ''])(
+    'with the key %j changes nothing of the server, and the key is kept or refused, never dropped',
+    async (key) => {
+      const server = await serveNative({ limits: narrow })
+      const bad = `{${JSON.stringify(key)}:{"polluted":true}}`
+      const answer = await post(server, `{"component":"echo","input":{"a":[${bad}]},"metadata":${bad}}`)
+      expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+      const run = answer.status === 400 ? undefined : await untilFinished(server, String(answer.body['id']))
+      const kept = run === undefined ? bad : JSON.stringify(run.metadata)
+      const given = run === undefined ? `{"a":[${bad}]}` : JSON.stringify((run.output as { input: unknown }).input)
+      expect({ kept, given }).toEqual({ kept: bad, given: `{"a":[${bad}]}` })
+      await expectGoesOn(server)
+    },
+  )
+
+  test('with the key __proto__ instead of a field is refused', async () => {
+    const server = await serveNative({ limits: narrow })
+    expect((await post(server, '{"__proto__":{"component":"echo","input":""}}')).status).toBe(400)
+    expect((await post(server, '{"component":"echo","input":"","__proto__":{}}')).status).toBe(400)
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['none', { 'content-type': '' }],
+    ['text', { 'content-type': 'text/plain' }],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['one that only begins like JSON', { 'content-type': 'application/jsonp' }],
+    ['one that only contains JSON', { 'content-type': 'text/plain; application/json' }],
+  ])('of another type is refused: %s', async (_name, headers) => {
+    const server = await serveNative({ limits: narrow })
+    const answer = await post(server, '{"component":"lab","input":""}', headers)
+    expect([400, 415]).toContain(answer.status)
+    expect(answer.body).toMatchObject({ code: 'invalid_request' })
+  })
+
+  test.each(['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON', 'application/vnd.api+json'])(
+    'of type %s is taken',
+    async (type) => {
+      const server = await serveNative({ limits: narrow })
+      expect((await post(server, '{"component":"lab","input":""}', { 'content-type': type })).status).toBe(202)
+    },
+  )
+})
+
+describe('a body that is too large', () => {
+  test('is refused by its Content-Length, before it is read', async () => {
+    const server = await serveNative({ limits: narrow })
+    const head = requestText('POST /runs', { 'Content-Type': 'application/json', 'Content-Length': '1000000000000' })
+    const answer = await exchange(server.port, head)
+    expect(statusOf(answer)).toBe(413)
+    expect(answer).toContain('"code":"too_large"')
+    await expectGoesOn(server)
+  })
+
+  test('is refused while it comes, where its length was not said', async () => {
+    const server = await serveNative({ limits: narrow })
+    const chunk = `8000\r\n${'x'.repeat(0x8000)}\r\n`
+    const head = requestText('POST /runs', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' })
+    const answer = await exchange(server.port, head + chunk.repeat(4))
+    expect(statusOf(answer)).toBe(413)
+    expect(answer).toContain('"code":"too_large"')
+    await expectGoesOn(server)
+  })
+
+  test.each([1, 40])('is told to a client that goes on sending: %i times the bound', async (times) => {
+    const server = await serveNative({ limits: narrow })
+    expect(await post(server, `"${'x'.repeat(BODY_BYTES_MAX * times)}"`)).toMatchObject({
+      status: 413,
+      body: { code: 'too_large' },
+    })
+    await expectGoesOn(server)
+  })
+
+  test('is one byte over the bound; a body of the bound is read', async () => {
+    const server = await serveNative({ limits: narrow })
+    expect(bodyOf(1000)).toHaveLength(1000)
+    expect((await post(server, bodyOf(BODY_BYTES_MAX))).status).toBe(202)
+    expect((await post(server, bodyOf(BODY_BYTES_MAX + 1))).status).toBe(413)
+  })
+
+  test.each(['/runs/x/stop', '/runs/x/input'])('is refused by %s too', async (path) => {
+    const server = await serveNative({ limits: narrow })
+    const { id } = await startRun(server, 'hang')
+    const answer = await call(server, 'POST', path.replace('x', id), { body: 'x'.repeat(BODY_BYTES_MAX) })
+    expect(answer).toMatchObject({ status: 413, body: { code: 'too_large' } })
+  })
+})
+
+/** A start of so many bytes. */
+function bodyOf(bytes: number): string {
+  return JSON.stringify({ component: 'echo', input: 'x'.repeat(bytes - 31) })
+}
+
+function nested(opening: string, closing: string, depth: number, core = ''): string {
+  return opening.repeat(depth) + core + closing.repeat(depth)
+}
