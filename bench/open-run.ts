@@ -11,6 +11,11 @@ const bodies = Array.from({ length: 256 }, (_, sequence) =>
   encodeTextBody(text(sequence, false), { depthMax: 10, bytesMax: 4096 }),
 )
 
+/** A record of a text, as a run would write it. */
+export function textRecord(run: string, index: number): string {
+  return encodeRecord(run, index, TIME, 'text.delta', bodies[index % bodies.length]!)
+}
+
 export class OpenRun {
   readonly #run: Run
   readonly #writer: LogWriter
@@ -30,10 +35,7 @@ export class OpenRun {
   }
 
   append(events: number): void {
-    for (let event = 0; event < events; event++) {
-      const { next } = this.#writer
-      this.#writer.append(encodeRecord(this.#run.id, next, TIME, 'text.delta', bodies[next % bodies.length]!))
-    }
+    for (let event = 0; event < events; event++) this.#writer.append(textRecord(this.#run.id, this.#writer.next))
   }
 
   flush(): Promise<void> {

@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { openSqliteStore } from '../src/stores/sqlite/index.ts'
 import { answer, ready } from './answering.ts'
-import { OpenRun } from './open-run.ts'
+import { OpenRun, textRecord } from './open-run.ts'
 
 export interface StoreLoad {
+  /** `bare`: the ceiling of this machine at this moment, one SQLite row per commit and nothing else. */
+  readonly kind: 'store' | 'bare'
   readonly directory: string
   readonly runs: number
   /** Events that a run appends at a time. It goes on to the next ones while these are on their way, as agents do. */
@@ -22,7 +24,7 @@ export interface StoreResult {
   readonly backlog: number
 }
 
-async function load({ directory, runs, eventsAtOnce, prefill, events }: StoreLoad): Promise<StoreResult> {
+async function loadStore({ directory, runs, eventsAtOnce, prefill, events }: StoreLoad): Promise<StoreResult> {
   const path = join(directory, 'store.db')
   const store = await openSqliteStore({ path })
   const open = await Promise.all(Array.from({ length: runs }, () => OpenRun.create(store)))
@@ -48,10 +50,32 @@ async function load({ directory, runs, eventsAtOnce, prefill, events }: StoreLoa
   const [start, end] = marks
   const backlog = uncompacted(path)
   await store.close()
+  return { ...between(start!, end!, events), backlog }
+}
+
+function loadBare({ directory, runs, eventsAtOnce, prefill, events }: StoreLoad): StoreResult {
+  const database = new DatabaseSync(join(directory, 'bare.db'))
+  database.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE log (seq INTEGER PRIMARY KEY, data BLOB)',
+  )
+  const insert = database.prepare('INSERT INTO log (data) VALUES (?)')
+  const id = 'run_00000000000000000000000000'
+  let start: Mark | undefined
+  for (let index = 0; index < prefill + events;) {
+    if (index >= prefill) start ??= mark()
+    const records: string[] = []
+    for (let record = 0; record < runs * eventsAtOnce; record++) records.push(textRecord(id, index++))
+    insert.run(Buffer.from(records.join('')))
+  }
+  const end = mark()
+  database.close()
+  return { ...between(start!, end, events), backlog: 1 }
+}
+
+function between(start: Mark, end: Mark, events: number): Pick<StoreResult, 'eventsPerSecond' | 'cpuMicrosPerEvent'> {
   return {
-    eventsPerSecond: (events / (end!.ms - start!.ms)) * 1000,
-    cpuMicrosPerEvent: (end!.cpuMicros - start!.cpuMicros) / events,
-    backlog,
+    eventsPerSecond: (events / (end.ms - start.ms)) * 1000,
+    cpuMicrosPerEvent: (end.cpuMicros - start.cpuMicros) / events,
   }
 }
 
@@ -75,5 +99,5 @@ function uncompacted(path: string): number {
   return share
 }
 
-answer(load)
+answer((load: StoreLoad) => (load.kind === 'store' ? loadStore(load) : loadBare(load)))
 ready()

@@ -1,6 +1,7 @@
 /** Runs a server as a process: says where it is, drains when it is told to end. */
 import type { Component } from '../core/agent.ts'
 import type { Logger } from '../core/logger.ts'
+import { Registry } from '../core/registry.ts'
 import { openAuthenticator } from '../server/auth/index.ts'
 import type { Config, StoreConfig } from '../server/config.ts'
 import { createServer, type Server } from '../server/create-server.ts'
@@ -14,13 +15,19 @@ export async function hostServer(
   io: CommandIo,
   nextSteps: (url: string) => string,
 ): Promise<number> {
+  const ending = nextSignal()
+  const registered = new Registry(components) // before anything is made on disk
   const logger = await openLogger(config)
+  process.on('unhandledRejection', (cause) => {
+    // Some component left a promise alone. Its run is its own business; the others' go on.
+    logger.error({ err: cause }, 'unhandled rejection')
+  })
   const authenticator = await openAuthenticator(config.auth)
   const store = await openStore(config.store)
   let server: Server
   try {
     const { host, port, limits } = config
-    server = await createServer({ components, store, host, port, limits, authenticator, logger })
+    server = await createServer({ components: registered.list(), store, host, port, limits, authenticator, logger })
   } catch (cause) {
     await store.close()
     throw cause
@@ -28,7 +35,7 @@ export async function hostServer(
   io.stdout.write(
     `Holdfast listens at ${server.url}\nIt is process ${process.pid}, and keeps runs in ${describe(config.store)}\n${nextSteps(server.url)}`,
   )
-  const signal = await nextSignal()
+  const signal = await ending
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
   await server.stop()
   return 0

@@ -53,6 +53,7 @@ export class Dispatcher {
   #timer: ReturnType<typeof setInterval> | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
+  #tending: Promise<void> | undefined
   #draining = false
   #reserved = 0
   #queueing = 0
@@ -68,7 +69,10 @@ export class Dispatcher {
 
   /** Looks for runs to take, now and from now on. */
   start(): void {
-    this.#timer = setInterval(() => void this.#tend(), Math.max(this.#options.limits.leaseMs / 3, 50))
+    const everyMs = Math.max(this.#options.limits.leaseMs / 3, 50)
+    this.#timer = setInterval(() => {
+      this.#tending ??= this.#tend().finally(() => (this.#tending = undefined))
+    }, everyMs)
     this.#look()
   }
 
@@ -153,7 +157,7 @@ export class Dispatcher {
       const held = new Set(await store.renew(this.owner, limits.leaseMs))
       for (const [id, drive] of drives) {
         if (!held.has(id)) drive.lose(new Error('the claim ran out'))
-        else await this.#checkStop(id, drive)
+        else await this.#checkStop(id, drive).catch((cause: unknown) => this.#complain(id, cause))
       }
       await this.#releaseStrays(held)
     } catch (cause) {
@@ -169,7 +173,8 @@ export class Dispatcher {
     for (const id of this.#strays) {
       if (!before.has(id)) continue
       const stored = await this.#options.store.get(id)
-      if (stored !== undefined) await this.#options.store.release(id, stored.epoch)
+      const isDriven = this.#drives.has(id) || this.#starting.has(id)
+      if (stored !== undefined && !isDriven) await this.#options.store.release(id, stored.epoch)
     }
   }
 
@@ -201,8 +206,12 @@ export class Dispatcher {
           continue
         }
         if (!this.reserve()) return
-        const claimed = await store.claim(id, this.owner, limits.leaseMs).finally(() => this.free())
-        if (claimed !== undefined) this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
+        try {
+          const claimed = await store.claim(id, this.owner, limits.leaseMs)
+          if (claimed !== undefined) this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
+        } finally {
+          this.free()
+        }
       }
     }
   }
@@ -210,21 +219,23 @@ export class Dispatcher {
   /** Resolves when the run has started, or is settled without starting. */
   async #drive(claimed: StoredRun, continuation?: Continuation): Promise<void> {
     const { id } = claimed.run
+    let begun: Begun | undefined
     this.#starting.add(id)
     try {
-      const begun = await this.#begin(claimed, continuation)
+      begun = await this.#begin(claimed, continuation)
       if (begun === undefined) return this.#look()
       this.#drives.set(id, begun.drive)
       const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
       this.#ending.add(ending)
       void ending.finally(() => this.#ending.delete(ending))
-      await this.#checkStop(id, begun.drive) // one that came while the run was being started
     } catch (cause) {
       await this.#options.store.release(id, claimed.epoch).catch(() => {})
       throw cause
     } finally {
       this.#starting.delete(id)
     }
+    // A stop that came while the run was being started. If the store cannot be asked now, it will be at the next look.
+    await this.#checkStop(id, begun.drive).catch((cause: unknown) => this.#complain(id, cause))
   }
 
   /** Decides what a claimed run needs. Undefined when it was settled at once. */
@@ -233,6 +244,22 @@ export class Dispatcher {
     const { run, epoch, next } = claimed
     const log = new RunLog(run, store.writer(run.id, { epoch, next }), clock, limits)
     const parked = this.#unpark(run.id, next)
+    try {
+      return await this.#settleOrDrive(claimed, continuation, log, parked)
+    } catch (cause) {
+      await parked?.release() // an agent that is not continued comes to its `finally`
+      throw cause
+    }
+  }
+
+  async #settleOrDrive(
+    claimed: StoredRun,
+    continuation: Continuation | undefined,
+    log: RunLog,
+    parked: Drive | undefined,
+  ): Promise<Begun | undefined> {
+    const { store, limits, registry } = this.#options
+    const { run, next } = claimed
     const stop = claimed.stop ?? (await store.get(run.id))?.stop
     const component = registry.find(run.component)
     const failure = stop === undefined ? refusal(claimed, component, continuation, limits) : undefined

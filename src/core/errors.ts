@@ -23,6 +23,11 @@ export const errorTable = {
   unauthenticated: { status: 401, retryable: false, meaning: 'No credential, or one that is not valid.' },
   forbidden: { status: 403, retryable: false, meaning: 'The credential does not allow this.' },
   not_found: { status: 404, retryable: false, meaning: 'No such component or run, or it belongs to someone else.' },
+  method_not_allowed: {
+    status: 405,
+    retryable: false,
+    meaning: 'The path is served, but not with this method; Allow says with which.',
+  },
   conflict: { status: 409, retryable: false, meaning: 'The run is in another state than this needs.' },
   session_busy: {
     status: 409,
@@ -111,6 +116,17 @@ export function messageOf(thrown: unknown): string {
     return String(thrown instanceof Error ? thrown.message || thrown.name : thrown)
   } catch {
     return 'a value that cannot be shown'
+  }
+}
+
+/** What was thrown, or an error in its place where looking at it throws: a revoked proxy, a getter for its name. */
+export function readable(thrown: unknown): unknown {
+  try {
+    if (!(thrown instanceof Error)) return thrown
+    const { name: _name, message: _message, stack: _stack } = thrown
+    return thrown
+  } catch {
+    return new Error(messageOf(thrown))
   }
 }
 

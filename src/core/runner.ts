@@ -4,7 +4,7 @@ import { RejectedError, WorkFailure } from './agent.ts'
 import type { Clock, Ids } from './clock.ts'
 import { createContext } from './context.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
-import { messageOf } from './errors.ts'
+import { messageOf, readable } from './errors.ts'
 import { type Actor, type Event, eventTable, type Failure, type Question } from './event.ts'
 import { type Ledger, ledgerKey } from './history.ts'
 import { iterate } from './iterate.ts'
@@ -81,7 +81,7 @@ export class Drive {
   /** Starts the agent. Resolves when this stretch ends; never rejects. */
   start(): Promise<DriveEnd> {
     const ended = this.#begin()
-    void this.#consume()
+    this.#consume().catch((cause: unknown) => this.lose(cause))
     return ended
   }
 
@@ -139,7 +139,8 @@ export class Drive {
       for (;;) {
         const { done, value } = await iterator.next()
         if (this.#over) return
-        if (done === true) return await this.#returned(value)
+        if (done === true)
+          return await this.#finish({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
         const wait = this.#emit(value)
         if (wait !== undefined) await wait
         if (this.#over) return
@@ -151,17 +152,15 @@ export class Drive {
     }
   }
 
-  #returned(output: unknown): Promise<void> {
+  /** How the agent ends, which it cannot do while it asks, but for failing. */
+  #endOf(event: Event): Event {
     const [unanswered] = this.#waiting.values()
-    if (unanswered === undefined)
-      return this.#finish({ type: 'run.completed', data: output === undefined ? {} : { output } })
-    const { prompt } = unanswered.question
-    return this.#failed(
-      new RunFailure(
-        'protocol_violation',
-        `the agent ended without waiting for its question ${JSON.stringify(prompt)}`,
-      ),
-    )
+    if (unanswered === undefined || event.type === 'run.failed') return event
+    const message = `the agent ended without waiting for its question ${JSON.stringify(unanswered.question.prompt)}`
+    return {
+      type: 'run.failed',
+      data: { error: this.#failureOf(new RunFailure('protocol_violation', message)) },
+    }
   }
 
   /** Takes one emission; a promise when the agent should be held back for it. */
@@ -277,8 +276,9 @@ export class Drive {
     this.#end('paused')
   }
 
-  async #failed(thrown: unknown): Promise<void> {
+  async #failed(caught: unknown): Promise<void> {
     if (this.#over) return
+    const thrown = readable(caught)
     if (thrown instanceof LogLostError) return this.lose(thrown)
     if (thrown instanceof RejectedError) return this.#finish({ type: 'run.rejected', data: { reason: thrown.message } })
     await this.#finish({ type: 'run.failed', data: { error: this.#failureOf(thrown) } })
@@ -297,8 +297,12 @@ export class Drive {
       code: failure.code,
       details: failure.details,
     }
-    if (this.#verdict === undefined)
-      logger.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
+    try {
+      if (this.#verdict === undefined)
+        logger.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
+    } catch {
+      logger.error(fields, `run failed: ${failure.message}`) // the error has a property that cannot be read
+    }
     return {
       ...failure,
       details: { ...(failure.details as object | undefined), ...(!own && { type }), id },
@@ -308,7 +312,7 @@ export class Drive {
   /** Ends the run, by the runner's verdict where there is one. */
   async #finish(event: Event): Promise<void> {
     if (this.#over) return
-    const terminal = this.#verdict ?? event
+    const terminal = this.#verdict ?? this.#endOf(event)
     try {
       if (terminal.type === 'run.completed') this.#replay?.withdrawAll(this.#log)
       this.#log.append(terminal)

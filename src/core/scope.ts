@@ -1,7 +1,7 @@
 /** Whose work it is and where its entries in the log have their keys; what steps, tools, questions and calls share. */
 import { type AskOptions, type RunContext, WorkFailure } from './agent.ts'
 import type { Encoded } from './emission.ts'
-import { messageOf } from './errors.ts'
+import { messageOf, readable } from './errors.ts'
 import type { Actor, Event, EventData, Failure, Question } from './event.ts'
 import { type Ledger, type LedgerEntry, ledgerKey } from './history.ts'
 import { serialize, type SerializeBounds } from './serialize.ts'
@@ -48,9 +48,9 @@ export async function ask(scope: Scope, key: string, { timeoutMs, kind, ...optio
   const known = host.ledger.get(ledgerKey('ask', key))
   if (known !== undefined) return recorded(known)
   return host.wait({
+    ...options,
     id: key,
     kind: kind ?? 'input',
-    ...options,
     ...(actor !== undefined && { actor }),
     ...(timeoutMs !== undefined && { deadline: new Date(host.now() + timeoutMs).toISOString() }),
   })
@@ -76,7 +76,8 @@ export function asRecorded<Result>({ host }: Scope, result: Result): Result {
   return result === undefined ? result : (JSON.parse(serialize(result, 'data.output', host.bounds)) as Result)
 }
 
-export function failureOf(thrown: unknown): Failure {
+export function failureOf(caught: unknown): Failure {
+  const thrown = readable(caught)
   if (thrown instanceof WorkFailure) return thrown.failure
   return {
     code: 'agent_failed',

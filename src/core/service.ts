@@ -66,6 +66,8 @@ export class Service {
   readonly #store: Store
   readonly #dispatcher: Dispatcher
   readonly #feeds: Feeds
+  /** Aborted when nothing more will come from here. */
+  readonly #closing = new AbortController()
 
   constructor(options: ServiceOptions) {
     this.#options = options
@@ -90,7 +92,8 @@ export class Service {
     const policy = request.busy ?? component.session ?? 'parallel'
     const draft = await this.#draft(ownerKey(principal), component, request, policy)
     const known = await this.#known(draft)
-    if (known !== undefined) return this.#started(known, policy)
+    if (known !== undefined) return this.#started(known, policy, [])
+    const earlier = policy === 'interrupt' ? await this.#unfinished(draft.run) : []
     const room = this.#dispatcher.reserve()
     let leaveQueue: (() => void) | undefined
     try {
@@ -99,7 +102,7 @@ export class Service {
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.limits.leaseMs }
       const created = await this.#store.create(room ? { ...draft, claim } : draft)
       if (created.kind === 'created' && created.stored.lease !== undefined) this.#drive(created.stored)
-      return await this.#started(created, policy)
+      return await this.#started(created, policy, earlier)
     } finally {
       leaveQueue?.()
       if (room) this.#dispatcher.free()
@@ -114,7 +117,7 @@ export class Service {
     return { kind: known.fingerprint === idempotency.fingerprint ? 'existing' : 'key_conflict', stored: known.stored }
   }
 
-  async #started(created: Created, policy: BusyPolicy): Promise<Started> {
+  async #started(created: Created, policy: BusyPolicy, earlier: readonly Run[]): Promise<Started> {
     const { stored } = created
     const { id, session } = stored.run
     switch (created.kind) {
@@ -129,7 +132,7 @@ export class Service {
       case 'existing':
         return { stored, created: false }
       case 'created':
-        if (policy === 'interrupt') await this.#interrupt(stored)
+        if (policy === 'interrupt') await this.#interrupt(stored.run, earlier)
         return { stored, created: true }
     }
   }
@@ -151,7 +154,9 @@ export class Service {
     await this.get(principal, id)
     const by = ownerKey(principal)
     const at = new Date(this.#options.clock.now()).toISOString()
-    const stored = await this.#store.requestStop(id, { at, by, ...(reason !== undefined && { reason }) })
+    const why = { by, ...(reason !== undefined && { reason }) }
+    this.#encode({ type: 'stop.requested', data: why })
+    const stored = await this.#store.requestStop(id, { at, ...why })
     if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
     return stored
   }
@@ -208,22 +213,26 @@ export class Service {
     after: number,
     timeoutMs: number,
     signal: AbortSignal,
+    as: 'subscriber' | 'in passing' = 'subscriber',
   ): Promise<boolean> {
-    if (signal.aborted) return false
+    const ended = AbortSignal.any([signal, this.#closing.signal])
+    if (ended.aborted) return false
+    assertReadable(await this.get(principal, id), after)
     const more = Promise.withResolvers<boolean>()
     const timer = setTimeout(more.resolve, timeoutMs, false)
-    signal.addEventListener('abort', () => more.resolve(false), { once: true })
+    ended.addEventListener('abort', () => more.resolve(false), { once: true })
     const sink: Sink = {
       write: () => (more.resolve(true), false),
       finished: () => more.resolve(true),
       failed: more.reject,
     }
-    const subscription = await this.subscribe(principal, id, after, sink)
+    let subscription: Subscription | undefined
     try {
+      subscription = as === 'subscriber' ? this.#feeds.open(id, after, sink) : this.#feeds.wait(id, after, sink)
       return await more.promise
     } finally {
       clearTimeout(timer)
-      subscription.close()
+      subscription?.close()
     }
   }
 
@@ -249,6 +258,7 @@ export class Service {
   /** Takes no more runs, and lets the running ones finish or hands them over. */
   async drain(): Promise<void> {
     await this.#dispatcher.drain()
+    this.#closing.abort()
     this.#feeds.close()
   }
 
@@ -299,22 +309,30 @@ export class Service {
     }
   }
 
-  /** The runs before this one in its lane are asked to stop; it follows when they have. */
-  async #interrupt(stored: StoredRun): Promise<void> {
-    const { run } = stored
-    const unfinished: readonly RunStatus[] = ['queued', 'running', 'paused']
-    const page = await this.#store.list({
-      owner: run.owner,
-      session: run.session,
-      status: unfinished,
-      limit: this.limits.pageRunsMax,
-    })
+  /**
+   * The runs before this one in its lane are asked to stop; it follows when they have. Those that were there before it was
+   * created come before it, whatever the clocks say; of several that come at once, the last one lives.
+   */
+  async #interrupt(run: Run, earlier: readonly Run[]): Promise<void> {
+    const known = new Set(earlier.map(({ id }) => id))
     const at = new Date(this.#options.clock.now()).toISOString()
-    for (const other of page.runs) {
-      // Only those before it: of several that come at once, the last one lives.
-      if (other.run.lane === run.lane && comesBefore(run, other.run)) {
-        await this.#store.requestStop(other.run.id, { at, by: run.owner, reason: `interrupted by run ${run.id}` })
+    for (const other of await this.#unfinished(run)) {
+      if (known.has(other.id) || comesBefore(run, other)) {
+        await this.#store.requestStop(other.id, { at, by: run.owner, reason: `interrupted by run ${run.id}` })
       }
+    }
+  }
+
+  /** The other unfinished runs of a run's lane. */
+  async #unfinished({ id, owner, session, lane }: Run): Promise<readonly Run[]> {
+    const status: readonly RunStatus[] = ['queued', 'running', 'paused']
+    const found: Run[] = []
+    for (let after: string | undefined; ;) {
+      const limit = this.limits.pageRunsMax
+      const page = await this.#store.list({ owner, session, status, limit, ...(after !== undefined && { after }) })
+      found.push(...page.runs.map(({ run }) => run).filter((run) => run.lane === lane && run.id !== id))
+      if (page.cursor === undefined) return found
+      after = page.cursor
     }
   }
 

@@ -32,15 +32,21 @@ export class Feeds {
 
   /** Delivers the records after an index, for as long as there are any to come. */
   open(run: string, after: number, sink: Sink): Subscription {
+    const size = this.#feeds.get(run)?.size ?? 0
+    if (size >= this.#limits.subscribersPerRunMax) {
+      throw new HoldfastError('rate_limited', `run ${run} has ${size} subscribers here`, {
+        retryAfterMs: this.#limits.retryMs,
+      })
+    }
+    return this.wait(run, after, sink)
+  }
+
+  /** The same for whoever only waits for the next event: it takes no subscriber's place. */
+  wait(run: string, after: number, sink: Sink): Subscription {
     let feed = this.#feeds.get(run)
     if (feed === undefined) {
       feed = new Feed(this.#store, run, () => this.#feeds.delete(run))
       this.#feeds.set(run, feed)
-    }
-    if (feed.size >= this.#limits.subscribersPerRunMax) {
-      throw new HoldfastError('rate_limited', `run ${run} has ${feed.size} subscribers here`, {
-        retryAfterMs: this.#limits.retryMs,
-      })
     }
     return feed.add(after, sink, this.#limits.readBytesMax)
   }

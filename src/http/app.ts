@@ -13,6 +13,8 @@ export interface AppOptions {
   readonly authenticator: Authenticator
   readonly ids: Ids
   readonly logger: Logger
+  /** A client that takes nothing of its answer for this long is cut. */
+  readonly stallMs: number
 }
 
 export function createApp(options: AppOptions): RequestListener {
@@ -28,11 +30,11 @@ async function answer(
 ): Promise<void> {
   let protocol = options.protocols[0]
   try {
-    const url = parseUrl(request)
-    const match = routes.match(request.method ?? 'GET', url.pathname)
+    const target = parseTarget(request)
+    const match = routes.match(request.method ?? 'GET', target.path)
     if (match.kind !== 'none') protocol = match.protocol
     refuseForeignPages(request, options.authenticator)
-    await call(match, request, response, url, options)
+    await call(match, request, response, target, options)
   } catch (cause) {
     fail(cause, request, response, protocol, options)
   }
@@ -42,13 +44,13 @@ async function call(
   match: Match,
   request: IncomingMessage,
   response: ServerResponse,
-  url: URL,
+  target: Target,
   options: AppOptions,
 ): Promise<void> {
-  if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${url.pathname.slice(0, 200)}`)
+  if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
     response.setHeader('allow', match.allow.join(', '))
-    throw new HoldfastError('invalid_request', `${request.method} is not for ${url.pathname.slice(0, 200)}`, {
+    throw new HoldfastError('method_not_allowed', `${request.method} is not for ${target.path.slice(0, 200)}`, {
       details: { allow: match.allow },
     })
   }
@@ -57,14 +59,30 @@ async function call(
     route.public === true ? { id: 'public' } : await options.authenticator.authenticate(credential(request))
   const gone = new AbortController()
   response.once('close', () => gone.abort())
-  const given: Call = { request, response, params, query: url.searchParams, principal, signal: gone.signal }
+  const given: Call = { request, response, params, query: target.query, principal, signal: gone.signal }
   await route.handle(given)
+  cutIfNotTaken(response, options.stallMs)
 }
 
-function parseUrl(request: IncomingMessage): URL {
-  const url = URL.parse(request.url ?? '/', 'http://server')
-  if (url === null) throw new HoldfastError('invalid_request', 'the request target is malformed')
-  return url
+/** A whole answer that its client does not take is given up, as a stream is. */
+function cutIfNotTaken(response: ServerResponse, stallMs: number): void {
+  if (!response.writableEnded || response.writableFinished) return
+  response.setTimeout(stallMs, () => response.destroy())
+  response.once('finish', () => response.setTimeout(0))
+}
+
+interface Target {
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+/** As it was sent: nothing is resolved or repaired, so no other spelling of a path is that path. */
+function parseTarget(request: IncomingMessage): Target {
+  // A client that takes this for a proxy sends the whole address.
+  const target = (request.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '')
+  const start = target.indexOf('?')
+  const path = start < 0 ? target : target.slice(0, start)
+  return { path, query: new URLSearchParams(start < 0 ? '' : target.slice(start + 1)) }
 }
 
 function credential(request: IncomingMessage): Credential {
@@ -106,20 +124,32 @@ function fail(
   protocol: Protocol,
   options: AppOptions,
 ): void {
-  const requestId = options.ids.unique()
+  const requestId = newId(options.ids)
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
   const fields = { requestId, method: request.method, path: request.url?.slice(0, 500), code: error.code }
-  if (error.status >= 500) options.logger.error({ ...fields, err: error.cause ?? error }, error.message)
+  const gone = response.destroyed || (request.destroyed && !request.complete)
+  if (error.status >= 500 && !gone) options.logger.error({ ...fields, err: error.cause ?? error }, error.message)
   else options.logger.debug(fields, error.message)
-  if (response.headersSent || response.destroyed) {
-    response.destroy()
-    return
+  if (gone || response.headersSent) return void response.destroy()
+  try {
+    const answer = protocol.error(error, requestId)
+    if (error.retryAfterMs !== undefined)
+      response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
+    if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
+    // What is left of a body that was refused is not worth reading.
+    if (!request.complete) response.setHeader('connection', 'close')
+    respondError(response, answer)
+  } catch (defect) {
+    options.logger.error({ ...fields, err: defect }, 'an error could not be told')
+    response.writeHead(500).end()
   }
-  const body = protocol.error(error, requestId)
-  if (error.retryAfterMs !== undefined)
-    response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
-  if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
-  // What is left of a body that was refused is not worth reading.
-  if (!request.complete) response.setHeader('connection', 'close')
-  respondError(response, body)
+}
+
+/** An id for a request that went wrong, whatever it is that is broken. */
+function newId(ids: Ids): string {
+  try {
+    return ids.unique()
+  } catch {
+    return crypto.randomUUID()
+  }
 }

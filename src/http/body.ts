@@ -5,14 +5,19 @@ import { HoldfastError, messageOf } from '../core/errors.ts'
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const tooLarge = (): HoldfastError => new HoldfastError('too_large', `the body is larger than ${bytesMax} bytes`)
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge()
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > bytesMax) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      // Not destroyed, as an async iterator would: the answer is still to be sent on the same socket.
+      if (bytes > bytesMax) reject(tooLarge())
+      else chunks.push(chunk)
+    })
+    request.on('end', () => resolve(Buffer.concat(chunks)))
+    request.on('error', reject)
+    request.on('close', () => reject(new Error('the client left before it had sent its request')))
+  })
 }
 
 /** The JSON value of a body; undefined for an empty one. */
@@ -27,8 +32,17 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
     )
   }
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
+    return JSON.parse(text, HUGE_NUMBER.test(text) ? refuseInfinity : undefined) as unknown
   } catch (cause) {
     throw new HoldfastError('invalid_request', `the body is not JSON: ${messageOf(cause)}`, { cause })
   }
+}
+
+/** Digits that may be more than a number can hold; `JSON.parse` makes Infinity of them, which is another value than was sent. */
+const HUGE_NUMBER = /\d[eE]\+?\d{3}|\d{309}/
+
+function refuseInfinity(_key: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError('it holds a number that is too large')
+  return value
 }

@@ -29,7 +29,7 @@ export function respondText(
 }
 
 export function respondEmpty(response: ServerResponse, status: number): void {
-  response.writeHead(status).end()
+  response.writeHead(status, { 'cache-control': 'no-store' }).end()
 }
 
 export function respondError(response: ServerResponse, answer: ErrorAnswer): void {

@@ -47,18 +47,22 @@ export class Streams {
     return this.#open.size
   }
 
-  /** Opens a stream on a response; `subscribe` is called once it can take events. */
+  /** Opens a stream on a response; `first` is said before any event. */
   async serve(
     response: ServerResponse,
     format: StreamFormat,
     subscribe: (stream: Stream) => Promise<Subscription>,
+    first?: Notice,
   ): Promise<void> {
-    const stream = new Stream(response, format, this.#clock, () => this.#open.delete(stream))
+    const preamble = first === undefined ? format.preamble : format.preamble + format.notice(first)
+    const stream = new Stream(response, { ...format, preamble }, this.#clock, () => this.#open.delete(stream))
     // The subscription comes first: what is wrong with it is still told by status.
     stream.attach(await subscribe(stream))
-    if (stream.closed) return
+    if (response.destroyed || response.writableFinished) return
     this.#open.add(stream)
+    if (stream.closed) return
     if (this.#closing !== undefined) stream.close(this.#closing)
+    else if (response.req.method === 'HEAD') stream.finished()
   }
 
   /** Ends every stream, saying why and where to come back. */
@@ -112,12 +116,6 @@ export class Stream implements Sink {
     this.#open()
   }
 
-  /** Says something that is not in the log. */
-  say(notice: Notice): void {
-    this.#open()
-    this.#response.write(this.#format.notice(notice))
-  }
-
   write(slice: Slice): boolean {
     this.#open()
     this.#cursor = lastOf(slice)
@@ -128,8 +126,7 @@ export class Stream implements Sink {
   }
 
   finished(): void {
-    this.#response.end()
-    this.#release()
+    this.#finish()
   }
 
   failed(cause: unknown): void {
@@ -172,12 +169,18 @@ export class Stream implements Sink {
   #end(notice: Notice): void {
     if (this.#closed) return
     this.#open()
-    this.#response.end(this.#format.notice(notice))
-    this.#release()
+    this.#finish(this.#format.notice(notice))
+  }
+
+  /** The last bytes may still be on their way; a client that does not take them is cut like any other. */
+  #finish(last?: string): void {
+    this.#closed = true
+    this.#subscription?.close()
+    this.#fullSince ??= this.#clock.now()
+    this.#response.end(last)
   }
 
   #release(): void {
-    if (this.#closed) return
     this.#closed = true
     this.#subscription?.close()
     this.#onClose()

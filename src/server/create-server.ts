@@ -45,13 +45,25 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const service = new Service({ store, registry: new Registry(options.components), clock, ids, logger, limits })
   const streams = new Streams(limits, clock)
   const authenticator = options.authenticator ?? (await openAuthenticator({}))
-  const app = createApp({ protocols: [nativeProtocol(service, streams, version)], authenticator, ids, logger })
+  const app = createApp({
+    protocols: [nativeProtocol(service, streams, version)],
+    authenticator,
+    ids,
+    logger,
+    stallMs: limits.subscriberStallMs,
+  })
   const http = createHttpServer(
     { maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 65_000, requestTimeout: 120_000 },
     app,
   )
   http.maxConnections = limits.connectionsMax
-  await listen(http, port, host)
+  try {
+    await listen(http, port, host)
+  } catch (cause) {
+    streams.closeAll('not listening')
+    await service.drain()
+    throw cause
+  }
   service.begin()
   const retention = new Retention(store, limits, clock, logger)
   let stopping: Promise<void> | undefined
@@ -62,6 +74,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
 }
 
+/** Until all runs are finished or handed over it goes on answering, if only to say that it takes no more. */
 async function shutDown(
   http: HttpServer,
   service: Service,
@@ -70,8 +83,8 @@ async function shutDown(
   store: Store,
 ): Promise<void> {
   await retention.stop()
-  const closed = new Promise((resolve) => http.close(resolve))
   await service.drain()
+  const closed = new Promise((resolve) => http.close(resolve))
   streams.closeAll('draining')
   http.closeIdleConnections()
   const forced = setTimeout(() => http.closeAllConnections(), CLOSE_MS)

@@ -42,10 +42,16 @@ export class EventParser {
     if (!this.#started && text.startsWith('\uFEFF')) text = text.slice(1)
     this.#started = true
     if (this.#afterCarriageReturn && text.startsWith('\n')) text = text.slice(1)
-    const lines = (this.#buffer + text).split(/\r\n|\n|\r/)
     this.#afterCarriageReturn = chunk.endsWith('\r')
-    this.#buffer = lines.pop()!
-    for (const line of lines) this.#line(line)
+    // Only what is new is searched: a long line that comes in small pieces must not be read over and over.
+    const [end, ...lines] = text.split(/\r\n|\n|\r/)
+    this.#buffer += end!
+    this.#checkLength(this.#buffer)
+    for (const line of lines) {
+      const whole = this.#buffer
+      this.#buffer = line
+      this.#line(whole)
+    }
     this.#checkLength(this.#buffer)
   }
 

@@ -70,20 +70,21 @@ describe('a run that goes on', () => {
 
   test('[LOG-5] [SUB-2] is whole for a client that comes, or is cut, where the replay meets the live end', async () => {
     await withSeed(async (random) => {
-      const server = await serveInProcess()
-      for (let round = 0; round < 8; round++) {
-        const { id } = await startRun(server, `text ${random.between(500, 3000)}; big 200; text 300`)
+      const server = await startServer({ store: temporaryDatabase() })
+      for (let round = 0; round < 2; round++) {
+        // More than the buffers on the way hold, so that who reads slowly is still behind while the end moves on.
+        const { id } = await startRun(server, Array.from({ length: 40 }, () => 'big 200; text 40 every 0').join('; '))
         const clients: Promise<Buffer>[] = []
-        for (let client = 0; client < 25; client++) {
+        for (let client = 0; client < 12; client++) {
           clients.push(followWithCuts(server, id, random))
-          await wait(random.between(0, 3))
+          await wait(random.between(0, 60))
         }
         const log = await readLog(server, id)
         checkedEnd(id, log)
         for (const seen of await Promise.all(clients)) expect(seen.equals(log)).toBe(true)
       }
     })
-  })
+  }, 60_000)
 })
 
 test('[LOG-5] [RUN-1] a thousand clients that come back at once after a kill get the exact rest, to the end', async () => {
@@ -169,17 +170,19 @@ async function cutAndResume(server: Target, id: string, cutAfter: number, by: 'h
   return Buffer.concat([before.log, rest.log])
 }
 
+/** What a client has in the end that is cut now and then, and is slow or not. */
 async function followWithCuts(server: Target, id: string, random: Random): Promise<Buffer> {
+  const restMs = random.pick([0, 10])
   const parts: Buffer[] = []
   let cursor = -1
   for (let cuts = random.between(0, 4); cuts > 0; cuts--) {
-    const part = followRun(server, id, { after: cursor, cutAfter: random.between(1, 800) })
+    const part = followRun(server, id, { after: cursor, cutAfter: random.between(1, 800), restMs })
     const end = await part.ended
     parts.push(part.log)
     cursor += part.events
     if (end === 'closed') return Buffer.concat(parts)
   }
-  const rest = followRun(server, id, { after: cursor })
+  const rest = followRun(server, id, { after: cursor, restMs })
   expect(await rest.ended).toBe('closed')
   return Buffer.concat([...parts, rest.log])
 }

@@ -12,6 +12,8 @@ export interface EventStreamOptions {
   readonly cutAfter?: number
   /** Takes nothing off the wire until `read` is called. */
   readonly stalled?: boolean
+  /** Rests after every piece that it takes. */
+  readonly restMs?: number
 }
 
 export class EventStream {
@@ -22,13 +24,15 @@ export class EventStream {
   readonly answered: Promise<IncomingMessage | undefined>
   readonly #request: ClientRequest
   readonly #cutAfter: number
+  readonly #restMs: number
   #rest: Buffer = Buffer.alloc(0)
   #events = 0
   #wasCut = false
 
   constructor(url: string, options: EventStreamOptions = {}) {
-    const { method = 'GET', headers = {}, body, cutAfter = Infinity, stalled = false } = options
+    const { method = 'GET', headers = {}, body, cutAfter = Infinity, stalled = false, restMs = 0 } = options
     this.#cutAfter = cutAfter
+    this.#restMs = restMs
     const json = body === undefined ? {} : { 'content-type': 'application/json' }
     this.#request = request(url, {
       method,
@@ -88,7 +92,12 @@ export class EventStream {
   }
 
   #read(response: IncomingMessage): void {
-    response.on('data', (chunk: Buffer) => this.#take(chunk))
+    response.on('data', (chunk: Buffer) => {
+      this.#take(chunk)
+      if (this.#restMs === 0) return
+      response.pause()
+      setTimeout(() => response.resume(), this.#restMs)
+    })
   }
 
   #take(chunk: Buffer): void {

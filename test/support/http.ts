@@ -72,7 +72,7 @@ export async function answerRun(target: Target, id: string, answer: unknown): Pr
   return accepted(await call<RunShape>(target, 'POST', `/runs/${id}/input`, { body: { answer } }))
 }
 
-export interface FollowOptions extends Pick<EventStreamOptions, 'cutAfter' | 'stalled'> {
+export interface FollowOptions extends Pick<EventStreamOptions, 'cutAfter' | 'stalled' | 'restMs'> {
   readonly after?: number
   /** How the cursor is given. */
   readonly by?: 'header' | 'query'

@@ -46,7 +46,8 @@ function filePart(file: Partial<InputFile> | null, position: number): FilePart {
   if (typeof mediaType !== 'string' || (typeof data === 'string') === (typeof url === 'string'))
     throw refusal(`\`files[${position}]\` needs a \`mediaType\`, and \`data\` (base64) or a \`url\``)
   if (typeof url === 'string' && !URL.canParse(url)) throw refusal(`\`files[${position}].url\` is no address`)
-  const content = url === undefined ? ({ type: 'data', data: data! } as const) : { type: 'url' as const, url: new URL(url) }
+  const content =
+    url === undefined ? ({ type: 'data', data: data! } as const) : { type: 'url' as const, url: new URL(url) }
   return { type: 'file', mediaType, data: content, ...(typeof name === 'string' && { filename: name }) }
 }
 
@@ -74,7 +75,10 @@ export interface HistoryBound {
 }
 
 /** The newest messages that fit, from a user's one on: a model must not get half of an exchange. */
-export function boundHistory(history: readonly ModelMessage[], { messagesMax, charsMax }: HistoryBound): ModelMessage[] {
+export function boundHistory(
+  history: readonly ModelMessage[],
+  { messagesMax, charsMax }: HistoryBound,
+): ModelMessage[] {
   let chars = 0
   let first = history.length
   while (first > 0 && history.length - first < messagesMax) {

@@ -1,5 +1,6 @@
 /** Errors before a stream has begun: problem JSON (RFC 9457). */
 import type { ErrorCode, HoldfastError } from '../../core/errors.ts'
+import { serialize } from '../../core/serialize.ts'
 import type { ErrorAnswer } from '../../http/route.ts'
 
 const titles: Readonly<Record<ErrorCode, string>> = {
@@ -8,6 +9,7 @@ const titles: Readonly<Record<ErrorCode, string>> = {
   unauthenticated: 'Who are you?',
   forbidden: 'Not allowed',
   not_found: 'Not found',
+  method_not_allowed: 'Not with this method',
   conflict: 'Not in this state',
   session_busy: 'The session is busy',
   idempotency_conflict: 'The idempotency key is taken',
@@ -40,5 +42,10 @@ export function toProblem(error: HoldfastError, requestId: string): ErrorAnswer 
     requestId,
     ...(details !== undefined && { details }),
   }
-  return { status, contentType: 'application/problem+json', body: JSON.stringify(body) }
+  return { status, contentType: 'application/problem+json', body: toJson(body) }
+}
+
+/** Details can come from a component, and hold anything. */
+function toJson(body: object): string {
+  return serialize(body, 'problem', { depthMax: 50, bytesMax: 1024 * 1024 })
 }

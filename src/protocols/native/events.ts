@@ -5,9 +5,10 @@ import type { Principal } from '../../core/principal.ts'
 import { lastOf, rawRecords } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import type { Service } from '../../core/service.ts'
+import type { Subscription } from '../../core/subscription.ts'
 import { respondEmpty, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
-import type { StreamFormat, Streams } from '../../http/stream.ts'
+import type { Stream, StreamFormat, Streams } from '../../http/stream.ts'
 import { ndjsonFormat, sseFormat } from './formats.ts'
 
 type Format = 'sse' | 'json' | 'ndjson'
@@ -34,10 +35,9 @@ export async function follow(
 ): Promise<void> {
   const { first } = await service.get(call.principal, id)
   const from = after ?? Math.max(START, first - 1)
-  await streams.serve(call.response, formatOf(format, id, service), (stream) => {
-    if (after === undefined && first > 0) stream.say({ kind: 'gap', earliest: first })
-    return service.subscribe(call.principal, id, from, stream)
-  })
+  const gap = after === undefined && first > 0 ? ({ kind: 'gap', earliest: first } as const) : undefined
+  const subscribe = (stream: Stream): Promise<Subscription> => service.subscribe(call.principal, id, from, stream)
+  await streams.serve(call.response, formatOf(format, id, service), subscribe, gap)
 }
 
 function formatOf(format: 'sse' | 'ndjson', id: string, service: Service): StreamFormat {

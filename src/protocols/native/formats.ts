@@ -1,4 +1,5 @@
 /** The log on a stream that stays open: as server-sent events, or one JSON value a line. */
+import type { HoldfastError } from '../../core/errors.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Notice, StreamFormat } from '../../http/stream.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../sse/index.ts'
@@ -35,6 +36,10 @@ function describe(run: string, notice: Notice, limits: Limits): object {
     case 'closing':
       return { run, reason: notice.reason, cursor: notice.cursor, retryMs: limits.retryMs }
     case 'failed':
-      return { run, code: notice.error.code, message: notice.error.message, retryable: notice.error.retryable }
+      return { run, ...failure(notice.error) }
   }
+}
+
+function failure({ code, message, retryable, details }: HoldfastError): object {
+  return { code, message, retryable, ...(details !== undefined && { details }) }
 }

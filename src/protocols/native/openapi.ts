@@ -46,7 +46,11 @@ export function openApiDocument(version: string): object {
 }
 
 function toSchema(shape: z.ZodType): object {
-  const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', reused: 'inline' })
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, {
+    io: 'input',
+    reused: 'inline',
+    unrepresentable: 'any',
+  })
   return schema
 }
 
@@ -120,7 +124,7 @@ const paths = {
           headers: location,
         },
         202: json('Accepted.', ref('Run'), location),
-        ...problems(400, 404, 409, 413, 429),
+        ...problems(400, 403, 404, 409, 413, 429),
       },
     },
     get: {
@@ -147,7 +151,7 @@ const paths = {
     get: { summary: 'One run.', responses: { 200: json('The run.', ref('Run')), ...problems(404) } },
     delete: {
       summary: 'Removes a finished run.',
-      responses: { 204: { description: 'Removed.' }, ...problems(404, 409) },
+      responses: { 204: { description: 'Removed.' }, ...problems(403, 404, 409) },
     },
   },
   '/runs/{id}/events': {
@@ -184,7 +188,7 @@ const paths = {
       responses: {
         200: json('The run is over.', ref('Run')),
         202: json('The stop is noted.', ref('Run')),
-        ...problems(400, 404),
+        ...problems(400, 403, 404, 413),
       },
     },
   },
@@ -193,7 +197,7 @@ const paths = {
     post: {
       summary: 'Answers what a paused run asks, and lets it go on.',
       requestBody: body('Input', true),
-      responses: { 202: json('The run goes on.', ref('Run')), ...problems(400, 404, 409) },
+      responses: { 202: json('The run goes on.', ref('Run')), ...problems(400, 403, 404, 409, 413) },
     },
   },
   '/health': {

@@ -89,12 +89,13 @@ async function removeRun(call: Call, service: Service): Promise<void> {
 
 async function stopRun(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
+  await service.get(call.principal, id)
   const { reason } = parseBody(stopBody, (await readJson(call.request, service.limits.bodyBytesMax)) ?? {})
   const wait = readNumber(call.query, 'wait', service.limits.longPollMs, 0, 0)
   let stored = await service.stop(call.principal, id, reason)
   const until = performance.now() + wait
   while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {
-    await service.waitForMore(call.principal, id, stored.next - 1, until - performance.now(), call.signal)
+    await service.waitForMore(call.principal, id, stored.next - 1, until - performance.now(), call.signal, 'in passing')
     stored = await service.get(call.principal, id)
   }
   respondJson(call.response, isFinished(stored.run.status) ? 200 : 202, await describeRun(call, service, stored))
@@ -102,6 +103,7 @@ async function stopRun(call: Call, service: Service): Promise<void> {
 
 async function continueRun(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
+  await service.get(call.principal, id)
   const { answers, answer } = parseBody(inputBody, await readJson(call.request, service.limits.bodyBytesMax))
   const stored = await service.continue(call.principal, id, answers ?? (await answerToOne(call, service, answer)))
   respondJson(call.response, 202, toRun(stored))

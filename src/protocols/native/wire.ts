@@ -19,19 +19,29 @@ export const runStatus: z.ZodType<RunStatus> = z.enum([
   'rejected',
 ])
 
+/** Values are taken as they are: their depth and size are checked once, when they enter the log. */
+const present = z.unknown().refine((value) => value !== undefined, { message: 'is missing' })
+
+const record = z
+  .unknown()
+  .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
+    message: 'must be an object',
+  })
+  .meta({ type: 'object' }) as z.ZodType<Record<string, unknown>>
+
 export const startBody = z.strictObject({
   component: name.describe('Id of the component to run.'),
-  input: z.json().describe('What the component is given: a string or any JSON value.'),
+  input: present.describe('What the component is given: a string or any JSON value.'),
   session: name.optional().describe('Groups runs; a new one is made where none is given.'),
-  metadata: z.record(z.string(), z.json()).optional().describe('Kept with the run and given to the component.'),
+  metadata: record.optional().describe('Kept with the run and given to the component.'),
 })
 
 export const stopBody = z.strictObject({ reason: z.string().max(1000).optional() })
 
 export const inputBody = z
   .strictObject({
-    answers: z.record(z.string(), z.json()).optional().describe('By question id.'),
-    answer: z.json().optional().describe('For a run that asks one question.'),
+    answers: record.optional().describe('By question id.'),
+    answer: z.unknown().optional().describe('For a run that asks one question.'),
   })
   .refine((body) => (body.answers === undefined) !== (body.answer === undefined), {
     message: 'give either answers or answer',

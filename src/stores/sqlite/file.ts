@@ -162,7 +162,8 @@ function damaged(path: string, how: string, cause?: unknown): Error {
   return new Error(`${path} is damaged: ${how}; ${ADVICE}`, { cause })
 }
 
-function damageOr(path: string, cause: unknown): unknown {
+/** What went wrong with a file; where it is the file, by its name and with what to do. */
+export function damageOr(path: string, cause: unknown): unknown {
   const code = codeOf(cause)
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB ? damaged(path, messageOf(cause), cause) : cause
 }

@@ -7,7 +7,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../core/errors.ts'
 import { sliceAfter } from '../../core/record.ts'
 import { Compaction, type Segment } from './compaction.ts'
-import { openDatabase } from './file.ts'
+import { damageOr, openDatabase } from './file.ts'
 import type { CommitReply, CommitRequest, RunRow } from './messages.ts'
 
 /** Events of a commit for each segment that it may also write: enough to keep up, too few to stall. */
@@ -165,7 +165,7 @@ function serve(port: MessagePort, path: string): void {
   try {
     committer = new Committer(path)
   } catch (cause) {
-    reply({ kind: 'failed', message: messageOf(cause) })
+    reply({ kind: 'failed', message: messageOf(damageOr(path, cause)) })
     port.close()
     return
   }

@@ -36,7 +36,8 @@ export interface AcceptedRun extends Start {
 }
 
 const RUNS_PER_LIFE_MAX = 6
-const ORPHAN_MS = 15_000
+/** The dead owner was on this machine, so nobody has to wait for its lease, nor for the next look around. */
+const ORPHAN_MS = 4_000
 
 export class Campaign {
   readonly runs = new Map<string, AcceptedRun>()

@@ -1,0 +1,186 @@
+/** The tool calls of one turn: those that can be made are made, those that need a person wait for one, and all have a result. */
+import type { ModelMessage, ToolModelMessage } from 'ai'
+import { emit, type Emission, type RunContext } from '../../core/agent.ts'
+import { RunFailure } from '../../core/emission.ts'
+import { messageOf } from '../../core/errors.ts'
+import type { Failure } from '../../core/event.ts'
+import { atMost } from './at-most.ts'
+import { askApproval, askResult } from './questions.ts'
+import type { AskedCall } from './request.ts'
+import type { Sdk } from './sdk.ts'
+import { type LoopTool, outputFor, type ToolOutput } from './tools.ts'
+
+export interface CallsOptions {
+  readonly sdk: Sdk
+  readonly tools: ReadonlyMap<string, LoopTool>
+  readonly messages: readonly ModelMessage[]
+  readonly turn: number
+  /** Calls that are made at once. */
+  readonly concurrency: number
+}
+
+/** What became of a call. */
+export type Outcome =
+  | { readonly state: 'done'; readonly value: unknown }
+  | { readonly state: 'failed'; readonly failure: Failure }
+  | { readonly state: 'denied'; readonly failure: Failure }
+
+/** A call, its tool, and the context in which its work has keys of its own. */
+export interface ReadyCall extends AskedCall {
+  readonly tool: LoopTool
+  /** As its schema gives it. */
+  readonly checked: unknown
+  readonly context: RunContext
+}
+
+interface Planned {
+  readonly call: AskedCall
+  readonly ready?: ReadyCall
+  readonly way: 'execute' | 'approve' | 'caller' | 'refuse'
+  outcome?: Outcome
+}
+
+/**
+ * Makes what can be made at once, before anyone is asked: while a run waits for an answer nothing else should be under way. All
+ * questions of a turn are asked together.
+ */
+export async function* makeCalls(
+  context: RunContext,
+  calls: readonly AskedCall[],
+  options: CallsOptions,
+): AsyncGenerator<Emission, CallResults, void> {
+  const planned: Planned[] = []
+  for (const [position, call] of calls.entries()) planned.push(await plan(context, call, position, options))
+  for (const { call, way, outcome } of planned) {
+    if (way === 'refuse' || way === 'caller') yield emit('tool.called', shown(call))
+    if (way === 'refuse') yield* told(call, outcome!)
+  }
+  await executeAll(
+    planned.filter(({ way }) => way === 'execute'),
+    options,
+  )
+  await askAll(planned, options.sdk)
+  await executeAll(
+    planned.filter(({ way, outcome }) => way === 'approve' && outcome === undefined),
+    options,
+  )
+  for (const { call, ready, way, outcome } of planned) {
+    const decided = way === 'approve' && (outcome!.state === 'denied' || ready!.tool.execute === undefined)
+    if (decided) yield emit('tool.called', shown(call))
+    if (decided || way === 'caller') yield* told(call, outcome!)
+  }
+  const content = await Promise.all(planned.map(({ call, ready, outcome }) => resultPart(call, ready?.tool, outcome!)))
+  return { message: { role: 'tool', content }, made: planned.map(({ call, outcome }) => [call.name, outcome!]) }
+}
+
+export interface CallResults {
+  readonly message: ToolModelMessage
+  /** By the name of the tool, in the model's order. */
+  readonly made: readonly (readonly [string, Outcome])[]
+}
+
+async function plan(
+  context: RunContext,
+  call: AskedCall,
+  position: number,
+  { tools, turn, messages }: CallsOptions,
+): Promise<Planned> {
+  const tool = tools.get(call.name)
+  if (tool === undefined) return refused(call, `there is no tool ${JSON.stringify(call.name)}`)
+  if (call.problem !== undefined) return refused(call, call.problem)
+  const result = await tool.check(call.input)
+  if ('problem' in result) return refused(call, result.problem)
+  const refusal = tool.admit?.(turn)
+  if (refusal !== undefined) return refused(call, refusal)
+  const own = context.within(`${turn}.${position + 1}`)
+  const ready: ReadyCall = { ...call, tool, checked: result.input, context: own }
+  if (tool.approval === 'never') return { call, ready, way: tool.execute === undefined ? 'caller' : 'execute' }
+  try {
+    const needed = tool.approval === 'always' || (await isApprovalNeeded(ready, messages))
+    if (needed) return { call, ready, way: 'approve' }
+  } catch (thrown) {
+    if (context.signal.aborted) throw thrown
+    return refused(call, `whether ${call.name} needs an approval could not be found out: ${messageOf(thrown)}`)
+  }
+  return { call, ready, way: tool.execute === undefined ? 'caller' : 'execute' }
+}
+
+/** Recorded: what was refused by a person must not be done because the function says something else after a crash. */
+function isApprovalNeeded(
+  { context, tool, checked, id }: ReadyCall,
+  messages: readonly ModelMessage[],
+): Promise<boolean> {
+  return context.step('needs-approval', () => tool.needsApproval!(checked, { call: id, messages }))
+}
+
+function refused(call: AskedCall, message: string): Planned {
+  return { call, way: 'refuse', outcome: { state: 'failed', failure: { code: 'invalid_request', message } } }
+}
+
+function shown({ id, name, input }: AskedCall): { call: string; name: string; input: unknown } {
+  return { call: id, name, input: input ?? null }
+}
+
+function* told({ id: call, name }: AskedCall, outcome: Outcome): Generator<Emission> {
+  if (outcome.state === 'done') yield emit('tool.completed', { call, name, output: outcome.value })
+  else yield emit('tool.failed', { call, name, error: outcome.failure })
+}
+
+async function executeAll(planned: readonly Planned[], { concurrency, messages }: CallsOptions): Promise<void> {
+  await atMost(concurrency, planned, async (item) => {
+    item.outcome = await execute(item.ready!, messages)
+  })
+}
+
+async function execute(
+  { id, name, input, tool, checked, context }: ReadyCall,
+  messages: readonly ModelMessage[],
+): Promise<Outcome> {
+  try {
+    const value = await context.tool({ name, id, input, idempotent: tool.idempotent }, (attempt) =>
+      tool.execute!(checked, { call: id, context, attempt, messages }),
+    )
+    return { state: 'done', value }
+  } catch (thrown) {
+    // That a result cannot be recorded is the run's failure and not the tool's.
+    if (context.signal.aborted || thrown instanceof RunFailure) throw thrown
+    return { state: 'failed', failure: { code: 'agent_failed', message: messageOf(thrown) } }
+  }
+}
+
+async function askAll(planned: readonly Planned[], sdk: Sdk): Promise<void> {
+  await Promise.all(
+    planned.map(async (item) => {
+      if (item.way === 'caller') item.outcome = await askResult(item.ready!, sdk)
+      if (item.way !== 'approve') return
+      const denial = await askApproval(item.ready!)
+      if (denial !== undefined) item.outcome = denial
+      else if (item.ready!.tool.execute === undefined) item.outcome = await askResult(item.ready!, sdk)
+    }),
+  )
+}
+
+async function resultPart(
+  { id, name, input }: AskedCall,
+  tool: LoopTool | undefined,
+  outcome: Outcome,
+): Promise<ToolModelMessage['content'][number]> {
+  return { type: 'tool-result', toolCallId: id, toolName: name, output: await outputOf(id, input, tool, outcome) }
+}
+
+async function outputOf(
+  toolCallId: string,
+  input: unknown,
+  tool: LoopTool | undefined,
+  outcome: Outcome,
+): Promise<ToolOutput> {
+  switch (outcome.state) {
+    case 'done':
+      if (tool?.toModelOutput === undefined) return outputFor(outcome.value)
+      return tool.toModelOutput({ toolCallId, input, output: outcome.value })
+    case 'failed':
+      return { type: 'error-text', value: outcome.failure.message }
+    case 'denied':
+      return { type: 'execution-denied', reason: outcome.failure.message }
+  }
+}

@@ -1,0 +1,93 @@
+/** The loop of a model and its tools: it asks, makes the calls that the model wants, and asks again until there is an answer. */
+import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
+import { type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
+import { messageOf } from '../../core/errors.ts'
+import type { Usage } from '../../core/event.ts'
+import { type CallResults, makeCalls } from './calls.ts'
+import { askModel, type AskedCall, type ModelSettings, type Turn } from './request.ts'
+import type { RetryPolicy } from './retry.ts'
+import type { Sdk } from './sdk.ts'
+import type { Toolbox } from './tools.ts'
+import { addUsage } from './usage.ts'
+
+export interface LoopOptions {
+  readonly sdk: Sdk
+  readonly model: LanguageModel
+  readonly instructions?: string
+  readonly messages: readonly ModelMessage[]
+  readonly toolbox: Toolbox
+  readonly output?: FlexibleSchema
+  readonly settings?: ModelSettings
+  readonly maxSteps: number
+  readonly concurrency: number
+  readonly retry: RetryPolicy
+  /** Ends the loop after a turn's calls, with what it returns as the output. */
+  readonly settle?: (made: CallResults['made']) => { readonly output: unknown } | undefined
+}
+
+/** Ends its run: with the model's answer as its output, or with a failure, and either way with the tokens that it took. */
+export async function* loop(context: RunContext, options: LoopOptions): AsyncGenerator<Emission, void, void> {
+  const spent: { usage: Usage } = { usage: {} }
+  try {
+    const output = yield* converse(context, options, spent)
+    yield { type: 'run.completed', data: { output, usage: spent.usage } }
+  } catch (thrown) {
+    if (context.signal.aborted || !(thrown instanceof WorkFailure)) throw thrown
+    yield { type: 'run.failed', data: { error: thrown.failure, usage: spent.usage } }
+  }
+}
+
+async function* converse(
+  context: RunContext,
+  options: LoopOptions,
+  spent: { usage: Usage },
+): AsyncGenerator<Emission, unknown, void> {
+  const { sdk, toolbox, maxSteps, concurrency, settle } = options
+  const messages = [...options.messages]
+  for (let turn = 1; ; turn++) {
+    const answer = await askModel(context, turn, { ...options, messages, tools: toolbox.declared }, options.retry)
+    spent.usage = addUsage(spent.usage, answer.usage)
+    if (answer.calls.length === 0) return await outputOf(options, answer)
+    if (turn >= maxSteps) throw endless(maxSteps, answer.calls)
+    const calls = answer.calls.map((call) => cutShort(call, answer.finish))
+    const results = yield* makeCalls(context, calls, { sdk, tools: toolbox.tools, messages, turn, concurrency })
+    const settled = settle?.(results.made)
+    if (settled !== undefined) return settled.output
+    messages.push({ role: 'assistant', content: answer.content }, results.message)
+  }
+}
+
+/** What a model that was stopped in the middle still wanted is not done, as its input may be half of what it meant. */
+function cutShort(call: AskedCall, finish: string): AskedCall {
+  if (finish !== 'length' && finish !== 'content-filter') return call
+  return { ...call, problem: `the call was not made, because the answer was cut short (${finish})` }
+}
+
+function endless(maxSteps: number, calls: readonly AskedCall[]): WorkFailure {
+  return new WorkFailure({
+    code: 'agent_failed',
+    message: `the model still called tools in turn ${maxSteps}, the last that it has (maxSteps)`,
+    details: { reason: 'max_steps', maxSteps, tools: calls.map(({ name }) => name) },
+  })
+}
+
+/** The text, or what the schema makes of it. */
+async function outputOf({ sdk, output }: LoopOptions, { text, finish }: Turn): Promise<unknown> {
+  if (output === undefined) return text
+  try {
+    const parsed: unknown = JSON.parse(text)
+    const result = await sdk.asSchema(output).validate?.(parsed)
+    if (result === undefined) return parsed
+    if (result.success) return result.value
+    throw result.error
+  } catch (thrown) {
+    throw new WorkFailure({
+      code: 'agent_failed',
+      message: `the model's answer does not match the output schema: ${messageOf(thrown)}`,
+      details: { reason: 'output_mismatch', finish, text: text.slice(0, MISMATCH_CHARS_MAX) },
+    })
+  }
+}
+
+/** How much of an answer that does not match is shown. */
+const MISMATCH_CHARS_MAX = 2000

@@ -1,0 +1,123 @@
+/** Tools that need a person: an approval, or the result itself. The process may die while it waits. */
+import { tool } from 'ai'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { TestNode } from '../../../test/support/node.ts'
+import { World } from '../../../test/support/world.ts'
+import type { Component } from '../../core/agent.ts'
+import type { LoggedEvent, Question } from '../../core/event.ts'
+import { modelAgent, type ModelAgentDefinition } from './agent.ts'
+import { type ScriptedPart, scriptedModel } from './scripted.ts'
+
+/** Asks for the parts, then says what came of each. */
+function asking(parts: ScriptedPart[], tools: ModelAgentDefinition['tools']): Component {
+  const model = scriptedModel({
+    script: ({ turn, results }) =>
+      turn === 1
+        ? parts
+        : results.map(({ output, failed }) => `${failed ? 'no' : 'yes'}: ${String(output)}`).join('; '),
+  })
+  return modelAgent({ id: 'subject', model, ...(tools !== undefined && { tools }) }) as Component
+}
+
+/** Drives to the pause, with or without a death there, and to the end with the answers. */
+async function answered(
+  component: Component,
+  crash: boolean,
+  answer: (question: Question) => unknown,
+): Promise<{ log: LoggedEvent[]; questions: readonly Question[] }> {
+  const world = new World(component)
+  let node: TestNode = world.worker()
+  const id = await node.start('subject', 'hello')
+  const { run } = await node.reached(id, 'paused')
+  if (crash) {
+    world.kill()
+    node = world.worker()
+  }
+  const questions = run.waiting!
+  await node.continue(id, Object.fromEntries(questions.map((question) => [question.id, answer(question)])))
+  return { log: await node.ended(id), questions }
+}
+
+function counted(needsApproval: boolean | (() => boolean)): {
+  effects: unknown[]
+  tools: ModelAgentDefinition['tools']
+} {
+  const effects: unknown[] = []
+  const pay = tool({
+    inputSchema: z.object({ amount: z.number() }),
+    needsApproval,
+    execute: ({ amount }) => effects.push(amount),
+  })
+  const look = tool({ inputSchema: z.object({}), execute: () => effects.push('look') })
+  return { effects, tools: { pay, look } }
+}
+
+const PAY: ScriptedPart = { type: 'tool', name: 'pay', input: { amount: 5 } }
+const LOOK: ScriptedPart = { type: 'tool', name: 'look' }
+
+describe.each([
+  ['in one process', false],
+  ['across a crash', true],
+])('an approval %s', (_, crash) => {
+  test('that is given lets the call be made, once, beside one that needs none', async () => {
+    const { effects, tools } = counted(true)
+    const { log, questions } = await answered(asking([PAY, LOOK], tools), crash, () => true)
+    expect(questions).toMatchObject([
+      { kind: 'approval', details: { tool: 'pay', input: { amount: 5 }, call: 'call_1_1' } },
+    ])
+    expect(effects).toEqual(['look', 5])
+    expect(log.at(-1)!.data).toMatchObject({ output: 'yes: 2; yes: 1' })
+  })
+
+  test.each<[string, unknown, RegExp]>([
+    ['refused', false, /^no: the call was not approved$/],
+    ['refused with a reason', { approved: false, reason: 'too much' }, /not approved: too much$/],
+    ['neither given nor refused', 'maybe', /not approved$/],
+  ])('that is %s is told to the model, and nothing is done', async (_case, answer, output) => {
+    const { effects, tools } = counted(true)
+    const { log } = await answered(asking([PAY], tools), crash, () => answer)
+    expect(effects).toEqual([])
+    expect((log.at(-1)!.data as { output: string }).output).toMatch(output)
+    expect(log.find(({ type }) => type === 'tool.failed')!.data).toMatchObject({ error: { code: 'forbidden' } })
+  })
+
+  test('may depend on the call, and what was found out then still holds', async () => {
+    let asked = 0
+    const { effects, tools } = counted(() => ++asked === 1)
+    const { log } = await answered(asking([PAY], tools), crash, () => false)
+    expect(asked).toBe(1)
+    expect(effects).toEqual([])
+    expect(log.at(-1)!.data).toMatchObject({ output: 'no: the call was not approved' })
+  })
+
+  test('is asked for together with the others of the turn', async () => {
+    const { effects, tools } = counted(true)
+    const { questions } = await answered(asking([PAY, PAY, PAY], tools), crash, ({ id }) => id.startsWith('1.2'))
+    expect(questions.map(({ id }) => id)).toEqual(['1.1~/question', '1.2~/question', '1.3~/question'])
+    expect(effects).toEqual([5])
+  })
+})
+
+describe.each([
+  ['in one process', false],
+  ['across a crash', true],
+])('a tool that the caller executes %s', (_, crash) => {
+  const locate = tool({ inputSchema: z.object({ who: z.string() }), outputSchema: z.object({ at: z.string() }) })
+  const LOCATE: ScriptedPart = { type: 'tool', name: 'locate', input: { who: 'Ann' } }
+
+  test('has the answer as its result', async () => {
+    const { log, questions } = await answered(asking([LOCATE], { locate }), crash, () => ({ at: 'home' }))
+    expect(questions).toMatchObject([
+      { kind: 'tool', details: { tool: 'locate', input: { who: 'Ann' } }, schema: { required: ['at'] } },
+    ])
+    const told = log.filter(({ type }) => type.startsWith('tool.') && type !== 'tool.drafted')
+    expect(told.map(({ type }) => type)).toEqual(['tool.called', 'tool.completed'])
+    expect(told[1]!.data).toMatchObject({ call: 'call_1_1', output: { at: 'home' } })
+  })
+
+  test('whose result is of another shape has failed', async () => {
+    const { log } = await answered(asking([LOCATE], { locate }), crash, () => ({ at: 5 }))
+    expect((log.at(-1)!.data as { output: string }).output).toMatch(/^no: invalid result of tool locate/)
+  })
+})

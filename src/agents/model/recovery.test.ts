@@ -1,0 +1,230 @@
+/** Agents with a model whose worker dies, or that are stopped: what was paid for is not paid for twice, what was done is not redone. */
+import { tool } from 'ai'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { aborted, openNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { World } from '../../../test/support/world.ts'
+import type { EventType, LoggedEvent } from '../../core/event.ts'
+import { modelAgent, type ModelAgentDefinition } from './agent.ts'
+import type { ScriptedCall } from './scripted-call.ts'
+import { type Said, type ScriptedPart, scriptedModel } from './scripted.ts'
+import { idempotent, type ToolContext } from './tools.ts'
+
+type Script = (call: ScriptedCall) => Said | Promise<Said>
+
+function agentOf(script: Script, more: Partial<ModelAgentDefinition> = {}): ReturnType<typeof modelAgent> {
+  return modelAgent({ id: 'subject', model: scriptedModel({ script }), ...more })
+}
+
+/** Lets the worker die when the log has so many of a type, and another one go on to the end. */
+async function crashed(component: ReturnType<typeof modelAgent>, type: EventType, count = 1): Promise<LoggedEvent[]> {
+  const world = new World(component)
+  const first = world.worker()
+  const id = await first.start('subject', 'hello')
+  await first.emitted(id, type, count)
+  world.kill()
+  return world.worker().ended(id)
+}
+
+/** Hangs once, until it is aborted. */
+function hangOnce(): (signal: AbortSignal | undefined) => Promise<void> {
+  let hung = false
+  return async (signal) => {
+    if (hung) return
+    hung = true
+    await aborted(signal!)
+  }
+}
+
+describe('[RUN-1] after a crash', () => {
+  test('before the first token the model is asked again', async () => {
+    const hang = hangOnce()
+    const log = await crashed(
+      agentOf(async ({ signal }) => {
+        await hang(signal)
+        return 'hello back'
+      }),
+      'model.requested',
+    )
+    expect(textOf(log)).toBe('hello back')
+    expect(typesOf(log).filter((type) => type === 'model.requested')).toHaveLength(1)
+  })
+
+  test('inside the text a model that says the same goes on at the word where it was cut off', async () => {
+    const hang = hangOnce()
+    async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
+      yield 'one two '
+      await hang(signal)
+      yield 'three'
+    }
+    const log = await crashed(
+      agentOf(({ signal }) => said(signal)),
+      'text.delta',
+      2,
+    )
+    expect(textOf(log)).toBe('one two three')
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+    expect(log.at(-1)!.data).toMatchObject({ output: 'one two three', usage: { outputTokens: 3 } })
+  })
+
+  test('inside the text a model that says something else withdraws what it said', async () => {
+    const hang = hangOnce()
+    let round = 0
+    async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
+      yield `round ${++round} `
+      await hang(signal)
+      yield 'over'
+    }
+    const log = await crashed(
+      agentOf(({ signal }) => said(signal)),
+      'text.delta',
+      2,
+    )
+    expect(textOf(log)).toBe('round 2 over')
+    expect(typesOf(log).filter((type) => type === 'attempt.discarded')).toHaveLength(1)
+  })
+
+  test('between turns neither the finished tools nor the finished requests are repeated', async () => {
+    const hang = hangOnce()
+    const requests: number[] = []
+    let effects = 0
+    const act = tool({ inputSchema: z.object({}), execute: () => ++effects })
+    const log = await crashed(
+      agentOf(
+        async ({ turn, signal, results }) => {
+          requests.push(turn)
+          if (turn === 1)
+            return [
+              { type: 'tool', name: 'act' },
+              { type: 'tool', name: 'act' },
+            ]
+          await hang(signal)
+          return results.map(({ output }) => output).join(' ')
+        },
+        { tools: { act } },
+      ),
+      'model.requested',
+      2,
+    )
+    expect(effects).toBe(2)
+    expect(requests).toEqual([1, 2, 2])
+    expect(log.at(-1)!.data).toMatchObject({ output: '1 2' })
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('a request that failed for good is not made once more', async () => {
+    const hang = hangOnce()
+    let requests = 0
+    const log = await crashed(
+      agentOf(
+        async ({ signal }) => {
+          if (++requests === 1) throw Object.assign(new Error('busy'), { isRetryable: true })
+          await hang(signal)
+          throw Object.assign(new Error('busy'), { isRetryable: true })
+        },
+        { modelRetries: 1, retryDelayMs: 1 },
+      ),
+      'model.requested',
+      2,
+    )
+    expect(requests).toBe(3)
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: 'busy' } } })
+  })
+})
+
+describe('[RUN-1] after a crash inside a tool', () => {
+  function cutOff(
+    more: Partial<ModelAgentDefinition>,
+    mark: <Tool extends object>(tool: Tool) => Tool,
+  ): {
+    component: ReturnType<typeof modelAgent>
+    keys: unknown[]
+  } {
+    const keys: unknown[] = []
+    const hang = hangOnce()
+    const pay = mark(
+      tool({
+        inputSchema: z.object({}),
+        execute: async (_, options) => {
+          keys.push((options.context as ToolContext).idempotencyKey)
+          await hang(options.abortSignal)
+          return 'paid'
+        },
+      }),
+    )
+    const ping = tool({ inputSchema: z.object({}), execute: () => keys.push('ping') })
+    const component = agentOf(
+      ({ turn, results }) =>
+        turn === 1
+          ? [
+              { type: 'tool', name: 'ping' },
+              { type: 'tool', name: 'pay' },
+            ]
+          : String(results[1]!.output),
+      { tools: { pay, ping }, ...more },
+    )
+    return { component, keys }
+  }
+
+  test('one that is idempotent is repeated with the same key, and its finished neighbour is not', async () => {
+    const { component, keys } = cutOff({}, idempotent)
+    const log = await crashed(component, 'tool.completed')
+    const pay = `${log[0]!.run}/1.2~/pay`
+    expect(keys).toEqual(['ping', pay, pay])
+    expect(log.at(-1)!.data).toMatchObject({ output: 'paid' })
+  })
+
+  test('one that is not waits for a decision, and its result may be given', async () => {
+    const { component, keys } = cutOff({}, (tool) => tool)
+    const world = new World(component)
+    const first = world.worker()
+    const id = await first.start('subject', 'hello')
+    await first.emitted(id, 'tool.completed')
+    world.kill()
+    const second = world.worker()
+    const { run } = await second.reached(id, 'paused')
+    expect(run.waiting).toMatchObject([{ kind: 'uncertain', details: { tool: 'pay' } }])
+    await second.continue(id, { [run.waiting![0]!.id]: { action: 'result', value: 'paid by hand' } })
+    const log = await second.ended(id)
+    expect(keys).toHaveLength(2)
+    expect(log.at(-1)!.data).toMatchObject({ output: 'paid by hand' })
+  })
+
+  test('one that is not fails the run, where that is declared', async () => {
+    const { component } = cutOff({ uncertain: 'fail' }, (tool) => tool)
+    const log = await crashed(component, 'tool.completed')
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })
+  })
+})
+
+describe('a stop', () => {
+  test('[RUN-2] reaches the model in the middle of its answer', async () => {
+    let heard = false
+    async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
+      yield 'one '
+      await aborted(signal!).finally(() => (heard = true))
+    }
+    const node = openNode({ components: [agentOf(({ signal }) => said(signal))] })
+    const id = await node.start('subject', 'hello')
+    await node.emitted(id, 'text.delta')
+    await node.stop(id)
+    expect(typesOf(await node.ended(id)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
+    expect(heard).toBe(true)
+  })
+
+  test('[RUN-2] reaches a tool, and the model is not told that it failed', async () => {
+    let heard = false
+    const wait = tool({
+      inputSchema: z.object({}),
+      execute: (_, { abortSignal }) => aborted(abortSignal!).finally(() => (heard = true)),
+    })
+    const node = openNode({ components: [agentOf(() => [{ type: 'tool', name: 'wait' }], { tools: { wait } })] })
+    const id = await node.start('subject', 'hello')
+    await node.emitted(id, 'tool.called')
+    await node.stop(id)
+    const log = await node.ended(id)
+    expect(log.at(-1)!.type).toBe('run.cancelled')
+    expect(typesOf(log)).not.toContain('tool.failed')
+    expect(heard).toBe(true)
+  })
+})

@@ -1,0 +1,133 @@
+/** One request to a model: its stream becomes events of the log, and what it all amounts to is the result. */
+import type {
+  AssistantModelMessage,
+  FlexibleSchema,
+  LanguageModel,
+  ModelMessage,
+  LanguageModelStreamPart as StreamPart,
+  ToolSet,
+} from 'ai'
+import { emit, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
+import type { Usage } from '../../core/event.ts'
+import { AnswerParts } from './answer-parts.ts'
+import { requestFailure, retryDelay, type RetryPolicy } from './retry.ts'
+import type { Sdk } from './sdk.ts'
+import { usageOf } from './usage.ts'
+
+/** Passed to the model as they are. */
+export interface ModelSettings {
+  readonly maxOutputTokens?: number
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly stopSequences?: string[]
+  readonly seed?: number
+  readonly headers?: Record<string, string>
+  /** By provider: what only that one knows. */
+  readonly providerOptions?: NonNullable<ModelMessage['providerOptions']>
+}
+
+export interface ModelRequest {
+  readonly sdk: Sdk
+  readonly model: LanguageModel
+  readonly instructions?: string
+  readonly messages: readonly ModelMessage[]
+  readonly tools: ToolSet
+  readonly output?: FlexibleSchema
+  readonly settings?: ModelSettings
+}
+
+/** A model's turn, as the log keeps it. */
+export interface Turn {
+  readonly content: Exclude<AssistantModelMessage['content'], string>
+  readonly text: string
+  readonly calls: readonly AskedCall[]
+  readonly usage: Usage
+  readonly finish: string
+}
+
+/** A call that the model asks for; with a problem where the SDK could not read it. */
+export interface AskedCall {
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+  readonly problem?: string
+}
+
+/** Asks the model, and again where that may help. Each request is a stage: what a failed one emitted is withdrawn. */
+export async function askModel(
+  context: RunContext,
+  turn: number,
+  request: ModelRequest,
+  policy: RetryPolicy,
+): Promise<Turn> {
+  for (let failures = 0; ;) {
+    const id = `${context.run}/model-${turn}${failures === 0 ? '' : `.${failures + 1}`}`
+    try {
+      return await context.stage('model', () => stream(id, context.signal, request), { kind: 'model' })
+    } catch (thrown) {
+      failures++
+      const delay = context.signal.aborted ? undefined : retryDelay(thrown, failures, policy)
+      if (delay === undefined) throw thrown
+      await context.sleep(delay)
+    }
+  }
+}
+
+async function* stream(id: string, signal: AbortSignal, request: ModelRequest): AsyncGenerator<Emission, Turn, void> {
+  const parts = new AnswerParts(id)
+  const named = nameOf(request.model)
+  let begun = false
+  yield emit('model.requested', { request: id, ...named })
+  try {
+    for await (const part of await open(request, signal)) {
+      begun = true
+      if (part.type === 'error') throw part.error
+      if (part.type === 'model-call-end') {
+        const turn = { ...parts.finished(), usage: usageOf(part.usage), finish: part.finishReason }
+        assertWhole(part.finishReason)
+        yield emit('model.responded', { request: id, ...named, finish: turn.finish, usage: turn.usage })
+        return turn
+      }
+      const event = parts.add(part)
+      if (event !== undefined) yield event
+    }
+    throw new Error('the model broke off in the middle of its answer')
+  } catch (thrown) {
+    if (signal.aborted) throw thrown
+    throw requestFailure(thrown, begun)
+  }
+}
+
+async function open(
+  { sdk, model, instructions, messages, tools, output, settings }: ModelRequest,
+  signal: AbortSignal,
+): Promise<AsyncIterable<StreamPart>> {
+  const { stream: opened } = await sdk.experimental_streamLanguageModelCall({
+    ...settings,
+    model,
+    messages: [...messages],
+    abortSignal: signal,
+    ...(instructions !== undefined && { instructions }),
+    ...(Object.keys(tools).length > 0 && { tools }),
+    ...(output !== undefined && { output: sdk.Output.object({ schema: output }) }),
+  })
+  return opened
+}
+
+/** An answer that its provider gave up on must not pass for one. */
+function assertWhole(finish: string): void {
+  if (finish !== 'error' && finish !== 'interrupted') return
+  throw new WorkFailure({
+    code: 'agent_failed',
+    message: finish === 'error' ? 'the model stopped because of an error' : 'the model was interrupted',
+    retryable: true,
+    details: { finish },
+  })
+}
+
+function nameOf(model: LanguageModel): { model: string; provider?: string } {
+  return typeof model === 'string' ? { model } : { model: model.modelId, provider: model.provider }
+}

@@ -1,0 +1,109 @@
+/** Providers that fail: which requests are made again, when, and what a broken stream leaves behind. */
+import { APICallError } from 'ai'
+import { describe, expect, test } from 'vitest'
+import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { WorkFailure } from '../../core/agent.ts'
+import type { LoggedEvent } from '../../core/event.ts'
+import { modelAgent, type ModelAgentDefinition } from './agent.ts'
+import { requestFailure, retryDelay } from './retry.ts'
+import { type Said, type ScriptedPart, scriptedModel } from './scripted.ts'
+
+function apiError(statusCode: number, responseHeaders: Record<string, string> = {}): APICallError {
+  return new APICallError({
+    message: `status ${statusCode}`,
+    url: 'x',
+    requestBodyValues: {},
+    statusCode,
+    responseHeaders,
+  })
+}
+
+/** What each request does, in turn; the last one is repeated. */
+async function logOf(requests: (() => Said)[], more: Partial<ModelAgentDefinition> = {}): Promise<LoggedEvent[]> {
+  let count = 0
+  const model = scriptedModel({ script: () => requests[Math.min(count++, requests.length - 1)]!() })
+  const node = openNode({ components: [modelAgent({ id: 'subject', model, retryDelayMs: 1, ...more })] })
+  return node.ended(await node.start('subject', 'hello'))
+}
+
+function refuse(error: Error): () => Said {
+  return () => {
+    throw error
+  }
+}
+
+async function* breaksOff(error: unknown = new Error('socket hang up')): AsyncGenerator<ScriptedPart> {
+  yield 'half an '
+  throw error
+}
+
+function requestsIn(log: readonly LoggedEvent[]): number {
+  return log.filter(({ type }) => type === 'model.requested').length
+}
+
+describe('a request', () => {
+  test.each([
+    ['of a provider that is busy', apiError(429)],
+    ['of a provider that is broken', apiError(503)],
+    ['that finds no network', Object.assign(new Error('fetch failed'), { cause: { code: 'ECONNREFUSED' } })],
+  ])('%s is made again', async (_, error) => {
+    const log = await logOf([refuse(error), refuse(error), () => 'at last'])
+    expect(log.at(-1)!.data).toMatchObject({ output: 'at last' })
+    expect(requestsIn(log)).toBe(3)
+  })
+
+  test('that is made again too often fails the run, and says why', async () => {
+    const log = await logOf([refuse(apiError(500))])
+    expect(requestsIn(log)).toBe(3)
+    const error = { code: 'agent_failed', message: 'status 500', retryable: true, details: { status: 500 } }
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
+  })
+
+  test('that is wrong is not made again', async () => {
+    const log = await logOf([refuse(apiError(400)), () => 'never'])
+    expect(requestsIn(log)).toBe(1)
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { retryable: false } } })
+  })
+})
+
+describe('a stream that breaks off', () => {
+  test.each<[string, () => Said]>([
+    ['with an error', () => breaksOff()],
+    ['with something that is no error', () => breaksOff({ type: 'overloaded' })],
+  ])('%s is a new attempt, and what it said is withdrawn', async (_, broken) => {
+    const log = await logOf([broken, () => 'a whole answer'])
+    expect(textOf(log)).toBe('a whole answer')
+    expect(typesOf(log)).toContain('attempt.discarded')
+    expect(log.at(-1)!.data).toMatchObject({ output: 'a whole answer' })
+  })
+
+  test('[RUN-3] fails the run where no retry is configured, and never passes for an answer', async () => {
+    const log = await logOf([() => breaksOff()], { modelRetries: 0 })
+    expect(requestsIn(log)).toBe(1)
+    expect(textOf(log)).toBe('')
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: 'socket hang up' } } })
+  })
+})
+
+describe('the wait before a retry', () => {
+  const policy = { retries: 3, delayMs: 100 }
+  const failure = new WorkFailure({ code: 'agent_failed', message: 'x', retryable: true })
+
+  test('doubles, with jitter, and ends', () => {
+    const waits = [1, 2, 3, 4].map((failures) => retryDelay(failure, failures, policy, () => 1))
+    expect(waits).toEqual([100, 200, 400, undefined])
+    expect(retryDelay(failure, 1, policy, () => 0)).toBe(50)
+  })
+
+  test.each<[string, Record<string, string>, number | undefined]>([
+    ['seconds', { 'retry-after': '7' }, 7000],
+    ['a date', { 'retry-after': new Date(1_000_000_009_000).toUTCString() }, 9000],
+    ['milliseconds, which are the more precise', { 'retry-after': '7', 'retry-after-ms': '1500' }, 1500],
+    ['less than our own wait', { 'retry-after': '0' }, 100],
+    ['something else', { 'retry-after': 'soon' }, 100],
+    ['so long that it is not waited for', { 'retry-after': '3600' }, undefined],
+  ])('is what the provider says: %s', (_, headers, wait) => {
+    const told = requestFailure(apiError(429, headers), false, 1_000_000_000_000)
+    expect(retryDelay(told, 1, policy, () => 1)).toBe(wait)
+  })
+})

@@ -1,0 +1,155 @@
+/** A model without a network: what it says is a function of what it is asked. Streams word by word, calls tools, counts words. */
+import type { LanguageModel } from 'ai'
+import { pause } from '../shared/pause.ts'
+import { describeCall, type ScriptedCall, wordsIn } from './scripted-call.ts'
+
+type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>
+type CallOptions = Parameters<Model['doStream']>[0]
+type StreamPart = Awaited<ReturnType<Model['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never
+type Content = Awaited<ReturnType<Model['doGenerate']>>['content'][number]
+type Finish = Extract<StreamPart, { type: 'finish' }>
+
+/** What a script says: a text, or one of the other things that a model can say. */
+export type ScriptedPart =
+  | string
+  | { readonly type: 'reasoning'; readonly text: string }
+  /** `input` as JSON, or `raw` for one that is written as it stands, however wrong. */
+  | {
+      readonly type: 'tool'
+      readonly name: string
+      readonly input?: unknown
+      readonly raw?: string
+      readonly id?: string
+    }
+  | { readonly type: 'source'; readonly url: string; readonly title?: string }
+  | { readonly type: 'file'; readonly mediaType: string; readonly data: string | Uint8Array }
+
+export type Said = string | Iterable<ScriptedPart> | AsyncIterable<ScriptedPart>
+
+export interface ScriptedModelOptions {
+  readonly id?: string
+  /** A script that throws at once is a request that fails; one that throws between its parts is a stream that breaks off. */
+  readonly script: (call: ScriptedCall) => Said | Promise<Said>
+  /** The pace; as fast as they are taken where there is none. */
+  readonly wordsPerSecond?: number
+}
+
+export function scriptedModel({ id = 'scripted', script, wordsPerSecond }: ScriptedModelOptions): Model {
+  const parts = async (options: CallOptions): Promise<AsyncGenerator<StreamPart, void, void>> => {
+    const call = describeCall(options)
+    return perform(call, await script(call), wordsPerSecond)
+  }
+  return {
+    specificationVersion: 'v4',
+    provider: 'holdfast',
+    modelId: id,
+    supportedUrls: { '*/*': [/.*/] },
+    doStream: async (options) => ({ stream: streamOf(await parts(options)) }),
+    async doGenerate(options) {
+      const gathered = new Map<string, Content>()
+      for await (const part of await parts(options)) {
+        if (part.type === 'finish') return { content: [...gathered.values()], ...ending(part), warnings: [] }
+        gather(gathered, part)
+      }
+      throw new Error('the script has no end')
+    },
+  }
+}
+
+function ending({ usage, finishReason }: Finish): Pick<Finish, 'usage' | 'finishReason'> {
+  return { usage, finishReason }
+}
+
+function streamOf(parts: AsyncGenerator<StreamPart, void, void>): ReadableStream<StreamPart> {
+  return new ReadableStream<StreamPart>({
+    async pull(controller) {
+      const { done, value } = await parts.next()
+      if (done === true) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await parts.return()
+    },
+  })
+}
+
+async function* perform(
+  call: ScriptedCall,
+  said: Said,
+  wordsPerSecond: number | undefined,
+): AsyncGenerator<StreamPart, void, void> {
+  const { signal } = call
+  let words = 0
+  let calls = 0
+  let number = 0
+  yield { type: 'stream-start', warnings: [] }
+  for await (const part of typeof said === 'string' ? [said] : said) {
+    for (const chunk of chunksOf(part, `${number++}`, `call_${call.answers + 1}_${calls + 1}`)) {
+      signal?.throwIfAborted()
+      const spoken = 'delta' in chunk ? wordsIn(chunk.delta) : 0
+      if (spoken > 0 && wordsPerSecond !== undefined) await pause((spoken * 1000) / wordsPerSecond, signal)
+      words += spoken
+      if (chunk.type === 'tool-call') calls++
+      yield chunk
+    }
+  }
+  yield {
+    type: 'finish',
+    finishReason: { unified: calls > 0 ? 'tool-calls' : 'stop', raw: undefined },
+    usage: usageOf(call.words, words),
+  }
+}
+
+function* chunksOf(part: ScriptedPart, id: string, callId: string): Generator<StreamPart> {
+  if (typeof part === 'string') return yield* textChunks('text', id, part)
+  switch (part.type) {
+    case 'reasoning':
+      return yield* textChunks('reasoning', id, part.text)
+    case 'tool': {
+      const toolCallId = part.id ?? callId
+      const input = part.raw ?? JSON.stringify(part.input ?? {})
+      yield { type: 'tool-input-start', id: toolCallId, toolName: part.name }
+      yield { type: 'tool-input-delta', id: toolCallId, delta: input }
+      yield { type: 'tool-input-end', id: toolCallId }
+      return yield { type: 'tool-call', toolCallId, toolName: part.name, input }
+    }
+    case 'source':
+      return yield { ...part, sourceType: 'url', id: part.url }
+    case 'file':
+      return yield { type: 'file', mediaType: part.mediaType, data: { type: 'data', data: part.data } }
+  }
+}
+
+/** Each word with the blanks that follow it, so that the pieces put together are the text. */
+function* textChunks(type: 'text' | 'reasoning', id: string, text: string): Generator<StreamPart> {
+  yield { type: `${type}-start`, id }
+  for (const delta of text.match(/\s*\S+\s*/g) ?? []) yield { type: `${type}-delta`, id, delta }
+  yield { type: `${type}-end`, id }
+}
+
+function gather(gathered: Map<string, Content>, part: StreamPart): void {
+  switch (part.type) {
+    case 'text-delta':
+    case 'reasoning-delta': {
+      const known = gathered.get(part.id)
+      if (known !== undefined && 'text' in known) known.text += part.delta
+      else gathered.set(part.id, { type: part.type === 'text-delta' ? 'text' : 'reasoning', text: part.delta })
+      return
+    }
+    case 'tool-call':
+      gathered.set(part.toolCallId, part)
+      return
+    case 'source':
+    case 'file':
+      gathered.set(`${part.type}-${gathered.size}`, part)
+      return
+    default:
+  }
+}
+
+function usageOf(input: number, output: number): Finish['usage'] {
+  return {
+    inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: output, text: output, reasoning: 0 },
+  }
+}

@@ -1,0 +1,46 @@
+/** One task for all members at once, and their answers for the leader. */
+import type { ModelMessage } from 'ai'
+import type { Component, RunContext } from '../../core/agent.ts'
+import { RunFailure } from '../../core/emission.ts'
+import { messageOf } from '../../core/errors.ts'
+import { atMost } from '../model/at-most.ts'
+import { callMember } from './members.ts'
+
+export interface MemberAnswer {
+  readonly member: string
+  readonly answer?: unknown
+  readonly problem?: string
+}
+
+export async function answersOf(
+  context: RunContext,
+  members: readonly Component[],
+  task: unknown,
+  concurrency: number,
+): Promise<MemberAnswer[]> {
+  const answers: MemberAnswer[] = []
+  await atMost(concurrency, members, async (member, position) => {
+    answers[position] = await answerOf(context, member, task)
+  })
+  return answers
+}
+
+async function answerOf(context: RunContext, member: Component, task: unknown): Promise<MemberAnswer> {
+  try {
+    return { member: member.id, answer: await callMember(context, member, task) }
+  } catch (thrown) {
+    if (context.signal.aborted || thrown instanceof RunFailure) throw thrown
+    return { member: member.id, problem: messageOf(thrown) }
+  }
+}
+
+export function withAnswers(task: readonly ModelMessage[], answers: readonly MemberAnswer[]): ModelMessage[] {
+  const told = answers.map(({ member, answer, problem }) =>
+    problem === undefined ? `${member} answered:\n${written(answer)}` : `${member} failed: ${problem}`,
+  )
+  return [...task, { role: 'user', content: told.join('\n\n') }]
+}
+
+function written(answer: unknown): string {
+  return typeof answer === 'string' ? answer : JSON.stringify(answer ?? null)
+}

@@ -1,0 +1,72 @@
+/** The tool with which a leader gives a task to a member. */
+import type { Tool } from 'ai'
+import { z } from 'zod'
+import type { Component } from '../../core/agent.ts'
+import type { CallResults } from '../model/calls.ts'
+import type { Sdk } from '../model/sdk.ts'
+import { check, type LoopTool } from '../model/tools.ts'
+import { callMember } from './members.ts'
+
+export const DELEGATE = 'delegate_task_to_member'
+
+export interface DelegationOptions {
+  readonly members: readonly Component[]
+  readonly mode: 'coordinate' | 'route'
+  readonly maxDelegations: number
+}
+
+export interface Delegation {
+  /** For the model. */
+  readonly declared: Tool
+  readonly tool: LoopTool
+  /** The answer of the member that was picked, once there is one. */
+  readonly answer: (made: CallResults['made']) => { readonly output: unknown } | undefined
+}
+
+export function delegateTool(sdk: Sdk, { members, mode, maxDelegations }: DelegationOptions): Delegation {
+  const byId = new Map(members.map((member) => [member.id, member]))
+  const inputSchema = z.object({
+    member: z.enum(members.map(({ id }) => id)).describe('Id of the member'),
+    task: z.string().min(1).describe('What the member is to do, with all that it needs to know'),
+  })
+  const description = 'Gives a task to a member of the team and returns its answer.'
+  const admit = mode === 'route' ? oneAtATime(maxDelegations) : bounded(maxDelegations)
+  const tool: LoopTool = {
+    // What a member did is in the log under its own actor: a call that was cut off goes on where it was.
+    idempotent: true,
+    approval: 'never',
+    check: (input) => check(sdk, inputSchema, input, `invalid input for tool ${DELEGATE}`),
+    admit,
+    async execute(input, { context }) {
+      const { member, task } = input as z.infer<typeof inputSchema>
+      return callMember(context, byId.get(member)!, task)
+    },
+  }
+  return { declared: { description, inputSchema } as Tool, tool, answer: firstAnswer }
+}
+
+function bounded(max: number): NonNullable<LoopTool['admit']> {
+  let given = 0
+  return () => {
+    if (given >= max) return `no task can be given any more: there were ${max}, which is the bound`
+    given++
+    return undefined
+  }
+}
+
+/** In each turn one member may try; another only after it has failed. */
+function oneAtATime(max: number): NonNullable<LoopTool['admit']> {
+  const within = bounded(max)
+  let last = 0
+  return (turn) => {
+    if (turn === last) return 'only one member can answer'
+    const refusal = within(turn)
+    if (refusal === undefined) last = turn
+    return refusal
+  }
+}
+
+function firstAnswer(made: CallResults['made']): { readonly output: unknown } | undefined {
+  const [, outcome] = made.find(([name, { state }]) => name === DELEGATE && state === 'done') ?? []
+  return outcome?.state === 'done' ? { output: outcome.value } : undefined
+}

@@ -1,0 +1,52 @@
+/** A member at work: what it answers, whatever kind of component it is. */
+import type { Component, Emission, RunContext } from '../../core/agent.ts'
+import type { Event } from '../../core/event.ts'
+import { iterate } from '../../core/iterate.ts'
+
+export function callMember(context: RunContext, member: Component, task: unknown): Promise<unknown> {
+  return context.call(answering(member), task, { name: member.id })
+}
+
+/** An agent that only says something, and has no output, has answered with what it said. */
+function answering(member: Component): Component {
+  const { id, kind, uncertain } = member
+  return {
+    id,
+    kind,
+    ...(uncertain !== undefined && { uncertain }),
+    parse: (input) => (member.parse === undefined ? input : member.parse(input)),
+    run: (input, context) => listen(member, input, context),
+  }
+}
+
+async function* listen(
+  member: Component,
+  input: unknown,
+  context: RunContext,
+): AsyncGenerator<Emission, unknown, void> {
+  const iterator = iterate(member.run(input, context))
+  let said = ''
+  try {
+    for (;;) {
+      const { done, value } = await iterator.next()
+      if (done === true) return value ?? orNothing(said)
+      said += textOf(value)
+      yield isCompletion(value) ? { ...value, data: { output: orNothing(said), ...value.data } } : value
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}
+
+function textOf(emission: Emission): string {
+  if (typeof emission === 'string') return emission
+  return emission?.type === 'text.delta' ? String(emission.data.text) : ''
+}
+
+function isCompletion(emission: Emission): emission is Extract<Event, { type: 'run.completed' }> {
+  return typeof emission === 'object' && emission?.type === 'run.completed'
+}
+
+function orNothing(said: string): string | undefined {
+  return said === '' ? undefined : said
+}

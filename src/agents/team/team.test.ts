@@ -1,0 +1,268 @@
+/** Teams: who gets the task, whose answer it is, and that a member's trouble is the leader's to deal with. */
+import { tool } from 'ai'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
+import type { Component, RunContext } from '../../core/agent.ts'
+import type { LoggedEvent } from '../../core/event.ts'
+import { agent } from '../generator.ts'
+import { modelAgent } from '../model/agent.ts'
+import type { ScriptedCall } from '../model/scripted-call.ts'
+import { type Said, type ScriptedPart, scriptedModel } from '../model/scripted.ts'
+import { team, type TeamDefinition } from './team.ts'
+
+function delegate(member: string, task: string): ScriptedPart {
+  return { type: 'tool', name: 'delegate_task_to_member', input: { member, task } }
+}
+
+/** Says what it is told, in capitals. */
+function shouting(id: string): Component {
+  return modelAgent({
+    id,
+    description: `shouts as ${id}`,
+    model: scriptedModel({ script: ({ text }) => text.toUpperCase() }),
+  }) as Component
+}
+
+/** What came of the tasks, one after the other. */
+function reported({ results }: ScriptedCall): string {
+  return results.map(({ failed, output }) => `${failed ? 'failed: ' : ''}${String(output)}`).join(' | ')
+}
+
+async function logOf(
+  members: readonly Component[],
+  script: (call: ScriptedCall) => Said,
+  more: Partial<TeamDefinition> = {},
+): Promise<LoggedEvent[]> {
+  const subject = team({ id: 'subject', members, model: scriptedModel({ script }), ...more })
+  const node = openNode({ components: [subject] })
+  return node.ended(await node.start('subject', 'go'))
+}
+
+function outputOf(log: readonly LoggedEvent[]): unknown {
+  expect(log.at(-1)!.type).toBe('run.completed')
+  return (log.at(-1)!.data as { output?: unknown }).output
+}
+
+describe('coordinate', () => {
+  test('gives tasks to several members at once, and answers with what they found', async () => {
+    const log = await logOf([shouting('ann'), shouting('bob')], (call) =>
+      call.turn === 1 ? [delegate('ann', 'one'), delegate('bob', 'two'), delegate('ann', 'three')] : reported(call),
+    )
+    expect(outputOf(log)).toBe('ONE | TWO | THREE')
+    const { run } = log[0]!
+    const started = log.filter(({ type }) => type === 'actor.started').map(({ actor }) => actor)
+    expect(started.toSorted((a, b) => a!.run.localeCompare(b!.run))).toEqual([
+      { component: 'ann', run: `${run}/1.1~/ann`, parent: run, kind: 'agent' },
+      { component: 'bob', run: `${run}/1.2~/bob`, parent: run, kind: 'agent' },
+      { component: 'ann', run: `${run}/1.3~/ann`, parent: run, kind: 'agent' },
+    ])
+    const usage = log.filter(({ type }) => type === 'model.responded').map(({ actor }) => actor?.component ?? 'leader')
+    expect(usage.toSorted()).toEqual(['ann', 'ann', 'bob', 'leader', 'leader'])
+  })
+
+  test('tells the leader who there is', async () => {
+    const log = await logOf([shouting('ann')], ({ instructions }) => instructions, { instructions: 'Be brief.' })
+    expect(outputOf(log)).toMatch(/- ann: shouts as ann\n\nBe brief\.$/)
+  })
+
+  test('gives the leader tools of its own', async () => {
+    const now = tool({ inputSchema: z.object({}), execute: () => 'noon' })
+    const script = (call: ScriptedCall): Said =>
+      call.turn === 1 ? [{ type: 'tool', name: 'now' }, delegate('ann', 'hi')] : reported(call)
+    expect(outputOf(await logOf([shouting('ann')], script, { tools: { now } }))).toBe('noon | HI')
+  })
+
+  test('takes what a bare agent says for its answer', async () => {
+    const says = agent<string>({
+      id: 'says',
+      async *run(task) {
+        yield 'you said '
+        yield task
+      },
+    }) as Component
+    const completes = agent<string>({
+      id: 'completes',
+      async *run(task) {
+        yield task
+        yield { type: 'run.completed', data: {} }
+      },
+    }) as Component
+    const log = await logOf([says, completes], (call) =>
+      call.turn === 1 ? [delegate('says', 'hi'), delegate('completes', 'ho')] : reported(call),
+    )
+    expect(outputOf(log)).toBe('you said hi | ho')
+  })
+
+  test('refuses a member that there is not, and more tasks than the bound', async () => {
+    const log = await logOf(
+      [shouting('ann')],
+      (call) => {
+        if (call.turn === 1) return [delegate('eve', 'x'), delegate('ann', 'one'), delegate('ann', 'two')]
+        return call.turn === 2 ? [delegate('ann', 'three')] : reported(call)
+      },
+      { maxDelegations: 2 },
+    )
+    expect(outputOf(log)).toMatch(/^failed: invalid input.* \| ONE \| TWO \| failed: no task can be given any more/s)
+    expect(typesOf(log).filter((type) => type === 'actor.started')).toHaveLength(2)
+  })
+
+  test('lets no more members work at once than the bound', async () => {
+    let running = 0
+    let most = 0
+    const slow = agent<string>({
+      id: 'slow',
+      // oxlint-disable-next-line require-yield
+      async *run() {
+        most = Math.max(most, ++running)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        running--
+        return 'done'
+      },
+    }) as Component
+    const tasks = Array.from({ length: 6 }, () => delegate('slow', 'x'))
+    await logOf([slow], (call) => (call.turn === 1 ? tasks : 'over'), { concurrency: 2 })
+    expect(most).toBe(2)
+  })
+
+  test('nests', async () => {
+    const inner = team({
+      id: 'desk',
+      members: [shouting('ann')],
+      model: scriptedModel({ script: (call) => (call.turn === 1 ? [delegate('ann', call.text)] : reported(call)) }),
+    }) as Component
+    const log = await logOf([inner], (call) => (call.turn === 1 ? [delegate('desk', 'news')] : reported(call)))
+    expect(outputOf(log)).toBe('NEWS')
+    const { run } = log[0]!
+    expect(log.find(({ actor }) => actor?.component === 'ann')!.actor).toMatchObject({
+      run: `${run}/1.1~/desk/1.1~/ann`,
+      parent: `${run}/1.1~/desk`,
+    })
+  })
+
+  test('ends when its leader fails', async () => {
+    const log = await logOf([shouting('ann')], () => {
+      throw new Error('no leader')
+    })
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: 'no leader' } } })
+  })
+
+  test('needs members, each with an id of its own', () => {
+    const model = scriptedModel({ script: () => '' })
+    expect(() => team({ id: 't', members: [], model })).toThrow(TypeError)
+    expect(() => team({ id: 't', members: [shouting('a'), shouting('a')], model })).toThrow(TypeError)
+  })
+})
+
+describe('route', () => {
+  test("the member's answer is the team's, without another word of the leader", async () => {
+    let requests = 0
+    const script = (): Said => {
+      requests++
+      return [delegate('bob', 'hi'), delegate('ann', 'hi')]
+    }
+    const log = await logOf([shouting('ann'), shouting('bob')], script, { mode: 'route' })
+    expect(outputOf(log)).toBe('HI')
+    expect(requests).toBe(1)
+    // One member answers; the other is not asked.
+    expect(typesOf(log).filter((type) => type === 'actor.started')).toHaveLength(1)
+    expect(log.find(({ type }) => type === 'actor.started')!.actor!.component).toBe('bob')
+  })
+
+  test('the leader picks another member when the first one fails', async () => {
+    const fails = agent<unknown>({
+      id: 'fails',
+      // oxlint-disable-next-line require-yield
+      async *run() {
+        throw new Error('not mine')
+      },
+    })
+    const log = await logOf([fails, shouting('ann')], ({ turn }) => [delegate(turn === 1 ? 'fails' : 'ann', 'hi')], {
+      mode: 'route',
+    })
+    expect(outputOf(log)).toBe('HI')
+  })
+})
+
+describe('broadcast', () => {
+  test('gives the task to all, and the leader joins their answers', async () => {
+    const fails = agent<unknown>({
+      id: 'fails',
+      // oxlint-disable-next-line require-yield
+      async *run() {
+        throw new Error('not mine')
+      },
+    })
+    const log = await logOf([shouting('ann'), fails, shouting('bob')], ({ text }) => text, { mode: 'broadcast' })
+    expect(outputOf(log)).toBe('ann answered:\nGO\n\nfails failed: not mine\n\nbob answered:\nGO')
+    const { run } = log[0]!
+    const actors = log.filter(({ type }) => type === 'actor.started').map(({ actor }) => actor!.run)
+    expect(actors).toEqual([`${run}/ann`, `${run}/fails`, `${run}/bob`])
+  })
+})
+
+/** Ten ways in which the tools of members fail, each with what the leader is told. */
+const troubles: readonly [string, (context: RunContext) => AsyncGenerator<string, unknown, void>, RegExp][] = [
+  ['throws', (context) => working(context, () => { throw new Error('boom') }), /^failed: boom$/],
+  ['rejects', (context) => working(context, () => Promise.reject(new RangeError('too far'))), /^failed: too far$/],
+  ['throws a text', (context) => working(context, () => { throw 'plain' }), /^failed: plain$/], // oxlint-disable-line no-throw-literal
+  ['throws nothing', (context) => working(context, () => { throw undefined }), /^failed: undefined$/], // oxlint-disable-line no-throw-literal
+  ['gives what cannot be recorded', (context) => working(context, () => () => 1), /^failed: .*data\.output is a function/],
+  ['gives a cycle', (context) => working(context, cycle), /^failed: .*cycle/],
+  ['gives too much', (context) => working(context, () => 'x'.repeat(5_000_000)), /^failed: .*limit/],
+  ['aborts itself', (context) => working(context, () => Promise.reject(new DOMException('gone', 'AbortError'))), /^failed: gone$/],
+  ['refuses', async function* (context) { context.reject('not today') }, /^failed: not today$/], // oxlint-disable-line require-yield
+  ['emits nonsense', async function* () { yield { type: 'nonsense' } as never }, /^failed: .*no event/],
+] // prettier-ignore
+
+async function* working(context: RunContext, work: () => unknown): AsyncGenerator<string, unknown, void> {
+  yield 'trying '
+  return await context.tool({ name: 'act', input: null }, work)
+}
+
+function cycle(): unknown {
+  const circle: { self?: unknown } = {}
+  circle.self = circle
+  return circle
+}
+
+test('ten members whose tools fail in ten ways are told to the leader, and the team goes on', async () => {
+  const members = troubles.map(([, run], number) =>
+    agent<unknown>({ id: `m${number}`, run: (_, context) => run(context) }),
+  )
+  const tasks = members.map(({ id }) => delegate(id, 'work'))
+  const log = await logOf(members, (call) => (call.turn === 1 ? tasks : JSON.stringify(reported(call).split(' | '))))
+  const told = JSON.parse(outputOf(log) as string) as string[]
+  expect(told).toHaveLength(10)
+  for (const [number, [name, , message]] of troubles.entries()) expect(told[number], name).toMatch(message)
+  expect(typesOf(log).filter((type) => type === 'actor.failed')).toHaveLength(10)
+})
+
+test('[RUN-2] a stop reaches every member', async () => {
+  const heard: string[] = []
+  const members = ['ann', 'bob', 'cid'].map((id) =>
+    agent<unknown>({
+      id,
+      async *run(_, { signal }) {
+        yield id
+        await aborted(signal).finally(() => heard.push(id))
+      },
+    }),
+  )
+  const inner = team({
+    id: 'desk',
+    members,
+    model: scriptedModel({ script: () => [delegate('ann', 'x'), delegate('bob', 'x')] }),
+  }) as Component
+  const subject = team({
+    id: 'subject',
+    members: [inner, members[2]!],
+    model: scriptedModel({ script: () => [delegate('desk', 'x'), delegate('cid', 'x')] }),
+  })
+  const node = openNode({ components: [subject] })
+  const id = await node.start('subject', 'go')
+  await node.emitted(id, 'text.delta', 3)
+  await node.stop(id)
+  expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
+  expect(heard.toSorted()).toEqual(['ann', 'bob', 'cid'])
+})

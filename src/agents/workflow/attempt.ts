@@ -1,0 +1,125 @@
+/** One try of a step: its executor is run, within its time, and what came of it is recorded. */
+import { type Component, type RunContext, type StepAbout, WorkFailure } from '../../core/agent.ts'
+import type { FlowFacts, StepContext, StepFunction, StepNode } from './definition.ts'
+import { orAborted, type Place } from './place.ts'
+
+/** What a step is told besides its input, when it is tried. */
+export interface Told {
+  readonly answer?: unknown
+  readonly feedback?: string
+}
+
+export interface Attempt {
+  readonly node: StepNode
+  readonly input: unknown
+  readonly told: Told
+  /** Key space of the try. */
+  readonly own: RunContext
+  /** What it emitted is withdrawn if it fails. */
+  readonly withdraw: boolean
+}
+
+/** What came of a try. A failure is `fresh` when it happened now, and not in an earlier drive of the run. */
+export type Tried = { readonly output: unknown } | { readonly thrown: unknown; readonly fresh: boolean }
+
+export async function attempt(place: Place, about: StepAbout, given: Attempt): Promise<Tried> {
+  const { work, recall } = executorOf(place, given)
+  let fresh = false
+  const once = (): Promise<unknown> => {
+    fresh = true
+    return work()
+  }
+  try {
+    const output = await place.context.step(given.node.name, once, about)
+    if (!fresh) await recall()
+    return { output }
+  } catch (thrown) {
+    if (!fresh && thrown instanceof WorkFailure) await recall().catch(() => {})
+    return { thrown, fresh }
+  }
+}
+
+interface Executor {
+  readonly work: () => Promise<unknown>
+  /** Where the log has the outcome: the n-th try is the n-th call all the same, and what it emitted is told already. */
+  readonly recall: () => Promise<unknown>
+}
+
+function executorOf(place: Place, asked: Attempt): Executor {
+  const { node, input, withdraw } = asked
+  const { run, name, timeoutMs } = node
+  const component = typeof run !== 'function' ? run : isGenerator(run) ? componentOf(place, run, asked) : undefined
+  if (component === undefined)
+    return { work: () => callFunction(place, run as StepFunction<unknown, unknown>, asked), recall: async () => {} }
+  const given = component === run ? inputOf(place, asked) : input
+  const options = {
+    name,
+    signal: place.signal,
+    withdrawFailure: withdraw,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  }
+  const call = (): Promise<unknown> => place.context.call(component, given, options)
+  return { work: call, recall: call }
+}
+
+const AsyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* () {})
+
+function isGenerator(run: StepFunction<unknown, unknown>): boolean {
+  return Object.getPrototypeOf(run) === AsyncGeneratorFunction
+}
+
+/** A generator function as a component, so that what it yields has an actor of its own. */
+function componentOf({ outputs }: Place, run: StepFunction<unknown, unknown>, { node, told }: Attempt): Component {
+  return {
+    id: node.name,
+    kind: 'agent',
+    run: (input, context) =>
+      run(input, stepContext(context, context.signal, outputs, told)) as AsyncGenerator<never, unknown, void>,
+  }
+}
+
+async function callFunction(
+  { signal: around, outputs }: Place,
+  run: StepFunction<unknown, unknown>,
+  { node, input, told, own }: Attempt,
+): Promise<unknown> {
+  const controller = new AbortController()
+  const signal = AbortSignal.any([around, controller.signal])
+  const { timeoutMs } = node
+  const late = (): void => controller.abort(tooLate(node.name, timeoutMs!))
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
+  try {
+    const result = await orAborted(signal, (async () => run(input, stepContext(own, signal, outputs, told)))())
+    if (typeof (result as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] === 'function')
+      throw new TypeError(`step ${node.name} gave a generator; make its \`run\` one itself (\`async function* (…)\`)`)
+    return result
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function tooLate(name: string, timeoutMs: number): WorkFailure {
+  const message = `step ${name} took longer than ${timeoutMs} ms`
+  return new WorkFailure({ code: 'deadline_exceeded', message, retryable: true })
+}
+
+function stepContext(context: RunContext, signal: AbortSignal, outputs: FlowFacts['outputs'], told: Told): StepContext {
+  return {
+    ...context,
+    ...told,
+    signal,
+    outputs,
+    get replaying() {
+      return context.replaying
+    },
+  }
+}
+
+/** What a component is given. */
+function inputOf(place: Place, { node, input, told, own }: Attempt): unknown {
+  if (node.input !== undefined) return node.input(input, stepContext(own, place.signal, place.outputs, told))
+  if (told.answer === undefined && told.feedback === undefined) return input
+  if (typeof input !== 'string') return { input, ...told }
+  const said = [told.answer, told.feedback].filter((value) => value !== undefined)
+  return [input, ...said.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))].join('\n\n')
+}

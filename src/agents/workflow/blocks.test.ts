@@ -1,0 +1,319 @@
+/** Every construct: what it gives, and what its log says. */
+import { describe, expect, test } from 'vitest'
+import { logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
+import { agent } from '../generator.ts'
+import { condition, loop, parallel, router, step, steps, workflow } from './index.ts'
+
+const upper = step({ name: 'upper', run: (input: string) => input.toUpperCase() })
+const exclaim = step({ name: 'exclaim', run: async (input: string) => `${input}!` })
+const size = step({ name: 'size', run: (input: string) => input.length })
+
+const echo = agent<string>({
+  id: 'echo',
+  async *run(input) {
+    yield `${input} `
+    return input.repeat(2)
+  },
+})
+
+describe('a sequence', () => {
+  test('hands on what each step gives; the last is the output', async () => {
+    const log = await logOf(workflow({ id: 'w', steps: [upper, exclaim, size] }), 'abc')
+    expect(resultOf(log)).toBe(4)
+    expect(storyOf(log)).toEqual([
+      'step.started upper',
+      'step.completed upper',
+      'step.started exclaim',
+      'step.completed exclaim',
+      'step.started size',
+      'step.completed size',
+    ])
+    expect(startOf(log, 'exclaim')).toMatchObject({ name: 'exclaim', kind: 'function', details: { index: 1 } })
+  })
+
+  test('can stand within another, and knows the steps before it by name', async () => {
+    const all = step({ name: 'all', run: (input: string, { outputs }) => ({ input, outputs }) })
+    const log = await logOf(workflow({ id: 'w', steps: [upper, steps('inner', [exclaim, all])] }), 'a')
+    expect(resultOf(log)).toEqual({ input: 'A!', outputs: { upper: 'A', exclaim: 'A!' } })
+    expect(startOf(log, 'inner')).toMatchObject({ kind: 'sequence', details: { index: 1, count: 2 } })
+    expect(startOf(log, 'inner')).not.toHaveProperty('parent')
+    expect(startOf(log, 'inner~/exclaim')).toMatchObject({ parent: 'inner', details: { index: 0 } })
+    expect(storyOf(log).slice(2)).toEqual([
+      'step.started inner',
+      'step.started inner~/exclaim',
+      'step.completed inner~/exclaim',
+      'step.started inner~/all',
+      'step.completed inner~/all',
+      'step.completed inner',
+    ])
+  })
+
+  test('tells a function whose run it is', async () => {
+    const facts = step({
+      name: 'facts',
+      run: (_: unknown, { run, session, owner, signal }) => [run, session, owner, signal.aborted],
+    })
+    const log = await logOf(workflow({ id: 'w', steps: [facts] }))
+    const created = log[0]!
+    expect(resultOf(log)).toEqual([
+      created.run,
+      (created.data as { session: string }).session,
+      expect.any(String),
+      false,
+    ])
+  })
+})
+
+describe('an executor', () => {
+  test('may be a component, by itself or in a step', async () => {
+    const log = await logOf(workflow({ id: 'w', steps: [echo, step({ name: 'again', run: echo })] }), 'a')
+    expect(resultOf(log)).toBe('aaaa')
+    expect(storyOf(log)).toEqual([
+      'step.started echo',
+      'actor.started echo',
+      'text a ',
+      'actor.completed echo',
+      'step.completed echo',
+      'step.started again',
+      'actor.started again',
+      'text aa ',
+      'actor.completed again',
+      'step.completed again',
+    ])
+    expect(startOf(log, 'again')).toMatchObject({ kind: 'agent', details: { component: 'echo' } })
+  })
+
+  test('may be given something else than the input of the step', async () => {
+    const log = await logOf(
+      workflow({ id: 'w', steps: [size, step({ name: 'echo', run: echo, input: (count: number) => `n${count}` })] }),
+      'abc',
+    )
+    expect(resultOf(log)).toBe('n3n3')
+  })
+
+  test('may be a generator function: what it yields has its own actor', async () => {
+    const talk = step({
+      name: 'talk',
+      async *run(input: string, { outputs }) {
+        yield `${input} `
+        yield { type: 'custom.emitted', data: { name: 'seen', value: outputs } }
+        return input.length
+      },
+    })
+    const log = await logOf(workflow({ id: 'w', steps: [upper, talk] }), 'abc')
+    expect(resultOf(log)).toBe(3)
+    const text = log.find((event) => event.type === 'text.delta')
+    expect(text?.actor).toMatchObject({ component: 'talk', run: `${log[0]!.run}/talk` })
+    expect(log.find((event) => event.type === 'custom.emitted')?.data).toMatchObject({ value: { upper: 'ABC' } })
+    expect(startOf(log, 'talk')).toMatchObject({ kind: 'function' })
+  })
+
+  test('may be another workflow, whose steps have ids below it', async () => {
+    const inner = workflow({ id: 'inner', steps: [exclaim, steps('deep', [size])] })
+    const log = await logOf(workflow({ id: 'w', steps: [upper, inner] }), 'abc')
+    expect(resultOf(log)).toBe(4)
+    expect(startOf(log, 'inner')).toMatchObject({ kind: 'workflow' })
+    expect(startOf(log, 'inner/deep~/size')).toMatchObject({ parent: 'inner/deep' })
+    expect(log.find((event) => event.type === 'actor.started')?.actor).toMatchObject({ kind: 'workflow' })
+    expect(storyOf(log).slice(2, 5)).toEqual([
+      'step.started inner',
+      'actor.started inner',
+      'step.started inner/exclaim',
+    ])
+  })
+
+  test('that is a function which gives a generator is told how to write it', async () => {
+    const wrapped = step({ name: 'wrapped', run: (input: string) => echo.run(input, {} as never) })
+    const log = await logOf(workflow({ id: 'w', steps: [wrapped] }), 'a')
+    expect(log.at(-1)).toMatchObject({ data: { error: { message: /make its `run` one itself/ } } })
+  })
+})
+
+describe('a parallel block', () => {
+  test('gives every branch the same input, and the outputs by name', async () => {
+    const block = parallel({ name: 'both', branches: [upper, size, steps('more', [upper, exclaim])] })
+    const join = step({
+      name: 'join',
+      run: (given: { upper: string; size: number; more: string }) => `${given.upper}${given.size}${given.more}`,
+    })
+    const log = await logOf(workflow({ id: 'w', steps: [block, join] }), 'ab')
+    expect(resultOf(log)).toBe('AB2AB!')
+    expect(startOf(log, 'both')).toMatchObject({ kind: 'parallel', details: { index: 0, count: 3 } })
+    expect(startOf(log, 'both~/size')).toMatchObject({ parent: 'both', details: { index: 1 } })
+    expect(startOf(log, 'both~/more~/upper')).toMatchObject({ parent: 'both~/more' })
+    const story = storyOf(log)
+    expect(story[0]).toBe('step.started both')
+    expect(story.indexOf('step.completed both')).toBeGreaterThan(story.indexOf('step.completed both~/more'))
+  })
+
+  test('runs no more branches at once than it may', async () => {
+    let now = 0
+    let most = 0
+    const branch = (name: string) =>
+      step({
+        name,
+        async run() {
+          most = Math.max(most, ++now)
+          await new Promise((resolve) => setTimeout(resolve, 2))
+          now--
+        },
+      })
+    const branches = Array.from({ length: 7 }, (_, index) => branch(`b${index}`))
+    await logOf(workflow({ id: 'w', steps: [parallel({ name: 'p', branches, concurrency: 3 })] }))
+    expect(most).toBe(3)
+  })
+
+  test('fails with the first of its branches, and gives up the others', async () => {
+    const reasons: string[] = []
+    const hangs = step({
+      name: 'hangs',
+      retry: { attempts: 3 },
+      run: (_: unknown, { signal }) =>
+        new Promise<string>((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            reasons.push((signal.reason as Error).message)
+            reject(signal.reason as Error)
+          })
+        }),
+    })
+    const talks = step({
+      name: 'talks',
+      async *run() {
+        yield 'a'
+        await new Promise(() => {})
+      },
+    })
+    const asks = step({ name: 'asks', confirm: 'Really?', run: () => 1 })
+    const breaks = step({
+      name: 'breaks',
+      async run(): Promise<string> {
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        throw new Error('broken')
+      },
+    })
+    const block = parallel({ name: 'p', branches: [hangs, talks, asks, breaks] })
+    const log = await logOf(workflow({ id: 'w', steps: [block] }))
+    expect(log.at(-1)).toMatchObject({
+      type: 'run.failed',
+      data: { error: { code: 'agent_failed', message: 'broken', details: { step: 'p~/breaks' } } },
+    })
+    expect(reasons).toEqual(['given up: branch breaks of the same block failed'])
+    const story = storyOf(log)
+    expect(story).toContain('actor.failed p~/talks')
+    expect(story).toContain('step.failed p~/hangs')
+    expect(story.at(-1)).toBe('step.failed p')
+    expect(story).not.toContain('step.started p~/hangs#2')
+  })
+})
+
+describe('a loop', () => {
+  const longer = step({ name: 'longer', run: (input: string) => `${input}x` })
+
+  test('does its body until it is told to end', async () => {
+    const block = loop({
+      name: 'grow',
+      body: longer,
+      until: (output, { iteration }) => output.length > 3 || iteration > 5,
+    })
+    const log = await logOf(workflow({ id: 'w', steps: [block] }), 'a')
+    expect(resultOf(log)).toBe('axxx')
+    expect(storyOf(log).slice(0, 5)).toEqual([
+      'step.started grow',
+      'step.started grow~/iteration-1',
+      'step.started grow~/iteration-1~/longer',
+      'step.completed grow~/iteration-1~/longer',
+      'step.completed grow~/iteration-1',
+    ])
+    expect(startOf(log, 'grow')).toMatchObject({ kind: 'loop', details: { index: 0, maxIterations: 10 } })
+    expect(startOf(log, 'grow~/iteration-2')).toMatchObject({
+      parent: 'grow',
+      details: { iteration: 2, maxIterations: 10 },
+    })
+    expect(startOf(log, 'grow~/iteration-2~/longer')).toMatchObject({ parent: 'grow~/iteration-2' })
+    const ends = log.flatMap((event) =>
+      event.type === 'step.completed' && event.data.name.startsWith('iteration') ? [event.data.output] : [],
+    )
+    expect(ends).toEqual([
+      { output: 'ax', done: false },
+      { output: 'axx', done: false },
+      { output: 'axxx', done: true },
+    ])
+  })
+
+  test('ends at its bound, which is 10 where nothing is said', async () => {
+    const endless = loop({ name: 'l', body: longer, until: () => false })
+    expect(resultOf(await logOf(workflow({ id: 'w', steps: [endless] }), ''))).toBe('x'.repeat(10))
+    const three = loop({ name: 'l', body: longer, until: () => false, maxIterations: 3 })
+    expect(resultOf(await logOf(workflow({ id: 'w', steps: [three] }), ''))).toBe('xxx')
+  })
+
+  test('with `while` looks before it begins', async () => {
+    const block = loop({ name: 'l', body: longer, while: (input) => input.length < 3 })
+    const flow = workflow({ id: 'w', steps: [block] })
+    expect(resultOf(await logOf(flow, 'a'))).toBe('axx')
+    const log = await logOf(flow, 'abcd')
+    expect(resultOf(log)).toBe('abcd')
+    expect(storyOf(log)).toEqual([
+      'step.started l~/decision',
+      'step.completed l~/decision',
+      'step.started l',
+      'step.completed l',
+    ])
+  })
+})
+
+describe('a condition', () => {
+  const long = condition({ name: 'long', when: (input) => input.length > 3, do: upper, else: exclaim })
+
+  test.each([
+    ['abcd', 'ABCD', true, 'do', 'long~/do~/upper'],
+    ['abc', 'abc!', false, 'else', 'long~/else~/exclaim'],
+  ])('given %s gives %s', async (input, output, result, branch, inner) => {
+    const log = await logOf(workflow({ id: 'w', steps: [long] }), input)
+    expect(resultOf(log)).toBe(output)
+    expect(startOf(log, 'long')).toMatchObject({ kind: 'condition', details: { index: 0, result, branch } })
+    expect(startOf(log, inner)).toMatchObject({ parent: 'long' })
+    expect(startOf(log, 'long~/decision')).toMatchObject({ kind: 'function', details: { decides: 'long' } })
+  })
+
+  test('that has no other way lets its input through', async () => {
+    const never = condition({ name: 'never', when: () => false, do: upper })
+    const log = await logOf(workflow({ id: 'w', steps: [never, exclaim] }), 'a')
+    expect(resultOf(log)).toBe('a!')
+    expect(startOf(log, 'never')).toMatchObject({ details: { result: false, branch: null } })
+  })
+})
+
+describe('a router', () => {
+  test('goes the way that is chosen', async () => {
+    const route = router({ name: 'route', choices: [upper, exclaim], choose: () => 'exclaim' as const })
+    const log = await logOf(workflow({ id: 'w', steps: [route] }), 'a')
+    expect(resultOf(log)).toBe('a!')
+    expect(startOf(log, 'route')).toMatchObject({
+      kind: 'router',
+      details: { index: 0, selected: ['exclaim'], choices: ['upper', 'exclaim'] },
+    })
+    expect(startOf(log, 'route~/chosen~/exclaim')).toMatchObject({ parent: 'route' })
+  })
+
+  test('may go several ways, one after the other', async () => {
+    const route = router({
+      name: 'route',
+      choices: [upper, exclaim],
+      multiple: true,
+      choose: () => ['exclaim', 'upper'] as const,
+    })
+    expect(resultOf(await logOf(workflow({ id: 'w', steps: [route] }), 'a'))).toBe('A!')
+  })
+
+  test.each([
+    ['something else', 'other'],
+    ['nothing', []],
+    ['several where it may choose one', ['upper', 'exclaim']],
+    ['one of them twice', ['upper', 'upper']],
+  ])('that chooses %s fails', async (_, chosen) => {
+    const route = router({ name: 'route', choices: [upper, exclaim], choose: () => chosen as 'upper' })
+    const log = await logOf(workflow({ id: 'w', steps: [route] }), 'a')
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: /router route chose/ } } })
+  })
+})

@@ -1,0 +1,158 @@
+/** How the parts of a workflow are written: `step`, `parallel`, `loop`, `condition`, `router`, `steps`. */
+import type { Component } from '../../core/agent.ts'
+import { ATTEMPTS_MAX, CONCURRENCY, CONCURRENCY_MAX, ITERATIONS, ITERATIONS_MAX, REVIEW_ROUNDS_MAX } from './bounds.ts'
+import { checkBound, checkFunction, checkName, fail, isComponent, nodeOf, nodesOf } from './checks.ts'
+import type {
+  AnyStep,
+  Choice,
+  Choose,
+  Connected,
+  FirstInput,
+  FlowFacts,
+  InputOf,
+  LastOutput,
+  LoopFacts,
+  LoopNode,
+  NameOf,
+  OutputOf,
+  OutputsByName,
+  SharedInput,
+  StepContext,
+  StepFunction,
+  StepNode,
+  StepOptions,
+  WorkflowStep,
+} from './definition.ts'
+
+export interface FunctionStep<In, Out, Name extends string> extends StepOptions {
+  readonly name: Name
+  readonly run: StepFunction<In, Out>
+}
+
+export interface ComponentStep<In, ComponentInput, Name extends string> extends StepOptions {
+  readonly name: Name
+  readonly run: Component<ComponentInput>
+  /**
+   * Makes the component's input of the step's. Without it the component is given the step's input; where there is an answer
+   * or feedback too, a text has it appended, and anything else becomes `{ input, answer?, feedback? }`.
+   */
+  readonly input?: (input: In, context: StepContext) => ComponentInput
+}
+
+/** One piece of work, done by a function, an agent, a team or another workflow. A skipped one hands its input on. */
+export function step<In, Out, const Name extends string>(
+  definition: FunctionStep<In, Out, Name>,
+): WorkflowStep<In, Out, Name>
+export function step<ComponentInput, const Name extends string, In = ComponentInput>(
+  definition: ComponentStep<In, ComponentInput, Name>,
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a component gives is not known
+): WorkflowStep<In, any, Name>
+export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<never> {
+  const { name, run, retry, review, timeoutMs } = definition
+  checkName('a step', name)
+  const what = `step ${JSON.stringify(name)}`
+  if (typeof run !== 'function' && !isComponent(run)) fail(`${what} needs a function or a component as its \`run\``)
+  if (timeoutMs !== undefined) checkBound(`timeoutMs of ${what}`, timeoutMs, Number.MAX_SAFE_INTEGER)
+  if (retry !== undefined) checkBound(`retry.attempts of ${what}`, retry.attempts, ATTEMPTS_MAX)
+  if (typeof review === 'object' && review.rounds !== undefined)
+    checkBound(`review.rounds of ${what}`, review.rounds, REVIEW_ROUNDS_MAX)
+  const kind = typeof run === 'function' ? 'function' : run.kind
+  return { ...definition, type: 'step', kind }
+}
+
+/** All branches get the same input; what they give is an object by their names. */
+export function parallel<const Name extends string, const Branches extends readonly AnyStep[]>(definition: {
+  readonly name: Name
+  readonly branches: Branches
+  /** How many run at once; 8 where nothing is said. */
+  readonly concurrency?: number
+}): WorkflowStep<SharedInput<Branches[number]>, OutputsByName<Branches>, Name> {
+  const { name, concurrency = CONCURRENCY } = definition
+  checkName('a parallel block', name)
+  const what = `parallel ${JSON.stringify(name)}`
+  checkBound(`concurrency of ${what}`, concurrency, CONCURRENCY_MAX)
+  return { type: 'parallel', name, branches: nodesOf(what, 'branches', definition.branches), concurrency }
+}
+
+interface LoopDefinition<Name, Body> {
+  readonly name: Name
+  /** Takes what it gave the time before. */
+  readonly body: Body
+  /** 10 where nothing is said. */
+  readonly maxIterations?: number
+}
+
+type Decide<In, Facts> = (input: In, facts: Facts) => boolean | Promise<boolean>
+
+/** Does its body again and again: `until` looks at what it gave, `while` also at what it would start with. */
+export function loop<const Name extends string, Body extends AnyStep>(
+  definition: LoopDefinition<Name, Body> &
+    (
+      | { readonly until: Decide<OutputOf<Body>, LoopFacts> }
+      | { readonly while: Decide<InputOf<Body> | OutputOf<Body>, FlowFacts> }
+    ),
+): WorkflowStep<InputOf<Body>, OutputOf<Body>, Name> {
+  const { name, maxIterations = ITERATIONS } = definition
+  checkName('a loop', name)
+  const what = `loop ${JSON.stringify(name)}`
+  checkBound(`maxIterations of ${what}`, maxIterations, ITERATIONS_MAX)
+  const body = nodeOf(what, 'body', definition.body)
+  if ('until' in definition) {
+    checkFunction(`until of ${what}`, definition.until)
+    return { type: 'loop', name, body, maxIterations, ends: definition.until as LoopNode['ends'] }
+  }
+  const goesOn: Decide<unknown, FlowFacts> = definition.while as Decide<unknown, FlowFacts>
+  checkFunction(`until or while of ${what}`, goesOn)
+  const ends = async (output: unknown, facts: FlowFacts): Promise<boolean> => !(await goesOn(output, facts))
+  return { type: 'loop', name, body, maxIterations, begins: goesOn, ends }
+}
+
+/** When it is so, do this, else that; without the other, what comes in goes out. */
+export function condition<
+  const Name extends string,
+  Do extends AnyStep,
+  Else extends AnyStep = WorkflowStep<unknown, InputOf<Do>>,
+>(definition: {
+  readonly name: Name
+  readonly when: Decide<InputOf<Do>, FlowFacts>
+  readonly do: Do
+  readonly else?: Else
+}): WorkflowStep<InputOf<Do> & InputOf<Else>, OutputOf<Do> | OutputOf<Else>, Name> {
+  const { name, when } = definition
+  checkName('a condition', name)
+  const what = `condition ${JSON.stringify(name)}`
+  checkFunction(`when of ${what}`, when)
+  return {
+    type: 'condition',
+    name,
+    when: when as Decide<unknown, FlowFacts>,
+    do: nodeOf(what, 'do', definition.do),
+    ...(definition.else !== undefined && { else: nodeOf(what, 'else', definition.else) }),
+  }
+}
+
+/** One of several ways, or with `multiple` several of them one after the other, chosen by a function or by a person. */
+export function router<const Name extends string, const Choices extends readonly AnyStep[]>(definition: {
+  readonly name: Name
+  readonly choices: Choices
+  readonly choose: Choose<SharedInput<Choices[number]>, NameOf<Choices[number]>> | 'ask' | Choice
+  readonly multiple?: boolean
+}): WorkflowStep<SharedInput<Choices[number]>, OutputOf<Choices[number]>, Name> {
+  const { name, choose, multiple = false } = definition
+  checkName('a router', name)
+  const what = `router ${JSON.stringify(name)}`
+  const choices = nodesOf(what, 'choices', definition.choices)
+  if (typeof choose === 'object' && choose !== null) return { type: 'router', name, choices, choose, multiple }
+  if (choose === 'ask') return { type: 'router', name, choices, choose: { prompt: `${name}: which way?` }, multiple }
+  checkFunction(`choose of ${what}`, choose)
+  return { type: 'router', name, choices, choose: choose as Choose, multiple }
+}
+
+/** One after the other; each gets what the one before gave. */
+export function steps<const Name extends string, const Items extends readonly AnyStep[]>(
+  name: Name,
+  items: Items & Connected<Items>,
+): WorkflowStep<FirstInput<Items>, LastOutput<Items>, Name> {
+  checkName('a sequence', name)
+  return { type: 'sequence', name, steps: nodesOf(`steps ${JSON.stringify(name)}`, 'steps', items) }
+}

@@ -1,0 +1,93 @@
+/** What is wrong with a workflow is said when it is defined. */
+import type { Component } from '../../core/agent.ts'
+import { DEPTH_MAX, STEPS_MAX } from './bounds.ts'
+import type { Node, StepNode } from './definition.ts'
+
+const NAME_CHARS_MAX = 128
+
+/** Separators of the keys that steps have in a log. */
+const RESERVED = /[/#~%]/
+
+export function checkName(what: string, name: unknown): void {
+  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX)
+    fail(`${what} needs a name of 1 to ${NAME_CHARS_MAX} characters`)
+  if (RESERVED.test(name)) fail(`the name ${JSON.stringify(name)} has one of / # ~ %, which names of steps cannot have`)
+}
+
+/** A whole number from 1 to a bound. */
+export function checkBound(what: string, value: unknown, max: number): void {
+  if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > max)
+    fail(`${what} must be a whole number from 1 to ${max}, not ${String(value)}`)
+}
+
+export function checkFunction(what: string, value: unknown): void {
+  if (typeof value !== 'function') fail(`${what} must be a function`)
+}
+
+/** A step as it is, a component as a step with its id as name. */
+export function nodeOf(what: string, where: string, item: unknown): Node {
+  if (isNode(item)) return item
+  if (!isComponent(item)) fail(`${what}: ${where} is neither a step nor a component`)
+  checkName('a component', item.id)
+  return { type: 'step', kind: item.kind, name: item.id, run: item } satisfies StepNode
+}
+
+/** Steps of one level: at least one, and no two of a name. */
+export function nodesOf(what: string, where: string, items: unknown): Node[] {
+  if (!Array.isArray(items) || items.length === 0) fail(`${what} needs a list of at least one as its ${where}`)
+  const nodes = items.map((item, index) => nodeOf(what, `${where}[${index}]`, item))
+  const names = new Set<string>()
+  for (const { name } of nodes) {
+    if (names.has(name)) fail(`${what} has two steps with the name ${JSON.stringify(name)}`)
+    names.add(name)
+  }
+  return nodes
+}
+
+export function checkSize(what: string, nodes: readonly Node[]): void {
+  const { count, depth } = measure(nodes)
+  if (count > STEPS_MAX) fail(`${what} has ${count} steps; ${STEPS_MAX} is the most`)
+  if (depth > DEPTH_MAX) fail(`${what} has blocks ${depth} deep; ${DEPTH_MAX} is the most`)
+}
+
+function measure(nodes: readonly Node[]): { readonly count: number; readonly depth: number } {
+  const below = nodes.map((node) => measure(childrenOf(node)))
+  return {
+    count: below.reduce((sum, { count }) => sum + count, nodes.length),
+    depth: nodes.length === 0 ? 0 : 1 + Math.max(...below.map(({ depth }) => depth)),
+  }
+}
+
+function childrenOf(node: Node): readonly Node[] {
+  switch (node.type) {
+    case 'step':
+      return []
+    case 'parallel':
+      return node.branches
+    case 'loop':
+      return [node.body]
+    case 'condition':
+      return node.else === undefined ? [node.do] : [node.do, node.else]
+    case 'router':
+      return node.choices
+    case 'sequence':
+      return node.steps
+  }
+}
+
+const TYPES: readonly unknown[] = ['step', 'parallel', 'loop', 'condition', 'router', 'sequence']
+
+function isNode(value: unknown): value is Node {
+  return TYPES.includes((value as Partial<Node> | null | undefined)?.type)
+}
+
+const KINDS: readonly unknown[] = ['agent', 'team', 'workflow']
+
+export function isComponent(value: unknown): value is Component {
+  const component = value as Partial<Component> | null | undefined
+  return typeof component?.run === 'function' && typeof component.id === 'string' && KINDS.includes(component.kind)
+}
+
+export function fail(message: string): never {
+  throw new TypeError(message)
+}

@@ -1,0 +1,187 @@
+/** Goes the way of a workflow. Every step and every decision is recorded, so that a recovered run takes the same way. */
+import { WorkFailure } from '../../core/agent.ts'
+import { failureOf } from '../../core/scope.ts'
+import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'
+import { type Asker, choose, isSelection } from './people.ts'
+import { factsOf, idIn, inside, type Place, recordWalk } from './place.ts'
+import { ABANDONED, type Outcome, runStep } from './run-step.ts'
+
+/** One after the other; the output of the last one that was not skipped. */
+export async function runSequence(place: Place, nodes: readonly Node[], input: unknown): Promise<unknown> {
+  let current = input
+  let { outputs } = place
+  for (const [index, node] of nodes.entries()) {
+    const outcome = await runNode({ ...place, outputs }, node, current, index)
+    if ('skipped' in outcome) continue
+    current = outcome.output
+    outputs = { ...outputs, [node.name]: current }
+  }
+  return current
+}
+
+async function runNode(place: Place, node: Node, input: unknown, index: number): Promise<Outcome> {
+  place.signal.throwIfAborted()
+  switch (node.type) {
+    case 'step':
+      return runStep(place, node, input, index)
+    case 'sequence':
+      return { output: await runSteps(place, node, input, index) }
+    case 'parallel':
+      return { output: await runParallel(place, node, input, index) }
+    case 'loop':
+      return { output: await runLoop(place, node, input, index) }
+    case 'condition':
+      return { output: await runCondition(place, node, input, index) }
+    case 'router':
+      return { output: await runRouter(place, node, input, index) }
+  }
+}
+
+function runSteps(place: Place, node: SequenceNode, input: unknown, index: number): Promise<unknown> {
+  const inner = inside(place, node.name)
+  return recordWalk(place, {
+    name: node.name,
+    about: about(place, 'sequence', { index, count: node.steps.length }),
+    walk: () => runSequence(inner, node.steps, input),
+  })
+}
+
+function runParallel(place: Place, node: ParallelNode, input: unknown, index: number): Promise<unknown> {
+  const { name, branches, concurrency } = node
+  return recordWalk(place, {
+    name,
+    about: about(place, 'parallel', { index, count: branches.length, concurrency }),
+    walk: () => runBranches(inside(place, name), node, input),
+  })
+}
+
+/** The first failure is that of the block; it ends the other branches. */
+async function runBranches(place: Place, node: ParallelNode, input: unknown): Promise<Record<string, unknown>> {
+  const { branches, concurrency } = node
+  const controller = new AbortController()
+  const inner = { ...place, signal: AbortSignal.any([place.signal, controller.signal]) }
+  const outcomes: (Outcome | undefined)[] = branches.map(() => undefined)
+  const failures: unknown[] = []
+  const waiting = branches.entries()
+  const work = async (): Promise<void> => {
+    for (const [index, branch] of waiting) {
+      try {
+        outcomes[index] = await runNode(inner, branch, input, index)
+      } catch (thrown) {
+        failures.push(thrown)
+        controller.abort(abandoned(branch.name))
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, branches.length) }, work))
+  if (failures.length > 0) throw failures.find((thrown) => failureOf(thrown).code !== ABANDONED) ?? failures[0]
+  return Object.fromEntries(
+    outcomes.flatMap((outcome, index) =>
+      outcome === undefined || 'skipped' in outcome ? [] : [[branches[index]!.name, outcome.output]],
+    ),
+  )
+}
+
+function abandoned(branch: string): WorkFailure {
+  return new WorkFailure({ code: ABANDONED, message: `given up: branch ${branch} of the same block failed` })
+}
+
+async function runLoop(place: Place, node: LoopNode, input: unknown, index: number): Promise<unknown> {
+  const { name, maxIterations, begins } = node
+  const inner = inside(place, name)
+  const begin = begins === undefined || (await decide(place, inner, name, () => begins(input, factsOf(place))))
+  return recordWalk(place, {
+    name,
+    about: about(place, 'loop', { index, maxIterations }),
+    walk: () => (begin ? iterate(inner, node, input) : Promise.resolve(input)),
+  })
+}
+
+async function iterate(place: Place, node: LoopNode, input: unknown): Promise<unknown> {
+  const { body, maxIterations } = node
+  let current = input
+  for (let iteration = 1; iteration <= maxIterations; iteration++) {
+    const name = `iteration-${iteration}`
+    const inner = inside(place, name)
+    const given = current
+    const { output, done } = await recordWalk(place, {
+      name,
+      about: about(place, 'sequence', { iteration, maxIterations }),
+      walk: async () => outputOf(await runNode(inner, body, given, 0), given),
+      conclude: async (result) => ({ output: result, done: await node.ends(result, { ...factsOf(place), iteration }) }),
+    })
+    current = output
+    if (done) break
+  }
+  return current
+}
+
+async function runCondition(place: Place, node: ConditionNode, input: unknown, index: number): Promise<unknown> {
+  const { name } = node
+  const inner = inside(place, name)
+  const result = await decide(place, inner, name, () => node.when(input, factsOf(place)))
+  const taken = result ? node.do : node.else
+  const branch = taken === undefined ? null : result ? 'do' : 'else'
+  const body = inside(inner, result ? 'do' : 'else', inner.parent)
+  return recordWalk(place, {
+    name,
+    about: about(place, 'condition', { index, result, branch }),
+    walk: async () => (taken === undefined ? input : outputOf(await runNode(body, taken, input, 0), input)),
+  })
+}
+
+async function runRouter(place: Place, node: RouterNode, input: unknown, index: number): Promise<unknown> {
+  const { name, choices } = node
+  const inner = inside(place, name)
+  const selected = await select(place, inner, node, input, index)
+  const taken = selected.map((chosen) => choices.find((choice) => choice.name === chosen)!)
+  const body = inside(inner, 'chosen', inner.parent)
+  return recordWalk(place, {
+    name,
+    about: about(place, 'router', { index, selected, choices: choices.map((choice) => choice.name) }),
+    walk: () => runSequence(body, taken, input),
+  })
+}
+
+async function select(
+  place: Place,
+  inner: Place,
+  { name, choices: nodes, choose: how, multiple }: RouterNode,
+  input: unknown,
+  index: number,
+): Promise<readonly string[]> {
+  const choices = nodes.map((choice) => choice.name)
+  if (typeof how === 'function')
+    return decide(place, inner, name, async () => {
+      const answer = await how(input, factsOf(place))
+      const chosen: readonly unknown[] = Array.isArray(answer) ? answer : [answer]
+      if (isSelection(chosen, choices, multiple)) return chosen
+      const wanted = `${multiple ? 'some' : 'one'} of ${choices.join(', ')}`
+      throw new TypeError(`router ${name} chose ${JSON.stringify(answer)} and not ${wanted}`)
+    })
+  const facts = { step: idIn(place, name), name, kind: 'router', index }
+  const asker: Asker = { context: inner.context, signal: place.signal, facts }
+  return choose(asker, how, { choices, multiple, input })
+}
+
+/** Which way to go, decided once. It comes before the block that it is for, which says what was decided. */
+function decide<Decision>(
+  place: Place,
+  inner: Place,
+  block: string,
+  work: () => Promise<Decision> | Decision,
+): Promise<Decision> {
+  return inner.context.step('decision', work, about(place, 'function', { decides: idIn(place, block) }))
+}
+
+function outputOf(outcome: Outcome, input: unknown): unknown {
+  return 'skipped' in outcome ? input : outcome.output
+}
+
+function about<Kind extends string>(
+  { parent }: Place,
+  kind: Kind,
+  details: object,
+): { readonly kind: Kind; readonly details: object; readonly parent?: string } {
+  return { kind, details, ...(parent !== undefined && { parent }) }
+}

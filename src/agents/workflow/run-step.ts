@@ -1,0 +1,131 @@
+/** A step's life: agreed to, tried until it succeeds or is given up, and reviewed. */
+import { emit, RejectedError, WorkFailure } from '../../core/agent.ts'
+import { RunFailure } from '../../core/emission.ts'
+import type { Failure } from '../../core/event.ts'
+import { failureOf } from '../../core/scope.ts'
+import { attempt, type Told } from './attempt.ts'
+import { BACKOFF_MAX_MS, BACKOFF_MS, RETRIES_BY_HAND_MAX, REVIEW_ROUNDS } from './bounds.ts'
+import type { Retry, StepNode } from './definition.ts'
+import { type Asker, confirm, question, remedy, review } from './people.ts'
+import { idIn, orAborted, type Place } from './place.ts'
+
+/** What became of a step: a skipped one has no output, and what it was given goes to the next. */
+export type Outcome = { readonly output: unknown } | { readonly skipped: true }
+
+interface Doing {
+  readonly place: Place
+  readonly node: StepNode
+  readonly input: unknown
+  readonly index: number
+  readonly asker: Asker
+}
+
+/** Why a step is not tried again, whatever it declares: another branch of its block failed. */
+export const ABANDONED = 'abandoned'
+
+export async function runStep(place: Place, node: StepNode, input: unknown, index: number): Promise<Outcome> {
+  const { name, kind } = node
+  const facts = { step: idIn(place, name), name, kind, index }
+  const asker: Asker = { context: place.context.within(name), signal: place.signal, facts }
+  const doing: Doing = { place, node, input, index, asker }
+  if (node.confirm !== undefined) {
+    const { onReject = 'skip', ...asked } = asObject(node.confirm)
+    const answer = await confirm(asker, asked, input)
+    if (!answer.approved && onReject === 'skip') return skip(doing, answer.reason ?? 'it was not confirmed')
+    if (!answer.approved) throw rejected(facts.step, answer.reason ?? `step ${name} was not confirmed`)
+  }
+  const answer = node.question === undefined ? undefined : await question(asker, asObject(node.question), input)
+  const told = answer === undefined ? {} : { answer }
+  return node.review === undefined ? settle(doing, told, 1) : reviewed(doing, told)
+}
+
+/** Does the step until somebody accepts what it gives. */
+async function reviewed(doing: Doing, told: Told): Promise<Outcome> {
+  const { node, asker } = doing
+  const { rounds = REVIEW_ROUNDS, ...asked } = asObject(node.review!)
+  let feedback: string | undefined
+  for (let round = 1; round <= rounds; round++) {
+    const outcome = await settle(doing, { ...told, ...(feedback !== undefined && { feedback }) }, round)
+    if ('skipped' in outcome) return outcome
+    const verdict = await review(asker, asked, { output: outcome.output ?? null, round, rounds })
+    if (verdict.action === 'accept') return outcome
+    if (verdict.action === 'edit') return { output: verdict.output }
+    feedback = verdict.feedback ?? 'It was not accepted.'
+  }
+  throw rejected(asker.facts.step, `the output of step ${node.name} was rejected ${rounds} times; at last: ${feedback}`)
+}
+
+/** Tries the step, and deals with its failure as it declares. */
+async function settle(doing: Doing, told: Told, round: number): Promise<Outcome> {
+  const { node, asker } = doing
+  const { onError = 'fail' } = node
+  for (let time = 0; time <= RETRIES_BY_HAND_MAX; time++) {
+    const result = await tryAll(doing, told, round)
+    if ('output' in result) return result
+    const { failure } = result
+    const decided = onError === 'pause' ? await remedy(asker, failure) : onError
+    if (decided === 'skip') return skip(doing, failure.message)
+    if (decided === 'fail') throw new WorkFailure(withStep(failure, asker.facts.step))
+  }
+  throw rejected(asker.facts.step, `step ${node.name} was tried again ${RETRIES_BY_HAND_MAX} times by hand`)
+}
+
+type Settled = { readonly output: unknown } | { readonly failure: Failure }
+
+async function tryAll(doing: Doing, told: Told, round: number): Promise<Settled> {
+  const { place, node, input, index, asker } = doing
+  const { attempts, ...backoff }: Retry = node.retry ?? { attempts: 1 }
+  for (let number = 1; ; number++) {
+    place.signal.throwIfAborted()
+    const details = {
+      index,
+      ...(attempts > 1 && { attempt: number, attempts }),
+      ...(round > 1 && { round }),
+      ...(typeof node.run !== 'function' && { component: node.run.id }),
+    }
+    const about = { kind: node.kind, details, ...(place.parent !== undefined && { parent: place.parent }) }
+    const last = number >= attempts
+    const withdraw = !last || node.onError === 'skip' || node.onError === 'pause'
+    const own = asker.context.within('try')
+    const tried = await attempt(place, about, { node, input, told, own, withdraw })
+    if ('output' in tried) return tried
+    const failure = explain(place, tried.thrown)
+    if (last) return { failure }
+    // The failure of an earlier drive has had its wait.
+    if (tried.fresh) await orAborted(place.signal, place.context.sleep(wait(backoff, number)))
+  }
+}
+
+/** The failure of a try; what is not the step's to deal with is thrown on. */
+function explain(place: Place, thrown: unknown): Failure {
+  place.signal.throwIfAborted()
+  if (thrown instanceof RejectedError) throw thrown
+  const failure = thrown instanceof RunFailure ? thrown.failure : failureOf(thrown)
+  if (failure.code === ABANDONED) throw thrown
+  return failure
+}
+
+function wait(
+  { backoffMs = BACKOFF_MS, maxBackoffMs = BACKOFF_MAX_MS }: Omit<Retry, 'attempts'>,
+  failed: number,
+): number {
+  return Math.min(backoffMs * 2 ** (failed - 1), maxBackoffMs)
+}
+
+async function skip({ place, node, asker }: Doing, reason: string): Promise<Outcome> {
+  await place.tell(emit('step.skipped', { step: asker.facts.step, name: node.name, reason }))
+  return { skipped: true }
+}
+
+function rejected(step: string, message: string): WorkFailure {
+  return new WorkFailure({ code: 'rejected', message, details: { step } })
+}
+
+/** Says which step it was, where nothing says so yet. */
+function withStep(failure: Failure, step: string): Failure {
+  return { ...failure, details: { step, ...(failure.details as object | undefined) } }
+}
+
+function asObject<Asked>(asked: string | Asked): Asked | (Partial<Asked> & { readonly prompt: string }) {
+  return typeof asked === 'string' ? ({ prompt: asked } as Partial<Asked> & { readonly prompt: string }) : asked
+}

@@ -1,0 +1,43 @@
+/** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps that were being done. */
+import type { Component } from '../../core/agent.ts'
+import { checkSize, nodesOf } from './checks.ts'
+import type { AnyStep, Connected, FirstInput, Node } from './definition.ts'
+import { runSequence } from './flow.ts'
+import { Outbox } from './outbox.ts'
+import { placeOf } from './place.ts'
+
+export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Omit<
+  Component<FirstInput<Items>>,
+  'kind' | 'run'
+> {
+  readonly steps: Items & Connected<Items>
+}
+
+export interface Workflow<Input = unknown> extends Component<Input> {
+  readonly kind: 'workflow'
+  /** What it is made of, for those who want to show it. */
+  readonly steps: readonly Node[]
+}
+
+/** Defines a workflow. Its output is that of its last step. Recovered by `resume` where nothing else is said. */
+export function workflow<const Items extends readonly AnyStep[]>(
+  definition: WorkflowDefinition<Items>,
+): Workflow<FirstInput<Items>> {
+  const what = `workflow ${definition.id}`
+  const steps = nodesOf(what, 'steps', definition.steps)
+  checkSize(what, steps)
+  return {
+    recovery: 'resume',
+    ...definition,
+    kind: 'workflow',
+    steps,
+    async *run(input, context) {
+      const outbox = new Outbox()
+      const place = placeOf(context, (event) => outbox.send(event))
+      const flow = runSequence(place, steps, input).finally(() => outbox.close())
+      flow.catch(() => {}) // told below, unless the run is over before
+      yield* outbox.events()
+      return flow
+    },
+  }
+}

@@ -1,0 +1,71 @@
+/** Logs of workflows, told in short. */
+import type { Component } from '../../src/core/agent.ts'
+import type { LoggedEvent } from '../../src/core/event.ts'
+import { openNode } from './node.ts'
+import { World } from './world.ts'
+
+/** Runs a component to its end. */
+export async function logOf(component: Component<never>, input: unknown = null): Promise<LoggedEvent[]> {
+  const node = openNode({ components: [component as Component] })
+  return node.ended(await node.start(component.id, input))
+}
+
+/** Drives a run until its log is as it should be, lets the worker die, and lets another one end the run. */
+export async function logAfterCrash(
+  component: Component<never>,
+  input: unknown,
+  reached: (story: readonly string[]) => boolean,
+): Promise<LoggedEvent[]> {
+  const world = new World(component as Component)
+  const first = world.worker()
+  const id = await first.start(component.id, input)
+  for (let look = 0; !reached(storyOf(await first.log(id))); look++) {
+    if (look > 1000) throw new Error(`never reached:\n${storyOf(await first.log(id)).join('\n')}`)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  world.kill()
+  return world.worker().ended(id)
+}
+
+/** What became of which step and which actor, in order, by their ids. */
+export function storyOf(log: readonly LoggedEvent[]): string[] {
+  return log.flatMap((event) => {
+    switch (event.type) {
+      case 'step.started':
+      case 'step.completed':
+      case 'step.failed':
+      case 'step.skipped':
+        return [`${event.type} ${event.data.step}`]
+      case 'actor.started':
+      case 'actor.completed':
+      case 'actor.failed':
+        return [`${event.type} ${event.data.key}`]
+      case 'text.delta':
+        return [`text ${event.data.text}`]
+      case 'run.paused':
+      case 'attempt.discarded':
+        return [event.type]
+      default:
+        return []
+    }
+  })
+}
+
+/** Output of a run that completed; throws what it failed with otherwise. */
+export function resultOf(log: readonly LoggedEvent[]): unknown {
+  const end = log.at(-1)!
+  if (end.type !== 'run.completed') throw new Error(`${end.type}: ${JSON.stringify(end.data)}`)
+  return end.data.output
+}
+
+/** What a run failed with. */
+export function failureOf(log: readonly LoggedEvent[]): { readonly code: string; readonly message: string } {
+  const end = log.at(-1)!
+  if (end.type !== 'run.failed') throw new Error(`${end.type} is no failure`)
+  return end.data.error
+}
+
+/** `step.started` of a step, by its id. */
+export function startOf(log: readonly LoggedEvent[], step: string): unknown {
+  return log.find((event) => event.type === 'step.started' && event.data.step === step)?.data
+}
