@@ -55,6 +55,7 @@ export class Dispatcher {
   #lookAgain = false
   #tending: Promise<void> | undefined
   #draining = false
+  #handingOver = false
   #reserved = 0
   #queueing = 0
   #strays: ReadonlySet<string> = new Set()
@@ -133,8 +134,10 @@ export class Dispatcher {
     while (this.running > 0 && this.#options.clock.now() < until) await pause(20)
     this.#stopWatching()
     await this.#looking
-    for (const drive of this.#parked.values()) await drive.release()
-    await Promise.all([...this.#drives.values()].map((drive) => drive.release()))
+    this.#handingOver = true
+    for (const drive of [...this.#parked.values(), ...this.#drives.values()]) await drive.release()
+    // Those that were just being started hand themselves over.
+    while (this.#starting.size > 0) await pause(5)
     await Promise.all(this.#ending)
     clearInterval(this.#timer) // not before: what still runs keeps its claims
   }
@@ -228,6 +231,7 @@ export class Dispatcher {
       const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
       this.#ending.add(ending)
       void ending.finally(() => this.#ending.delete(ending))
+      if (this.#handingOver) await begun.drive.release()
     } catch (cause) {
       await this.#options.store.release(id, claimed.epoch).catch(() => {})
       throw cause

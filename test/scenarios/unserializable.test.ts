@@ -101,15 +101,12 @@ describe('[EVT-1] wherever the value sits, the failure names its event and path:
       event: 'run.completed',
       path: 'data.output.answer',
     },
-    'the actor of an event': {
+    'an item of a list': {
       run: async function* () {
-        yield {
-          ...emit('text.delta', { text: 'hi' }),
-          actor: { component: 'member', run: Promise.resolve() as unknown as string },
-        }
+        yield emit('custom.emitted', { name: 'list', value: [1, [2, { later: Promise.resolve() }]] })
       },
-      event: 'text.delta',
-      path: 'actor.run',
+      event: 'custom.emitted',
+      path: 'data.value[1][1].later',
     },
   }
 

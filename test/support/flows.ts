@@ -5,14 +5,14 @@ import { openNode } from './node.ts'
 import { World } from './world.ts'
 
 /** Runs a component to its end. */
-export async function logOf(component: Component<never>, input: unknown = null): Promise<LoggedEvent[]> {
+export async function logOf<In>(component: Component<In>, input: unknown = null): Promise<LoggedEvent[]> {
   const node = openNode({ components: [component as Component] })
   return node.ended(await node.start(component.id, input))
 }
 
 /** Drives a run until its log is as it should be, lets the worker die, and lets another one end the run. */
-export async function logAfterCrash(
-  component: Component<never>,
+export async function logAfterCrash<In>(
+  component: Component<In>,
   input: unknown,
   reached: (story: readonly string[]) => boolean,
 ): Promise<LoggedEvent[]> {

@@ -74,8 +74,8 @@ describe('a turn', () => {
       { role: 'user' as const, content: word },
       { role: 'assistant' as const, content: `${word}!` },
     ])
-    const script = ({ prompt }: ScriptedCall): string => JSON.stringify(prompt)
-    const log = await logOf(script, { instructions: 'Be kind', history: () => history, historyMessagesMax: 3 })
+    const definition = { instructions: 'Be kind', history: () => history, historyMessagesMax: 3 }
+    const log = await logOf(({ prompt }) => JSON.stringify(prompt), definition)
     const { output } = log.at(-1)!.data as { output: string }
     const prompt = JSON.parse(output) as { role: string; content: unknown }[]
     // Of the newest three the first is an answer, which would have no question.
@@ -189,8 +189,9 @@ describe('a tool', () => {
   })
 
   test('may be fetched when the run starts', async () => {
-    const tools = async (): Promise<{ weather: typeof weather }> => ({ weather })
-    const log = await logOf(turns([{ type: 'tool', name: 'weather', input: { city: 'Oslo' } }], 'done'), { tools })
+    const log = await logOf(turns([{ type: 'tool', name: 'weather', input: { city: 'Oslo' } }], 'done'), {
+      tools: async () => ({ weather }),
+    })
     expect(dataOf(log, 'tool.completed')).toHaveLength(1)
   })
 })
@@ -198,7 +199,7 @@ describe('a tool', () => {
 describe('what goes wrong with a tool is told to the model, which goes on', () => {
   const broken = tool({
     inputSchema: z.object({}),
-    execute: () => {
+    execute: (): string => {
       throw new RangeError('out of reach')
     },
   })

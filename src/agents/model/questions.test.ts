@@ -17,7 +17,7 @@ function asking(parts: ScriptedPart[], tools: ModelAgentDefinition['tools']): Co
         ? parts
         : results.map(({ output, failed }) => `${failed ? 'no' : 'yes'}: ${String(output)}`).join('; '),
   })
-  return modelAgent({ id: 'subject', model, ...(tools !== undefined && { tools }) }) as Component
+  return modelAgent({ id: 'subject', model, ...(tools !== undefined && { tools }) })
 }
 
 /** Drives to the pause, with or without a death there, and to the end with the answers. */

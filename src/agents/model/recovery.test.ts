@@ -132,40 +132,41 @@ describe('[RUN-1] after a crash', () => {
   })
 })
 
-describe('[RUN-1] after a crash inside a tool', () => {
-  function cutOff(
-    more: Partial<ModelAgentDefinition>,
-    mark: <Tool extends object>(tool: Tool) => Tool,
-  ): {
-    component: ReturnType<typeof modelAgent>
-    keys: unknown[]
-  } {
-    const keys: unknown[] = []
-    const hang = hangOnce()
-    const pay = mark(
-      tool({
-        inputSchema: z.object({}),
-        execute: async (_, options) => {
-          keys.push((options.context as ToolContext).idempotencyKey)
-          await hang(options.abortSignal)
-          return 'paid'
-        },
-      }),
-    )
-    const ping = tool({ inputSchema: z.object({}), execute: () => keys.push('ping') })
-    const component = agentOf(
-      ({ turn, results }) =>
-        turn === 1
-          ? [
-              { type: 'tool', name: 'ping' },
-              { type: 'tool', name: 'pay' },
-            ]
-          : String(results[1]!.output),
-      { tools: { pay, ping }, ...more },
-    )
-    return { component, keys }
-  }
+/** A tool that hangs once, beside one that is done. */
+function cutOff(
+  more: Partial<ModelAgentDefinition>,
+  mark: <Tool extends object>(plain: Tool) => Tool,
+): {
+  component: ReturnType<typeof modelAgent>
+  keys: unknown[]
+} {
+  const keys: unknown[] = []
+  const hang = hangOnce()
+  const pay = mark(
+    tool({
+      inputSchema: z.object({}),
+      execute: async (_, options) => {
+        keys.push((options.context as ToolContext).idempotencyKey)
+        await hang(options.abortSignal)
+        return 'paid'
+      },
+    }),
+  )
+  const ping = tool({ inputSchema: z.object({}), execute: () => keys.push('ping') })
+  const component = agentOf(
+    ({ turn, results }) =>
+      turn === 1
+        ? [
+            { type: 'tool', name: 'ping' },
+            { type: 'tool', name: 'pay' },
+          ]
+        : String(results[1]!.output),
+    { tools: { pay, ping }, ...more },
+  )
+  return { component, keys }
+}
 
+describe('[RUN-1] after a crash inside a tool', () => {
   test('one that is idempotent is repeated with the same key, and its finished neighbour is not', async () => {
     const { component, keys } = cutOff({}, idempotent)
     const log = await crashed(component, 'tool.completed')
@@ -175,7 +176,7 @@ describe('[RUN-1] after a crash inside a tool', () => {
   })
 
   test('one that is not waits for a decision, and its result may be given', async () => {
-    const { component, keys } = cutOff({}, (tool) => tool)
+    const { component, keys } = cutOff({}, (plain) => plain)
     const world = new World(component)
     const first = world.worker()
     const id = await first.start('subject', 'hello')
@@ -191,7 +192,7 @@ describe('[RUN-1] after a crash inside a tool', () => {
   })
 
   test('one that is not fails the run, where that is declared', async () => {
-    const { component } = cutOff({ uncertain: 'fail' }, (tool) => tool)
+    const { component } = cutOff({ uncertain: 'fail' }, (plain) => plain)
     const log = await crashed(component, 'tool.completed')
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })
   })
@@ -216,7 +217,7 @@ describe('a stop', () => {
     let heard = false
     const wait = tool({
       inputSchema: z.object({}),
-      execute: (_, { abortSignal }) => aborted(abortSignal!).finally(() => (heard = true)),
+      execute: (_, { abortSignal }): Promise<string> => aborted(abortSignal!).finally(() => (heard = true)),
     })
     const node = openNode({ components: [agentOf(() => [{ type: 'tool', name: 'wait' }], { tools: { wait } })] })
     const id = await node.start('subject', 'hello')

@@ -29,8 +29,8 @@ test('answers at once as well, with the same content', async () => {
 
 test('stops in the middle of a paced answer when it is aborted', async () => {
   const controller = new AbortController()
-  const { doStream } = scriptedModel({ script: () => 'one two three', wordsPerSecond: 0.001 })
-  const { stream } = await doStream({
+  const model = scriptedModel({ script: () => 'one two three', wordsPerSecond: 0.001 })
+  const { stream } = await model.doStream({
     prompt: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }],
     abortSignal: controller.signal,
   })

@@ -34,6 +34,11 @@ export interface LoopTool {
   readonly idempotent: boolean
   check(input: unknown): Promise<Checked>
   execute?(input: unknown, run: ToolRun): Promise<unknown>
+  /**
+   * Instead of `execute`, when the log has the call's result: a tool that calls components makes its call again, which does
+   * nothing but say that what they emitted stands.
+   */
+  recall?(input: unknown, context: RunContext): Promise<unknown>
   needsApproval?(input: unknown, about: { call: string; messages: readonly ModelMessage[] }): Promise<boolean>
   /** Whether the answer to a question for an approval is a matter of what the function above says at that moment. */
   readonly approval: 'never' | 'always' | 'depends'
@@ -67,12 +72,12 @@ export async function toolboxOf(sdk: Sdk, given: ToolSet): Promise<Toolbox> {
     else declared[name] = await described(sdk, tool)
     if (tool.isProviderExecuted !== true) tools.set(name, loopTool(sdk, name, tool))
   }
-  return { declared: declared as ToolSet, tools }
+  return { declared, tools }
 }
 
 async function described(sdk: Sdk, tool: Tool): Promise<Tool> {
   const { execute: _execute, needsApproval: _needsApproval, toModelOutput: _toModelOutput, ...rest } = tool
-  return { ...rest, inputSchema: sdk.jsonSchema(await sdk.asSchema(tool.inputSchema).jsonSchema) } as Tool
+  return { ...rest, inputSchema: sdk.jsonSchema(await sdk.asSchema(tool.inputSchema).jsonSchema) }
 }
 
 function loopTool(sdk: Sdk, name: string, tool: Tool): LoopTool {
@@ -83,13 +88,13 @@ function loopTool(sdk: Sdk, name: string, tool: Tool): LoopTool {
     approval: typeof needsApproval === 'function' ? 'depends' : needsApproval === true ? 'always' : 'never',
     ...(typeof needsApproval === 'function' && {
       needsApproval: async (input, { call, messages }) =>
-        needsApproval(input as never, { toolCallId: call, messages: [...messages], context: {} as never }),
+        needsApproval(input, { toolCallId: call, messages: [...messages], context: {} as never }),
     }),
     ...(execute !== undefined && {
-      execute: async (input, run) => finalOf(execute(input as never, executionOptions(run))),
+      execute: async (input, run) => finalOf(execute(input, executionOptions(run))),
     }),
     ...(outputSchema !== undefined && { outputSchema }),
-    ...(toModelOutput !== undefined && { toModelOutput: (about) => toModelOutput(about as never) }),
+    ...(toModelOutput !== undefined && { toModelOutput: (about) => toModelOutput(about) }),
   }
 }
 

@@ -40,7 +40,7 @@ async function* listen(
 
 function textOf(emission: Emission): string {
   if (typeof emission === 'string') return emission
-  return emission?.type === 'text.delta' ? String(emission.data.text) : ''
+  return emission?.type === 'text.delta' ? emission.data.text : ''
 }
 
 function isCompletion(emission: Emission): emission is Extract<Event, { type: 'run.completed' }> {

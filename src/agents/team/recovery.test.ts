@@ -40,7 +40,7 @@ function leading(
       return results.map(({ output }) => String(output)).join(' ')
     },
   })
-  return { component: team({ id: 'subject', members, mode, model }) as Component, requests }
+  return { component: team({ id: 'subject', members, mode, model }), requests }
 }
 
 /** One member answers at once; the other is cut off in the middle of what it says. */
@@ -101,7 +101,7 @@ test('[RUN-1] route: the answer of a member that ended before the crash is the a
       return [delegate(turn === 1 ? 'nobody' : 'ann', 'x')]
     },
   })
-  const component = team({ id: 'subject', members: [ann], mode: 'route', model }) as Component
+  const component = team({ id: 'subject', members: [ann], mode: 'route', model })
   const log = await crashed(component, 'model.requested', 2)
   expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: 'answer 1' } })
 })
@@ -120,7 +120,7 @@ function asking(): { component: Component; effects: string[]; requests: number[]
     model: scriptedModel({
       script: ({ turn, results }) => (turn === 1 ? [{ type: 'tool', name: 'pay' }] : String(results[0]!.output)),
     }),
-  }) as Component
+  })
   const worker = agent<unknown>({
     id: 'worker',
     async *run(_, context) {

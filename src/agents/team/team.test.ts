@@ -21,7 +21,7 @@ function shouting(id: string): Component {
     id,
     description: `shouts as ${id}`,
     model: scriptedModel({ script: ({ text }) => text.toUpperCase() }),
-  }) as Component
+  })
 }
 
 /** What came of the tasks, one after the other. */
@@ -68,26 +68,29 @@ describe('coordinate', () => {
 
   test('gives the leader tools of its own', async () => {
     const now = tool({ inputSchema: z.object({}), execute: () => 'noon' })
-    const script = (call: ScriptedCall): Said =>
-      call.turn === 1 ? [{ type: 'tool', name: 'now' }, delegate('ann', 'hi')] : reported(call)
-    expect(outputOf(await logOf([shouting('ann')], script, { tools: { now } }))).toBe('noon | HI')
+    const log = await logOf(
+      [shouting('ann')],
+      (call) => (call.turn === 1 ? [{ type: 'tool', name: 'now' }, delegate('ann', 'hi')] : reported(call)),
+      { tools: { now } },
+    )
+    expect(outputOf(log)).toBe('noon | HI')
   })
 
   test('takes what a bare agent says for its answer', async () => {
-    const says = agent<string>({
+    const says = agent({
       id: 'says',
       async *run(task) {
         yield 'you said '
         yield task
       },
-    }) as Component
-    const completes = agent<string>({
+    })
+    const completes = agent({
       id: 'completes',
       async *run(task) {
         yield task
         yield { type: 'run.completed', data: {} }
       },
-    }) as Component
+    })
     const log = await logOf([says, completes], (call) =>
       call.turn === 1 ? [delegate('says', 'hi'), delegate('completes', 'ho')] : reported(call),
     )
@@ -110,7 +113,7 @@ describe('coordinate', () => {
   test('lets no more members work at once than the bound', async () => {
     let running = 0
     let most = 0
-    const slow = agent<string>({
+    const slow = agent({
       id: 'slow',
       // oxlint-disable-next-line require-yield
       async *run() {
@@ -119,7 +122,7 @@ describe('coordinate', () => {
         running--
         return 'done'
       },
-    }) as Component
+    })
     const tasks = Array.from({ length: 6 }, () => delegate('slow', 'x'))
     await logOf([slow], (call) => (call.turn === 1 ? tasks : 'over'), { concurrency: 2 })
     expect(most).toBe(2)
@@ -130,7 +133,7 @@ describe('coordinate', () => {
       id: 'desk',
       members: [shouting('ann')],
       model: scriptedModel({ script: (call) => (call.turn === 1 ? [delegate('ann', call.text)] : reported(call)) }),
-    }) as Component
+    })
     const log = await logOf([inner], (call) => (call.turn === 1 ? [delegate('desk', 'news')] : reported(call)))
     expect(outputOf(log)).toBe('NEWS')
     const { run } = log[0]!
@@ -205,8 +208,8 @@ describe('broadcast', () => {
 const troubles: readonly [string, (context: RunContext) => AsyncGenerator<string, unknown, void>, RegExp][] = [
   ['throws', (context) => working(context, () => { throw new Error('boom') }), /^failed: boom$/],
   ['rejects', (context) => working(context, () => Promise.reject(new RangeError('too far'))), /^failed: too far$/],
-  ['throws a text', (context) => working(context, () => { throw 'plain' }), /^failed: plain$/], // oxlint-disable-line no-throw-literal
-  ['throws nothing', (context) => working(context, () => { throw undefined }), /^failed: undefined$/], // oxlint-disable-line no-throw-literal
+  ['throws a text', (context) => working(context, () => { throw 'plain' }), /^failed: plain$/],
+  ['throws nothing', (context) => working(context, () => { throw undefined }), /^failed: undefined$/],
   ['gives what cannot be recorded', (context) => working(context, () => () => 1), /^failed: .*data\.output is a function/],
   ['gives a cycle', (context) => working(context, cycle), /^failed: .*cycle/],
   ['gives too much', (context) => working(context, () => 'x'.repeat(5_000_000)), /^failed: .*limit/],
@@ -253,7 +256,7 @@ test('[RUN-2] a stop reaches every member', async () => {
     id: 'desk',
     members,
     model: scriptedModel({ script: () => [delegate('ann', 'x'), delegate('bob', 'x')] }),
-  }) as Component
+  })
   const subject = team({
     id: 'subject',
     members: [inner, members[2]!],

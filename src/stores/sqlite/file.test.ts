@@ -214,7 +214,7 @@ describe('the lock of a file', () => {
     const path = join(temporaryFolder(), 'runs.db')
     const holder = spawn(process.execPath, [
       ...FLAGS,
-      program(path, `process.stdout.write('held'); setInterval(() => {}, 1000)`),
+      program(path, `process.stdout.write('held'); setInterval(() => lock, 1000)`),
     ])
     const exited = new Promise((resolve) => holder.once('exit', resolve))
     await new Promise((resolve) => holder.stdout.once('data', resolve))
