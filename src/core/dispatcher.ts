@@ -135,7 +135,7 @@ export class Dispatcher {
     this.#stopWatching()
     await this.#looking
     this.#handingOver = true
-    for (const drive of [...this.#parked.values(), ...this.#drives.values()]) await drive.release()
+    await Promise.all([...this.#parked.values(), ...this.#drives.values()].map((drive) => drive.release()))
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await pause(5)
     await Promise.all(this.#ending)
@@ -362,7 +362,7 @@ function refusal(
   continuation: Continuation | undefined,
   limits: Limits,
 ): Failure | undefined {
-  const { status, attempt, waiting } = claimed.run
+  const { status, waiting, released, interruptions = 0 } = claimed.run
   if (component === undefined)
     return { code: 'unsupported', message: `component ${claimed.run.component} is not served any more` }
   if (continuation !== undefined || status === 'queued') return undefined
@@ -371,8 +371,13 @@ function refusal(
     return new RunFailure('deadline_exceeded', `nobody answered in time: ${prompts}`).failure
   }
   const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
-  if ((component.recovery ?? 'fail') === 'fail') return interrupted('the worker that drove the run died')
-  if (attempt >= attemptsMax) return interrupted(`the run was interrupted in each of its ${attempt} attempts`)
+  if ((component.recovery ?? 'fail') === 'fail') {
+    return interrupted(released ? 'the server that drove the run was shut down' : 'the worker that drove the run died')
+  }
+  // A run that was handed over in good order may be started any number of times.
+  if (!released && interruptions + 1 >= attemptsMax) {
+    return interrupted(`the run was interrupted in each of its ${interruptions + 1} attempts`)
+  }
   return undefined
 }
 

@@ -74,6 +74,7 @@ export interface EventData {
     readonly protocol?: string
   }
   'run.started': { readonly attempt: number }
+  'run.released': { readonly reason: string }
   'run.paused': { readonly questions: readonly Question[] }
   'run.resumed': { readonly answers: Readonly<Record<string, unknown>>; readonly by?: string }
   'run.completed': { readonly output?: unknown; readonly usage?: Usage }
@@ -171,6 +172,7 @@ const ledger: EventRule = { effect: 'content', agent: false }
 export const eventTable: Readonly<Record<EventType, EventRule>> = {
   'run.created': lifecycle,
   'run.started': lifecycle,
+  'run.released': lifecycle,
   'run.paused': { effect: 'pause', agent: false },
   'run.resumed': lifecycle,
   'run.completed': terminalOfAgent,

@@ -347,6 +347,29 @@ describe('[RUN-1] a worker that shuts down', () => {
     expect(textOf(await second.ended(id))).toBe('ab')
   })
 
+  test('may do so any number of times, without using up their attempts', async () => {
+    const component = recovering(
+      'resume',
+      async function* (_, { attempt, signal }) {
+        yield 'a'
+        if (attempt < 5) await aborted(signal)
+        yield 'b'
+      },
+      { limits: { attemptsMax: 2 } },
+    )
+    const world = new World(component)
+    let worker = world.worker()
+    const id = await worker.start('subject')
+    for (let deploy = 1; deploy < 5; deploy++) {
+      await worker.emitted(id, 'run.started', deploy)
+      await worker.service.drain()
+      worker = world.worker()
+    }
+    const log = await worker.ended(id)
+    expect(textOf(log)).toBe('ab')
+    expect(typesOf(log).filter((type) => type === 'run.released')).toHaveLength(4)
+  })
+
   test('has handed them over when it says so', async () => {
     const store = openMemoryStore()
     const slow = overriding(store, { release: async (...parameters) => (await wait(30), store.release(...parameters)) })

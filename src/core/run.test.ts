@@ -19,6 +19,7 @@ const statuses: readonly RunStatus[] = ['queued', 'running', 'paused', ...termin
 const lifecycle: readonly Event[] = [
   { type: 'run.created', data: { component: 'writer', input: null, session: 'ses_1' } },
   { type: 'run.started', data: { attempt: 1 } },
+  { type: 'run.released', data: { reason: 'draining' } },
   { type: 'run.paused', data: { questions: [] } },
   { type: 'run.resumed', data: { answers: {} } },
   { type: 'run.completed', data: {} },
@@ -40,6 +41,7 @@ const expected: Partial<Record<RunStatus, Partial<Record<EventType, RunStatus>>>
   },
   running: {
     'run.started': 'running',
+    'run.released': 'running',
     'run.paused': 'paused',
     'stop.requested': 'running',
     'attempt.discarded': 'running',
@@ -101,6 +103,18 @@ describe('the fold', () => {
   test('knows the first start and the last attempt', () => {
     const run = fold(started(1), started(2))
     expect(run).toMatchObject({ attempt: 2, startedAt: at(1), updatedAt: at(2) })
+  })
+
+  test('counts the attempts that were interrupted, and not those that were handed over', () => {
+    const released: Event = { type: 'run.released', data: { reason: 'draining' } }
+    expect(fold(started(1), released)).toMatchObject({ status: 'running', released: true })
+    const handedOver = fold(started(1), released, started(2))
+    expect(handedOver).not.toHaveProperty('released')
+    expect(handedOver).not.toHaveProperty('interruptions')
+    expect(fold(started(1), released, started(2), started(3), started(4))).toMatchObject({
+      attempt: 4,
+      interruptions: 2,
+    })
   })
 
   test('does not change the run that it was given', () => {

@@ -18,6 +18,10 @@ export interface Run {
   readonly finishedAt?: string
   /** Starts so far. */
   readonly attempt: number
+  /** Attempts that ended because their worker died. */
+  readonly interruptions?: number
+  /** Its worker gave it back, for another one to go on. */
+  readonly released?: true
   readonly metadata?: Readonly<Record<string, unknown>>
   /** Protocol that started it. */
   readonly protocol?: string
@@ -44,6 +48,7 @@ const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatu
   running: {
     'run.started': 'running',
     'run.paused': 'paused',
+    'run.released': 'running',
     'stop.requested': 'running',
     'attempt.discarded': 'running',
     'run.completed': 'completed',
@@ -79,13 +84,26 @@ export function reduce(run: Run, event: LoggedEvent): Run {
   const next: Run = { ...run, status, updatedAt: event.time }
   switch (event.type) {
     case 'run.started':
-      return { ...next, attempt: event.data.attempt, startedAt: run.startedAt ?? event.time }
+      return restart(next, run, event)
+    case 'run.released':
+      return { ...next, released: true }
     case 'run.paused':
       return pause(next, event.data.questions)
     case 'run.resumed':
       return unpause(next)
     default:
       return effect === 'terminal' ? finish(unpause(next), event) : next
+  }
+}
+
+function restart(next: Run, run: Run, event: Extract<LoggedEvent, { type: 'run.started' }>): Run {
+  const { released, interruptions = 0, ...rest } = next
+  const interrupted = run.status === 'running' && released === undefined ? interruptions + 1 : interruptions
+  return {
+    ...rest,
+    attempt: event.data.attempt,
+    startedAt: run.startedAt ?? event.time,
+    ...(interrupted > 0 && { interruptions: interrupted }),
   }
 }
 

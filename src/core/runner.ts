@@ -112,8 +112,15 @@ export class Drive {
   /** Lets go of the run without ending it: another worker goes on. */
   async release(): Promise<void> {
     if (this.#over) return
-    this.#cease('released')
+    try {
+      if (this.#log.run.status === 'running') this.#log.append({ type: 'run.released', data: { reason: 'draining' } })
+    } catch (cause) {
+      return this.lose(cause)
+    }
+    const end = this.#end
+    this.#cease(undefined)
     await this.#log.flush().catch(() => {})
+    end('released')
   }
 
   /** The claim is gone. Nothing is written any more. */

@@ -6,7 +6,7 @@ import { World } from './world.ts'
 
 /** Runs a component to its end. */
 export async function logOf<In>(component: Component<In>, input: unknown = null): Promise<LoggedEvent[]> {
-  const node = openNode({ components: [component as Component] })
+  const node = openNode({ components: [component] })
   return node.ended(await node.start(component.id, input))
 }
 
@@ -16,7 +16,7 @@ export async function logAfterCrash<In>(
   input: unknown,
   reached: (story: readonly string[]) => boolean,
 ): Promise<LoggedEvent[]> {
-  const world = new World(component as Component)
+  const world = new World(component)
   const first = world.worker()
   const id = await first.start(component.id, input)
   for (let look = 0; !reached(storyOf(await first.log(id))); look++) {

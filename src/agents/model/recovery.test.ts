@@ -219,13 +219,18 @@ describe('a stop', () => {
       inputSchema: z.object({}),
       execute: (_, { abortSignal }): Promise<string> => aborted(abortSignal!).finally(() => (heard = true)),
     })
-    const node = openNode({ components: [agentOf(() => [{ type: 'tool', name: 'wait' }], { tools: { wait } })] })
+    let requests = 0
+    const script = (): Said => {
+      requests++
+      return [{ type: 'tool', name: 'wait' }]
+    }
+    const node = openNode({ components: [agentOf(script, { tools: { wait } })] })
     const id = await node.start('subject', 'hello')
     await node.emitted(id, 'tool.called')
     await node.stop(id)
     const log = await node.ended(id)
     expect(log.at(-1)!.type).toBe('run.cancelled')
     expect(typesOf(log)).not.toContain('tool.failed')
-    expect(heard).toBe(true)
+    expect([heard, requests]).toEqual([true, 1])
   })
 })

@@ -241,6 +241,20 @@ test('ten members whose tools fail in ten ways are told to the leader, and the t
   expect(typesOf(log).filter((type) => type === 'actor.failed')).toHaveLength(10)
 })
 
+test('[EVT-1] a result that cannot be recorded ends the member that got it, and is not left to its model', async () => {
+  const bad = tool({ inputSchema: z.object({}), execute: () => () => 1 })
+  let requests = 0
+  const script = (): Said => {
+    requests++
+    return [{ type: 'tool', name: 'bad' }]
+  }
+  const member = modelAgent({ id: 'member', model: scriptedModel({ script }), tools: { bad } })
+  const log = await logOf([member], (call) => (call.turn === 1 ? [delegate('member', 'x')] : reported(call)))
+  expect(requests).toBe(1)
+  expect(log.find(({ type }) => type === 'actor.failed')!.data).toMatchObject({ error: { code: 'unserializable' } })
+  expect(outputOf(log)).toMatch(/^failed: .*is a function/)
+})
+
 test('[RUN-2] a stop reaches every member', async () => {
   const heard: string[] = []
   const members = ['ann', 'bob', 'cid'].map((id) =>

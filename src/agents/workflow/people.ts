@@ -18,8 +18,7 @@ export type Approval = { readonly approved: true } | { readonly approved: false;
 export function confirm(asker: Asker, { prompt, timeoutMs }: Confirmation, input: unknown): Promise<Approval> {
   const schema = oneOf({ type: 'boolean' }, object({ approved: { type: 'boolean' }, reason: TEXT }, 'approved'))
   return decide(asker, { kind: 'approval', prompt, schema, ...limit(timeoutMs), details: { input } }, (answer) => {
-    const { approved, reason } =
-      typeof answer === 'object' ? (answer as Fields) : { approved: answer, reason: undefined }
+    const { approved, reason } = fieldsOf(answer, 'approved')
     if (approved === true) return { approved }
     if (approved === false) return { approved, ...(typeof reason === 'string' && { reason }) }
     return undefined
@@ -42,7 +41,7 @@ export function review(asker: Asker, { prompt, timeoutMs }: Review, details: obj
     object({ action: { const: 'reject' }, feedback: TEXT }, 'action'),
   )
   return decide(asker, { kind: 'review', prompt, schema, ...limit(timeoutMs), details }, (answer) => {
-    const { action, output, feedback } = fieldsOf(answer)
+    const { action, output, feedback } = fieldsOf(answer, 'action')
     if (action === 'accept') return { action }
     if (action === 'edit' && output !== undefined) return { action, output }
     if (action === 'reject') return { action, ...(typeof feedback === 'string' && { feedback }) }
@@ -82,7 +81,7 @@ export function remedy(asker: Asker, error: Failure): Promise<Remedy> {
   const schema = oneOf({ enum: actions }, object({ action: { enum: actions } }, 'action'))
   const prompt = `Step ${asker.facts.name} failed: ${error.message}. Try it again, skip it, or fail?`
   return decide(asker, { kind: 'choice', prompt, schema, details: { error, choices: actions } }, (answer) =>
-    actions.find((action) => action === fieldsOf(answer).action),
+    actions.find((action) => action === fieldsOf(answer, 'action').action),
   )
 }
 
@@ -110,9 +109,9 @@ function ask({ context, signal, facts }: Asker, options: AskOptions, details: ob
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The fields of an answer; a bare word is the action. */
-function fieldsOf(answer: unknown): Fields {
-  return typeof answer === 'object' && answer !== null ? (answer as Fields) : { action: answer }
+/** The fields of an answer; one that has none is the one that matters. */
+function fieldsOf(answer: unknown, field: string): Fields {
+  return typeof answer === 'object' && answer !== null ? (answer as Fields) : { [field]: answer }
 }
 
 const TEXT = { type: 'string' }

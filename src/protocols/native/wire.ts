@@ -73,6 +73,8 @@ export const runShape = z.object({
   startedAt: z.iso.datetime().optional(),
   finishedAt: z.iso.datetime().optional(),
   attempt: z.int().describe('Starts so far.'),
+  interruptions: z.int().optional().describe('Attempts that ended because their worker died.'),
+  released: z.literal(true).optional().describe('Its worker gave it back; another one will go on.'),
   events: z.int().describe('Events written so far; the last one has the index below.'),
   earliest: z.int().describe('Index of the earliest event that is still kept.'),
   metadata: z.record(z.string(), z.unknown()).optional(),

@@ -228,12 +228,9 @@ describe('real answers', () => {
     'of a body that is too large are as declared: %s',
     async (name) => {
       const server = await serveSmall()
-      await expectDeclared(
-        server,
-        name,
-        name.split(' ')[1]!.replace('{id}', 'run_0'),
-        json({ reason: 'x'.repeat(2000) }),
-      )
+      const { id } = await startRun(server, 'text 1')
+      const path = name.split(' ')[1]!.replace('{id}', id)
+      await expectDeclared(server, name, path, json({ reason: 'x'.repeat(2000) }))
     },
   )
 

@@ -1,0 +1,350 @@
+/** Workers that die in the middle of a workflow: what is done is not done again, and the way stays the same. */
+import { describe, expect, test } from 'vitest'
+import { logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
+import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
+import { hangAtFirst, World } from '../../../test/support/world.ts'
+import type { Component } from '../../core/agent.ts'
+import type { LoggedEvent } from '../../core/event.ts'
+import { agent } from '../generator.ts'
+import { condition, loop, parallel, router, step, type StepContext, steps, workflow } from './index.ts'
+
+/** Counts how often each thing is done. */
+class Effects {
+  readonly counts: Record<string, number> = {}
+
+  note(name: string): number {
+    return (this.counts[name] = (this.counts[name] ?? 0) + 1)
+  }
+
+  /** A function step that is done at once. */
+  quick<const Name extends string>(name: Name) {
+    return step({ name, run: (input: string) => `${input}${name}${this.note(name)} ` })
+  }
+
+  /** A function step that hangs in the first attempt of its run. */
+  hanging<const Name extends string>(name: Name) {
+    return step({
+      name,
+      run: async (input: string, context: StepContext) => {
+        this.note(name)
+        await hangAtFirst(context)
+        return `${input}${name} `
+      },
+    })
+  }
+
+  /** A step whose agent says two things, and hangs between them. */
+  talking(name: string, hangs = false): Component<string> {
+    const note = (): number => this.note(name)
+    return agent({
+      id: name,
+      async *run(input, context) {
+        note()
+        yield `${name}1 `
+        if (hangs) await hangAtFirst(context)
+        yield `${name}2 `
+        return `${input}${name} `
+      },
+    })
+  }
+}
+
+function said(log: readonly LoggedEvent[]): string[] {
+  return storyOf(log).filter((line) => line.startsWith('text'))
+}
+
+/** Reached when the log has all of these. */
+function has(...lines: readonly string[]): (story: readonly string[]) => boolean {
+  return (story) => lines.every((line) => story.includes(line))
+}
+
+describe('[RUN-1] after a crash', () => {
+  test('a sequence goes on with the first step that has no result', async () => {
+    const effects = new Effects()
+    const flow = workflow({ id: 'w', steps: [effects.quick('a'), effects.hanging('b'), effects.quick('c')] })
+    const log = await logAfterCrash(flow, '', has('step.started b'))
+    expect(resultOf(log)).toBe('a1 b c1 ')
+    expect(effects.counts).toEqual({ a: 1, b: 2, c: 1 })
+    expect(storyOf(log)).toEqual([
+      'step.started a',
+      'step.completed a',
+      'step.started b',
+      'step.completed b',
+      'step.started c',
+      'step.completed c',
+    ])
+  })
+
+  test('an agent that was cut off goes on in its text, and what others said before stands', async () => {
+    const effects = new Effects()
+    const flow = workflow({
+      id: 'w',
+      steps: [steps('first', [effects.talking('a')]), effects.talking('b'), effects.talking('c', true)],
+    })
+    const log = await logAfterCrash(flow, '', has('text c1 '))
+    expect(resultOf(log)).toBe('a b c ')
+    expect(effects.counts).toEqual({ a: 1, b: 1, c: 2 })
+    expect(said(log)).toEqual(['text a1 ', 'text a2 ', 'text b1 ', 'text b2 ', 'text c1 ', 'text c2 '])
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('a parallel block resumes only the branches that were not finished', async () => {
+    const effects = new Effects()
+    const block = parallel({
+      name: 'p',
+      branches: [
+        effects.quick('a'),
+        effects.talking('b'),
+        steps('c', [effects.quick('c1'), effects.hanging('c2')]),
+        effects.talking('d', true),
+      ],
+    })
+    const log = await logAfterCrash(
+      workflow({ id: 'w', steps: [block, effects.quick('last')] as never }),
+      '',
+      has('step.completed p~/a', 'step.completed p~/b', 'step.started p~/c~/c2', 'text d1 '),
+    )
+    expect(effects.counts).toEqual({ a: 1, b: 1, c1: 1, c2: 2, d: 2, last: 1 })
+    const output = log.flatMap((event) =>
+      event.type === 'step.completed' && event.data.step === 'p' ? [event.data.output] : [],
+    )
+    expect(output).toEqual([{ a: 'a1 ', b: 'b ', c: 'c11 c2 ', d: 'd ' }])
+    expect(said(log).toSorted()).toEqual(['text b1 ', 'text b2 ', 'text d1 ', 'text d2 '])
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('a block that has its result is not done again, nor is what it said withdrawn', async () => {
+    const effects = new Effects()
+    const block = parallel({ name: 'p', branches: [effects.talking('a'), steps('b', [effects.talking('b1')])] })
+    const hang = step({ name: 'hang', run: (_: unknown, context) => hangAtFirst(context) })
+    const log = await logAfterCrash(workflow({ id: 'w', steps: [block, hang] }), '', has('step.started hang'))
+    expect(effects.counts).toEqual({ a: 1, b1: 1 })
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+    expect(log.at(-1)!.type).toBe('run.completed')
+  })
+
+  test('a loop goes on with the iteration it was in, and asks no decision again', async () => {
+    const effects = new Effects()
+    const grow = step({
+      name: 'grow',
+      async run(input: number, context) {
+        effects.note(`grow ${input}`)
+        if (input === 2) await hangAtFirst(context)
+        return input + 1
+      },
+    })
+    const body = loop({ name: 'l', body: grow, until: (output) => (effects.note(`until ${output}`), output === 4) })
+    const log = await logAfterCrash(workflow({ id: 'w', steps: [body] }), 0, has('step.started l~/iteration-3~/grow'))
+    expect(resultOf(log)).toBe(4)
+    expect(effects.counts).toEqual({
+      'grow 0': 1,
+      'grow 1': 1,
+      'grow 2': 2,
+      'grow 3': 1,
+      'until 1': 1,
+      'until 2': 1,
+      'until 3': 1,
+      'until 4': 1,
+    })
+  })
+
+  test('a condition and a router go the way that they went, whatever they would say now', async () => {
+    const effects = new Effects()
+    const fickle = condition({
+      name: 'fickle',
+      when: () => effects.note('when') === 1,
+      do: steps('one', [effects.quick('a'), effects.hanging('b')]),
+      else: effects.quick('other'),
+    })
+    const lost = router({
+      name: 'lost',
+      choices: [effects.hanging('c'), effects.quick('d')],
+      choose: () => (effects.note('choose') === 1 ? 'c' : 'd'),
+    })
+    const flow = workflow({ id: 'w', steps: [parallel({ name: 'p', branches: [fickle, lost] })] })
+    const log = await logAfterCrash(
+      flow,
+      '',
+      has('step.started p~/fickle~/do~/one~/b', 'step.started p~/lost~/chosen~/c'),
+    )
+    expect(resultOf(log)).toEqual({ fickle: 'a1 b ', lost: 'c ' })
+    expect(effects.counts).toEqual({ when: 1, a: 1, b: 2, choose: 1, c: 2 })
+  })
+
+  test('a nested workflow goes on with the first of its steps that has no result', async () => {
+    const effects = new Effects()
+    const inner = workflow({ id: 'inner', steps: [effects.quick('b'), effects.hanging('c')] })
+    const flow = workflow({ id: 'w', steps: [effects.quick('a'), inner, effects.quick('d')] })
+    const log = await logAfterCrash(flow, '', has('step.started inner/c'))
+    expect(resultOf(log)).toBe('a1 b1 c d1 ')
+    expect(effects.counts).toEqual({ a: 1, b: 1, c: 2, d: 1 })
+  })
+
+  test('tries are counted on, and have their own calls', async () => {
+    const effects = new Effects()
+    const flaky = agent({
+      id: 'flaky',
+      async *run(_, context) {
+        const time = effects.note('flaky')
+        yield `try${time} `
+        if (time === 1) throw new Error('flaky')
+        await hangAtFirst(context)
+        return time
+      },
+    })
+    const flow = workflow({ id: 'w', steps: [step({ name: 's', run: flaky, retry: { attempts: 2, backoffMs: 1 } })] })
+    const log = await logAfterCrash(flow, '', has('text try2 '))
+    expect(resultOf(log)).toBe(3)
+    expect(storyOf(log)).toEqual([
+      'step.started s',
+      'actor.started s',
+      'text try1 ',
+      'attempt.discarded',
+      'actor.failed s',
+      'step.failed s',
+      'step.started s#2',
+      'actor.started s#2',
+      'text try2 ',
+      'attempt.discarded',
+      'text try3 ',
+      'actor.completed s#2',
+      'step.completed s#2',
+    ])
+  })
+
+  test('what was skipped stays skipped, inside a finished block and after it', async () => {
+    const effects = new Effects()
+    const fails = <const Name extends string>(name: Name) =>
+      step({
+        name,
+        onError: 'skip',
+        run: (_: string): string => {
+          effects.note(name)
+          throw new Error(`no ${name}`)
+        },
+      })
+    const flow = workflow({
+      id: 'w',
+      steps: [steps('s', [effects.quick('a'), fails('b')]), fails('c'), effects.hanging('d'), fails('e')],
+    })
+    const log = await logAfterCrash(flow, '', has('step.started d'))
+    expect(resultOf(log)).toBe('a1 d ')
+    expect(effects.counts).toEqual({ a: 1, b: 1, c: 1, d: 2, e: 1 })
+    expect(storyOf(log).filter((line) => line.startsWith('step.skipped'))).toEqual([
+      'step.skipped s~/b',
+      'step.skipped c',
+      'step.skipped e',
+    ])
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('what was skipped in branches at once is told again in the order of another drive, and stands once', async () => {
+    const order: string[] = []
+    const skips = <const Name extends string>(name: Name, afterMs: number) =>
+      step({
+        name,
+        onError: 'skip',
+        async run(): Promise<string> {
+          await new Promise((resolve) => setTimeout(resolve, afterMs))
+          order.push(name)
+          throw new Error(`no ${name}`)
+        },
+      })
+    const effects = new Effects()
+    const block = parallel({ name: 'p', branches: [skips('late', 20), skips('soon', 1), effects.hanging('hangs')] })
+    const log = await logAfterCrash(
+      workflow({ id: 'w', steps: [block] }),
+      '',
+      has('step.skipped p~/late', 'step.skipped p~/soon', 'step.started p~/hangs'),
+    )
+    expect(resultOf(log)).toEqual({ hangs: 'hangs ' })
+    expect(order).toEqual(['soon', 'late'])
+    const withdrawn = log.find((event) => event.type === 'attempt.discarded')
+    const standing = log.slice((withdrawn?.index ?? -1) + 1)
+    expect(
+      storyOf(standing)
+        .filter((line) => line.startsWith('step.skipped'))
+        .toSorted(),
+    ).toEqual(['step.skipped p~/late', 'step.skipped p~/soon'])
+  })
+
+  test('a branch that ended while another one waited for somebody is not done again', async () => {
+    const effects = new Effects()
+    const done = Promise.withResolvers<void>()
+    const slow = step({
+      name: 'slow',
+      async run() {
+        effects.note('slow')
+        await done.promise
+        return 'slow'
+      },
+    })
+    const asks = step({ name: 'asks', confirm: 'Go on?', run: () => effects.note('asks') })
+    const flow = workflow({ id: 'w', steps: [parallel({ name: 'p', branches: [slow, asks] })] })
+    const world = new World(flow)
+    const first = world.worker()
+    const id = await first.start('w')
+    await first.reached(id, 'paused')
+    done.resolve()
+    await first.emitted(id, 'step.completed')
+    world.kill()
+    const second = world.worker()
+    await second.continue(id, { 'p~/asks~/question': true })
+    expect(resultOf(await second.ended(id))).toEqual({ slow: 'slow', asks: 1 })
+    expect(effects.counts).toEqual({ slow: 1, asks: 1 })
+  })
+
+  test('a workflow that says how it is recovered is recovered so', async () => {
+    const effects = new Effects()
+    const definition = { id: 'w', steps: [effects.quick('a'), effects.hanging('b')] } as const
+    const failed = await logAfterCrash(workflow({ ...definition, recovery: 'fail' }), '', has('step.started b'))
+    expect(failed.at(-1)).toMatchObject({ data: { error: { code: 'interrupted' } } })
+    const retried = await logAfterCrash(workflow({ ...definition, recovery: 'retry' }), '', has('step.started b'))
+    expect(resultOf(retried)).toBe('a3 b ')
+    expect(effects.counts).toEqual({ a: 3, b: 3 })
+  })
+})
+
+describe('[RUN-2] a stop', () => {
+  test('reaches every branch of a parallel block', async () => {
+    const heard: string[] = []
+    const waits = (name: string) =>
+      step({
+        name,
+        onError: 'skip',
+        retry: { attempts: 3, backoffMs: 1 },
+        run: (_: unknown, { signal }) => aborted(signal).finally(() => heard.push(name)),
+      })
+    const talks = step({
+      name: 'talks',
+      async *run(_: unknown, { signal }) {
+        yield 'a'
+        await aborted(signal).finally(() => heard.push('talks'))
+      },
+    })
+    const block = parallel({ name: 'p', branches: [waits('a'), steps('b', [waits('c')]), talks] })
+    const node = openNode({ components: [workflow({ id: 'w', steps: [block] })] })
+    const id = await node.start('w')
+    await node.emitted(id, 'text.delta')
+    await node.emitted(id, 'step.started', 5)
+    await node.stop(id)
+    const log = await node.ended(id)
+    expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
+    expect(heard.toSorted()).toEqual(['a', 'c', 'talks'])
+    expect(typesOf(log).filter((type) => type === 'step.failed' || type === 'step.skipped')).toEqual([])
+  })
+
+  test('ends the wait between two tries', async () => {
+    const fails = step({
+      name: 'fails',
+      retry: { attempts: 2, backoffMs: 60_000 },
+      run: () => Promise.reject(new Error('no')),
+    })
+    const world = new World(workflow({ id: 'w', steps: [fails] }))
+    const node = world.worker()
+    const id = await node.start('w')
+    await node.emitted(id, 'step.failed')
+    await node.stop(id)
+    expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
+  })
+})

@@ -1,0 +1,245 @@
+/** Steps that fail: tried again, given up in time, left out, or left to somebody to decide. */
+import { describe, expect, test } from 'vitest'
+import { failureOf, logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
+import { openNode, textOf } from '../../../test/support/node.ts'
+import { World } from '../../../test/support/world.ts'
+import type { Component } from '../../core/agent.ts'
+import { agent } from '../generator.ts'
+import { parallel, step, steps, workflow } from './index.ts'
+
+/** Fails so many times, and then gives how often it was tried. */
+function flaky(failures: number): () => number {
+  let times = 0
+  return () => {
+    if (++times <= failures) throw new RangeError(`failure ${times}`)
+    return times
+  }
+}
+
+describe('a step that is tried again', () => {
+  test('has a step of its own for every try', async () => {
+    const tries = step({ name: 's', run: flaky(2), retry: { attempts: 3, backoffMs: 1 } })
+    const log = await logOf(workflow({ id: 'w', steps: [tries] }))
+    expect(resultOf(log)).toBe(3)
+    expect(storyOf(log)).toEqual([
+      'step.started s',
+      'step.failed s',
+      'step.started s#2',
+      'step.failed s#2',
+      'step.started s#3',
+      'step.completed s#3',
+    ])
+    expect(startOf(log, 's#2')).toMatchObject({ name: 's', details: { index: 0, attempt: 2, attempts: 3 } })
+  })
+
+  test('withdraws what a failed try emitted', async () => {
+    const work = flaky(1)
+    const tries = step({
+      name: 's',
+      retry: { attempts: 2, backoffMs: 1 },
+      async *run() {
+        yield 'a'
+        const times = work()
+        yield 'b'
+        return times
+      },
+    })
+    const log = await logOf(workflow({ id: 'w', steps: [tries] }))
+    expect(resultOf(log)).toBe(2)
+    expect(textOf(log)).toBe('ab')
+    const discarded = log.find((event) => event.type === 'attempt.discarded')
+    expect(discarded).toMatchObject({ actor: { run: `${log[0]!.run}/s` }, data: { scope: 'below', ledger: 'kept' } })
+  })
+
+  test('fails in the end, with its last failure and its place', async () => {
+    const tries = step({ name: 's', run: flaky(5), retry: { attempts: 2, backoffMs: 1 } })
+    const log = await logOf(workflow({ id: 'w', steps: [steps('in', [tries])] }))
+    expect(failureOf(log)).toMatchObject({
+      code: 'agent_failed',
+      message: 'failure 2',
+      details: { step: 'in~/s', type: 'RangeError' },
+    })
+    expect(storyOf(log).slice(-2)).toEqual(['step.failed in~/s#2', 'step.failed in'])
+  })
+
+  test('waits longer each time, up to a bound', async () => {
+    const times: number[] = []
+    const tries = step({
+      name: 's',
+      retry: { attempts: 4, backoffMs: 20, maxBackoffMs: 40 },
+      run() {
+        times.push(performance.now())
+        if (times.length < 4) throw new Error('no')
+      },
+    })
+    await logOf(workflow({ id: 'w', steps: [tries] }))
+    const waits = times.slice(1).map((time, index) => time - times[index]!)
+    // Timers may be a millisecond early.
+    expect(waits.map((wait, index) => wait >= [18, 38, 38][index]!)).toEqual([true, true, true])
+  })
+
+  test('is not tried again when it refuses', async () => {
+    let times = 0
+    const refuses = step({
+      name: 's',
+      retry: { attempts: 3, backoffMs: 1 },
+      run: (_: unknown, context) => (times++, context.reject('not this one')),
+    })
+    const log = await logOf(workflow({ id: 'w', steps: [refuses] }))
+    expect(log.at(-1)).toMatchObject({ type: 'run.rejected', data: { reason: 'not this one' } })
+    expect(times).toBe(1)
+  })
+})
+
+describe('a try that takes too long', () => {
+  test.each<[string, Component<string> | ((input: string) => Promise<string>)]>([
+    ['a function', () => new Promise(() => {})],
+    [
+      'an agent',
+      agent({
+        id: 'slow',
+        async *run() {
+          yield 'a'
+          await new Promise(() => {})
+        },
+      }),
+    ],
+  ])('fails, whether it is %s that listens or not', async (_, run) => {
+    const slow = step({ name: 's', timeoutMs: 20, run: run as Component<string> })
+    const log = await logOf(workflow({ id: 'w', steps: [slow] }), '')
+    expect(failureOf(log)).toMatchObject({ code: 'deadline_exceeded', message: /longer than 20 ms/ })
+  })
+
+  test('is followed by another', async () => {
+    let times = 0
+    const slow = step({
+      name: 's',
+      timeoutMs: 20,
+      retry: { attempts: 2, backoffMs: 1 },
+      run: () => (++times === 1 ? new Promise<number>(() => {}) : Promise.resolve(times)),
+    })
+    expect(resultOf(await logOf(workflow({ id: 'w', steps: [slow] })))).toBe(2)
+  })
+})
+
+describe('a step that may be skipped', () => {
+  const skipped = step({
+    name: 'skipped',
+    onError: 'skip',
+    run(_: string): string {
+      throw new Error('not today')
+    },
+  })
+  const exclaim = step({
+    name: 'exclaim',
+    run: (input: string, { outputs }) => `${input}! ${Object.keys(outputs).join()}`,
+  })
+
+  test('hands on what it was given', async () => {
+    const log = await logOf(workflow({ id: 'w', steps: [skipped, exclaim] }), 'a')
+    expect(resultOf(log)).toBe('a! ')
+    expect(storyOf(log)).toEqual([
+      'step.started skipped',
+      'step.failed skipped',
+      'step.skipped skipped',
+      'step.started exclaim',
+      'step.completed exclaim',
+    ])
+    const event = log.find(({ type }) => type === 'step.skipped')
+    expect(event).toMatchObject({ data: { step: 'skipped', name: 'skipped', reason: 'not today' } })
+  })
+
+  test('has no output in a parallel block', async () => {
+    const block = parallel({ name: 'p', branches: [skipped, exclaim] })
+    expect(resultOf(await logOf(workflow({ id: 'w', steps: [block] }), 'a'))).toEqual({ exclaim: 'a! ' })
+  })
+
+  test('withdraws what it said', async () => {
+    const talks = step({
+      name: 'talks',
+      onError: 'skip',
+      async *run() {
+        yield 'half a sen'
+        throw new Error('no more')
+      },
+    })
+    expect(textOf(await logOf(workflow({ id: 'w', steps: [talks] })))).toBe('')
+  })
+})
+
+describe('a failure that somebody decides about', () => {
+  function flow(failures: number): Component {
+    const work = flaky(failures)
+    return workflow({
+      id: 'w',
+      steps: [step({ name: 's', onError: 'pause', run: work }), step({ name: 'end', run: (input) => ({ input }) })],
+    })
+  }
+
+  test('is asked about: the step is tried again', async () => {
+    const node = openNode({ components: [flow(2)] })
+    const id = await node.start('w', 'given')
+    const { run } = await node.reached(id, 'paused')
+    expect(run.waiting).toEqual([
+      {
+        id: 's~/question',
+        kind: 'choice',
+        prompt: 'Step s failed: failure 1. Try it again, skip it, or fail?',
+        schema: expect.anything() as unknown,
+        details: {
+          step: 's',
+          name: 's',
+          kind: 'function',
+          index: 0,
+          error: { code: 'agent_failed', message: 'failure 1', details: { type: 'RangeError' } },
+          choices: ['retry', 'skip', 'fail'],
+        },
+      },
+    ])
+    await node.continue(id, { 's~/question': { action: 'retry' } })
+    await node.reached(id, 'paused')
+    await node.continue(id, { 's~/question#2': 'retry' })
+    const log = await node.ended(id)
+    expect(resultOf(log)).toEqual({ input: 3 })
+    expect(storyOf(log).slice(0, 7)).toEqual([
+      'step.started s',
+      'step.failed s',
+      'run.paused',
+      'step.started s#2',
+      'step.failed s#2',
+      'run.paused',
+      'step.started s#3',
+    ])
+  })
+
+  test('or skipped', async () => {
+    const node = openNode({ components: [flow(1)] })
+    const id = await node.start('w', 'given')
+    await node.reached(id, 'paused')
+    await node.continue(id, { 's~/question': { action: 'skip' } })
+    const log = await node.ended(id)
+    expect(resultOf(log)).toEqual({ input: 'given' })
+    expect(storyOf(log)).toContain('step.skipped s')
+  })
+
+  test('or its failure is that of the workflow', async () => {
+    const node = openNode({ components: [flow(1)] })
+    const id = await node.start('w', 'given')
+    await node.reached(id, 'paused')
+    await node.continue(id, { 's~/question': 'fail' })
+    expect(failureOf(await node.ended(id))).toMatchObject({ message: 'failure 1', details: { step: 's' } })
+  })
+
+  test('[RUN-1] also when the worker that asked is dead', async () => {
+    const world = new World(flow(1))
+    const id = await world.worker().start('w', 'given')
+    const second = world.worker()
+    await second.reached(id, 'paused')
+    world.kill()
+    const third = world.worker()
+    await third.continue(id, { 's~/question': 'retry' })
+    const log = await third.ended(id)
+    expect(resultOf(log)).toEqual({ input: 2 })
+    expect(storyOf(log).filter((line) => line === 'run.paused')).toHaveLength(1)
+  })
+})
