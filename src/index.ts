@@ -1,20 +1,46 @@
 /** Holdfast as a library: define components, serve them. */
 export { agent, type AgentDefinition } from './agents/generator.ts'
 export {
+  type AnyStep,
+  type Choice,
+  condition,
+  type Confirmation,
+  type FlowFacts,
+  loop,
+  type LoopFacts,
+  type OnError,
+  parallel,
+  type Retry,
+  type Review,
+  router,
+  step,
+  type StepContext,
+  type StepFunction,
+  type StepOptions,
+  type StepQuestion,
+  steps,
+  workflow,
+  type Workflow,
+  type WorkflowDefinition,
+  type WorkflowStep,
+} from './agents/workflow/index.ts'
+export {
   type AgentStream,
   type AskOptions,
   type BusyPolicy,
+  type CallOptions,
   type Component,
   type ComponentKind,
   emit,
   type Emission,
-  WorkFailure,
   type Recovery,
   RejectedError,
   type RunContext,
+  type StepAbout,
   type ToolAttempt,
   type ToolCall,
   type UncertainPolicy,
+  WorkFailure,
 } from './core/agent.ts'
 export { type ErrorCode, errorTable, HoldfastError, isHoldfastError } from './core/errors.ts'
 export {

@@ -13,6 +13,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   client: ['sse', 'type:core'],
   http: ['core', 'sse'],
   'agents/shared': ['core'],
+  'agents/team': ['core', 'agents/shared', 'agents/model'],
   'agents/*': ['core', 'agents/shared'],
   'stores/shared': ['core'],
   'stores/*': ['core', 'stores/shared'],
@@ -20,6 +21,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   testing: ['core', 'sse', 'agents'],
   server: ['core', 'sse', 'http', 'stores', 'agents', 'protocols'],
   cli: ['core', 'server', 'client', 'agents'],
+  ai: ['core', 'agents'],
   index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'client'],
 }
 

@@ -6,11 +6,13 @@ const problem = checkNodeVersion(process.versions.node)
 if (problem === undefined) {
   // Only now: what the commands import does not load on an old Node.
   const { runCommand } = await import('./run-command.ts')
-  process.exitCode = await runCommand(process.argv.slice(2), {
+  const code = await runCommand(process.argv.slice(2), {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
   })
+  // Not by itself: an agent that does not obey its signal can keep a process alive for hours.
+  process.exit(code)
 } else {
   process.stderr.write(`${problem}\n`)
   process.exitCode = 1

@@ -35,10 +35,7 @@ export async function callActor(
     kind: component.kind,
   }
   const known = host.ledger.get(ledgerKey('actor', key))
-  if (known !== undefined && known.state !== 'begun') {
-    host.endReplay(actor, 'as recorded')
-    return recorded(known)
-  }
+  if (known !== undefined && known.state !== 'begun') return recorded(known)
   const from = known?.index ?? host.next()
   const controller = new AbortController()
   const stopListening = follow(controller, [signal, options.signal], options.timeoutMs)
@@ -54,13 +51,13 @@ export async function callActor(
   try {
     if (known === undefined) await record(inner, 'actor.started', { input: input ?? null, key })
     const output = await drive(inner, component, input, createContext(inner))
-    host.endReplay(actor, 'withdraw the rest')
+    host.endReplay(actor)
     await record(inner, 'actor.completed', { ...(output !== undefined && { output }), key })
     return output
   } catch (thrown) {
     if (signal.aborted) throw thrown
     const failure = explain(thrown, controller.signal)
-    host.endReplay(actor, 'withdraw the rest')
+    host.endReplay(actor)
     if (options.withdrawFailure === true) await host.discard(actor, from, 'below')
     await record(inner, 'actor.failed', { error: failure, key })
     throw new WorkFailure(failure)

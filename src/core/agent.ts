@@ -33,6 +33,7 @@ export interface Component<Input = unknown> {
   run(input: Input, context: RunContext): AgentStream
 }
 
+/** What a component is given. Its functions can be taken apart: `async *run(input, { step, ask })`. */
 export interface RunContext {
   /** Id of the run; for a component that was called by another, its own id within that one's run. */
   readonly run: string
@@ -59,25 +60,29 @@ export interface RunContext {
    * A step that emits: what it yields is in the log as it comes, and is part of the step. A recovered run that has its result
    * neither does nor yields it again; when it fails, what it yielded is withdrawn.
    */
-  stage<Result>(name: string, work: () => AsyncGenerator<Emission, Result, void>, about?: StepAbout): Promise<Result>
+  readonly stage: <Result>(
+    name: string,
+    work: () => AsyncGenerator<Emission, Result, void>,
+    about?: StepAbout,
+  ) => Promise<Result>
   /**
    * Calls a tool: the intent is durable before the work starts, the result after. A call that was cut off is repeated
    * only when it is idempotent; `key` is the same on every try, to give to the service that is called.
    */
-  tool<Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result): Promise<Result>
+  readonly tool: <Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result) => Promise<Result>
   /**
    * Runs another component inside this run: what it emits is in this log under its own actor, and its result is recorded, so
    * that a recovered run does not run it again. Rejects with `WorkFailure` when it fails; that does not end this run.
    */
-  call<Input>(component: Component<Input>, input: Input, options?: CallOptions): Promise<unknown>
+  readonly call: <Input>(component: Component<Input>, input: Input, options?: CallOptions) => Promise<unknown>
   /** The same context with a name space of its own for steps, tools, questions and calls: for branches that run at once. */
-  within(branch: string): RunContext
+  readonly within: (branch: string) => RunContext
   /** Waits; not at all while replaying. Rejects when the run is aborted. */
-  sleep(milliseconds: number): Promise<void>
+  readonly sleep: (milliseconds: number) => Promise<void>
   /** Pauses the run until someone answers, for days if need be. */
-  ask(question: string | AskOptions): Promise<unknown>
+  readonly ask: (question: string | AskOptions) => Promise<unknown>
   /** Refuses the run: it ends as `run.rejected`. */
-  reject(reason: string): never
+  readonly reject: (reason: string) => never
 }
 
 /** What a step is, for those who watch. */

@@ -55,7 +55,7 @@ function counter(prefix: string): (kind: WorkKind | 'branch', name: string) => s
     const counted = `${kind}:${name}`
     const count = (counts.get(counted) ?? 0) + 1
     counts.set(counted, count)
-    const key = prefix + name.replace(/[%/#~]/g, encodeURIComponent)
+    const key = prefix + name.replace(/[%/#~]/g, (separator) => `%${separator.charCodeAt(0).toString(16)}`)
     return count === 1 ? key : `${key}#${count}`
   }
 }

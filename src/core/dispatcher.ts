@@ -53,7 +53,7 @@ export class Dispatcher {
   #timer: ReturnType<typeof setInterval> | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
-  #tending: Promise<void> | undefined
+  #tending = false
   #draining = false
   #handingOver = false
   #reserved = 0
@@ -71,9 +71,7 @@ export class Dispatcher {
   /** Looks for runs to take, now and from now on. */
   start(): void {
     const everyMs = Math.max(this.#options.limits.leaseMs / 3, 50)
-    this.#timer = setInterval(() => {
-      this.#tending ??= this.#tend().finally(() => (this.#tending = undefined))
-    }, everyMs)
+    this.#timer = setInterval(() => void this.#tend(), everyMs)
     this.#look()
   }
 
@@ -155,6 +153,8 @@ export class Dispatcher {
   /** Every third of a lease: hints can be lost, workers can die. */
   async #tend(): Promise<void> {
     const { store, limits } = this.#options
+    if (this.#tending) return // the last time is not over yet
+    this.#tending = true
     try {
       const drives = [...this.#drives] // what is claimed from here on is not in the answer
       const held = new Set(await store.renew(this.owner, limits.leaseMs))
@@ -165,6 +165,8 @@ export class Dispatcher {
       await this.#releaseStrays(held)
     } catch (cause) {
       this.#options.logger.warn({ reason: messageOf(cause) }, 'claims could not be renewed')
+    } finally {
+      this.#tending = false
     }
     this.#look()
   }
@@ -244,7 +246,7 @@ export class Dispatcher {
 
   /** Decides what a claimed run needs. Undefined when it was settled at once. */
   async #begin(claimed: StoredRun, continuation: Continuation | undefined): Promise<Begun | undefined> {
-    const { store, clock, limits, registry } = this.#options
+    const { store, clock, limits } = this.#options
     const { run, epoch, next } = claimed
     const log = new RunLog(run, store.writer(run.id, { epoch, next }), clock, limits)
     const parked = this.#unpark(run.id, next)

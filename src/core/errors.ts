@@ -113,11 +113,14 @@ export function isHoldfastError(value: unknown, code?: ErrorCode): value is Hold
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {
   try {
-    return String(thrown instanceof Error ? thrown.message || thrown.name : thrown)
+    return String(thrown instanceof Error ? thrown.message || thrown.name : thrown).slice(0, MESSAGE_CHARS_MAX)
   } catch {
     return 'a value that cannot be shown'
   }
 }
+
+/** A longer message would not fit the event that tells it. */
+const MESSAGE_CHARS_MAX = 10_000
 
 /** What was thrown, or an error in its place where looking at it throws: a revoked proxy, a getter for its name. */
 export function readable(thrown: unknown): unknown {

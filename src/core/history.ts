@@ -67,6 +67,7 @@ function note(history: Draft, record: RawRecord): void {
   const event = JSON.parse(record.envelope) as LoggedEvent
   if (event.type === 'run.started') history.attempt = event.data.attempt
   if (event.type === 'step.completed') uncover(history, event)
+  if (event.type === 'actor.completed' || event.type === 'actor.failed') forgetActor(history.output, event.actor!)
   const work = workOf(event, history.ledger)
   if (work !== undefined) for (const [key, entry] of work) history.ledger.set(key, entry)
   else if (event.type === 'attempt.discarded') discard(history, event.data, event.actor)
@@ -97,6 +98,11 @@ function discard(history: History, { from, scope, ledger }: Discarded, actor: Ac
 function uncover({ ledger, output }: History, { data, actor }: Extract<LoggedEvent, { type: 'step.completed' }>): void {
   const begun = data.key === undefined ? undefined : ledger.get(ledgerKey('step', data.key))
   if (begun?.state === 'begun' && begun.covers === true) forgetFrom(output, actorKey(actor), begun.index)
+}
+
+/** An actor that ended is not called again, nor are those that it called. */
+function forgetActor(output: OutputByActor, { run }: Actor): void {
+  for (const key of output.keys()) if (key === run || key.startsWith(`${run}/`)) output.delete(key)
 }
 
 function forgetFrom(output: OutputByActor, key: string, from: number): void {

@@ -55,11 +55,6 @@ export class Replay {
     for (const [key, expected] of this.#expected) this.#withdraw(key, expected, log)
   }
 
-  /** What is recorded of an actor is all there is to it: it ended in an earlier attempt. */
-  forget(actor: Actor): void {
-    for (const [key] of this.#below(actor)) this.#expected.delete(key)
-  }
-
   #below({ run }: Actor): [string, Expected][] {
     return [...this.#expected].filter(([key]) => key === run || key.startsWith(`${run}/`))
   }

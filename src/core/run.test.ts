@@ -54,6 +54,7 @@ const expected: Partial<Record<RunStatus, Partial<Record<EventType, RunStatus>>>
     'run.paused': 'paused',
     'run.resumed': 'running',
     'stop.requested': 'paused',
+    'attempt.discarded': 'paused',
     'run.failed': 'failed',
     'run.cancelled': 'cancelled',
   },

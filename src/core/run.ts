@@ -60,6 +60,7 @@ const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatu
     'run.paused': 'paused', // another question while the first one waits
     'run.resumed': 'running',
     'stop.requested': 'paused',
+    'attempt.discarded': 'paused', // another branch failed while this one waits
     'run.failed': 'failed',
     'run.cancelled': 'cancelled',
   },

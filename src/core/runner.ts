@@ -198,8 +198,7 @@ export class Drive {
       bounds: this.#log.bounds,
       now: () => this.#options.clock.now(),
       isReplaying: (actor) => this.#replay?.isReplaying(actor) ?? false,
-      endReplay: (actor, how) =>
-        how === 'as recorded' ? this.#replay?.forget(actor) : this.#replay?.withdraw(actor, this.#log),
+      endReplay: (actor) => this.#replay?.withdraw(actor, this.#log),
       endReplayOfStep: (actor) => this.#replay?.withdrawOwn(actor, this.#log),
       next: () => this.#log.next,
       discard: (actor, from, scope) => this.#discard(actor, from, scope),

@@ -11,8 +11,8 @@ export interface ContextHost {
   readonly ledger: Ledger
   readonly bounds: SerializeBounds
   isReplaying(actor: Actor | undefined): boolean
-  /** What the log holds of an actor is all there is to it. */
-  endReplay(actor: Actor, how: 'as recorded' | 'withdraw the rest'): void
+  /** An actor has ended: what the log holds of it and was not emitted again is withdrawn. */
+  endReplay(actor: Actor): void
   /** The same for the rest of a step's output. */
   endReplayOfStep(actor: Actor | undefined): void
   /** Index of the next event. */

@@ -132,13 +132,13 @@ function fail(
   else options.logger.debug(fields, error.message)
   if (gone || response.headersSent) return void response.destroy()
   try {
-    const answer = protocol.error(error, requestId)
+    const told = protocol.error(error, requestId)
     if (error.retryAfterMs !== undefined)
       response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
     if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
     // What is left of a body that was refused is not worth reading.
     if (!request.complete) response.setHeader('connection', 'close')
-    respondError(response, answer)
+    respondError(response, told)
   } catch (defect) {
     options.logger.error({ ...fields, err: defect }, 'an error could not be told')
     response.writeHead(500).end()

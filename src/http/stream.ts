@@ -192,6 +192,7 @@ export class Stream implements Sink {
  * it is, only the handle below the socket knows (Node's own socket timeouts look there too).
  */
 function unsentBytes(response: ServerResponse): number {
+  // oxlint-disable-next-line no-underscore-dangle -- it has no other name
   const handle = (response.socket as { _handle?: { writeQueueSize?: number } | null } | null)?._handle
   return response.writableLength + (handle?.writeQueueSize ?? 0)
 }

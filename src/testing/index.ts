@@ -1,4 +1,6 @@
-/** What those who write stores test them with. */
+/** What those who write stores, protocols and components test them with. */
+export { labAgent, type LabOptions } from '../agents/lab/agent.ts'
+export { labComponents, labTeam, labWorkflow } from '../agents/lab/kinds.ts'
 export type { OpenOptions, StoreSkip, StoreTarget } from './conformance/target.ts'
 export { createFakeClock, type FakeClock } from './fake-clock.ts'
 export { storeConformance } from './store-conformance.ts'

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { labAgent, labComponents } from '../../src/agents/lab/agent.ts'
+import { labAgent } from '../../src/agents/lab/agent.ts'
+import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { defaultLimits } from '../../src/core/limits.ts'
 import { Streams } from '../../src/http/stream.ts'

@@ -1,8 +1,10 @@
 /** Logs of workflows, told in short. */
+import { agent } from '../../src/agents/generator.ts'
+import { step, type StepContext } from '../../src/agents/workflow/index.ts'
 import type { Component } from '../../src/core/agent.ts'
 import type { LoggedEvent } from '../../src/core/event.ts'
 import { openNode } from './node.ts'
-import { World } from './world.ts'
+import { hangAtFirst, World } from './world.ts'
 
 /** Runs a component to its end. */
 export async function logOf<In>(component: Component<In>, input: unknown = null): Promise<LoggedEvent[]> {
@@ -66,6 +68,52 @@ export function failureOf(log: readonly LoggedEvent[]): { readonly code: string;
 }
 
 /** `step.started` of a step, by its id. */
-export function startOf(log: readonly LoggedEvent[], step: string): unknown {
-  return log.find((event) => event.type === 'step.started' && event.data.step === step)?.data
+export function startOf(log: readonly LoggedEvent[], id: string): unknown {
+  return log.find((event) => event.type === 'step.started' && event.data.step === id)?.data
+}
+
+/** Reached when the log has all of these. */
+export function has(...lines: readonly string[]): (story: readonly string[]) => boolean {
+  return (story) => lines.every((line) => story.includes(line))
+}
+
+/** Counts how often each thing is done. */
+export class Effects {
+  readonly counts: Record<string, number> = {}
+
+  note(name: string): number {
+    return (this.counts[name] = (this.counts[name] ?? 0) + 1)
+  }
+
+  /** A function step that is done at once. */
+  quick<const Name extends string>(name: Name) {
+    return step({ name, run: (input: string) => `${input}${name}${this.note(name)} ` })
+  }
+
+  /** A function step that hangs in the first attempt of its run. */
+  hanging<const Name extends string>(name: Name) {
+    return step({
+      name,
+      run: async (input: string, context: StepContext) => {
+        this.note(name)
+        await hangAtFirst(context)
+        return `${input}${name} `
+      },
+    })
+  }
+
+  /** A step whose agent says two things, and hangs between them. */
+  talking(name: string, hangs = false): Component<string> {
+    const note = (): number => this.note(name)
+    return agent({
+      id: name,
+      async *run(input, context) {
+        note()
+        yield `${name}1 `
+        if (hangs) await hangAtFirst(context)
+        yield `${name}2 `
+        return `${input}${name} `
+      },
+    })
+  }
 }

@@ -5,7 +5,8 @@ import { HoldfastError, messageOf } from '../../core/errors.ts'
 import type { Event } from '../../core/event.ts'
 import { encodeBody } from '../../core/record.ts'
 import { UnserializableError } from '../../core/serialize.ts'
-import { labAgent, labComponents } from './agent.ts'
+import { labAgent } from './agent.ts'
+import { labComponents } from './kinds.ts'
 
 const HOUR = 3_600_000
 const BOUNDS = { depthMax: 200, bytesMax: 4 * 1024 * 1024 }
@@ -301,11 +302,13 @@ test('what a script emits is the same every time', async () => {
   expect(await performed(script)).toEqual(await performed(script))
 })
 
-test('the lab is served under each way to recover', () => {
+test('the lab is served in every kind, and under each way to recover', () => {
   expect(labComponents().map(({ id, kind, recovery }) => ({ id, kind, recovery }))).toEqual([
     { id: 'lab', kind: 'agent', recovery: 'fail' },
     { id: 'lab-retry', kind: 'agent', recovery: 'retry' },
     { id: 'lab-resume', kind: 'agent', recovery: 'resume' },
+    { id: 'lab-team', kind: 'team', recovery: 'resume' },
+    { id: 'lab-workflow', kind: 'workflow', recovery: 'resume' },
   ])
   for (const component of labComponents()) {
     expect(component.parse?.('text 5')).toBe('text 5')

@@ -21,15 +21,6 @@ export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Co
   }
 }
 
-/** The lab under each recovery. */
-export function labComponents(): Component[] {
-  return [
-    labAgent(),
-    labAgent({ id: 'lab-retry', recovery: 'retry' }),
-    labAgent({ id: 'lab-resume', recovery: 'resume' }),
-  ]
-}
-
 async function* performScript(script: string, context: RunContext): AsyncGenerator<Emission, void, void> {
   const stage = new Stage(context)
   for (const statement of parseScript(script)) {

@@ -136,19 +136,15 @@ async function execute(
   { id, name, input, tool, checked, context }: ReadyCall,
   messages: readonly ModelMessage[],
 ): Promise<Outcome> {
-  let executed = false
   try {
-    const value = await context.tool({ name, id, input, idempotent: tool.idempotent }, (attempt) => {
-      executed = true
-      return tool.execute!(checked, { call: id, context, attempt, messages })
-    })
+    const value = await context.tool({ name, id, input, idempotent: tool.idempotent }, (attempt) =>
+      tool.execute!(checked, { call: id, context, attempt, messages }),
+    )
     return { state: 'done', value }
   } catch (thrown) {
     // That a result cannot be recorded is the run's failure and not the tool's.
     if (context.signal.aborted || thrown instanceof RunFailure) throw thrown
     return { state: 'failed', failure: { code: 'agent_failed', message: messageOf(thrown) } }
-  } finally {
-    if (!executed) await tool.recall?.(checked, context).catch(() => {})
   }
 }
 

@@ -34,13 +34,8 @@ export interface LoopTool {
   readonly idempotent: boolean
   check(input: unknown): Promise<Checked>
   execute?(input: unknown, run: ToolRun): Promise<unknown>
-  /**
-   * Instead of `execute`, when the log has the call's result: a tool that calls components makes its call again, which does
-   * nothing but say that what they emitted stands.
-   */
-  recall?(input: unknown, context: RunContext): Promise<unknown>
   needsApproval?(input: unknown, about: { call: string; messages: readonly ModelMessage[] }): Promise<boolean>
-  /** Whether the answer to a question for an approval is a matter of what the function above says at that moment. */
+  /** `depends`: on what `needsApproval` says of the call. */
   readonly approval: 'never' | 'always' | 'depends'
   /** Why the model may not have this call now. Asked for each call in order, in every attempt. */
   admit?(turn: number): string | undefined

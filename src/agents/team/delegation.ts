@@ -1,7 +1,7 @@
 /** The tool with which a leader gives a task to a member. */
 import type { Tool } from 'ai'
 import { z } from 'zod'
-import type { Component, RunContext } from '../../core/agent.ts'
+import type { Component } from '../../core/agent.ts'
 import type { CallResults } from '../model/calls.ts'
 import type { Sdk } from '../model/sdk.ts'
 import { check, type LoopTool } from '../model/tools.ts'
@@ -30,10 +30,6 @@ export function delegateTool(sdk: Sdk, { members, mode, maxDelegations }: Delega
     task: z.string().min(1).describe('What the member is to do, with all that it needs to know'),
   })
   const description = 'Gives a task to a member of the team and returns its answer.'
-  const call = (input: unknown, context: RunContext): Promise<unknown> => {
-    const { member, task } = input as z.infer<typeof inputSchema>
-    return callMember(context, byId.get(member)!, task)
-  }
   const admit = mode === 'route' ? oneAtATime(maxDelegations) : bounded(maxDelegations)
   const tool: LoopTool = {
     // What a member did is in the log under its own actor: a call that was cut off goes on where it was.
@@ -41,8 +37,10 @@ export function delegateTool(sdk: Sdk, { members, mode, maxDelegations }: Delega
     approval: 'never',
     check: (input) => check(sdk, inputSchema, input, `invalid input for tool ${DELEGATE}`),
     admit,
-    execute: (input, { context }) => call(input, context),
-    recall: call,
+    execute(input, { context }) {
+      const { member, task } = input as z.infer<typeof inputSchema>
+      return callMember(context, byId.get(member)!, task)
+    },
   }
   const declared = { description, inputSchema: sdk.jsonSchema(sdk.asSchema(inputSchema).jsonSchema) }
   return { declared, tool, answer: firstAnswer }

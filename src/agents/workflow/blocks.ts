@@ -1,7 +1,7 @@
 /** How the parts of a workflow are written: `step`, `parallel`, `loop`, `condition`, `router`, `steps`. */
 import type { Component } from '../../core/agent.ts'
-import { ATTEMPTS_MAX, CONCURRENCY, CONCURRENCY_MAX, ITERATIONS, ITERATIONS_MAX, REVIEW_ROUNDS_MAX } from './bounds.ts'
-import { checkBound, checkFunction, checkName, fail, isComponent, nodeOf, nodesOf } from './checks.ts'
+import { CONCURRENCY, CONCURRENCY_MAX, ITERATIONS, ITERATIONS_MAX } from './bounds.ts'
+import { checkBound, checkFunction, checkName, checkOptions, fail, isComponent, nodeOf, nodesOf } from './checks.ts'
 import type {
   AnyStep,
   Choice,
@@ -48,14 +48,11 @@ export function step<ComponentInput, const Name extends string, In = ComponentIn
   // oxlint-disable-next-line typescript/no-explicit-any -- what a component gives is not known
 ): WorkflowStep<In, any, Name>
 export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<never> {
-  const { name, run, retry, review, timeoutMs } = definition
+  const { name, run } = definition
   checkName('a step', name)
   const what = `step ${JSON.stringify(name)}`
   if (typeof run !== 'function' && !isComponent(run)) fail(`${what} needs a function or a component as its \`run\``)
-  if (timeoutMs !== undefined) checkBound(`timeoutMs of ${what}`, timeoutMs, Number.MAX_SAFE_INTEGER)
-  if (retry !== undefined) checkBound(`retry.attempts of ${what}`, retry.attempts, ATTEMPTS_MAX)
-  if (typeof review === 'object' && review.rounds !== undefined)
-    checkBound(`review.rounds of ${what}`, review.rounds, REVIEW_ROUNDS_MAX)
+  checkOptions(what, definition)
   const kind = typeof run === 'function' ? 'function' : run.kind
   return { ...definition, type: 'step', kind }
 }

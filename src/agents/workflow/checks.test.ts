@@ -24,6 +24,22 @@ describe('a definition is refused', () => {
       'retry.attempts of step "a" must be',
     ],
     ['with no time', () => step({ name: 'a', run: () => 1, timeoutMs: 0 }), 'timeoutMs of step "a" must be'],
+    ['with too long a time', () => step({ name: 'a', run: () => 1, timeoutMs: 2 ** 31 }), 'from 1 to 2147483647'],
+    [
+      'with no wait',
+      () => step({ name: 'a', run: () => 1, retry: { attempts: 2, backoffMs: -1 } }),
+      'retry.backoffMs of',
+    ],
+    [
+      'with an unknown remedy',
+      () => step({ name: 'a', run: () => 1, onError: 'ignore' as never }),
+      'fail, skip or pause',
+    ],
+    [
+      'with nothing to ask',
+      () => step({ name: 'a', run: () => 1, confirm: true as never }),
+      'confirm of step "a" needs',
+    ],
     ['with no branch', () => parallel({ name: 'p', branches: [] }), 'parallel "p" needs a list of at least one'],
     ['with too many at once', () => parallel({ name: 'p', branches: [a], concurrency: 65 }), 'from 1 to 64, not 65'],
     [

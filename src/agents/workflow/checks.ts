@@ -1,7 +1,7 @@
 /** What is wrong with a workflow is said when it is defined. */
 import type { Component } from '../../core/agent.ts'
-import { DEPTH_MAX, STEPS_MAX } from './bounds.ts'
-import type { Node, StepNode } from './definition.ts'
+import { ATTEMPTS_MAX, DEPTH_MAX, REVIEW_ROUNDS_MAX, STEPS_MAX, TIMER_MAX_MS } from './bounds.ts'
+import type { Node, StepNode, StepOptions } from './definition.ts'
 
 const NAME_CHARS_MAX = 128
 
@@ -22,6 +22,23 @@ export function checkBound(what: string, value: unknown, max: number): void {
 
 export function checkFunction(what: string, value: unknown): void {
   if (typeof value !== 'function') fail(`${what} must be a function`)
+}
+
+export function checkOptions(
+  what: string,
+  { retry, review, timeoutMs, onError, confirm, question }: StepOptions,
+): void {
+  if (timeoutMs !== undefined) checkBound(`timeoutMs of ${what}`, timeoutMs, TIMER_MAX_MS)
+  if (retry !== undefined) checkBound(`retry.attempts of ${what}`, retry.attempts, ATTEMPTS_MAX)
+  for (const name of ['backoffMs', 'maxBackoffMs'] as const)
+    if (retry?.[name] !== undefined) checkBound(`retry.${name} of ${what}`, retry[name], TIMER_MAX_MS)
+  if (typeof review === 'object' && review.rounds !== undefined)
+    checkBound(`review.rounds of ${what}`, review.rounds, REVIEW_ROUNDS_MAX)
+  if (onError !== undefined && !['fail', 'skip', 'pause'].includes(onError))
+    fail(`onError of ${what} must be fail, skip or pause, not ${onError}`)
+  for (const [name, asked] of Object.entries({ confirm, question, review }))
+    if (asked !== undefined && typeof (typeof asked === 'object' ? asked.prompt : asked) !== 'string')
+      fail(`${name} of ${what} needs a text to ask, or an object with a prompt`)
 }
 
 /** A step as it is, a component as a step with its id as name. */

@@ -49,7 +49,7 @@ export interface Review extends Asked {
 export interface StepOptions {
   readonly description?: string
   readonly retry?: Retry
-  /** Longest time for one try. */
+  /** Longest time for one try, waits for people inside it included. */
   readonly timeoutMs?: number
   readonly onError?: OnError
   /** Somebody has to agree before the step is done. */

@@ -1,61 +1,13 @@
 /** Workers that die in the middle of a workflow: what is done is not done again, and the way stays the same. */
 import { describe, expect, test } from 'vitest'
-import { logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
-import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
+import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
+import { typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/agent.ts'
 import type { LoggedEvent } from '../../core/event.ts'
-import { agent } from '../generator.ts'
-import { condition, loop, parallel, router, step, type StepContext, steps, workflow } from './index.ts'
-
-/** Counts how often each thing is done. */
-class Effects {
-  readonly counts: Record<string, number> = {}
-
-  note(name: string): number {
-    return (this.counts[name] = (this.counts[name] ?? 0) + 1)
-  }
-
-  /** A function step that is done at once. */
-  quick<const Name extends string>(name: Name) {
-    return step({ name, run: (input: string) => `${input}${name}${this.note(name)} ` })
-  }
-
-  /** A function step that hangs in the first attempt of its run. */
-  hanging<const Name extends string>(name: Name) {
-    return step({
-      name,
-      run: async (input: string, context: StepContext) => {
-        this.note(name)
-        await hangAtFirst(context)
-        return `${input}${name} `
-      },
-    })
-  }
-
-  /** A step whose agent says two things, and hangs between them. */
-  talking(name: string, hangs = false): Component<string> {
-    const note = (): number => this.note(name)
-    return agent({
-      id: name,
-      async *run(input, context) {
-        note()
-        yield `${name}1 `
-        if (hangs) await hangAtFirst(context)
-        yield `${name}2 `
-        return `${input}${name} `
-      },
-    })
-  }
-}
+import { condition, loop, parallel, router, step, steps, workflow } from './index.ts'
 
 function said(log: readonly LoggedEvent[]): string[] {
   return storyOf(log).filter((line) => line.startsWith('text'))
-}
-
-/** Reached when the log has all of these. */
-function has(...lines: readonly string[]): (story: readonly string[]) => boolean {
-  return (story) => lines.every((line) => story.includes(line))
 }
 
 describe('[RUN-1] after a crash', () => {
@@ -180,94 +132,6 @@ describe('[RUN-1] after a crash', () => {
     expect(effects.counts).toEqual({ a: 1, b: 1, c: 2, d: 1 })
   })
 
-  test('tries are counted on, and have their own calls', async () => {
-    const effects = new Effects()
-    const flaky = agent({
-      id: 'flaky',
-      async *run(_, context) {
-        const time = effects.note('flaky')
-        yield `try${time} `
-        if (time === 1) throw new Error('flaky')
-        await hangAtFirst(context)
-        return time
-      },
-    })
-    const flow = workflow({ id: 'w', steps: [step({ name: 's', run: flaky, retry: { attempts: 2, backoffMs: 1 } })] })
-    const log = await logAfterCrash(flow, '', has('text try2 '))
-    expect(resultOf(log)).toBe(3)
-    expect(storyOf(log)).toEqual([
-      'step.started s',
-      'actor.started s',
-      'text try1 ',
-      'attempt.discarded',
-      'actor.failed s',
-      'step.failed s',
-      'step.started s#2',
-      'actor.started s#2',
-      'text try2 ',
-      'attempt.discarded',
-      'text try3 ',
-      'actor.completed s#2',
-      'step.completed s#2',
-    ])
-  })
-
-  test('what was skipped stays skipped, inside a finished block and after it', async () => {
-    const effects = new Effects()
-    const fails = <const Name extends string>(name: Name) =>
-      step({
-        name,
-        onError: 'skip',
-        run: (_: string): string => {
-          effects.note(name)
-          throw new Error(`no ${name}`)
-        },
-      })
-    const flow = workflow({
-      id: 'w',
-      steps: [steps('s', [effects.quick('a'), fails('b')]), fails('c'), effects.hanging('d'), fails('e')],
-    })
-    const log = await logAfterCrash(flow, '', has('step.started d'))
-    expect(resultOf(log)).toBe('a1 d ')
-    expect(effects.counts).toEqual({ a: 1, b: 1, c: 1, d: 2, e: 1 })
-    expect(storyOf(log).filter((line) => line.startsWith('step.skipped'))).toEqual([
-      'step.skipped s~/b',
-      'step.skipped c',
-      'step.skipped e',
-    ])
-    expect(typesOf(log)).not.toContain('attempt.discarded')
-  })
-
-  test('what was skipped in branches at once is told again in the order of another drive, and stands once', async () => {
-    const order: string[] = []
-    const skips = <const Name extends string>(name: Name, afterMs: number) =>
-      step({
-        name,
-        onError: 'skip',
-        async run(): Promise<string> {
-          await new Promise((resolve) => setTimeout(resolve, afterMs))
-          order.push(name)
-          throw new Error(`no ${name}`)
-        },
-      })
-    const effects = new Effects()
-    const block = parallel({ name: 'p', branches: [skips('late', 20), skips('soon', 1), effects.hanging('hangs')] })
-    const log = await logAfterCrash(
-      workflow({ id: 'w', steps: [block] }),
-      '',
-      has('step.skipped p~/late', 'step.skipped p~/soon', 'step.started p~/hangs'),
-    )
-    expect(resultOf(log)).toEqual({ hangs: 'hangs ' })
-    expect(order).toEqual(['soon', 'late'])
-    const withdrawn = log.find((event) => event.type === 'attempt.discarded')
-    const standing = log.slice((withdrawn?.index ?? -1) + 1)
-    expect(
-      storyOf(standing)
-        .filter((line) => line.startsWith('step.skipped'))
-        .toSorted(),
-    ).toEqual(['step.skipped p~/late', 'step.skipped p~/soon'])
-  })
-
   test('a branch that ended while another one waited for somebody is not done again', async () => {
     const effects = new Effects()
     const done = Promise.withResolvers<void>()
@@ -302,49 +166,5 @@ describe('[RUN-1] after a crash', () => {
     const retried = await logAfterCrash(workflow({ ...definition, recovery: 'retry' }), '', has('step.started b'))
     expect(resultOf(retried)).toBe('a3 b ')
     expect(effects.counts).toEqual({ a: 3, b: 3 })
-  })
-})
-
-describe('[RUN-2] a stop', () => {
-  test('reaches every branch of a parallel block', async () => {
-    const heard: string[] = []
-    const waits = (name: string) =>
-      step({
-        name,
-        onError: 'skip',
-        retry: { attempts: 3, backoffMs: 1 },
-        run: (_: unknown, { signal }) => aborted(signal).finally(() => heard.push(name)),
-      })
-    const talks = step({
-      name: 'talks',
-      async *run(_: unknown, { signal }) {
-        yield 'a'
-        await aborted(signal).finally(() => heard.push('talks'))
-      },
-    })
-    const block = parallel({ name: 'p', branches: [waits('a'), steps('b', [waits('c')]), talks] })
-    const node = openNode({ components: [workflow({ id: 'w', steps: [block] })] })
-    const id = await node.start('w')
-    await node.emitted(id, 'text.delta')
-    await node.emitted(id, 'step.started', 5)
-    await node.stop(id)
-    const log = await node.ended(id)
-    expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
-    expect(heard.toSorted()).toEqual(['a', 'c', 'talks'])
-    expect(typesOf(log).filter((type) => type === 'step.failed' || type === 'step.skipped')).toEqual([])
-  })
-
-  test('ends the wait between two tries', async () => {
-    const fails = step({
-      name: 'fails',
-      retry: { attempts: 2, backoffMs: 60_000 },
-      run: () => Promise.reject(new Error('no')),
-    })
-    const world = new World(workflow({ id: 'w', steps: [fails] }))
-    const node = world.worker()
-    const id = await node.start('w')
-    await node.emitted(id, 'step.failed')
-    await node.stop(id)
-    expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
   })
 })

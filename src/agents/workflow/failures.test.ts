@@ -167,17 +167,17 @@ describe('a step that may be skipped', () => {
   })
 })
 
-describe('a failure that somebody decides about', () => {
-  function flow(failures: number): Component {
-    const work = flaky(failures)
-    return workflow({
-      id: 'w',
-      steps: [step({ name: 's', onError: 'pause', run: work }), step({ name: 'end', run: (input) => ({ input }) })],
-    })
-  }
+function pausing(failures: number): Component {
+  const work = flaky(failures)
+  return workflow({
+    id: 'w',
+    steps: [step({ name: 's', onError: 'pause', run: work }), step({ name: 'end', run: (input) => ({ input }) })],
+  })
+}
 
+describe('a failure that somebody decides about', () => {
   test('is asked about: the step is tried again', async () => {
-    const node = openNode({ components: [flow(2)] })
+    const node = openNode({ components: [pausing(2)] })
     const id = await node.start('w', 'given')
     const { run } = await node.reached(id, 'paused')
     expect(run.waiting).toEqual([
@@ -213,7 +213,7 @@ describe('a failure that somebody decides about', () => {
   })
 
   test('or skipped', async () => {
-    const node = openNode({ components: [flow(1)] })
+    const node = openNode({ components: [pausing(1)] })
     const id = await node.start('w', 'given')
     await node.reached(id, 'paused')
     await node.continue(id, { 's~/question': { action: 'skip' } })
@@ -223,7 +223,7 @@ describe('a failure that somebody decides about', () => {
   })
 
   test('or its failure is that of the workflow', async () => {
-    const node = openNode({ components: [flow(1)] })
+    const node = openNode({ components: [pausing(1)] })
     const id = await node.start('w', 'given')
     await node.reached(id, 'paused')
     await node.continue(id, { 's~/question': 'fail' })
@@ -231,14 +231,14 @@ describe('a failure that somebody decides about', () => {
   })
 
   test('[RUN-1] also when the worker that asked is dead', async () => {
-    const world = new World(flow(1))
-    const id = await world.worker().start('w', 'given')
-    const second = world.worker()
-    await second.reached(id, 'paused')
+    const world = new World(pausing(1))
+    const first = world.worker()
+    const id = await first.start('w', 'given')
+    await first.reached(id, 'paused')
     world.kill()
-    const third = world.worker()
-    await third.continue(id, { 's~/question': 'retry' })
-    const log = await third.ended(id)
+    const second = world.worker()
+    await second.continue(id, { 's~/question': 'retry' })
+    const log = await second.ended(id)
     expect(resultOf(log)).toEqual({ input: 2 })
     expect(storyOf(log).filter((line) => line === 'run.paused')).toHaveLength(1)
   })

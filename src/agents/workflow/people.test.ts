@@ -42,14 +42,19 @@ async function answeredByAnother(component: Component, answer: unknown, input: u
 const upper = step({ name: 'upper', run: (input: string) => input.toUpperCase() })
 const exclaim = step({ name: 'exclaim', run: (input: string) => `${input}!` })
 
-describe('a step that needs confirmation', () => {
-  const flow = (onReject?: 'skip' | 'fail'): Component => {
-    const confirm = onReject === undefined ? 'Publish?' : { prompt: 'Publish?', onReject }
-    return workflow({ id: 'w', steps: [upper, step({ name: 'publish', confirm, run: (text: string) => `<${text}>` })] })
-  }
+/** Text in capitals, published once somebody agrees. */
+function publishing(onReject?: 'skip' | 'fail'): Component {
+  const confirm = onReject === undefined ? 'Publish?' : { prompt: 'Publish?', onReject }
+  return workflow({ id: 'w', steps: [upper, step({ name: 'publish', confirm, run: (text: string) => `<${text}>` })] })
+}
 
+function asking<const Name extends string>(name: Name) {
+  return step({ name, confirm: `${name}?`, run: () => name })
+}
+
+describe('a step that needs confirmation', () => {
   test('asks before it is done', async () => {
-    const node = openNode({ components: [flow()] })
+    const node = openNode({ components: [publishing()] })
     const id = await node.start('w', 'a')
     const question = await answerTo(node, id, true)
     expect(question).toMatchObject({
@@ -64,7 +69,7 @@ describe('a step that needs confirmation', () => {
   })
 
   test('is skipped when somebody says no, and says why', async () => {
-    const log = await answered(flow(), [{ approved: false, reason: 'too early' }])
+    const log = await answered(publishing(), [{ approved: false, reason: 'too early' }])
     expect(resultOf(log)).toBe('A')
     expect(log.find(({ type }) => type === 'step.skipped')).toMatchObject({
       data: { step: 'publish', reason: 'too early' },
@@ -73,29 +78,30 @@ describe('a step that needs confirmation', () => {
   })
 
   test('fails the workflow when it says that a no does so', async () => {
-    const log = await answered(flow('fail'), [false])
+    const log = await answered(publishing('fail'), [false])
     expect(failureOf(log)).toMatchObject({ code: 'rejected', message: 'step publish was not confirmed' })
   })
 
   test('[RUN-1] is confirmed to another worker', async () => {
-    expect(resultOf(await answeredByAnother(flow(), { approved: true }))).toBe('<A>')
+    expect(resultOf(await answeredByAnother(publishing(), { approved: true }))).toBe('<A>')
   })
 
   test('asks again when the answer is none, but not for ever', async () => {
-    expect(resultOf(await answered(flow(), ['maybe', null, true]))).toBe('<A>')
-    expect(failureOf(await answered(flow(), [1, 2, 3, 4]))).toMatchObject({ code: 'invalid_answer' })
+    expect(resultOf(await answered(publishing(), ['maybe', null, true]))).toBe('<A>')
+    expect(failureOf(await answered(publishing(), [1, 2, 3, 4]))).toMatchObject({ code: 'invalid_answer' })
   })
 
   test('fails when nobody answers in time', async () => {
     const confirm = { prompt: 'Quick?', timeoutMs: 30 }
-    const node = openNode({ components: [workflow({ id: 'w', steps: [step({ name: 's', confirm, run: () => 1 })] })] })
+    const node = openNode({
+      components: [workflow({ id: 'w', steps: [step({ name: 's', confirm, run: () => 1 })] })],
+    })
     const log = await node.ended(await node.start('w'))
     expect(failureOf(log)).toMatchObject({ code: 'deadline_exceeded', message: 'nobody answered in time: Quick?' })
   })
 
   test('asks beside another branch that asks', async () => {
-    const asks = <const Name extends string>(name: Name) => step({ name, confirm: `${name}?`, run: () => name })
-    const flow = workflow({ id: 'w', steps: [parallel({ name: 'p', branches: [asks('a'), asks('b')] })] })
+    const flow = workflow({ id: 'w', steps: [parallel({ name: 'p', branches: [asking('a'), asking('b')] })] })
     const node = openNode({ components: [flow] })
     const id = await node.start('w')
     const { run } = await node.reached(id, 'paused')
@@ -123,6 +129,7 @@ describe('a step with a question', () => {
     const echo = agent<unknown>({
       id: 'echo',
       async *run(input) {
+        yield 'heard'
         return input
       },
     })
@@ -147,15 +154,14 @@ describe('a step with a question', () => {
   })
 })
 
-describe('a router that asks', () => {
-  const flow = (multiple: boolean): Component =>
-    workflow({
-      id: 'w',
-      steps: [router({ name: 'route', choices: [upper, exclaim], choose: 'ask', multiple })],
-    })
+function routing(multiple: boolean): Component {
+  const route = router({ name: 'route', choices: [upper, exclaim], choose: 'ask', multiple })
+  return workflow({ id: 'w', steps: [route] })
+}
 
+describe('a router that asks', () => {
   test('goes where it is told', async () => {
-    const node = openNode({ components: [flow(false)] })
+    const node = openNode({ components: [routing(false)] })
     const id = await node.start('w', 'a')
     expect(await answerTo(node, id, 'exclaim')).toMatchObject({
       id: 'route~/question',
@@ -170,33 +176,34 @@ describe('a router that asks', () => {
   })
 
   test('may be told several ways', async () => {
-    expect(resultOf(await answered(flow(true), [['exclaim', 'upper']]))).toBe('A!')
+    expect(resultOf(await answered(routing(true), [['exclaim', 'upper']]))).toBe('A!')
   })
 
   test('asks again for a way that it has not', async () => {
-    expect(resultOf(await answered(flow(false), ['nowhere', ['upper', 'exclaim'], 'upper']))).toBe('A')
+    expect(resultOf(await answered(routing(false), ['nowhere', ['upper', 'exclaim'], 'upper']))).toBe('A')
   })
 
   test('[RUN-1] is told through another worker', async () => {
-    expect(resultOf(await answeredByAnother(flow(false), 'upper'))).toBe('A')
+    expect(resultOf(await answeredByAnother(routing(false), 'upper'))).toBe('A')
   })
 })
 
-describe('a step whose output is reviewed', () => {
-  function flow(seen: unknown[] = [], rounds?: number): Component {
-    const draft = step({
-      name: 'draft',
-      review: { prompt: 'Good?', ...(rounds !== undefined && { rounds }) },
-      run: (input: string, { feedback }) => {
-        seen.push(feedback)
-        return `${input}${seen.length}`
-      },
-    })
-    return workflow({ id: 'w', steps: [draft, exclaim] })
-  }
+/** A draft that somebody looks at; `seen` gets the feedback of each round. */
+function drafting(seen: unknown[] = [], rounds?: number): Component {
+  const draft = step({
+    name: 'draft',
+    review: { prompt: 'Good?', ...(rounds !== undefined && { rounds }) },
+    run: (input: string, { feedback }) => {
+      seen.push(feedback)
+      return `${input}${seen.length}`
+    },
+  })
+  return workflow({ id: 'w', steps: [draft, exclaim] })
+}
 
+describe('a step whose output is reviewed', () => {
   test('goes on when it is accepted', async () => {
-    const node = openNode({ components: [flow()] })
+    const node = openNode({ components: [drafting()] })
     const id = await node.start('w', 'a')
     expect(await answerTo(node, id, { action: 'accept' })).toMatchObject({
       kind: 'review',
@@ -208,32 +215,32 @@ describe('a step whose output is reviewed', () => {
 
   test('goes on with what somebody made of it', async () => {
     const seen: unknown[] = []
-    expect(resultOf(await answered(flow(seen), [{ action: 'edit', output: 'better' }]))).toBe('better!')
+    expect(resultOf(await answered(drafting(seen), [{ action: 'edit', output: 'better' }]))).toBe('better!')
     expect(seen).toEqual([undefined])
   })
 
   test('is done again with the feedback when it is rejected', async () => {
     const seen: unknown[] = []
-    const log = await answered(flow(seen), [{ action: 'reject', feedback: 'longer' }, 'reject', 'accept'])
+    const log = await answered(drafting(seen), [{ action: 'reject', feedback: 'longer' }, 'reject', 'accept'])
     expect(resultOf(log)).toBe('a3!')
     expect(seen).toEqual([undefined, 'longer', 'It was not accepted.'])
     expect(startOf(log, 'draft#2')).toMatchObject({ details: { index: 0, round: 2 } })
   })
 
   test('fails when it is rejected too often', async () => {
-    const log = await answered(flow([], 2), ['reject', { action: 'reject', feedback: 'still bad' }])
+    const log = await answered(drafting([], 2), ['reject', { action: 'reject', feedback: 'still bad' }])
     expect(failureOf(log)).toMatchObject({ code: 'rejected', message: /rejected 2 times; at last: still bad/ })
   })
 
   test('[RUN-1] is reviewed through another worker, and not done again for that', async () => {
     const seen: unknown[] = []
-    expect(resultOf(await answeredByAnother(flow(seen), 'accept'))).toBe('a1!')
+    expect(resultOf(await answeredByAnother(drafting(seen), 'accept'))).toBe('a1!')
     expect(seen).toEqual([undefined])
   })
 
   test('[RUN-1] is sent back through another worker', async () => {
     const seen: unknown[] = []
-    const component = flow(seen)
+    const component = drafting(seen)
     const world = new World(component)
     const first = world.worker()
     const id = await first.start('w', 'a')

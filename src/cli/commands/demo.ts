@@ -1,15 +1,16 @@
 /** `holdfast demo`: ready-made components, and what to try with them. */
-import { labComponents } from '../../agents/lab/agent.ts'
-import { storyteller } from '../../agents/storyteller/agent.ts'
+import { labComponents } from '../../agents/lab/kinds.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { configOptions, readConfig } from '../../server/config.ts'
 import { helpText } from '../../server/options.ts'
+import { demoComponents } from '../demo/components.ts'
 import { hostServer } from '../host.ts'
 import type { CommandIo } from '../io.ts'
 
 const usage = `Usage: holdfast demo [options]
 
-Serves ready-made components: storyteller, which tells a story at reading pace, and with --lab the lab agents (docs/lab.md).
+Serves ready-made components, none of which needs a key or a network: the agent storyteller, the agent clerk (tools, and one
+that needs approval), the team newsroom, the workflow publish, and with --lab the lab (docs/lab.md).
 
 Options:
 ${helpText(configOptions)}`
@@ -23,7 +24,7 @@ export async function demo(argv: readonly string[], io: CommandIo): Promise<numb
   if (config.positionals.length > 0) {
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)
   }
-  return hostServer(config, [storyteller(), ...(config.lab ? labComponents() : [])], io, nextSteps)
+  return hostServer(config, [...(await demoComponents()), ...(config.lab ? labComponents() : [])], io, nextSteps)
 }
 
 function nextSteps(url: string): string {

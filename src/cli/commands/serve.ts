@@ -7,7 +7,7 @@ import { configOptions, readConfig } from '../../server/config.ts'
 import { helpText } from '../../server/options.ts'
 import { hostServer } from '../host.ts'
 import type { CommandIo } from '../io.ts'
-import { labComponents } from '../../agents/lab/agent.ts'
+import { labComponents } from '../../agents/lab/kinds.ts'
 
 const usage = `Usage: holdfast serve FILE [options]
 

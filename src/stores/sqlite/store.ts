@@ -248,6 +248,8 @@ export class SqliteStore implements Store {
       active.stop = stop
       await this.#commits.changed(active)
       this.#hints.give({ run: id, next: active.durable!.next, stop: true })
+    } else if (active.durable?.stop === undefined) {
+      await active.wait() // another has asked, and that is not durable yet
     }
     return active.view()
   }

@@ -38,6 +38,8 @@ export interface AcceptedRun extends Start {
 const RUNS_PER_LIFE_MAX = 6
 /** The dead owner was on this machine, so nobody has to wait for its lease, nor for the next look around. */
 const ORPHAN_MS = 4_000
+/** For all that is left, when nobody is killed any more. */
+const END_MS = 60_000
 
 export class Campaign {
   readonly runs = new Map<string, AcceptedRun>()
@@ -180,7 +182,7 @@ export class Campaign {
   async #bringToEnd(server: ServerProcess, run: AcceptedRun): Promise<void> {
     for (let turn = 0; turn < 10; turn++) {
       if (run.script.hangs) await stopRun(server, run.id)
-      const { status, waiting } = await untilStatus(server, run.id, [...FINISHED, 'paused'], ORPHAN_MS)
+      const { status, waiting } = await untilStatus(server, run.id, [...FINISHED, 'paused'], END_MS)
       run.finished = FINISHED.includes(status)
       if (run.finished) return
       await this.#answer(server, run, waiting)

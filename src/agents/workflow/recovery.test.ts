@@ -1,0 +1,111 @@
+/** Workers that die in the middle of tries, and after skips: what failed before the crash has failed. */
+import { describe, expect, test } from 'vitest'
+import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
+import { typesOf } from '../../../test/support/node.ts'
+import { hangAtFirst } from '../../../test/support/world.ts'
+import { agent } from '../generator.ts'
+import { parallel, step, steps, workflow } from './index.ts'
+
+describe('[RUN-1] after a crash', () => {
+  test('tries are counted on, and have their own calls', async () => {
+    const effects = new Effects()
+    const flaky = agent({
+      id: 'flaky',
+      async *run(_, context) {
+        const time = effects.note('flaky')
+        yield `try${time} `
+        if (time === 1) throw new Error('flaky')
+        await hangAtFirst(context)
+        return time
+      },
+    })
+    const flow = workflow({ id: 'w', steps: [step({ name: 's', run: flaky, retry: { attempts: 2, backoffMs: 1 } })] })
+    const log = await logAfterCrash(flow, '', has('text try2 '))
+    expect(resultOf(log)).toBe(3)
+    expect(storyOf(log)).toEqual([
+      'step.started s',
+      'actor.started s',
+      'text try1 ',
+      'attempt.discarded',
+      'actor.failed s',
+      'step.failed s',
+      'step.started s#2',
+      'actor.started s#2',
+      'text try2 ',
+      'attempt.discarded',
+      'text try3 ',
+      'actor.completed s#2',
+      'step.completed s#2',
+    ])
+  })
+
+  test('a wait between two tries is not begun anew', async () => {
+    let times = 0
+    const tries = step({
+      name: 's',
+      retry: { attempts: 2, backoffMs: 60_000 },
+      run(): number {
+        if (++times === 1) throw new Error('not yet')
+        return times
+      },
+    })
+    const log = await logAfterCrash(workflow({ id: 'w', steps: [tries] }), '', has('step.failed s'))
+    expect(resultOf(log)).toBe(2)
+  })
+
+  test('what was skipped stays skipped, inside a finished block and after it', async () => {
+    const effects = new Effects()
+    const fails = <const Name extends string>(name: Name) =>
+      step({
+        name,
+        onError: 'skip',
+        run: (_: string): string => {
+          effects.note(name)
+          throw new Error(`no ${name}`)
+        },
+      })
+    const flow = workflow({
+      id: 'w',
+      steps: [steps('s', [effects.quick('a'), fails('b')]), fails('c'), effects.hanging('d'), fails('e')],
+    })
+    const log = await logAfterCrash(flow, '', has('step.started d'))
+    expect(resultOf(log)).toBe('a1 d ')
+    expect(effects.counts).toEqual({ a: 1, b: 1, c: 1, d: 2, e: 1 })
+    expect(storyOf(log).filter((line) => line.startsWith('step.skipped'))).toEqual([
+      'step.skipped s~/b',
+      'step.skipped c',
+      'step.skipped e',
+    ])
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('what was skipped in branches at once is told again in the order of another drive, and stands once', async () => {
+    const order: string[] = []
+    const skips = <const Name extends string>(name: Name, afterMs: number) =>
+      step({
+        name,
+        onError: 'skip',
+        async run(): Promise<string> {
+          await new Promise((resolve) => setTimeout(resolve, afterMs))
+          order.push(name)
+          throw new Error(`no ${name}`)
+        },
+      })
+    const effects = new Effects()
+    const block = parallel({ name: 'p', branches: [skips('late', 20), skips('soon', 1), effects.hanging('hangs')] })
+    const log = await logAfterCrash(
+      workflow({ id: 'w', steps: [block] }),
+      '',
+      has('step.skipped p~/late', 'step.skipped p~/soon', 'step.started p~/hangs'),
+    )
+    expect(resultOf(log)).toEqual({ hangs: 'hangs ' })
+    expect(order).toEqual(['soon', 'late'])
+    const withdrawn = log.find((event) => event.type === 'attempt.discarded')
+    const standing = log.slice((withdrawn?.index ?? -1) + 1)
+    expect(
+      storyOf(standing)
+        .filter((line) => line.startsWith('step.skipped'))
+        .toSorted(),
+    ).toEqual(['step.skipped p~/late', 'step.skipped p~/soon'])
+  })
+})

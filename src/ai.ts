@@ -1,0 +1,19 @@
+/** Agents and teams on the AI SDK (`ai`, which the user installs). */
+import { agent as generatorAgent, type AgentDefinition } from './agents/generator.ts'
+import { modelAgent, type ModelAgentDefinition } from './agents/model/agent.ts'
+import type { Component } from './core/agent.ts'
+
+/** Defines an agent: on a language model, with `model`, or as an async generator, with `run`. */
+export function agent(definition: ModelAgentDefinition): Component
+export function agent<Input = string>(definition: AgentDefinition<Input>): Component<Input>
+export function agent(definition: ModelAgentDefinition | AgentDefinition<unknown>): Component {
+  return 'run' in definition ? generatorAgent(definition) : modelAgent(definition)
+}
+
+export type { ModelAgentDefinition } from './agents/model/agent.ts'
+export type { InputFile, ModelInput } from './agents/model/input.ts'
+export type { ModelSettings } from './agents/model/request.ts'
+export { type Said, scriptedModel, type ScriptedModelOptions, type ScriptedPart } from './agents/model/scripted.ts'
+export type { ScriptedCall, ScriptedResult } from './agents/model/scripted-call.ts'
+export { idempotent, type ToolContext } from './agents/model/tools.ts'
+export { team, type TeamDefinition, type TeamMode } from './agents/team/team.ts'
