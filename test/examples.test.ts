@@ -6,10 +6,16 @@ import { expect, test } from 'vitest'
 
 const run = promisify(execFile)
 
-test.each(readdirSync('examples'))('example %s runs', async (name) => {
-  const { stdout } = await run(process.execPath, ['--conditions=holdfast-source', `examples/${name}/main.ts`], { timeout: 60_000 })
-  expect(stdout).toContain(`${name}: `)
-}, 90_000)
+test.each(readdirSync('examples'))(
+  'example %s runs',
+  async (name) => {
+    const { stdout } = await run(process.execPath, ['--conditions=holdfast-source', `examples/${name}/main.ts`], {
+      timeout: 60_000,
+    })
+    expect(stdout).toContain(`${name}: `)
+  },
+  90_000,
+)
 
 test("README's program is the one in examples/hello", () => {
   const [, program] = /```ts\n\/\/ agents\.ts\n([^]*?)```/.exec(readFileSync('README.md', 'utf8')) ?? []

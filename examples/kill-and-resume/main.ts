@@ -19,10 +19,12 @@ interface Logged {
 
 function startServer(): Promise<{ child: ChildProcess; url: string }> {
   const options = ['serve', agents, '--port', '0', '--store', `sqlite:${join(folder, 'runs.db')}`]
-  const child = spawn(process.execPath, ['--conditions=holdfast-source', cli, ...options], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--conditions=holdfast-source', cli, ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   return new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error('the server did not start')))
-    child.stdout!.on('data', (text: Buffer) => {
+    child.stdout.on('data', (text: Buffer) => {
       const [, url] = /listens at (\S+)/.exec(text.toString()) ?? []
       if (url !== undefined) resolve({ child, url })
     })
@@ -35,7 +37,7 @@ async function read(response: Response, most: number): Promise<Logged[]> {
   const parser = new EventParser({ event: ({ data }) => void events.push(JSON.parse(data) as Logged) })
   const decoder = new TextDecoder()
   for await (const chunk of response.body!) {
-    parser.push(decoder.decode(chunk as Uint8Array, { stream: true }))
+    parser.push(decoder.decode(chunk, { stream: true }))
     if (events.length >= most) break
   }
   return events.slice(0, most)
@@ -53,7 +55,10 @@ try {
   server = await startServer()
 
   const lastId = String(before.at(-1)!.index)
-  const after = await read(await fetch(`${server.url}${run}/events`, { headers: { 'last-event-id': lastId } }), Infinity)
+  const after = await read(
+    await fetch(`${server.url}${run}/events`, { headers: { 'last-event-id': lastId } }),
+    Infinity,
+  )
   const log = [...before, ...after]
   deepEqual(
     log.map(({ index }) => index),
@@ -66,7 +71,9 @@ try {
     counted,
     counted.map((_, position) => position + 1),
   )
-  process.stdout.write(`kill-and-resume: ${before.length} events before the kill, ${after.length} after, none lost or doubled\n`)
+  process.stdout.write(
+    `kill-and-resume: ${before.length} events before the kill, ${after.length} after, none lost or doubled\n`,
+  )
 } finally {
   server.child.kill('SIGKILL')
   rmSync(folder, { recursive: true, force: true })

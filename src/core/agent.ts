@@ -51,11 +51,11 @@ export interface RunContext {
    * Does a piece of work once per run: its result is in the log before this returns, and a recovered run gets it from there.
    * Results come back as JSON. A step that was cut off is done again.
    */
-  step<Result>(
+  readonly step: <Result>(
     name: string,
     work: (signal: AbortSignal) => Promise<Result> | Result,
     about?: StepAbout,
-  ): Promise<Result>
+  ) => Promise<Result>
   /**
    * A step that emits: what it yields is in the log as it comes, and is part of the step. A recovered run that has its result
    * neither does nor yields it again; when it fails, what it yielded is withdrawn.

@@ -70,7 +70,6 @@ describe('[EVT-1] wherever the value sits, the failure names its event and path:
 
   const cases: Readonly<Record<string, { run: (context: RunContext) => AgentStream; event: string; path: string }>> = {
     'the result of a step': {
-      // oxlint-disable-next-line require-yield -- it fails before it has anything to say
       run: async function* (context) {
         await context.step('work', () => ({ rows: [1, { when: () => 0 }] }))
       },
@@ -78,7 +77,6 @@ describe('[EVT-1] wherever the value sits, the failure names its event and path:
       path: 'data.output.rows[1].when',
     },
     'the input of a tool': {
-      // oxlint-disable-next-line require-yield -- it fails before it has anything to say
       run: async function* (context) {
         await context.tool({ name: 'search', input: loop }, () => 'found')
       },
@@ -86,7 +84,6 @@ describe('[EVT-1] wherever the value sits, the failure names its event and path:
       path: 'data.input.self',
     },
     'the result of a tool': {
-      // oxlint-disable-next-line require-yield -- it fails before it has anything to say
       run: async function* (context) {
         await context.tool({ name: 'search', input: 1 }, () => new Map([['a key', new WeakMap()]]))
       },
