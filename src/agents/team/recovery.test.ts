@@ -87,7 +87,6 @@ test('[RUN-1] route: the answer of a member that ended before the crash is the a
   let hang = true
   const ann = agent<unknown>({
     id: 'ann',
-    // oxlint-disable-next-line require-yield
     async *run() {
       return `answer ${++calls}`
     },

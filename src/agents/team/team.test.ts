@@ -115,7 +115,6 @@ describe('coordinate', () => {
     let most = 0
     const slow = agent({
       id: 'slow',
-      // oxlint-disable-next-line require-yield
       async *run() {
         most = Math.max(most, ++running)
         await new Promise((resolve) => setTimeout(resolve, 5))
@@ -175,7 +174,6 @@ describe('route', () => {
   test('the leader picks another member when the first one fails', async () => {
     const fails = agent<unknown>({
       id: 'fails',
-      // oxlint-disable-next-line require-yield
       async *run() {
         throw new Error('not mine')
       },
@@ -191,7 +189,6 @@ describe('broadcast', () => {
   test('gives the task to all, and the leader joins their answers', async () => {
     const fails = agent<unknown>({
       id: 'fails',
-      // oxlint-disable-next-line require-yield
       async *run() {
         throw new Error('not mine')
       },
@@ -214,7 +211,7 @@ const troubles: readonly [string, (context: RunContext) => AsyncGenerator<string
   ['gives a cycle', (context) => working(context, cycle), /^failed: .*cycle/],
   ['gives too much', (context) => working(context, () => 'x'.repeat(5_000_000)), /^failed: .*limit/],
   ['aborts itself', (context) => working(context, () => Promise.reject(new DOMException('gone', 'AbortError'))), /^failed: gone$/],
-  ['refuses', async function* (context) { context.reject('not today') }, /^failed: not today$/], // oxlint-disable-line require-yield
+  ['refuses', async function* (context) { context.reject('not today') }, /^failed: not today$/],
   ['emits nonsense', async function* () { yield { type: 'nonsense' } as never }, /^failed: .*no event/],
 ] // prettier-ignore
 

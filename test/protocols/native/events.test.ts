@@ -200,7 +200,7 @@ describe('an open stream', () => {
     await until('there are two subscribers', () => server.service.health().subscribers === 2)
     await server.stop()
     expect(await sse.ended).toBe('closed')
-    const notice = `"run":"${id}","reason":"draining","cursor":3,"retryMs":20}`
+    const notice = `"run":"${id}","reason":"draining","cursor":${sse.events - 1},"retryMs":20}`
     expect(sse.asides.at(-1)).toBe(`event: stream.closing\ndata: {${notice}\n\n`)
     expect(await ndjson).toContain(`\n{"stream":"closing",${notice}\n`)
   })

@@ -95,6 +95,13 @@ describe('the document', () => {
     expect(new Set(declared.map(({ name }) => name.toLowerCase()))).toEqual(new Set(read))
   })
 
+  test('describes every property that it requires', () => {
+    const undescribed = objectSchemas(document).flatMap(({ required = [], properties = {} }) =>
+      required.filter((name) => !Object.hasOwn(properties, name)),
+    )
+    expect(undescribed).toEqual([])
+  })
+
   test('has no reference that leads nowhere', () => {
     expect(references(document).filter((reference) => !leadsSomewhere(reference))).toEqual([])
   })
@@ -306,6 +313,17 @@ function operations() {
       parameters: [...shared, ...(operation.parameters ?? [])],
     })),
   )
+}
+
+interface ObjectSchema {
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, object>>
+}
+
+function objectSchemas(value: unknown): ObjectSchema[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = 'type' in value && value.type === 'object' ? [value as ObjectSchema] : []
+  return [...own, ...Object.values(value).flatMap(objectSchemas)]
 }
 
 function references(value: unknown): string[] {
