@@ -1,6 +1,6 @@
 /** Reading a log over the native protocol in pages of JSON, with long-poll. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { get, type ServerResponse } from 'node:http'
+import { Agent, get, type ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { call, startRun, stopRun, type Target, untilFinished, untilStatus } from '../../support/http.ts'
 import { until } from '../../support/until.ts'
@@ -124,6 +124,22 @@ test('[SUB-1] a client that asks for a page and does not take it is cut, as one 
   await until('it is cut', () => response.destroyed)
   expect(response.writableFinished).toBe(false)
   request.destroy()
+})
+
+test('a connection whose answer was taken slowly is still given up when nothing more comes on it', async () => {
+  const server = await serveNative({ limits: { eventBytesMax: 30_000_000 } })
+  const { id } = await startRun(server, 'big 20000')
+  await untilFinished(server, id)
+  const agent = new Agent({ keepAlive: true })
+  const answering = nextResponse()
+  get(`${server.url}/runs/${id}/events?format=json&after=1`, { agent }, (answer) => {
+    setTimeout(() => answer.resume(), 50)
+  })
+  const response = await answering
+  const { socket } = response
+  await expect.poll(() => response.writableFinished, { timeout: 5000 }).toBe(true)
+  await expect.poll(() => socket?.timeout).toBeGreaterThan(0)
+  agent.destroy()
 })
 
 async function read(target: Target, id: string, after: number, limit: number): Promise<EventPage> {

@@ -1,6 +1,6 @@
 /** Bodies that are meant to harm are refused, and the server goes on. */
 import { describe, expect, test } from 'vitest'
-import { call, startRun, untilFinished } from '../../support/http.ts'
+import { call, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { BODY_BYTES_MAX, expectGoesOn, narrow } from './hostile.ts'
 import { exchange, requestText, statusOf } from './raw.ts'
 import { type NativeServer, serveNative } from './serve.ts'
@@ -10,8 +10,9 @@ async function post(
   server: NativeServer,
   body: string | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
+  path = '/runs',
 ) {
-  const response = await fetch(`${server.url}/runs`, {
+  const response = await fetch(server.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body,
@@ -49,12 +50,27 @@ describe('a body', () => {
       `{"component":"echo","input":"","metadata":{"m":${nested('{"a":', '}', 10_000, '1')}}}`,
     ],
     ['with a number that is none', '{"component":"echo","input":1e999}'],
+    ['with a number that is none, written at length', `{"component":"echo","input":1${'0'.repeat(400)}}`],
+    ['with a number that is none, written in between', `{"component":"echo","input":1${'0'.repeat(250)}e99}`],
     ['with a number that is none, deep inside', '{"component":"echo","input":"","metadata":{"a":[-1e999]}}'],
   ])('%s is refused', async (_name, body) => {
     const server = await serveNative({ limits: narrow })
     const answer = await post(server, body)
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
     expect(String(answer.body['detail']).length).toBeLessThanOrEqual(1200)
+    await expectGoesOn(server)
+  })
+
+  test('of arrays in arrays is refused as well when its key must be compared, and when it is an answer', async () => {
+    const server = await serveNative({ limits: narrow })
+    const deep = nested('[', ']', 40_000)
+    const headers = { 'idempotency-key': 'k' }
+    expect(await post(server, `{"component":"echo","input":${deep}}`, headers)).toMatchObject({ status: 400 })
+    const { id } = await startRun(server, 'ask Go on?')
+    await untilStatus(server, id, ['paused'])
+    for (const body of [`{"answer":${deep}}`, `{"answers":{"question":${deep}}}`]) {
+      expect(await post(server, body, {}, `/runs/${id}/input`)).toMatchObject({ status: 400 })
+    }
     await expectGoesOn(server)
   })
 

@@ -185,9 +185,6 @@ test('GET /components says what can be run, and how it behaves', async () => {
   expect(served.get('echo')).toEqual({ id: 'echo', kind: 'agent', recovery: 'fail', session: 'parallel' })
   expect(served.get('single')).toMatchObject({ session: 'reject' })
 })
-  expect(body.components[3]).toEqual({ id: 'echo', kind: 'agent', recovery: 'fail', session: 'parallel' })
-  expect(body.components[5]).toMatchObject({ session: 'reject' })
-})
 
 test('GET /health says what the server is doing', async () => {
   const server = await serveNative()
