@@ -143,30 +143,8 @@ function runReadme(): string {
   const [, source] = /```ts\n\/\/ agents\.ts\n([^]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   if (source === undefined) throw new Failure('README.md has no program')
   writeFileSync(join(project, 'agents.ts'), source)
-  writeFileSync(join(project, 'try.mjs'), TRY_README)
-  return command(['node', 'try.mjs', program('holdfast')], { cwd: project }).trim()
+  return command(['node', join(root, 'scripts', 'try-readme.ts'), program('holdfast')], { cwd: project }).trim()
 }
-
-/** Ends with 0 when a run came to its end over the wire. */
-const TRY_README = `import { spawn } from 'node:child_process'
-const server = spawn(process.execPath, [process.argv[2], 'serve', 'agents.ts', '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-try {
-  const url = await new Promise((resolve, reject) => {
-    server.once('exit', () => reject(new Error('the server did not start')))
-    server.stdout.on('data', (text) => {
-      const [, found] = /listens at (\\S+)/.exec(String(text)) ?? []
-      if (found !== undefined) resolve(found)
-    })
-  })
-  const headers = { 'content-type': 'application/json', accept: 'text/event-stream' }
-  const body = JSON.stringify({ component: 'counter', input: 'Sheep' })
-  const text = await (await fetch(url + '/runs', { method: 'POST', headers, body })).text()
-  if (!text.includes('Sheep 50 of ') || !text.includes('event: run.completed')) throw new Error(text.slice(-500))
-  console.log(text.match(/^id: /gm).length + ' events')
-} finally {
-  server.kill('SIGKILL')
-}
-`
 
 /** The message that says which Node is needed must itself run on the Node that is not enough. */
 function runOnOldNode(): string {
