@@ -1,6 +1,7 @@
 /** An agent that is a model with instructions and tools, on the AI SDK: each request and each call is durable by itself. */
 import type { FlexibleSchema, LanguageModel, ModelMessage, ToolSet } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/agent.ts'
+import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { boundHistory, checkInput, messagesOf, type ModelInput } from './input.ts'
 import { loop } from './loop.ts'
 import type { ModelSettings } from './request.ts'
@@ -8,10 +9,7 @@ import { RETRIES, RETRY_DELAY_MS } from './retry.ts'
 import { loadSdk } from './sdk.ts'
 import { toolboxOf } from './tools.ts'
 
-export interface ModelAgentDefinition extends Pick<
-  Component,
-  'id' | 'name' | 'description' | 'recovery' | 'session' | 'uncertain' | 'limits'
-> {
+export interface ModelAgentDefinition extends CommonDefinition {
   /** Any language model of the AI SDK. */
   readonly model: LanguageModel
   readonly instructions?: string
@@ -41,16 +39,9 @@ export const HISTORY_MESSAGES_MAX = 50
 const HISTORY_CHARS_MAX = 500_000
 
 export function modelAgent(definition: ModelAgentDefinition): Component<ModelInput> {
-  const { id, name, description, recovery = 'resume', session, uncertain, limits } = definition
   return {
-    id,
+    ...commonOf(definition),
     kind: 'agent',
-    recovery,
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    ...(session !== undefined && { session }),
-    ...(uncertain !== undefined && { uncertain }),
-    ...(limits !== undefined && { limits }),
     parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }

@@ -1,6 +1,7 @@
 /** A team: a model leads members, which are components of any kind, other teams included. */
 import type { LanguageModel, ToolSet } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/agent.ts'
+import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { CONCURRENCY, MAX_STEPS } from '../model/agent.ts'
 import { checkInput, messagesOf, type ModelInput } from '../model/input.ts'
 import { loop, type LoopOptions } from '../model/loop.ts'
@@ -17,10 +18,7 @@ import { DELEGATE, delegateTool } from './delegation.ts'
  */
 export type TeamMode = 'coordinate' | 'route' | 'broadcast'
 
-export interface TeamDefinition extends Pick<
-  Component,
-  'id' | 'name' | 'description' | 'recovery' | 'session' | 'uncertain' | 'limits'
-> {
+export interface TeamDefinition extends CommonDefinition {
   readonly members: readonly Component[]
   readonly mode?: TeamMode
   /** The leader's. */
@@ -42,18 +40,12 @@ export interface TeamDefinition extends Pick<
 export const MAX_DELEGATIONS = 20
 
 export function team(definition: TeamDefinition): Component<ModelInput> {
-  const { id, name, description, members, recovery = 'resume', session, uncertain, limits } = definition
+  const { id, members } = definition
   const ids = new Set(members.map((member) => member.id))
   if (ids.size === 0 || ids.size < members.length) throw new TypeError(`team ${id} needs members with ids of their own`)
   return {
-    id,
+    ...commonOf(definition),
     kind: 'team',
-    recovery,
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    ...(session !== undefined && { session }),
-    ...(uncertain !== undefined && { uncertain }),
-    ...(limits !== undefined && { limits }),
     parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }
