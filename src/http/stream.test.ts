@@ -89,6 +89,7 @@ describe('a stream', () => {
     const client = await stage.connect()
     await client.has('event: run.started')
     stage.streams.closeAll('the tide is out')
+    expect(stage.feeds.size).toBe(0)
     expect(await client.ended()).toBe(true)
     expect(client.text.endsWith('\n\nnotice {"kind":"closing","reason":"the tide is out","cursor":1}\n\n')).toBe(true)
     expect(stage.streams.size).toBe(0)

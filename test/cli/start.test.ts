@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { runCommand } from '../../src/cli/run-command.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { newRun } from '../../src/testing/fixtures.ts'
 import { call, startRun, untilFinished } from '../support/http.ts'
@@ -113,6 +114,27 @@ test('a port may be taken from the environment, and a flag wins', async () => {
   expect(server.stdout).toContain('memory, until this process ends')
   const { body } = await call<{ components: { id: string }[] }>(target, 'GET', '/components')
   expect(body.components.map(({ id }) => id)).toEqual(expect.arrayContaining(['storyteller', 'lab']))
+})
+
+test('a server can be told to end from the moment that it says where it listens', async () => {
+  const before = new Set(process.listeners('SIGTERM'))
+  const rejections = new Set(process.listeners('unhandledRejection'))
+  const heard: (() => void)[] = []
+  const stdout = {
+    write(text: string) {
+      if (!text.includes('Holdfast listens at')) return
+      for (const listener of process.listeners('SIGTERM'))
+        if (!before.has(listener)) heard.push(() => listener('SIGTERM'))
+      setImmediate(() => heard.forEach((tell) => tell()))
+    },
+  }
+  const argv = ['demo', '--port', '0', '--store', 'memory:', '--log-level', 'silent']
+  const code = await runCommand(argv, { stdout, stderr: { write: () => {} }, env: {} })
+  for (const listener of process.listeners('unhandledRejection')) {
+    if (!rejections.has(listener)) process.off('unhandledRejection', listener)
+  }
+  expect(heard).toHaveLength(1)
+  expect(code).toBe(0)
 })
 
 test('the demo says what to try, and it works', async () => {

@@ -24,7 +24,7 @@ export async function demo(argv: readonly string[], io: CommandIo): Promise<numb
   if (config.positionals.length > 0) {
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)
   }
-  return hostServer(config, [...(await demoComponents()), ...(config.lab ? labComponents() : [])], io, nextSteps)
+  return hostServer(config, [...demoComponents(), ...(config.lab ? labComponents() : [])], io, nextSteps)
 }
 
 function nextSteps(url: string): string {

@@ -1,29 +1,17 @@
 /** An agent with tools on the scripted model: it looks up a balance by itself, and sends money only when somebody says yes. */
+import type { ToolSet } from 'ai'
 import { z } from 'zod'
 import { modelAgent } from '../../agents/model/agent.ts'
 import { scriptedModel } from '../../agents/model/scripted.ts'
 import type { Component } from '../../core/agent.ts'
 
-export async function clerk(): Promise<Component> {
-  const { tool } = await import('ai')
+export function clerk(): Component {
   return modelAgent({
     id: 'clerk',
     name: 'Clerk',
     description: 'Looks up a balance, and asks before it sends money.',
     instructions: 'Look up the balance before you send money.',
-    tools: {
-      balance: tool({
-        description: 'The balance of the account.',
-        inputSchema: z.object({}),
-        execute: () => ({ balance: 120, currency: 'EUR' }),
-      }),
-      send: tool({
-        description: 'Sends money. Needs approval.',
-        inputSchema: z.object({ to: z.string(), amount: z.number().positive() }),
-        needsApproval: true,
-        execute: ({ to, amount }) => ({ sent: amount, to }),
-      }),
-    },
+    tools: loadTools,
     model: scriptedModel({
       id: 'clerk',
       wordsPerSecond: 15,
@@ -38,4 +26,22 @@ export async function clerk(): Promise<Component> {
       },
     }),
   })
+}
+
+/** Only when a run needs them: the AI SDK takes longer to load than the server to start. */
+async function loadTools(): Promise<ToolSet> {
+  const { tool } = await import('ai')
+  return {
+    balance: tool({
+      description: 'The balance of the account.',
+      inputSchema: z.object({}),
+      execute: () => ({ balance: 120, currency: 'EUR' }),
+    }),
+    send: tool({
+      description: 'Sends money. Needs approval.',
+      inputSchema: z.object({ to: z.string(), amount: z.number().positive() }),
+      needsApproval: true,
+      execute: ({ to, amount }) => ({ sent: amount, to }),
+    }),
+  }
 }
