@@ -1,4 +1,5 @@
 /** Runs a server as a process: says where it is, drains when it is told to end. */
+import * as module from 'node:module'
 import type { Component } from '../core/agent.ts'
 import type { Logger } from '../core/logger.ts'
 import { Registry } from '../core/registry.ts'
@@ -35,6 +36,7 @@ export async function hostServer(
   io.stdout.write(
     `Holdfast listens at ${server.url}\nIt is process ${process.pid}, and keeps runs in ${describe(config.store)}\n${nextSteps(server.url)}`,
   )
+  module.flushCompileCache() // now: a server may be killed rather than ended
   const signal = await ending
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
   await server.stop()

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { defaultLimits } from '../../src/core/limits.ts'
 import { Streams } from '../../src/http/stream.ts'
 import { nativeProtocol } from '../../src/protocols/native/index.ts'
-import type { RunShape } from '../../src/protocols/native/wire.ts'
+import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import {

@@ -1,6 +1,6 @@
 /** The native protocol from a client's side, in a few calls. */
 import { EventParser } from '../../src/sse/index.ts'
-import type { RunShape } from '../../src/protocols/native/wire.ts'
+import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { EventStream, type EventStreamOptions } from './event-stream.ts'
 import { until } from './until.ts'
 

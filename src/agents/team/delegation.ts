@@ -1,6 +1,5 @@
 /** The tool with which a leader gives a task to a member. */
 import type { Tool } from 'ai'
-import { z } from 'zod'
 import type { Component } from '../../core/agent.ts'
 import type { CallResults } from '../model/calls.ts'
 import type { Sdk } from '../model/sdk.ts'
@@ -23,7 +22,11 @@ export interface Delegation {
   readonly answer: (made: CallResults['made']) => { readonly output: unknown } | undefined
 }
 
-export function delegateTool(sdk: Sdk, { members, mode, maxDelegations }: DelegationOptions): Delegation {
+export async function delegateTool(
+  sdk: Sdk,
+  { members, mode, maxDelegations }: DelegationOptions,
+): Promise<Delegation> {
+  const { z } = await import('zod')
   const byId = new Map(members.map((member) => [member.id, member]))
   const inputSchema = z.object({
     member: z.enum(members.map(({ id }) => id)).describe('Id of the member'),
@@ -38,7 +41,7 @@ export function delegateTool(sdk: Sdk, { members, mode, maxDelegations }: Delega
     check: (input) => check(sdk, inputSchema, input, `invalid input for tool ${DELEGATE}`),
     admit,
     execute(input, { context }) {
-      const { member, task } = input as z.infer<typeof inputSchema>
+      const { member, task } = input as { member: string; task: string }
       return callMember(context, byId.get(member)!, task)
     },
   }

@@ -65,7 +65,7 @@ async function* run(
     return yield* loop(context, { ...common, toolbox: own, messages: withAnswers(messagesOf(input), answers) })
   }
   const { maxDelegations = MAX_DELEGATIONS } = definition
-  const { declared, tool, answer } = delegateTool(sdk, { members, mode, maxDelegations })
+  const { declared, tool, answer } = await delegateTool(sdk, { members, mode, maxDelegations })
   yield* loop(context, {
     ...common,
     messages: messagesOf(input),

@@ -1,6 +1,5 @@
 /** An agent with tools on the scripted model: it looks up a balance by itself, and sends money only when somebody says yes. */
 import type { ToolSet } from 'ai'
-import { z } from 'zod'
 import { modelAgent } from '../../agents/model/agent.ts'
 import { scriptedModel } from '../../agents/model/scripted.ts'
 import type { Component } from '../../core/agent.ts'
@@ -30,7 +29,7 @@ export function clerk(): Component {
 
 /** Only when a run needs them: the AI SDK takes longer to load than the server to start. */
 async function loadTools(): Promise<ToolSet> {
-  const { tool } = await import('ai')
+  const [{ tool }, { z }] = await Promise.all([import('ai'), import('zod')])
   return {
     balance: tool({
       description: 'The balance of the account.',

@@ -1,11 +1,23 @@
 /** The native protocol, ready to be mounted. */
 import type { Service } from '../../core/service.ts'
-import type { Protocol } from '../../http/route.ts'
+import { respondJson } from '../../http/respond.ts'
+import type { Protocol, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { toProblem } from './errors.ts'
-import { openApiRoute } from './openapi.ts'
 import { nativeRoutes } from './routes.ts'
 
 export function nativeProtocol(service: Service, streams: Streams, version: string): Protocol {
   return { name: 'native', routes: [...nativeRoutes(service, streams), openApiRoute(version)], error: toProblem }
+}
+
+function openApiRoute(version: string): Route {
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    public: true,
+    async handle(call) {
+      const { openApiDocument } = await import('./openapi.ts')
+      respondJson(call.response, 200, openApiDocument(version))
+    },
+  }
 }

@@ -1,8 +1,6 @@
 /** The OpenAPI document of the native protocol. A test compares it with the route table, both ways. */
 import { z } from 'zod'
-import { respondJson } from '../../http/respond.ts'
-import type { Route } from '../../http/route.ts'
-import { componentShape, eventShape, inputBody, problemShape, runShape, startBody, stopBody } from './wire.ts'
+import { componentShape, eventShape, inputBody, problemShape, runShape, startBody, stopBody } from './shapes.ts'
 
 const shapes = {
   Start: startBody,
@@ -12,16 +10,6 @@ const shapes = {
   Event: eventShape,
   Component: componentShape,
   Problem: problemShape,
-}
-
-export function openApiRoute(version: string): Route {
-  let document: object | undefined
-  return {
-    method: 'GET',
-    path: '/openapi.json',
-    public: true,
-    handle: (call) => respondJson(call.response, 200, (document ??= openApiDocument(version))),
-  }
 }
 
 export function openApiDocument(version: string): object {

@@ -1,6 +1,6 @@
 /** The native protocol: the log itself, for our own client and for anyone with curl. */
 import { HoldfastError } from '../../core/errors.ts'
-import { isFinished } from '../../core/run.ts'
+import { isFinished, type RunStatus } from '../../core/run.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { readJson } from '../../http/body.ts'
@@ -8,7 +8,11 @@ import { respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { follow, readNumber, serveEvents } from './events.ts'
-import { inputBody, parseBody, type RunShape, runStatus, startBody, stopBody, toComponent, toRun } from './wire.ts'
+import type { RunShape } from './shapes.ts'
+import { toComponent, toRun } from './wire.ts'
+
+/** Checking takes longer to load than the server to start, so it is loaded by the first request that needs it. */
+const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
 
 export function nativeRoutes(service: Service, streams: Streams): Route[] {
   return [
@@ -29,6 +33,7 @@ export function nativeRoutes(service: Service, streams: Streams): Route[] {
 }
 
 async function startRun(call: Call, service: Service, streams: Streams): Promise<void> {
+  const { parseBody, startBody } = await loadShapes()
   const body = parseBody(startBody, await readJson(call.request, service.limits.bodyBytesMax))
   const idempotencyKey = readKey(call, service.limits.nameCharsMax)
   const { session, metadata } = body
@@ -66,12 +71,17 @@ async function listRuns(call: Call, service: Service): Promise<void> {
     ...(component !== null && { component }),
     ...(session !== null && { session }),
     ...(after !== null && { after }),
-    ...(status.length > 0 && { status: status.map((value) => parseBody(runStatus, value)) }),
+    ...(status.length > 0 && { status: await parseStatuses(status) }),
   })
   respondJson(call.response, 200, {
     runs: page.runs.map((stored) => toRun(stored)),
     ...(page.cursor !== undefined && { cursor: page.cursor }),
   })
+}
+
+async function parseStatuses(given: readonly string[]): Promise<RunStatus[]> {
+  const { parseBody, runStatus } = await loadShapes()
+  return given.map((value) => parseBody(runStatus, value))
 }
 
 async function getRun(call: Call, service: Service): Promise<void> {
@@ -90,6 +100,7 @@ async function removeRun(call: Call, service: Service): Promise<void> {
 async function stopRun(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   await service.get(call.principal, id)
+  const { parseBody, stopBody } = await loadShapes()
   const { reason } = parseBody(stopBody, (await readJson(call.request, service.limits.bodyBytesMax)) ?? {})
   const wait = readNumber(call.query, 'wait', service.limits.longPollMs, 0, 0)
   let stored = await service.stop(call.principal, id, reason)
@@ -104,6 +115,7 @@ async function stopRun(call: Call, service: Service): Promise<void> {
 async function continueRun(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   await service.get(call.principal, id)
+  const { parseBody, inputBody } = await loadShapes()
   const { answers, answer } = parseBody(inputBody, await readJson(call.request, service.limits.bodyBytesMax))
   const stored = await service.continue(call.principal, id, answers ?? (await answerToOne(call, service, answer)))
   respondJson(call.response, 202, toRun(stored))

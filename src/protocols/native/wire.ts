@@ -1,128 +1,8 @@
-/** The shapes of the native protocol: what is taken, what is given. They are public contract. */
-import { z } from 'zod'
+/** From what the core knows to what the wire says. */
 import type { Component } from '../../core/agent.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import { defaultLimits } from '../../core/limits.ts'
-import { type Slice, rawRecords } from '../../core/record.ts'
-import type { RunStatus } from '../../core/run.ts'
+import { rawRecords, type Slice } from '../../core/record.ts'
 import type { StoredRun } from '../../core/store.ts'
-
-const name = z.string().min(1).max(defaultLimits.nameCharsMax)
-
-export const runStatus: z.ZodType<RunStatus> = z.enum([
-  'queued',
-  'running',
-  'paused',
-  'completed',
-  'failed',
-  'cancelled',
-  'rejected',
-])
-
-/** Values are taken as they are: their depth and size are checked once, when they enter the log. */
-const present = z.unknown().refine((value) => value !== undefined, { message: 'is missing' })
-
-const record = z
-  .unknown()
-  .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
-    message: 'must be an object',
-  })
-  .meta({ type: 'object' }) as z.ZodType<Record<string, unknown>>
-
-export const startBody = z.strictObject({
-  component: name.describe('Id of the component to run.'),
-  input: present.describe('What the component is given: a string or any JSON value.'),
-  session: name.optional().describe('Groups runs; a new one is made where none is given.'),
-  metadata: record.optional().describe('Kept with the run and given to the component.'),
-})
-
-export const stopBody = z.strictObject({ reason: z.string().max(1000).optional() })
-
-export const inputBody = z
-  .strictObject({
-    answers: record.optional().describe('By question id.'),
-    answer: z.unknown().optional().describe('For a run that asks one question.'),
-  })
-  .refine((body) => (body.answers === undefined) !== (body.answer === undefined), {
-    message: 'give either answers or answer',
-  })
-
-const question = z.object({
-  id: z.string(),
-  kind: z.enum(['input', 'approval', 'tool', 'choice', 'review', 'uncertain']),
-  prompt: z.string(),
-  schema: z.unknown().optional(),
-  details: z.unknown().optional(),
-  deadline: z.iso.datetime().optional(),
-})
-
-const failure = z.object({
-  code: z.string(),
-  message: z.string(),
-  retryable: z.boolean().optional(),
-  details: z.unknown().optional(),
-})
-
-export const runShape = z.object({
-  id: z.string(),
-  component: z.string(),
-  session: z.string(),
-  status: runStatus,
-  createdAt: z.iso.datetime(),
-  updatedAt: z.iso.datetime(),
-  startedAt: z.iso.datetime().optional(),
-  finishedAt: z.iso.datetime().optional(),
-  attempt: z.int().describe('Starts so far.'),
-  interruptions: z.int().optional().describe('Attempts that ended because their worker died.'),
-  released: z.literal(true).optional().describe('Its worker gave it back; another one will go on.'),
-  events: z.int().describe('Events written so far; the last one has the index below.'),
-  earliest: z.int().describe('Index of the earliest event that is still kept.'),
-  metadata: z.record(z.string(), z.unknown()).optional(),
-  protocol: z.string().optional().describe('Protocol that started the run.'),
-  waiting: z.array(question).optional().describe('What a paused run waits for.'),
-  stopRequested: z.boolean().optional(),
-  output: z.unknown().optional().describe('What a completed run returned; only where one run is asked for.'),
-  error: failure.optional().describe('Why a failed run failed.'),
-})
-export type RunShape = z.infer<typeof runShape>
-
-export const eventShape = z.object({
-  run: z.string(),
-  index: z.int(),
-  time: z.iso.datetime(),
-  type: z.string(),
-  actor: z.unknown().optional(),
-  data: z.record(z.string(), z.unknown()),
-})
-
-export const componentShape = z.object({
-  id: z.string(),
-  kind: z.enum(['agent', 'team', 'workflow']),
-  name: z.string().optional(),
-  description: z.string().optional(),
-  recovery: z.enum(['fail', 'retry', 'resume']),
-  session: z.enum(['reject', 'enqueue', 'interrupt', 'parallel']),
-})
-
-export const problemShape = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string(),
-  code: z.string(),
-  retryable: z.boolean(),
-  requestId: z.string(),
-  details: z.unknown().optional(),
-})
-
-export function parseBody<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
-  const parsed = shape.safeParse(body)
-  if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.map(
-    ({ path, message }) => `${path.length === 0 ? 'body' : path.join('.')}: ${message}`,
-  )
-  throw new HoldfastError('invalid_request', issues.slice(0, 5).join('; ').slice(0, 1000))
-}
+import type { ComponentShape, RunShape } from './shapes.ts'
 
 export function toRun({ run, first, next, stop }: StoredRun, output?: unknown): RunShape {
   const { owner: _owner, lane: _lane, wakeAt: _wakeAt, waiting, ...shown } = run
@@ -136,14 +16,7 @@ export function toRun({ run, first, next, stop }: StoredRun, output?: unknown): 
   }
 }
 
-export function toComponent({
-  id,
-  kind,
-  name: title,
-  description,
-  recovery,
-  session,
-}: Component): z.infer<typeof componentShape> {
+export function toComponent({ id, kind, name: title, description, recovery, session }: Component): ComponentShape {
   return {
     id,
     kind,

@@ -11,7 +11,7 @@ export class CommittingThread {
   readonly #gone: Promise<void>
 
   private constructor(path: string) {
-    this.#worker = new Worker(entry, { workerData: { path } })
+    this.#worker = new Worker(entry, { workerData: { path }, execArgv: [] })
     this.#worker.on('message', (reply: CommitReply) => this.#reply(reply))
     this.#worker.on('error', (cause) => this.#reply({ kind: 'failed', message: messageOf(cause) }))
     this.#gone = new Promise((resolve) => {

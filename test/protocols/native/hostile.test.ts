@@ -1,7 +1,7 @@
 /** Heads, paths and queries that are meant to harm are refused, and the server goes on. */
 import { Agent, request as httpRequest } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { problemShape } from '../../../src/protocols/native/wire.ts'
+import { problemShape } from '../../../src/protocols/native/shapes.ts'
 import { call, followRun, startRun, untilFinished } from '../../support/http.ts'
 import { expectGoesOn, HEADER_BYTES_MAX, narrow } from './hostile.ts'
 import { exchange, open, requestText, statusOf } from './raw.ts'

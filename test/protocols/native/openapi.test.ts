@@ -17,7 +17,7 @@ import {
   runShape,
   startBody,
   stopBody,
-} from '../../../src/protocols/native/wire.ts'
+} from '../../../src/protocols/native/shapes.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
 import { version } from '../../../src/server/version.ts'

@@ -1,6 +1,6 @@
 /** Runs and their clients, through many deaths of their server. Everything that clients are told is kept, to be judged later. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { RunShape } from '../../../src/protocols/native/wire.ts'
+import type { RunShape } from '../../../src/protocols/native/shapes.ts'
 import { call, FINISHED, followRun, getRun, postRun, stopRun, untilStatus } from '../../support/http.ts'
 import { ServerProcess, startServer } from '../../support/process.ts'
 import type { Random } from '../../support/random.ts'
