@@ -40,7 +40,7 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
 }
 
 /** Digits that may be more than a number can hold; `JSON.parse` makes Infinity of them, which is another value than was sent. */
-const HUGE_NUMBER = /\d[eE]\+?\d{3}|\d{309}/
+const HUGE_NUMBER = /\d[eE]\+?\d|\d{309}/
 
 function refuseInfinity(_key: string, value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError('it holds a number that is too large')
