@@ -375,16 +375,17 @@ export class SqliteStore implements Store {
   }
 }
 
-/** Neighbouring slices as one, from the record after an index on, up to about a number of bytes. */
+/** Neighbouring slices as one, from the record after an index on: whole ones, as many as fit, so that none has to be searched. */
 function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): Slice {
-  let position = slices.findLastIndex((slice) => slice.first <= after + 1)
+  const position = slices.findLastIndex((slice) => slice.first <= after + 1)
   const head = sliceAfter(slices[position]!, after)
   const parts = [head.bytes]
   let { count } = head
-  for (let bytes = head.bytes.length; ++position < slices.length && bytes < bytesMax;) {
-    const slice = slices[position]!
-    parts.push(slice.bytes)
+  let bytes = head.bytes.length
+  for (const slice of slices.slice(position + 1)) {
     bytes += slice.bytes.length
+    if (bytes > bytesMax) break
+    parts.push(slice.bytes)
     count += slice.count
   }
   return { first: head.first, count, bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), closed: false }

@@ -80,15 +80,15 @@ describe('a body', () => {
     expect(await untilFinished(server, String(body['id']))).toMatchObject({ status: 'completed' })
   })
 
-  test.each<[string, unknown]>([
-    ['0', 0],
-    ['-0', 0],
-    ['1e308', 1e308],
-    ['5e-324', 5e-324],
-    [`1${'0'.repeat(300)}`, 1e300],
-    [`0.${'0'.repeat(400)}1`, 0],
-    ['12345678901234567890', 12345678901234567000],
-  ])('with the number %s goes on as the nearest one that there is', async (text, number) => {
+  test.each<[string, string, number]>([
+    ['0', '0', 0],
+    ['-0', '-0', 0],
+    ['1e308', '1e308', 1e308],
+    ['5e-324', '5e-324', 5e-324],
+    ['of 300 zeros', `1${'0'.repeat(300)}`, 1e300],
+    ['with 400 zeros behind its point', `0.${'0'.repeat(400)}1`, 0],
+    ['12345678901234567890', '12345678901234567890', 12345678901234567000],
+  ])('with the number %s goes on as the nearest one that there is', async (_name, text, number) => {
     const server = await serveNative({ limits: narrow })
     const { body } = await post(server, `{"component":"echo","input":${text}}`)
     expect(await untilFinished(server, String(body['id']))).toMatchObject({

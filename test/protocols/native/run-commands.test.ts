@@ -128,14 +128,14 @@ describe('POST /runs/{id}/stop', () => {
     expect(answers[0].body).toEqual(await getRun(server, other.id))
   })
 
-  test.each<[string, unknown]>([
-    ['?wait=-1', undefined],
-    ['?wait=soon', undefined],
-    ['', { reason: 7 }],
-    ['', { reason: 'r'.repeat(1001) }],
-    ['', { why: 'typo' }],
-    ['', 'because'],
-  ])('refuses %s %j, and the run goes on', async (query, body) => {
+  test.each<[string, string, unknown]>([
+    ['a wait of less than nothing', '?wait=-1', undefined],
+    ['a wait that is no number', '?wait=soon', undefined],
+    ['a reason that is no string', '', { reason: 7 }],
+    ['a reason of 1001 characters', '', { reason: 'r'.repeat(1001) }],
+    ['a field that is not known', '', { why: 'typo' }],
+    ['no object', '', 'because'],
+  ])('refuses %s, and the run goes on', async (_name, query, body) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'hang')
     const answer = await call(server, 'POST', `/runs/${id}/stop${query}`, body === undefined ? {} : { body })
@@ -157,23 +157,27 @@ describe('POST /runs/{id}/stop', () => {
 })
 
 describe('POST /runs/{id}/input', () => {
-  test.for(['yes', '', null, false, 0, { go: 'on' }])('takes %j as the answer to the one question', async (answer) => {
-    const server = await serveNative()
-    const { id } = await startRun(server, 'ask Go on?')
-    await untilStatus(server, id, ['paused'])
-    const { status, body } = await call<RunShape>(server, 'POST', `/runs/${id}/input`, { body: { answer } })
-    expect(status).toBe(202)
-    expect(body.id).toBe(id)
-    expect(body).not.toHaveProperty('waiting')
-    const events = await readEvents(server, id)
-    expect(events.find(({ type }) => type === 'run.resumed')).toMatchObject({
-      data: { answers: { question: answer }, by: 'local' },
-    })
-    expect(events.find(({ type }) => type === 'custom.emitted')).toMatchObject({
-      data: { name: 'answer', value: answer },
-    })
-    expect(events.at(-1)!.type).toBe('run.completed')
-  })
+  test.each(['"yes"', '""', 'null', 'false', '0', '{"go":"on"}'])(
+    'takes %s as the answer to the one question',
+    async (json) => {
+      const answer: unknown = JSON.parse(json)
+      const server = await serveNative()
+      const { id } = await startRun(server, 'ask Go on?')
+      await untilStatus(server, id, ['paused'])
+      const { status, body } = await call<RunShape>(server, 'POST', `/runs/${id}/input`, { body: { answer } })
+      expect(status).toBe(202)
+      expect(body.id).toBe(id)
+      expect(body).not.toHaveProperty('waiting')
+      const events = await readEvents(server, id)
+      expect(events.find(({ type }) => type === 'run.resumed')).toMatchObject({
+        data: { answers: { question: answer }, by: 'local' },
+      })
+      expect(events.find(({ type }) => type === 'custom.emitted')).toMatchObject({
+        data: { name: 'answer', value: answer },
+      })
+      expect(events.at(-1)!.type).toBe('run.completed')
+    },
+  )
 
   test('takes answers by id for a run that asks several questions', async () => {
     const server = await serveNative()
