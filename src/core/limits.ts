@@ -46,6 +46,8 @@ export interface Limits {
   readonly drainMs: number
   /** Largest request body. */
   readonly bodyBytesMax: number
+  /** Largest metadata of a run: every listing carries it. */
+  readonly metadataBytesMax: number
   /** Largest request head. */
   readonly headerBytesMax: number
   /** Open connections of this node. */
@@ -88,6 +90,7 @@ export const defaultLimits: Limits = {
   stopGraceMs: 5 * SECOND,
   drainMs: 10 * SECOND,
   bodyBytesMax: 4 * MiB,
+  metadataBytesMax: 64 * KiB,
   headerBytesMax: 16 * KiB,
   connectionsMax: 20_000,
   nameCharsMax: 256,

@@ -32,6 +32,8 @@ export interface Run {
   /** Milliseconds since 1970 from which a paused run can be claimed again: the first of its questions is overdue. */
   readonly wakeAt?: number
   readonly error?: Failure
+  /** Why it was rejected or cancelled, where somebody said so. */
+  readonly reason?: string
 }
 
 type Lifecycle = Exclude<EventType, 'run.created'> & `${'run' | 'stop' | 'attempt'}.${string}`
@@ -120,5 +122,13 @@ function unpause(run: Run): Run {
 
 function finish(run: Run, event: LoggedEvent): Run {
   const finished: Run = { ...run, finishedAt: event.time }
-  return event.type === 'run.failed' ? { ...finished, error: event.data.error } : finished
+  switch (event.type) {
+    case 'run.failed':
+      return { ...finished, error: event.data.error }
+    case 'run.rejected':
+    case 'run.cancelled':
+      return event.data.reason === undefined ? finished : { ...finished, reason: event.data.reason }
+    default:
+      return finished
+  }
 }

@@ -15,6 +15,7 @@ import { comesBefore } from './page.ts'
 import { encodeRecord, events, type RecordBody, type Slice } from './record.ts'
 import type { Registry } from './registry.ts'
 import { isFinished, type Run, type RunStatus } from './run.ts'
+import { serialize } from './serialize.ts'
 import type { Created, NewRun, Store, StoredRun, StoreHealth } from './store.ts'
 import { Feeds, type Sink, type Subscription } from './subscription.ts'
 
@@ -265,6 +266,7 @@ export class Service {
   async #draft(owner: string, component: Component, request: StartRequest, policy: BusyPolicy): Promise<NewRun> {
     const { ids, clock } = this.#options
     const { metadata, protocol, idempotencyKey } = request
+    this.#checkMetadata(metadata)
     const id = ids.run()
     const session = request.session ?? ids.session()
     const time = new Date(clock.now()).toISOString()
@@ -296,6 +298,17 @@ export class Service {
   #assertOpen(): void {
     if (!this.#dispatcher.draining) return
     throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
+  }
+
+  #checkMetadata(metadata: unknown): void {
+    try {
+      serialize(metadata ?? null, 'metadata', {
+        depthMax: this.limits.eventDepthMax,
+        bytesMax: this.limits.metadataBytesMax,
+      })
+    } catch (cause) {
+      throw new HoldfastError('invalid_request', messageOf(cause), { cause })
+    }
   }
 
   /** Encodes an event that a request made. */

@@ -68,7 +68,6 @@ async function call(
 function cutIfNotTaken(response: ServerResponse, stallMs: number): void {
   if (!response.writableEnded || response.writableFinished) return
   response.setTimeout(stallMs, () => response.destroy())
-  response.once('finish', () => response.setTimeout(0))
 }
 
 interface Target {

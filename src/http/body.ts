@@ -33,16 +33,19 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-    return JSON.parse(text, HUGE_NUMBER.test(text) ? refuseInfinity : undefined) as unknown
+    return refuseInfinity(JSON.parse(text))
   } catch (cause) {
     throw new HoldfastError('invalid_request', `the body is not JSON: ${messageOf(cause)}`, { cause })
   }
 }
 
-/** Digits that may be more than a number can hold; `JSON.parse` makes Infinity of them, which is another value than was sent. */
-const HUGE_NUMBER = /\d[eE]\+?\d|\d{309}/
-
-function refuseInfinity(_key: string, value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError('it holds a number that is too large')
+/** Of digits that are more than a number can hold `JSON.parse` makes Infinity, which is another value than was sent. */
+function refuseInfinity(value: unknown): unknown {
+  const rest: unknown[] = [value]
+  while (rest.length > 0) {
+    const next = rest.pop()
+    if (typeof next === 'number' && !Number.isFinite(next)) throw new RangeError('it holds a number that is too large')
+    if (typeof next === 'object' && next !== null) for (const item of Object.values(next)) rest.push(item)
+  }
   return value
 }

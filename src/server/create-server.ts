@@ -86,9 +86,11 @@ async function shutDown(
   await service.drain()
   const closed = new Promise((resolve) => http.close(resolve))
   streams.closeAll('draining')
-  http.closeIdleConnections()
+  // Again and again: a connection may fall idle after it was looked at.
+  const idle = setInterval(() => http.closeIdleConnections(), 20)
   const forced = setTimeout(() => http.closeAllConnections(), CLOSE_MS)
   await closed
+  clearInterval(idle)
   clearTimeout(forced)
   await store.close()
 }

@@ -1,10 +1,15 @@
 /** The embedded store keeps every promise of the store seam. */
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll } from 'vitest'
 import type { Store } from '../../src/core/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { storeConformance } from '../../src/testing/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-conformance-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+let files = 0
 
 const paths = new WeakMap<Store, { path: string; clock: { now(): number } }>()
 
@@ -16,7 +21,7 @@ async function open(path: string, clock: { now(): number }): Promise<Store> {
 
 storeConformance({
   name: 'sqlite',
-  open: ({ clock }) => open(join(mkdtempSync(join(tmpdir(), 'holdfast-')), 'store.db'), clock),
+  open: ({ clock }) => open(join(folder, `store-${++files}.db`), clock),
   // The lock is this process's own, so the file is closed first; test/scenarios kills real processes.
   reopen: async (store) => {
     const { path, clock } = paths.get(store)!

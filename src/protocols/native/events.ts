@@ -101,7 +101,7 @@ async function waitForPage(
 /** `Last-Event-ID` is what a browser sends by itself when it comes back, so it is newer than what the URL says. */
 function readCursor(call: Call, id: string): number | undefined {
   const header = call.request.headers['last-event-id']
-  const text = (Array.isArray(header) ? header[0] : header) ?? call.query.get('after')
+  const text = (Array.isArray(header) ? header[0] : header) || call.query.get('after')
   return text === null || text === '' ? undefined : parseCursor(text, id)
 }
 

@@ -79,6 +79,7 @@ export const runShape = z.object({
   waiting: z.array(question).optional().describe('What a paused run waits for.'),
   stopRequested: z.boolean().optional(),
   output: z.unknown().optional().describe('What a completed run returned; only where one run is asked for.'),
+  reason: z.string().optional().describe('Why it was rejected or cancelled, where somebody said so.'),
   error: failure.optional().describe('Why a failed run failed.'),
 })
 export type RunShape = z.infer<typeof runShape>
