@@ -18,13 +18,12 @@ export async function hostServer(
 ): Promise<number> {
   const ending = nextSignal()
   const registered = new Registry(components) // before anything is made on disk
-  const logger = await openLogger(config)
+  const authenticator = await openAuthenticator(config.auth)
+  const [logger, store] = await Promise.all([openLogger(config), openStore(config.store)])
   process.on('unhandledRejection', (cause) => {
     // Some component left a promise alone. Its run is its own business; the others' go on.
     logger.error({ err: cause }, 'unhandled rejection')
   })
-  const authenticator = await openAuthenticator(config.auth)
-  const store = await openStore(config.store)
   let server: Server
   try {
     const { host, port, limits } = config

@@ -86,7 +86,9 @@ export class Stream implements Sink {
   #subscription: Subscription | undefined
   #opened = false
   #cursor = -1
+  /** When it was last seen to be written to, by `tend`, so that a write need not look at the clock. */
   #lastWrite = 0
+  #quiet = true
   /** When the client was last seen to take something, while it has not taken all. */
   #fullSince: number | undefined
   #unsent = 0
@@ -119,9 +121,9 @@ export class Stream implements Sink {
   write(slice: Slice): boolean {
     this.#open()
     this.#cursor = lastOf(slice)
-    this.#lastWrite = this.#clock.now()
+    this.#quiet = false
     const room = this.#response.write(this.#format.encode(slice))
-    if (!room) this.#fullSince ??= this.#lastWrite
+    if (!room) this.#fullSince ??= this.#clock.now()
     return room
   }
 
@@ -146,6 +148,9 @@ export class Stream implements Sink {
       if (unsent !== this.#unsent) this.#fullSince = now
       this.#unsent = unsent
       if (now - this.#fullSince >= limits.subscriberStallMs) this.#response.destroy()
+    } else if (!this.#quiet) {
+      this.#quiet = true
+      this.#lastWrite = now
     } else if (now - this.#lastWrite >= limits.heartbeatMs) {
       this.#lastWrite = now
       this.#response.write(this.#format.heartbeat)

@@ -11,7 +11,12 @@ export class CommittingThread {
   readonly #gone: Promise<void>
 
   private constructor(path: string) {
-    this.#worker = new Worker(entry, { workerData: { path }, execArgv: [] })
+    this.#worker = new Worker(entry, {
+      workerData: { path },
+      execArgv: [],
+      // What it handles is bytes outside the heap; by default the heap would grow by some fifty megabytes all the same.
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+    })
     this.#worker.on('message', (reply: CommitReply) => this.#reply(reply))
     this.#worker.on('error', (cause) => this.#reply({ kind: 'failed', message: messageOf(cause) }))
     this.#gone = new Promise((resolve) => {
