@@ -1,5 +1,6 @@
 /** Positions in a log as clients write them: `41`, or `run_…:41` for one that names its log. */
 import { HoldfastError } from './errors.ts'
+import type { StoredRun } from './store.ts'
 
 /** Before the first event. */
 export const START = -1
@@ -16,4 +17,16 @@ export function parseCursor(text: string, run: string): number {
   if (named !== undefined && named !== run)
     throw new HoldfastError('cursor_invalid', `the cursor is one of run ${named.slice(0, 100)}, not of ${run}`)
   return Number(digits)
+}
+
+/** A cursor is answered exactly, or refused (SUB-2): what every store and the service ask of a position. */
+export function assertReadable({ run, first, next }: StoredRun, after: number): void {
+  if (!Number.isInteger(after) || after < START || after >= next) {
+    throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
+  }
+  if (after + 1 < first) {
+    throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, {
+      details: { earliest: first },
+    })
+  }
 }

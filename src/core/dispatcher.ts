@@ -390,10 +390,7 @@ function interrupted(message: string): Failure {
 /** Ends a run that nobody drives. */
 async function settle(log: RunLog, stop: StopRequest | undefined, failure: Failure | undefined): Promise<void> {
   if (stop !== undefined) {
-    const data = {
-      ...(stop.reason !== undefined && { reason: stop.reason }),
-      ...(stop.by !== undefined && { by: stop.by }),
-    }
+    const { at: _at, ...data } = stop
     log.append({ type: 'stop.requested', data })
     log.append({ type: 'run.cancelled', data })
   } else {

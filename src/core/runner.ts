@@ -101,10 +101,7 @@ export class Drive {
   /** Carries out a stop: the agent is told, and the run ends as cancelled when it obeys or when its grace is over. */
   stop(request: StopRequest): void {
     if (this.#over || this.#verdict !== undefined) return
-    const data = {
-      ...(request.reason !== undefined && { reason: request.reason }),
-      ...(request.by !== undefined && { by: request.by }),
-    }
+    const { at: _at, ...data } = request
     this.#attempt(() => this.#log.append({ type: 'stop.requested', data }))
     this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
   }

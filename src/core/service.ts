@@ -4,6 +4,7 @@
  */
 import type { BusyPolicy, Component } from './agent.ts'
 import type { Clock, Ids } from './clock.ts'
+import { assertReadable } from './cursor.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { encodeEvent, RunFailure } from './emission.ts'
 import { HoldfastError, isHoldfastError, messageOf } from './errors.ts'
@@ -16,7 +17,7 @@ import { encodeRecord, events, type RecordBody, type Slice } from './record.ts'
 import type { Registry } from './registry.ts'
 import { isFinished, type Run, type RunStatus } from './run.ts'
 import { serialize } from './serialize.ts'
-import type { Created, NewRun, Store, StoredRun, StoreHealth } from './store.ts'
+import type { Created, NewRun, RunPage, Store, StoredRun, StoreHealth } from './store.ts'
 import { Feeds, type Sink, type Subscription } from './subscription.ts'
 
 export interface ServiceOptions {
@@ -51,11 +52,6 @@ export interface ListRequest {
   readonly status?: readonly RunStatus[]
   readonly after?: string
   readonly limit?: number
-}
-
-export interface RunList {
-  readonly runs: readonly StoredRun[]
-  readonly cursor?: string
 }
 
 /** The outcome of a run as its log says it. */
@@ -145,7 +141,7 @@ export class Service {
     return stored
   }
 
-  list(principal: Principal, request: ListRequest = {}): Promise<RunList> {
+  list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
     const { limit = 50, ...filters } = request
     return this.#store.list({ ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.pageRunsMax) })
   }
@@ -202,8 +198,7 @@ export class Service {
     after: number,
     bytesMax: number = this.limits.readBytesMax,
   ): Promise<Slice | undefined> {
-    const stored = await this.get(principal, id)
-    assertReadable(stored, after)
+    await this.get(principal, id)
     return this.#store.read(id, after, bytesMax)
   }
 
@@ -389,17 +384,6 @@ function checkAnswers(run: Run, answers: Readonly<Record<string, unknown>>): voi
   throw new HoldfastError('invalid_request', `${problem}; run ${run.id} asks: ${asked.join(', ')}`, {
     details: { questions: run.waiting },
   })
-}
-
-/** A cursor is answered exactly, or refused (SUB-2). */
-export function assertReadable({ run, first, next }: StoredRun, after: number): void {
-  if (after >= next)
-    throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
-  if (after + 1 < first) {
-    throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, {
-      details: { earliest: first },
-    })
-  }
 }
 
 /** What makes two starts the same start. */

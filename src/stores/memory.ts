@@ -3,6 +3,7 @@
  * reads this one first. It is in the order of the seam, and every rule that `storeConformance` tests is said once here.
  */
 import { type Clock, systemClock } from '../core/clock.ts'
+import { assertReadable } from '../core/cursor.ts'
 import { HoldfastError } from '../core/errors.ts'
 import { Hints } from '../core/hints.ts'
 import { comesBefore, cursorOf, positionOf } from '../core/page.ts'
@@ -133,14 +134,8 @@ class MemoryStore implements Store {
     const entry = this.#entries.get(id)
     if (entry === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
     const next = nextOf(entry)
-    if (!Number.isInteger(after) || after < -1 || after >= next) {
-      throw new HoldfastError('cursor_invalid', `run ${id}: ${after} is beyond its last event, ${next - 1}`)
-    }
+    assertReadable(stored(entry), after)
     const start = after + 1 - entry.first
-    if (start < 0) {
-      const details = { earliest: entry.first }
-      throw new HoldfastError('cursor_expired', `run ${id}: events before ${entry.first} were trimmed`, { details })
-    }
     if (after === next - 1) return undefined
     let end = start + 1
     let bytes = Buffer.byteLength(entry.records[start]!)

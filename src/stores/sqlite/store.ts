@@ -3,6 +3,7 @@
  * committing thread, and only then seen by anyone.
  */
 import type { Clock } from '../../core/clock.ts'
+import { assertReadable } from '../../core/cursor.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
 import { cursorOf } from '../../core/page.ts'
@@ -157,15 +158,8 @@ export class SqliteStore implements Store {
     return this.#reading(() => {
       const found = this.#durable(id)
       if (found === undefined) throw new HoldfastError('not_found', `no run ${id}`)
-      const { first, next, run } = found.stored
-      if (!Number.isInteger(after) || after < -1 || after >= next) {
-        throw new HoldfastError('cursor_invalid', `run ${id} has events 0 to ${next - 1}; there is none after ${after}`)
-      }
-      if (after + 1 < first) {
-        throw new HoldfastError('cursor_expired', `run ${id}: events before ${first} were trimmed`, {
-          details: { earliest: first },
-        })
-      }
+      const { next, run } = found.stored
+      assertReadable(found.stored, after)
       if (after === next - 1) return undefined
       const tail = this.#active.get(id)?.tail ?? []
       const from =
