@@ -79,6 +79,11 @@ export class Service {
     this.#dispatcher.start()
   }
 
+  /** Nothing more will come from here: what runs was finished or handed over. */
+  get closed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
   components(): readonly Component[] {
     return this.#options.registry.list()
   }

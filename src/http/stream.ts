@@ -22,8 +22,12 @@ export interface StreamFormat {
   /** Sent with the headers, so that the client knows at once that it is connected. */
   readonly preamble: string
   readonly heartbeat: string
+  /** Empty when nothing of the slice is for this stream. */
   encode(slice: Slice): Uint8Array | string
-  notice(notice: Notice): string
+  /** True once what was encoded ends the stream, though the run goes on. */
+  done?(): boolean
+  /** Undefined cuts the connection instead: on some wires a clean end without a last word would be taken for success. */
+  notice(notice: Notice): string | undefined
 }
 
 /** The open streams of a server: one timer for the life of all of them. */
@@ -54,7 +58,7 @@ export class Streams {
     subscribe: (stream: Stream) => Promise<Subscription>,
     first?: Notice,
   ): Promise<void> {
-    const preamble = first === undefined ? format.preamble : format.preamble + format.notice(first)
+    const preamble = first === undefined ? format.preamble : format.preamble + (format.notice(first) ?? '')
     const stream = new Stream(response, { ...format, preamble }, this.#clock, () => this.#open.delete(stream))
     // The subscription comes first: what is wrong with it is still told by status.
     stream.attach(await subscribe(stream))
@@ -121,14 +125,17 @@ export class Stream implements Sink {
   write(slice: Slice): boolean {
     this.#open()
     this.#cursor = lastOf(slice)
+    const bytes = this.#format.encode(slice)
+    if (bytes.length === 0) return true
     this.#quiet = false
-    const room = this.#response.write(this.#format.encode(slice))
+    const room = this.#response.write(bytes)
     if (!room) this.#fullSince ??= this.#clock.now()
+    if (this.#format.done?.() === true) this.#finish()
     return room
   }
 
   finished(): void {
-    this.#finish()
+    if (!this.#closed) this.#finish()
   }
 
   failed(cause: unknown): void {
@@ -174,7 +181,9 @@ export class Stream implements Sink {
   #end(notice: Notice): void {
     if (this.#closed) return
     this.#open()
-    this.#finish(this.#format.notice(notice))
+    const last = this.#format.notice(notice)
+    if (last === undefined) this.#response.destroy()
+    else this.#finish(last)
   }
 
   /** The last bytes may still be on their way; a client that does not take them is cut like any other. */

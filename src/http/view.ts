@@ -1,0 +1,103 @@
+/** A protocol's view of a log: on a stream that stays open, or folded into one answer. Live and replay are the same function. */
+import { START } from '../core/cursor.ts'
+import { HoldfastError } from '../core/errors.ts'
+import type { LoggedEvent } from '../core/event.ts'
+import type { Principal } from '../core/principal.ts'
+import type { Projection } from '../core/projection.ts'
+import { events, lastOf, type Slice } from '../core/record.ts'
+import type { Run } from '../core/run.ts'
+import type { Service } from '../core/service.ts'
+import type { StreamFormat } from './stream.ts'
+
+/** How a wire writes the frames of a projection. */
+export interface Wire<Frame> extends Omit<StreamFormat, 'encode' | 'done'> {
+  encode(frame: Frame): string
+}
+
+export interface View<State, Frame> {
+  readonly projection: Projection<State, Frame>
+  readonly wire: Wire<Frame>
+  readonly run: Run
+  /** Whether the client has yet to get a frame; all of them where this is absent. */
+  readonly wanted?: (frame: Frame) => boolean
+  /** Whether a frame ends the stream though the run goes on, such as a pause. */
+  readonly ends?: (frame: Frame) => boolean
+}
+
+/** For one stream, which must begin at the start of the log: it folds what the client has already too, and does not send it. */
+export function viewFormat<State, Frame>({ projection, wire, run, wanted, ends }: View<State, Frame>): StreamFormat {
+  let state = projection.initial(run)
+  let ended = false
+  return {
+    ...wire,
+    encode(slice) {
+      let text = ''
+      for (const event of eventsOf(slice)) {
+        const projected = projection.apply(state, event)
+        state = projected.state
+        for (const frame of projected.frames) {
+          if (ended || wanted?.(frame) === false) continue
+          text += wire.encode(frame)
+          ended = ends?.(frame) === true
+        }
+      }
+      return text
+    },
+    done: () => ended,
+    notice: (notice) => wire.notice(notice),
+  }
+}
+
+export interface FoldOptions<State> {
+  /** Where to stop before the log ends, such as at a pause. */
+  readonly until?: (state: State, event: LoggedEvent) => boolean
+  /** Without it the log is read as it is now. */
+  readonly wait?: AbortSignal
+}
+
+/** The state of a projection at the end of a run's log, which is waited for. */
+export async function foldRun<State>(
+  service: Service,
+  principal: Principal,
+  id: string,
+  projection: Projection<State, unknown>,
+  { until, wait }: FoldOptions<State> = {},
+): Promise<State> {
+  const { run, first } = await service.get(principal, id)
+  let state = projection.initial(run)
+  for (let after = Math.max(START, first - 1); ;) {
+    const slice = await service.read(principal, id, after)
+    if (slice === undefined) {
+      if (wait === undefined) return state
+      await waitForMore(service, principal, id, after, wait)
+      continue
+    }
+    for (const event of eventsOf(slice)) {
+      state = projection.apply(state, event).state
+      if (until?.(state, event) === true) return state
+    }
+    if (slice.closed) return state
+    after = lastOf(slice)
+  }
+}
+
+async function waitForMore(
+  service: Service,
+  principal: Principal,
+  id: string,
+  after: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) throw new HoldfastError('unavailable', 'the client left before the answer was there')
+  if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run goes on')
+  await service.waitForMore(principal, id, after, service.limits.longPollMs, signal, 'in passing')
+}
+
+/** Those who follow a run at its tail share each slice, and so what was parsed of it. */
+const parsed = new WeakMap<Slice, readonly LoggedEvent[]>()
+
+function eventsOf(slice: Slice): readonly LoggedEvent[] {
+  let known = parsed.get(slice)
+  if (known === undefined) parsed.set(slice, (known = events(slice)))
+  return known
+}
