@@ -35,6 +35,10 @@ export interface Continuation {
 /** How soon to come back when the queue is full. */
 const QUEUE_RETRY_MS = 5000
 
+/** How long a run that could not be begun is left alone: twice as long after each failure, within these bounds. */
+const SETBACK_MS = 100
+const SETBACK_MAX_MS = 5000
+
 interface Begun {
   readonly drive: Drive
   readonly ended: Promise<DriveEnd>
@@ -59,6 +63,10 @@ export class Dispatcher {
   #reserved = 0
   #queueing = 0
   #strays: ReadonlySet<string> = new Set()
+  /** How often in a row a run could not be begun here. */
+  readonly #setbacks = new Map<string, number>()
+  /** Claims kept for a while after a setback, each with its timer. */
+  readonly #resting = new Map<StoredRun, ReturnType<typeof setTimeout>>()
   /** Drives that have ended and are being put away. */
   readonly #ending = new Set<Promise<void>>()
 
@@ -133,6 +141,7 @@ export class Dispatcher {
     this.#stopWatching()
     await this.#looking
     this.#handingOver = true
+    await Promise.all([...this.#resting.keys()].map((claimed) => this.#giveBack(claimed)))
     await Promise.all([...this.#parked.values(), ...this.#drives.values()].map((drive) => drive.release()))
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await pause(5)
@@ -228,6 +237,7 @@ export class Dispatcher {
     this.#starting.add(id)
     try {
       begun = await this.#begin(claimed, continuation)
+      this.#setbacks.delete(id)
       if (begun === undefined) return this.#look()
       this.#drives.set(id, begun.drive)
       const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
@@ -235,13 +245,56 @@ export class Dispatcher {
       void ending.finally(() => this.#ending.delete(ending))
       if (this.#handingOver) await begun.drive.release()
     } catch (cause) {
-      await this.#options.store.release(id, claimed.epoch).catch(() => {})
+      // A paused run waits for its next continuation; any other would be claimed again at once.
+      if (continuation !== undefined) await this.#giveBack(claimed)
+      else await this.#suffer(claimed, cause)
       throw cause
     } finally {
       this.#starting.delete(id)
     }
     // A stop that came while the run was being started. If the store cannot be asked now, it will be at the next look.
     await this.#checkStop(id, begun.drive).catch((cause: unknown) => this.#complain(id, cause))
+  }
+
+  /** A run that cannot be begun is tried again, later each time, and ended when it is not the store that fails. */
+  async #suffer(claimed: StoredRun, cause: unknown): Promise<void> {
+    const { id } = claimed.run
+    const setbacks = (this.#setbacks.get(id) ?? 0) + 1
+    this.#setbacks.set(id, setbacks)
+    const isOurs = !(cause instanceof HoldfastError && (cause.code === 'unavailable' || cause.code === 'fenced'))
+    if (isOurs && setbacks >= this.#options.limits.attemptsMax) {
+      try {
+        await this.#failUnbegun(claimed, setbacks)
+        this.#setbacks.delete(id)
+        return
+      } catch (failed) {
+        this.#complain(id, failed)
+      }
+    }
+    if (this.#handingOver) return this.#giveBack(claimed)
+    const delay = Math.min(SETBACK_MS * 2 ** (setbacks - 1), SETBACK_MAX_MS)
+    this.#resting.set(
+      claimed,
+      setTimeout(() => void this.#giveBack(claimed), delay),
+    )
+  }
+
+  async #failUnbegun({ run, epoch }: StoredRun, setbacks: number): Promise<void> {
+    const { store, clock, limits } = this.#options
+    const now = await store.get(run.id)
+    if (now === undefined || now.epoch !== epoch) return
+    const message = `the run could not be started, ${setbacks} times in a row; the server's log says why`
+    await settle(
+      new RunLog(now.run, store.writer(run.id, { epoch, next: now.next }), clock, limits),
+      now.stop,
+      new RunFailure('internal', message).failure,
+    )
+  }
+
+  async #giveBack(claimed: StoredRun): Promise<void> {
+    clearTimeout(this.#resting.get(claimed))
+    this.#resting.delete(claimed)
+    await this.#options.store.release(claimed.run.id, claimed.epoch).catch(() => {})
   }
 
   /** Decides what a claimed run needs. Undefined when it was settled at once. */
