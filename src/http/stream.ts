@@ -3,11 +3,13 @@
  * its socket's buffer, and from there on the log waits for it, until it reads again or is cut (SUB-1).
  */
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import { lastOf, type Slice } from '../core/record.ts'
 import type { Sink, Subscription } from '../core/subscription.ts'
+import { takesChunks, writeChunk } from './chunk.ts'
 
 /** Why a stream ends before the run does, or what is missing from it. */
 export type Notice =
@@ -89,6 +91,8 @@ export class Stream implements Sink {
   readonly #onClose: () => void
   #subscription: Subscription | undefined
   #opened = false
+  #takesChunks = false
+  readonly #socket: Socket | null
   #cursor = -1
   /** When it was last seen to be written to, by `tend`, so that a write need not look at the clock. */
   #lastWrite = 0
@@ -104,11 +108,16 @@ export class Stream implements Sink {
     this.#clock = clock
     this.#onClose = onClose
     response.on('close', () => this.#release())
-    response.on('drain', () => {
-      this.#fullSince = undefined
-      this.#subscription?.resume()
-    })
     response.on('error', () => this.#release())
+    response.on('drain', this.#onDrain)
+    this.#socket = response.socket
+    this.#socket?.on('drain', this.#onDrain)
+  }
+
+  readonly #onDrain = (): void => {
+    if (this.#fullSince === undefined || this.#closed) return
+    this.#fullSince = undefined
+    this.#subscription?.resume()
   }
 
   get closed(): boolean {
@@ -128,7 +137,7 @@ export class Stream implements Sink {
     const bytes = this.#format.encode(slice)
     if (bytes.length === 0) return true
     this.#quiet = false
-    const room = this.#response.write(bytes)
+    const room = this.#send(bytes)
     if (!room) this.#fullSince ??= this.#clock.now()
     if (this.#format.done?.() === true) this.#finish()
     return room
@@ -164,6 +173,11 @@ export class Stream implements Sink {
     }
   }
 
+  #send(bytes: Uint8Array | string): boolean {
+    const written = this.#takesChunks && typeof bytes !== 'string' ? writeChunk(this.#response, bytes) : undefined
+    return written ?? this.#response.write(bytes)
+  }
+
   #open(): void {
     if (this.#opened) return
     this.#opened = true
@@ -176,6 +190,7 @@ export class Stream implements Sink {
       ...this.#format.headers,
     })
     this.#response.write(this.#format.preamble)
+    this.#takesChunks = this.#socket !== null && takesChunks(this.#response)
   }
 
   #end(notice: Notice): void {
@@ -196,6 +211,7 @@ export class Stream implements Sink {
 
   #release(): void {
     this.#closed = true
+    this.#socket?.off('drain', this.#onDrain)
     this.#subscription?.close()
     this.#onClose()
   }
