@@ -1,13 +1,13 @@
 /** Runs a server as a process: says where it is, drains when it is told to end. */
 import * as module from 'node:module'
 import type { Component } from '../core/agent.ts'
-import type { Logger } from '../core/logger.ts'
 import { Registry } from '../core/registry.ts'
 import { openAuthenticator } from '../server/auth/index.ts'
 import type { Config, StoreConfig } from '../server/config.ts'
 import { createServer, type Server } from '../server/create-server.ts'
 import { openStore } from '../server/open-store.ts'
 import type { CommandIo } from './io.ts'
+import { lazyLogger } from './lazy-logger.ts'
 
 /** Serves until SIGTERM or SIGINT; resolves with the exit code. */
 export async function hostServer(
@@ -19,7 +19,8 @@ export async function hostServer(
   const ending = nextSignal()
   const registered = new Registry(components) // before anything is made on disk
   const authenticator = await openAuthenticator(config.auth)
-  const [logger, store] = await Promise.all([openLogger(config), openStore(config.store)])
+  const logger = lazyLogger(config.logLevel)
+  const store = await openStore(config.store)
   process.on('unhandledRejection', (cause) => {
     // Some component left a promise alone. Its run is its own business; the others' go on.
     logger.error({ err: cause }, 'unhandled rejection')
@@ -40,15 +41,6 @@ export async function hostServer(
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
   await server.stop()
   return 0
-}
-
-async function openLogger({ logLevel }: Config): Promise<Logger> {
-  const { pino, destination } = await import('pino')
-  const logger: Logger = pino(
-    { level: logLevel, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` },
-    destination({ dest: 2, sync: false }),
-  )
-  return logger
 }
 
 function describe(store: StoreConfig): string {
