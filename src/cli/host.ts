@@ -8,6 +8,7 @@ import { createServer, type Server } from '../server/create-server.ts'
 import { openStore } from '../server/open-store.ts'
 import type { CommandIo } from './io.ts'
 import { lazyLogger } from './lazy-logger.ts'
+import { boundYoungGeneration } from './young-generation.ts'
 
 /** Serves until SIGTERM or SIGINT; resolves with the exit code. */
 export async function hostServer(
@@ -17,6 +18,7 @@ export async function hostServer(
   nextSteps: (url: string) => string,
 ): Promise<number> {
   const ending = nextSignal()
+  boundYoungGeneration()
   const registered = new Registry(components) // before anything is made on disk
   const authenticator = await openAuthenticator(config.auth)
   const logger = lazyLogger(config.logLevel)
