@@ -14,6 +14,8 @@ export interface Limits {
   readonly pageEventsMax: number
   /** Runs in one page of a listing. */
   readonly pageRunsMax: number
+  /** Documents in one page of a listing. */
+  readonly pageDocumentsMax: number
   /** Runs driven at once by this node. */
   readonly runsConcurrentMax: number
   /** Accepted runs that may wait for a place before new ones are refused. */
@@ -48,12 +50,20 @@ export interface Limits {
   readonly bodyBytesMax: number
   /** Largest metadata of a run: every listing carries it. */
   readonly metadataBytesMax: number
+  /** Largest body of a document. */
+  readonly documentBytesMax: number
   /** Largest request head. */
   readonly headerBytesMax: number
   /** Open connections of this node. */
   readonly connectionsMax: number
-  /** Longest session id, idempotency key, component id. */
+  /** Longest session id, idempotency key, component id, document id and title. */
   readonly nameCharsMax: number
+  /** Messages of a session's earlier runs that a component is given where it does not say how many. */
+  readonly historyMessagesMax: number
+  /** Bytes of these messages, likewise. */
+  readonly historyBytesMax: number
+  /** Bytes of logs that are read to find them. */
+  readonly historyReadBytesMax: number
   /** Finished runs are trimmed of their events when older than this; 0 keeps them for ever. */
   readonly retainMs: number
   /** Finished runs are trimmed, oldest first, while the log is larger than this; 0 is no bound. */
@@ -74,6 +84,7 @@ export const defaultLimits: Limits = {
   readBytesMax: 256 * KiB,
   pageEventsMax: 1000,
   pageRunsMax: 200,
+  pageDocumentsMax: 200,
   runsConcurrentMax: 2000,
   runsQueuedMax: 10_000,
   runsParkedMax: 1000,
@@ -91,9 +102,13 @@ export const defaultLimits: Limits = {
   drainMs: 10 * SECOND,
   bodyBytesMax: 4 * MiB,
   metadataBytesMax: 64 * KiB,
+  documentBytesMax: 256 * KiB,
   headerBytesMax: 16 * KiB,
   connectionsMax: 20_000,
   nameCharsMax: 256,
+  historyMessagesMax: 50,
+  historyBytesMax: 128 * KiB,
+  historyReadBytesMax: 8 * MiB,
   retainMs: 0,
   retainBytesMax: 0,
 }

@@ -6,17 +6,20 @@ import type { BusyPolicy, Component } from './agent.ts'
 import type { Clock, Ids } from './clock.ts'
 import { assertReadable } from './cursor.ts'
 import { Dispatcher } from './dispatcher.ts'
+import type { DocumentPage, DocumentQuery } from './document.ts'
 import { encodeEvent, RunFailure } from './emission.ts'
 import { HoldfastError, isHoldfastError, messageOf } from './errors.ts'
 import type { Event, LoggedEvent } from './event.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
+import { listWithin, OwnedDocuments } from './owned-documents.ts'
 import { ownerKey, type Principal } from './principal.ts'
 import { comesBefore } from './page.ts'
 import { encodeRecord, events, type RecordBody, type Slice } from './record.ts'
 import type { Registry } from './registry.ts'
 import { isFinished, type Run, type RunStatus } from './run.ts'
 import { serialize } from './serialize.ts'
+import { removeSession } from './session-removal.ts'
 import type { Created, NewRun, RunPage, Store, StoredRun, StoreHealth } from './store.ts'
 import { Feeds, type Sink, type Subscription } from './subscription.ts'
 
@@ -187,6 +190,34 @@ export class Service {
   async remove(principal: Principal, id: string): Promise<void> {
     await this.get(principal, id)
     await this.#store.remove(id)
+  }
+
+  /** Removes a session that the caller has, with all its runs; those that have not ended are stopped first. */
+  async removeSession(principal: Principal, session: string): Promise<void> {
+    const owner = ownerKey(principal)
+    const at = new Date(this.#options.clock.now()).toISOString()
+    await removeSession({
+      store: this.#store,
+      limits: this.limits,
+      owner,
+      session,
+      stop: { at, by: owner, reason: 'its session is removed' },
+      waitForMore: async (id, after, timeoutMs, signal) => {
+        const more = await this.waitForMore(principal, id, after, timeoutMs, signal, 'in passing')
+        if (!more) this.#assertOpen()
+        return more
+      },
+    })
+  }
+
+  /** The documents of the caller. */
+  documents(principal: Principal): OwnedDocuments {
+    return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits)
+  }
+
+  /** The documents of everybody: for the server's own work, never for an answer to a caller (SEC-1). */
+  allDocuments(query: DocumentQuery): Promise<DocumentPage> {
+    return listWithin(this.#store.documents, query, this.limits)
   }
 
   /** Delivers the records after an index to a sink: what is there, then what comes. */

@@ -1,9 +1,10 @@
 /**
- * The store seam: the log, the index of runs, leases and hints. Everything that must survive is behind it.
+ * The store seam: the log, the index of runs, leases, hints and documents. Everything that must survive is behind it.
  *
  * A store is correct when it passes `storeConformance` of holdfast/testing; stores/memory.ts is the readable one.
  * It knows nothing of event types: records are opaque text, and what changes a run comes with the append as a new `Run`.
  */
+import type { Documents } from './document.ts'
 import type { Slice } from './record.ts'
 import type { Run, RunStatus } from './run.ts'
 
@@ -119,6 +120,10 @@ export interface Store {
   health(): StoreHealth
 
   // Runs
+  /**
+   * A run that is created touches the document of its session in the same step: it is inserted where there is none
+   * (`sessionDocument`), else `updatedAt` moves up to the run's creation and the rest stays, the version included.
+   */
   create(run: NewRun): Promise<Created>
   get(id: string): Promise<StoredRun | undefined>
   /** The run that an owner's idempotency key stands for. */
@@ -127,7 +132,7 @@ export interface Store {
     key: string,
   ): Promise<{ readonly stored: StoredRun; readonly fingerprint: string } | undefined>
   list(query: RunQuery): Promise<RunPage>
-  /** Removes a finished run with its log; false when there is none. Refuses an unfinished one with `conflict`. */
+  /** Removes a finished run with its log, not its session; false when there is none. Refuses an unfinished one with `conflict`. */
   remove(id: string): Promise<boolean>
 
   // Log
@@ -160,6 +165,8 @@ export interface Store {
   requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined>
   /** Hints of one run, or of all with `*`. */
   watch(id: string, listener: HintListener): () => void
+
+  readonly documents: Documents
 
   close(): Promise<void>
 }

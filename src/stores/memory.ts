@@ -24,10 +24,11 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../core/store.ts'
+import { MemoryDocuments } from './memory/documents.ts'
 import { type Append, MemoryWriter } from './memory/writer.ts'
 
 export interface MemoryStoreOptions {
-  /** Leases are measured with it. */
+  /** Leases are measured, and documents dated, with it. */
   readonly clock?: Clock
 }
 
@@ -52,6 +53,7 @@ interface Entry {
 class MemoryStore implements Store {
   readonly name = 'memory'
   readonly capabilities = { durable: false, shared: false }
+  readonly documents: MemoryDocuments
   readonly #clock: Clock
   /** In order of creation. */
   readonly #entries = new Map<string, Entry>()
@@ -64,6 +66,7 @@ class MemoryStore implements Store {
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.documents = new MemoryDocuments(clock)
   }
 
   health(): StoreHealth {
@@ -89,6 +92,7 @@ class MemoryStore implements Store {
     if (idempotency && key !== undefined) this.#keys.set(key, { id: run.id, fingerprint: idempotency.fingerprint })
     if (run.lane !== undefined) this.#lanes.set(run.lane, (this.#lanes.get(run.lane) ?? new Set()).add(run.id))
     if (claim !== undefined && head === undefined) this.#take(entry, claim.owner, claim.ttlMs)
+    this.documents.touch(run)
     const created: Created = { kind: 'created', stored: stored(entry) }
     this.#hint(entry, { slice: sliceOf(0, [record], false), ...(this.#isClaimable(entry) && { claimable: true }) })
     return created

@@ -1,9 +1,12 @@
 /** Stores that each break one rule, to show that the suite can fail. */
+import { brokenDocumentListings } from './broken-stores/document-listing.ts'
+import { brokenDocumentRecoveries, brokenDocuments } from './broken-stores/documents.ts'
 import { brokenLeases } from './broken-stores/leases.ts'
 import { brokenLogs } from './broken-stores/log.ts'
 import type { BrokenStore } from './broken-stores/overriding.ts'
 import { brokenRecoveries } from './broken-stores/recovery.ts'
 import { brokenIndexes } from './broken-stores/runs.ts'
+import { brokenSessionRecoveries, brokenSessions } from './broken-stores/sessions.ts'
 import { brokenSignals } from './broken-stores/signals.ts'
 
 export { type BrokenStore, BufferedWriter, commitTo, overriding } from './broken-stores/overriding.ts'
@@ -13,5 +16,10 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenIndexes,
   ...brokenLeases,
   ...brokenSignals,
+  ...brokenDocuments,
+  ...brokenDocumentListings,
+  ...brokenSessions,
   ...brokenRecoveries,
+  ...brokenDocumentRecoveries,
+  ...brokenSessionRecoveries,
 ]

@@ -4,6 +4,9 @@
  *     storeConformance({ name: 'mine', open: ({ clock }) => openMyStore({ clock }) })
  */
 import { describe, expect, test } from 'vitest'
+import { documentListingSection } from './conformance/document-listing.ts'
+import { documentRecoverySection } from './conformance/document-recovery.ts'
+import { documentsSection } from './conformance/documents.ts'
 import { lanesSection } from './conformance/lanes.ts'
 import { leasesSection } from './conformance/leases.ts'
 import { listingSection } from './conformance/listing.ts'
@@ -12,6 +15,7 @@ import { modelSection } from './conformance/model.ts'
 import { readsSection } from './conformance/reads.ts'
 import { recoverySection } from './conformance/recovery.ts'
 import { runsSection } from './conformance/runs.ts'
+import { sessionsSection } from './conformance/sessions.ts'
 import { signalsSection } from './conformance/signals.ts'
 import type { ConformanceCase, ConformanceSection, StoreTarget } from './conformance/target.ts'
 import { expectToPass } from './conformance/trial.ts'
@@ -24,7 +28,11 @@ export const storeSections: readonly ConformanceSection[] = [
   leasesSection,
   lanesSection,
   signalsSection,
+  documentsSection,
+  documentListingSection,
+  sessionsSection,
   recoverySection,
+  documentRecoverySection,
   modelSection,
 ]
 

@@ -59,6 +59,12 @@ const foundAtRandom = [
   'lets the last stop request win',
   'shows records that a kill takes back',
   'loses the last record that was flushed on reopen',
+  'takes any version for the one that is expected',
+  'keeps the title that a put leaves out',
+  'lists documents by creation only',
+  'raises the version with a touch',
+  'touches the session of a run that it did not create',
+  'brings removed documents back on reopen',
 ]
 
 describe('random commands find the store that', () => {

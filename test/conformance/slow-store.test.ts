@@ -51,6 +51,12 @@ function slowHandle(store: Store): Store {
     release: slowly((id, epoch) => store.release(id, epoch)),
     claimable: slowly((limit) => store.claimable(limit)),
     requestStop: slowly((id, stop) => store.requestStop(id, stop)),
+    documents: {
+      get: slowly((owner, collection, id) => store.documents.get(owner, collection, id)),
+      put: slowly((draft, expected) => store.documents.put(draft, expected)),
+      remove: slowly((owner, collection, id) => store.documents.remove(owner, collection, id)),
+      list: slowly((query) => store.documents.list(query)),
+    },
     watch: (id, listener) => {
       let watching = true
       const leave = store.watch(id, (hint) => setImmediate(() => watching && listener(hint)))

@@ -38,6 +38,8 @@ export class ActiveRun {
   textCount = 0
   /** The row must be written by the next commit. */
   dirty = false
+  /** No commit has taken its creation yet. */
+  isNew = false
 
   /** Undefined until the commit that creates the run is through. */
   durable: StoredRun | undefined
@@ -108,6 +110,7 @@ export class ActiveRun {
       stop: this.stop === undefined ? null : JSON.stringify(this.stop),
       idempotencyKey: this.idempotency?.key ?? null,
       fingerprint: this.idempotency?.fingerprint ?? null,
+      isNew: this.isNew,
     }
   }
 

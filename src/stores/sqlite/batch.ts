@@ -18,6 +18,7 @@ export interface BatchEntry {
 
 export interface Batch {
   readonly entries: readonly BatchEntry[]
+  readonly chars: number
   readonly data: Uint8Array
   readonly directory: Int32Array
   readonly rows: readonly RunRow[]
@@ -40,10 +41,10 @@ export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
   const data = Buffer.allocUnsafeSlow(bytes)
   const ascii = bytes === text.length
   data.write(text, ascii ? 'latin1' : 'utf8')
-  return describe(taken, data, ascii)
+  return { ...describe(taken, data, ascii), chars }
 }
 
-function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean): Batch {
+function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean): Omit<Batch, 'chars'> {
   const entries: BatchEntry[] = []
   const directory: number[] = []
   const rows: RunRow[] = []
@@ -69,6 +70,7 @@ function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean)
     active.text = ''
     active.textCount = 0
     active.dirty = false
+    active.isNew = false
   }
   return { entries, data, directory: Int32Array.from(directory), rows, ended }
 }

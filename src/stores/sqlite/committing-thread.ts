@@ -7,7 +7,8 @@ const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worke
 
 export class CommittingThread {
   readonly #worker: Worker
-  #answer: ((reply: CommitReply) => void) | undefined
+  /** What waits for the thread's replies, which come in the order of what they are to. */
+  readonly #answers: ((reply: CommitReply) => void)[] = []
   readonly #gone: Promise<void>
 
   private constructor(path: string) {
@@ -31,13 +32,13 @@ export class CommittingThread {
   static open(path: string): Promise<CommittingThread> {
     const thread = new CommittingThread(path)
     return new Promise((resolve, reject) => {
-      thread.#answer = (reply) => (reply.kind === 'failed' ? reject(new Error(reply.message)) : resolve(thread))
+      thread.#answers.push((reply) => (reply.kind === 'failed' ? reject(new Error(reply.message)) : resolve(thread)))
     })
   }
 
-  /** One transaction; the answer comes when it is durable, or has failed. Not more than one at a time. */
+  /** One transaction; the answer comes when it is durable, or has failed. After a failure no other is answered. */
   commit(request: CommitRequest, answer: (reply: CommitReply) => void): void {
-    this.#answer = answer
+    this.#answers.push(answer)
     this.#worker.postMessage(request, [request.directory.buffer as ArrayBuffer])
   }
 
@@ -47,8 +48,8 @@ export class CommittingThread {
   }
 
   #reply(reply: CommitReply): void {
-    const answer = this.#answer
-    this.#answer = undefined
+    const answer = this.#answers.shift()
+    if (reply.kind === 'failed') this.#answers.length = 0
     answer?.(reply)
   }
 }

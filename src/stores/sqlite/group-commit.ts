@@ -1,12 +1,14 @@
 /**
  * Group commit: a commit starts when the one before it ends, and takes what has gathered meanwhile. How many events ride on
- * one sync so adapts to the load, and a lone event waits for nobody but its own turn of the event loop.
+ * one sync so adapts to the load, and a lone event waits for nobody but its own turn of the event loop. When a large commit
+ * has gathered already it is handed to the thread in advance, so that the disk does not wait for its encoding.
  */
 import { HoldfastError } from '../../core/errors.ts'
 import type { Slice } from '../../core/record.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Batch, detach, takeBatch } from './batch.ts'
 import { CommittingThread } from './committing-thread.ts'
+import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { CommitReply, CommitRequest } from './messages.ts'
 
 export interface CommitListener {
@@ -17,13 +19,25 @@ export interface CommitListener {
   failed(message: string): void
 }
 
+/** A commit that the thread has and has not answered. */
+interface UnderWay {
+  readonly batch: Batch
+  readonly controls: readonly Control[]
+}
+
+/** A command that is of no run, or that ends one. */
 interface Control {
-  readonly resolve: () => void
+  readonly document?: DocumentCommand
+  readonly resolve: (answer: DocumentAnswer) => void
   readonly reject: (cause: unknown) => void
 }
 
 /** Characters of one commit: beyond it a larger batch no longer saves anything and only delays its first event. */
 const COMMIT_CHARS_MAX = 1024 * 1024
+/** Characters that must have gathered for a commit to be handed over while another is under way. */
+const ADVANCE_CHARS_MIN = 128 * 1024
+/** Commits that the thread may have: one that it writes, and one in advance. */
+const UNDER_WAY_MAX = 2
 /** Quiet time before full segments are compacted, and before everything is. */
 const COMPACT_READY_MS = 25
 const COMPACT_ALL_MS = 2000
@@ -32,13 +46,15 @@ export class GroupCommit {
   readonly #thread: CommittingThread
   readonly #listener: CommitListener
   readonly #waiting = new Set<ActiveRun>()
+  #waitingChars = 0
   readonly #creating = new Set<ActiveRun>()
   /** Runs with records outside segments. */
   readonly #unsealed = new Map<number, ActiveRun>()
   #trimmed: [number, number][] = []
   #removed: number[] = []
   #controls: Control[] = []
-  #underWay: { readonly batch: Batch; readonly controls: readonly Control[] } | undefined
+  /** Oldest first. */
+  readonly #underWay: UnderWay[] = []
   #scheduled = false
   #compactTimer: NodeJS.Timeout | undefined
   #onQuiet: (() => void) | undefined
@@ -53,18 +69,20 @@ export class GroupCommit {
     return new GroupCommit(await CommittingThread.open(path), listener)
   }
 
-  /** A record was added to a run, and its row changed or not. */
-  appended(active: ActiveRun, rowChanged: boolean): void {
+  /** Records were added to a run, or its row changed, or both. */
+  appended(active: ActiveRun, chars: number, rowChanged: boolean): void {
     active.revision++
     if (rowChanged) active.dirty = true
     this.#waiting.add(active)
+    this.#waitingChars += chars
     this.#schedule()
   }
 
   /** A run's row changed; resolves when that is durable. */
   changed(active: ActiveRun): Promise<void> {
-    if (active.durable === undefined) this.#creating.add(active)
-    this.appended(active, true)
+    const isNew = active.durable === undefined && !this.#creating.has(active)
+    if (isNew) this.#creating.add(active)
+    this.appended(active, isNew ? active.text.length : 0, true)
     return active.wait()
   }
 
@@ -77,7 +95,15 @@ export class GroupCommit {
     this.#removed.push(number)
     this.#unsealed.delete(number)
     return new Promise((resolve, reject) => {
-      this.#controls.push({ resolve, reject })
+      this.#controls.push({ resolve: () => resolve(), reject })
+      this.#schedule()
+    })
+  }
+
+  /** Resolves with what the thread decided, when that is durable. */
+  document(document: DocumentCommand): Promise<DocumentAnswer> {
+    return new Promise((resolve, reject) => {
+      this.#controls.push({ document, resolve, reject })
       this.#schedule()
     })
   }
@@ -90,7 +116,7 @@ export class GroupCommit {
   /** Writes what is pending, compacts everything and ends the thread. */
   async close(): Promise<void> {
     clearTimeout(this.#compactTimer)
-    while (this.failure === undefined && (this.#underWay !== undefined || this.#hasWork())) {
+    while (this.failure === undefined && (this.#underWay.length > 0 || this.#hasWork())) {
       this.#start()
       await new Promise<void>((resolve) => (this.#onQuiet = resolve))
     }
@@ -110,11 +136,17 @@ export class GroupCommit {
   }
 
   #hasWork(): boolean {
-    return this.#waiting.size > 0 || this.#removed.length > 0
+    return this.#waiting.size > 0 || this.#controls.length > 0
+  }
+
+  /** Whether the thread can be given a commit now. */
+  get #canStart(): boolean {
+    if (this.#underWay.length === 0) return true
+    return this.#underWay.length < UNDER_WAY_MAX && this.#waitingChars >= ADVANCE_CHARS_MIN
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#underWay !== undefined) return
+    if (this.#scheduled || !this.#canStart) return
     this.#scheduled = true
     // Not at once: what this turn of the event loop still brings comes along.
     setImmediate(() => {
@@ -124,9 +156,10 @@ export class GroupCommit {
   }
 
   #start(): void {
-    if (this.#underWay !== undefined || this.failure !== undefined || !this.#hasWork()) return
+    if (!this.#canStart || this.failure !== undefined || !this.#hasWork()) return
     clearTimeout(this.#compactTimer)
     const batch = takeBatch(this.#waiting, COMMIT_CHARS_MAX)
+    this.#waitingChars -= batch.chars
     const { data, directory, rows, ended } = batch
     this.#commit(batch, {
       data,
@@ -135,18 +168,26 @@ export class GroupCommit {
       ended,
       trimmed: this.#trimmed,
       removed: this.#removed,
+      documents: this.#controls.flatMap(({ document }) => document ?? []),
       compact: 'share',
     })
   }
 
   #compact(compact: 'ready' | 'all'): void {
-    const nothing: Batch = { entries: [], data: new Uint8Array(0), directory: new Int32Array(0), rows: [], ended: [] }
+    const nothing: Batch = {
+      entries: [],
+      chars: 0,
+      data: new Uint8Array(0),
+      directory: new Int32Array(0),
+      rows: [],
+      ended: [],
+    }
     const { data, directory } = nothing
-    this.#commit(nothing, { data, directory, rows: [], ended: [], trimmed: [], removed: [], compact })
+    this.#commit(nothing, { data, directory, rows: [], ended: [], trimmed: [], removed: [], documents: [], compact })
   }
 
   #commit(batch: Batch, request: CommitRequest): void {
-    this.#underWay = { batch, controls: this.#controls }
+    this.#underWay.push({ batch, controls: this.#controls })
     this.#controls = []
     this.#trimmed = []
     this.#removed = []
@@ -154,13 +195,13 @@ export class GroupCommit {
   }
 
   #ended(reply: CommitReply): void {
-    const { batch, controls } = this.#underWay!
-    this.#underWay = undefined
+    const { batch, controls } = this.#underWay.shift()!
     if (reply.kind !== 'committed') return this.#fail(reply.kind === 'failed' ? reply.message : 'out of step', controls)
     this.#start() // before the delivery of this one: the disk works meanwhile
     this.#deliver(batch, sealedBefore(reply.sealed))
-    for (const control of controls) control.resolve()
-    if (this.#underWay === undefined) this.#quiet(reply.more)
+    const answers = reply.documents.values()
+    for (const { document, resolve } of controls) resolve(document && answers.next().value)
+    if (this.#underWay.length === 0) this.#quiet(reply.more)
   }
 
   #deliver(batch: Batch, sealed: ReadonlyMap<number, number>): void {
@@ -201,7 +242,8 @@ export class GroupCommit {
     const compact = more ? 'ready' : 'all'
     this.#compactTimer = setTimeout(
       () => {
-        if (this.#underWay === undefined && this.failure === undefined) this.#compact(compact)
+        // Whoever asked for something in this very turn goes first: a compaction takes no commands along.
+        if (this.#underWay.length === 0 && this.failure === undefined && !this.#hasWork()) this.#compact(compact)
       },
       more ? COMPACT_READY_MS : COMPACT_ALL_MS,
     )
@@ -211,7 +253,8 @@ export class GroupCommit {
   #fail(message: string, controls: readonly Control[]): void {
     this.failure = message
     const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`)
-    for (const control of [...controls, ...this.#controls]) control.reject(cause)
+    const inAdvance = this.#underWay.splice(0).flatMap((commit) => commit.controls)
+    for (const control of [...controls, ...inAdvance, ...this.#controls]) control.reject(cause)
     this.#onQuiet?.()
     this.#listener.failed(message)
   }

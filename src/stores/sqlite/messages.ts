@@ -1,4 +1,5 @@
 /** What the store and its committing thread say to each other. */
+import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 
 /** A row of `runs`, written whole whenever a run changes. */
 export interface RunRow {
@@ -17,6 +18,8 @@ export interface RunRow {
   readonly stop: string | null
   readonly idempotencyKey: string | null
   readonly fingerprint: string | null
+  /** This commit creates the run, and so touches its session. */
+  readonly isNew: boolean
 }
 
 /** One transaction. An empty one is a chance to compact. */
@@ -31,6 +34,7 @@ export interface CommitRequest {
   /** Runs whose records before an index are no longer wanted. */
   readonly trimmed: readonly (readonly [run: number, before: number])[]
   readonly removed: readonly number[]
+  readonly documents: readonly DocumentCommand[]
   /** Compact whatever is ready (`ready`), or everything (`all`), not only a share that fits this commit. */
   readonly compact: 'share' | 'ready' | 'all'
 }
@@ -42,6 +46,8 @@ export type CommitReply =
       readonly sealed: Int32Array
       /** More could be compacted now. */
       readonly more: boolean
+      /** One for each command, in the same order. */
+      readonly documents: readonly DocumentAnswer[]
     }
   | { readonly kind: 'opened' }
   | { readonly kind: 'failed'; readonly message: string }

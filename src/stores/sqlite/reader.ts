@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { positionOf } from '../../core/page.ts'
 import type { Run } from '../../core/run.ts'
 import type { RunQuery, StopRequest, StoredRun } from '../../core/store.ts'
+import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
 
 export interface NumberedRun {
@@ -20,6 +21,7 @@ export interface StoredSegment {
 type Row = Record<string, unknown>
 
 export class Reader {
+  readonly documents: DocumentReader
   readonly #database: DatabaseSync
   readonly #byId: StatementSync
   readonly #byKey: StatementSync
@@ -27,6 +29,7 @@ export class Reader {
 
   constructor(path: string) {
     this.#database = connect(path)
+    this.documents = new DocumentReader(this.#database)
     this.#byId = this.#database.prepare('SELECT * FROM runs WHERE id = ?')
     this.#byKey = this.#database.prepare('SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?')
     this.#segments = this.#database.prepare(

@@ -22,7 +22,7 @@ describe('migrate', () => {
     expect(pragma(database, 'user_version')).toBe(SCHEMA_VERSION)
     expect(pragma(database, 'application_id')).toBe(APPLICATION_ID)
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
-    expect(tables.map(({ name }) => name)).toEqual(['log', 'runs', 'segments'])
+    expect(tables.map(({ name }) => name)).toEqual(['documents', 'log', 'runs', 'segments'])
   })
 
   test('changes nothing in a file of this version', () => {
@@ -33,6 +33,28 @@ describe('migrate', () => {
     migrate(database, PATH)
     expect(objects(database)).toEqual(before)
     expect(database.prepare('SELECT count(*) AS rows FROM log').get()).toEqual({ rows: 1 })
+  })
+
+  test('gives a document to every session of a file that had none', () => {
+    using database = new DatabaseSync(':memory:')
+    migrate(database, PATH, 1)
+    const insert = database.prepare(`INSERT INTO runs
+      (number, id, owner, component, session, status, created, epoch, first, next, run)
+      VALUES (?, ?, ?, ?, ?, 'completed', ?, 1, 0, 1, '{}')`)
+    insert.run(1, 'run-1', 'anna', 'teller', 'tale', '2026-01-02')
+    insert.run(2, 'run-2', 'anna', 'earlier', 'tale', '2026-01-01')
+    insert.run(3, 'run-3', 'anna', 'later', 'tale', '2026-01-03')
+    insert.run(4, 'run-4', 'bert', 'teller', 'tale', '2026-01-05')
+    insert.run(5, 'run-5', 'anna', 'teller', 'other', '2026-01-04')
+    migrate(database, PATH)
+    const columns = 'owner, id, collection, label, title, version, created, updated, body'
+    const session = { collection: 'session', title: null, version: 1, body: '{}' }
+    expect(database.prepare(`SELECT ${columns} FROM documents ORDER BY owner, id`).all()).toEqual([
+      { ...session, owner: 'anna', id: 'other', label: 'teller', created: '2026-01-04', updated: '2026-01-04' },
+      { ...session, owner: 'anna', id: 'tale', label: 'earlier', created: '2026-01-01', updated: '2026-01-03' },
+      { ...session, owner: 'bert', id: 'tale', label: 'teller', created: '2026-01-05', updated: '2026-01-05' },
+    ])
+    expect(pragma(database, 'user_version')).toBe(SCHEMA_VERSION)
   })
 
   test.each([1, 7])('refuses a file that is %i versions newer, and says which versions', (ahead) => {

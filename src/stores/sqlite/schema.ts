@@ -36,17 +36,40 @@ const migrations: readonly string[] = [
    CREATE TABLE log (seq INTEGER PRIMARY KEY, dir BLOB NOT NULL, data BLOB NOT NULL);
    CREATE TABLE segments (run INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL);
    CREATE UNIQUE INDEX segments_by_run ON segments (run, first);`,
+  // `search` is the folded title: SQLite itself knows the cases of ASCII only. The body is last, so that it is not read to
+  // filter or to count.
+  `CREATE TABLE documents (
+     owner TEXT NOT NULL,
+     collection TEXT NOT NULL,
+     id TEXT NOT NULL,
+     label TEXT,
+     title TEXT,
+     search TEXT NOT NULL,
+     version INTEGER NOT NULL,
+     created TEXT NOT NULL,
+     updated TEXT NOT NULL,
+     body TEXT NOT NULL,
+     PRIMARY KEY (collection, owner, id)
+   ) WITHOUT ROWID;
+   CREATE INDEX documents_by_creation ON documents (collection, owner, created, id);
+   CREATE INDEX documents_by_update ON documents (collection, owner, updated, id);
+   INSERT INTO documents (owner, collection, id, label, search, version, created, updated, body)
+     SELECT owner, 'session', session, component, '', 1, created, latest, '{}' FROM (
+       SELECT owner, session, component, created,
+         max(created) OVER (PARTITION BY owner, session) AS latest,
+         row_number() OVER (PARTITION BY owner, session ORDER BY created, id) AS place FROM runs
+     ) WHERE place = 1;`,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length
 
-/** Brings a file that is ours, or new, to this version. */
-export function migrate(database: DatabaseSync, path: string): void {
+/** Brings a file that is ours, or new, to this version; an earlier `target` makes a file as that version left it. */
+export function migrate(database: DatabaseSync, path: string, target: number = SCHEMA_VERSION): void {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
   const isNew = version === 0 && application === 0 && !hasTables(database)
   if (!isNew) checkVersion(application, version, path)
-  for (let next = version; next < SCHEMA_VERSION; next++) {
+  for (let next = version; next < target; next++) {
     database.exec(`BEGIN IMMEDIATE;
       ${migrations[next]!}
       PRAGMA application_id = ${APPLICATION_ID};

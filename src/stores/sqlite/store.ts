@@ -24,6 +24,7 @@ import type {
   StoreHealth,
 } from '../../core/store.ts'
 import { ActiveRun } from './active-run.ts'
+import { SqliteDocuments } from './documents.ts'
 import { GroupCommit } from './group-commit.ts'
 import { lockFile, type FileLock } from './file.ts'
 import { Lanes } from './lanes.ts'
@@ -40,6 +41,7 @@ export interface SqliteStoreOptions {
 export class SqliteStore implements Store {
   readonly name = 'sqlite'
   readonly capabilities: StoreCapabilities = { durable: true, shared: false }
+  readonly documents: SqliteDocuments
   readonly #options: SqliteStoreOptions
   readonly #lock: FileLock
   readonly #hints = new Hints()
@@ -55,6 +57,16 @@ export class SqliteStore implements Store {
   private constructor(options: SqliteStoreOptions) {
     this.#options = options
     this.#lock = lockFile(options.path)
+    this.documents = new SqliteDocuments(
+      {
+        read: (read) => this.#reading(() => read(this.#reader.documents)),
+        write: async (command) => {
+          this.#assertHealthy()
+          return this.#commits.document(command)
+        },
+      },
+      options.clock,
+    )
   }
 
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
@@ -110,6 +122,7 @@ export class SqliteStore implements Store {
     )
     active.text = request.record
     active.textCount = 1
+    active.isNew = true
     this.#keep(active)
     if (request.claim !== undefined && this.#lanes.isHead(active)) {
       active.epoch = 1

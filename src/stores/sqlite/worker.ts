@@ -7,6 +7,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../core/errors.ts'
 import { sliceAfter } from '../../core/record.ts'
 import { Compaction, type Segment } from './compaction.ts'
+import { DocumentWrites } from './document-writes.ts'
 import { damageOr, openDatabase } from './file.ts'
 import type { CommitReply, CommitRequest, RunRow } from './messages.ts'
 
@@ -24,6 +25,7 @@ class Committer {
   readonly #deleteLog: StatementSync
   readonly #insertSegment: StatementSync
   readonly #upsertRun: StatementSync
+  readonly #documents: DocumentWrites
   /** Pairs of run number and the index before which its records are in segments, of the commit under way. */
   readonly #sealed: number[] = []
   #seq = 0
@@ -42,6 +44,7 @@ class Committer {
        ON CONFLICT (number) DO UPDATE SET status = excluded.status, finished = excluded.finished, epoch = excluded.epoch,
          first = excluded.first, next = excluded.next, run = excluded.run, stop = excluded.stop`,
     )
+    this.#documents = new DocumentWrites(database)
     this.#recover()
   }
 
@@ -70,18 +73,22 @@ class Committer {
     this.#begin.run()
     try {
       const events = this.#write(request)
+      const documents = request.documents.map((command) => this.#documents.apply(command))
       const most = request.compact === 'share' ? Math.max(1, Math.ceil(events / EVENTS_PER_SEGMENT)) : SEGMENTS_MAX
       const written = this.#writeSegments(this.#compaction.take(most, request.compact === 'all', Date.now()))
       this.#commit.run()
       const more = this.#compaction.more || written === SEGMENTS_MAX
-      return { kind: 'committed', sealed: Int32Array.from(this.#sealed.splice(0)), more }
+      return { kind: 'committed', sealed: Int32Array.from(this.#sealed.splice(0)), more, documents }
     } catch (cause) {
       return { kind: 'failed', message: messageOf(cause) }
     }
   }
 
   #write(request: CommitRequest): number {
-    for (const row of request.rows) this.#upsertRun.run(...columns(row))
+    for (const row of request.rows) {
+      this.#upsertRun.run(...columns(row))
+      if (row.isNew) this.#documents.touch(row)
+    }
     let events = 0
     if (request.directory.length > 0) {
       this.#insertLog.run(++this.#seq, new Uint8Array(request.directory.buffer), request.data)

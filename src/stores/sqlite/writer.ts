@@ -52,7 +52,7 @@ export class SqliteWriter implements LogWriter {
       if (active.finished || change.status === 'paused') active.lease = undefined
       if (active.finished) this.#onFinished(active)
     }
-    this.#commits.appended(active, change !== undefined)
+    this.#commits.appended(active, record.length, change !== undefined)
   }
 
   async flush(): Promise<void> {

@@ -7,11 +7,13 @@ const statusFilters = [undefined, ['queued', 'running'], ['paused'], ['completed
 const runs = fc.nat({ max: 7 })
 const workers = fc.constantFrom('worker-1', 'worker-2')
 const owners = fc.constantFrom('owner-1', 'owner-2')
+const sessions = fc.constantFrom('session-1', 'session-2')
 
 /** `run` picks one of the runs that exist, `writer` one of the writers of a run that lost their claim. */
 const commands = {
   create: fc.record({
     owner: owners,
+    session: sessions,
     lane: fc.constantFrom(undefined, 'lane-1', 'lane-2'),
     key: fc.constantFrom(undefined, undefined, 'key-1', 'key-2'),
     fingerprint: fc.constantFrom('body-1', 'body-2'),
@@ -45,6 +47,22 @@ const commands = {
     limit: fc.constantFrom(1, 2, 100),
   }),
   claimable: fc.record({ limit: fc.constantFrom(1, 2, 100) }),
+  putDocument: fc.record({
+    owner: owners,
+    id: sessions,
+    title: fc.constantFrom(undefined, 'A Tale', 'tales'),
+    body: fc.constantFrom(null, 0, 'text', { state: [1] }),
+    expected: fc.constantFrom('any', 'none', 'current', 'current', 'next'),
+  }),
+  removeDocument: fc.record({ owner: owners, id: sessions }),
+  listDocuments: fc.record({
+    owner: fc.option(owners, { nil: undefined }),
+    title: fc.constantFrom(undefined, 'tale', 'a tale'),
+    order: fc.constantFrom('created', 'updated'),
+    ascending: fc.boolean(),
+    offset: fc.nat({ max: 2 }),
+    limit: fc.constantFrom(1, 100),
+  }),
   reopen: fc.constant({}),
 }
 
@@ -70,6 +88,9 @@ const weights: Record<keyof Commands, number> = {
   read: 3,
   list: 1,
   claimable: 1,
+  putDocument: 3,
+  removeDocument: 1,
+  listDocuments: 1,
   reopen: 1,
 }
 

@@ -2,6 +2,7 @@
 import { assert } from '../../core/errors.ts'
 import { isFinished, type Run } from '../../core/run.ts'
 import type { ClaimOptions, Created, Lease, NewRun, StopRequest } from '../../core/store.ts'
+import { ModelDocuments } from './model-documents.ts'
 
 export interface ModelAppend {
   readonly record: string
@@ -24,6 +25,7 @@ export interface ModelRun {
 export class Model {
   /** In order of creation. */
   runs: ModelRun[] = []
+  readonly documents = new ModelDocuments()
   readonly #now: () => number
 
   constructor(now: () => number) {
@@ -43,6 +45,7 @@ export class Model {
     if (rejectIfBusy && head !== undefined) return { kind: 'busy', run: head }
     const created: ModelRun = { run, records: [record], pending: [], first: 0, epoch: 0, idempotency }
     this.runs.push(created)
+    this.documents.touch(run)
     if (claim !== undefined && head === undefined) this.claim(created, claim.owner, claim.ttlMs)
     return { kind: 'created', run: created }
   }

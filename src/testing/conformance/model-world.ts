@@ -5,6 +5,7 @@ import { isFinished } from '../../core/run.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { Scribe } from '../fixtures.ts'
 import type { Command, Commands } from './model-commands.ts'
+import { listDocuments, putDocument, removeDocument } from './model-documents.ts'
 import { Model, type ModelRun } from './model-state.ts'
 import { expectSameBytes, readBytes, readPages, refusalOf } from './reading.ts'
 import type { Trial } from './trial.ts'
@@ -49,6 +50,14 @@ export async function compareAll(world: ModelWorld): Promise<void> {
   }
   await list(world, { owner: undefined, status: undefined, limit: 100 })
   await claimable(world, { limit: 100 })
+  await listDocuments(world, {
+    owner: undefined,
+    title: undefined,
+    order: 'updated',
+    ascending: true,
+    offset: 0,
+    limit: 100,
+  })
 }
 
 type Handler<Fields> = (world: ModelWorld, fields: Fields, run: ModelRun) => Promise<void> | void
@@ -69,13 +78,17 @@ const handlers: { readonly [Name in keyof Commands]: Handler<Commands[Name]> } =
   read,
   list,
   claimable,
+  putDocument,
+  removeDocument,
+  listDocuments,
   reopen,
 }
 
 async function create(world: ModelWorld, command: Commands['create']): Promise<void> {
-  const { worker, key, fingerprint, lane, owner, rejectIfBusy } = command
+  const { worker, key, fingerprint, lane, owner, session, rejectIfBusy } = command
   const draft = world.trial.newRun({
     owner,
+    session,
     rejectIfBusy,
     ...(lane && { lane }),
     ...(key && { idempotency: { key, fingerprint } }),

@@ -4,7 +4,7 @@ import type { Store } from '../../core/store.ts'
 import type { Trial } from './trial.ts'
 
 export interface OpenOptions {
-  /** Stands still unless the test moves it. Leases must be measured with it. */
+  /** Stands still unless the test moves it. Leases must be measured, and documents dated, with it. */
   readonly clock: Clock
 }
 

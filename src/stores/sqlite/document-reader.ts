@@ -1,0 +1,69 @@
+/** Reads documents that are durable. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { type Document, type DocumentPage, type DocumentQuery, folded } from '../../core/document.ts'
+
+type Row = Record<string, unknown>
+
+export class DocumentReader {
+  readonly #database: DatabaseSync
+  readonly #byName: StatementSync
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#byName = database.prepare('SELECT * FROM documents WHERE owner = ? AND collection = ? AND id = ?')
+  }
+
+  get(owner: string, collection: string, id: string): Document | undefined {
+    const row = this.#byName.get(owner, collection, id)
+    return row && documentOf(row)
+  }
+
+  list(query: DocumentQuery): DocumentPage {
+    const { where, values } = filterOf(query)
+    const { order = 'created', ascending = false, offset = 0, limit } = query
+    const direction = ascending ? 'ASC' : 'DESC'
+    const places = [order, 'id', 'owner'].map((column) => `${column} ${direction}`).join(', ')
+    // One transaction, so that the page and the total are of the same moment.
+    this.#database.exec('BEGIN')
+    try {
+      const rows = this.#database
+        .prepare(`SELECT * FROM documents WHERE ${where} ORDER BY ${places} LIMIT ? OFFSET ?`)
+        .all(...values, limit, offset)
+      const { total } = this.#database.prepare(`SELECT count(*) AS total FROM documents WHERE ${where}`).get(...values)!
+      return { documents: rows.map(documentOf), total: Number(total) }
+    } finally {
+      this.#database.exec('COMMIT')
+    }
+  }
+}
+
+function filterOf(query: DocumentQuery): { readonly where: string; readonly values: readonly string[] } {
+  const conditions: string[] = []
+  const values: string[] = []
+  for (const column of ['collection', 'owner', 'label'] as const) {
+    const value = query[column]
+    if (value === undefined) continue
+    conditions.push(`${column} = ?`)
+    values.push(value)
+  }
+  if (query.title !== undefined) {
+    conditions.push('instr(search, ?) > 0')
+    values.push(folded(query.title))
+  }
+  return { where: conditions.join(' AND '), values }
+}
+
+function documentOf(row: Row): Document {
+  const { label, title } = row as { readonly label: string | null; readonly title: string | null }
+  return {
+    owner: row['owner'] as string,
+    collection: row['collection'] as string,
+    id: row['id'] as string,
+    ...(label !== null && { label }),
+    ...(title !== null && { title }),
+    body: JSON.parse(row['body'] as string) as unknown,
+    version: row['version'] as number,
+    createdAt: row['created'] as string,
+    updatedAt: row['updated'] as string,
+  }
+}

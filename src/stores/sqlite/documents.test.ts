@@ -1,0 +1,96 @@
+/** Documents in a file: what a killed process leaves of them, and what other work of the store leaves them alone. */
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryDatabase } from '../../../test/support/temporary.ts'
+import { SESSIONS } from '../../core/document.ts'
+import type { Store } from '../../core/store.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { openSqliteStore } from './index.ts'
+
+const FLAGS = ['--no-warnings', '--input-type=module', '-e']
+
+async function begin(store: Store, id: string): Promise<Scribe> {
+  const clock = createFakeClock()
+  const draft = newRun(id, clock.iso(), { claim: { owner: 'worker-1', ttlMs: 1000 } })
+  const { stored } = await store.create(draft)
+  const scribe = new Scribe(store, clock, stored, [draft.record])
+  scribe.start()
+  return scribe
+}
+
+/** Puts versions of one document, each when the one before is answered, and says which are. */
+function putting(path: string): string {
+  const store = JSON.stringify(new URL('./index.ts', import.meta.url).href)
+  return `const { openSqliteStore } = await import(${store})
+    const { documents } = await openSqliteStore({ path: ${JSON.stringify(path)} })
+    for (;;) {
+      const before = await documents.get('anna', 'notes', 'one')
+      const text = 'x'.repeat(20_000)
+      const { version } = await documents.put({ owner: 'anna', collection: 'notes', id: 'one', body: { text } }, before?.version ?? 0)
+      console.log(version)
+    }`
+}
+
+test('[LOG-2] a document that was answered is there after the process was killed', async () => {
+  const path = temporaryDatabase()
+  let answered = 0
+  for (let round = 1; round <= 3; round++) {
+    const child = spawn(process.execPath, [...FLAGS, putting(path)], { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    const enough = answered + 20
+    for await (const line of createInterface({ input: child.stdout })) {
+      answered = Number(line)
+      if (answered === enough) child.kill('SIGKILL')
+    }
+    await ended
+    expect(answered).toBeGreaterThanOrEqual(enough)
+    const store = await openSqliteStore({ path })
+    const kept = await store.documents.get('anna', 'notes', 'one')
+    await store.close()
+    // One more may have become durable just before its answer.
+    expect([answered, answered + 1]).toContain(kept?.version)
+    expect(kept?.body).toEqual({ text: 'x'.repeat(20_000) })
+    answered = kept!.version
+  }
+}, 60_000)
+
+test('a command that comes in the turn in which a compaction is due is not lost', async () => {
+  const store = await openSqliteStore({ path: temporaryDatabase() })
+  onTestFinished(() => store.close())
+  const finished = await begin(store, 'run_finished')
+  finished.complete()
+  await finished.flush()
+  // Each of them is enough for a segment, and a commit of so few events leaves most of them for the next quiet moment.
+  const scribes = await Promise.all(Array.from({ length: 10 }, (_, number) => begin(store, `run_${number}`)))
+  for (const scribe of scribes) scribe.text('x'.repeat(70_000))
+  await Promise.all(scribes.map((scribe) => scribe.flush()))
+  const commands = wait(1).then(() =>
+    Promise.all([
+      store.documents.put({ owner: 'anna', collection: 'notes', id: 'one', body: 1 }),
+      store.remove('run_finished'),
+    ]),
+  )
+  // The timer of the compaction and the one above are both due when this thread goes on.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  expect(await commands).toMatchObject([{ version: 1 }, true])
+  expect(await store.documents.get('anna', 'notes', 'one')).toBeDefined()
+  expect(await store.get('run_finished')).toBeUndefined()
+})
+
+test('a session that was removed is not made again by what its runs still do', async () => {
+  const path = temporaryDatabase()
+  const store = await openSqliteStore({ path })
+  const scribe = await begin(store, 'run_1')
+  expect(await store.documents.remove('owner-1', SESSIONS, 'session-1')).toBe(true)
+  scribe.complete()
+  await scribe.flush()
+  await store.trim('run_1', 2)
+  await store.close()
+  const again = await openSqliteStore({ path })
+  onTestFinished(() => again.close())
+  expect(await again.documents.list({ collection: SESSIONS, limit: 10 })).toEqual({ documents: [], total: 0 })
+})

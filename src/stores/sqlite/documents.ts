@@ -1,0 +1,57 @@
+/** The documents of the embedded store: written by the committing thread, read from what is durable. */
+import type { Clock } from '../../core/clock.ts'
+import {
+  type Document,
+  type DocumentDraft,
+  type DocumentPage,
+  type DocumentQuery,
+  type Documents,
+  folded,
+} from '../../core/document.ts'
+import type { DocumentReader } from './document-reader.ts'
+import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
+
+/** What the store gives: both refuse when it is not open. */
+export interface DocumentAccess {
+  readonly read: <Result>(read: (reader: DocumentReader) => Result) => Promise<Result>
+  /** Resolves when the command is durable. */
+  readonly write: (command: DocumentCommand) => Promise<DocumentAnswer>
+}
+
+export class SqliteDocuments implements Documents {
+  readonly #access: DocumentAccess
+  readonly #clock: Clock
+
+  constructor(access: DocumentAccess, clock: Clock) {
+    this.#access = access
+    this.#clock = clock
+  }
+
+  get(owner: string, collection: string, id: string): Promise<Document | undefined> {
+    return this.#access.read((reader) => reader.get(owner, collection, id))
+  }
+
+  async put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
+    const { owner, collection, id, label, title } = draft
+    const body = JSON.stringify(draft.body)
+    const written = await this.#access.write({
+      kind: 'put',
+      key: { owner, collection, id },
+      label: label ?? null,
+      title: title ?? null,
+      search: folded(title ?? ''),
+      body,
+      at: new Date(this.#clock.now()).toISOString(),
+      expected,
+    })
+    return written && { ...draft, body: JSON.parse(body) as unknown, ...written }
+  }
+
+  async remove(owner: string, collection: string, id: string): Promise<boolean> {
+    return (await this.#access.write({ kind: 'remove', key: { owner, collection, id } })) !== undefined
+  }
+
+  list(query: DocumentQuery): Promise<DocumentPage> {
+    return this.#access.read((reader) => reader.list(query))
+  }
+}
