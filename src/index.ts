@@ -33,6 +33,8 @@ export {
   type ComponentKind,
   emit,
   type Emission,
+  type HistoryMessage,
+  type HistoryOptions,
   type Recovery,
   RejectedError,
   type RunContext,

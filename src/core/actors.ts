@@ -8,8 +8,8 @@ import {
   WorkFailure,
 } from './agent.ts'
 import { emitAll } from './emit-all.ts'
-import { RunFailure } from './emission.ts'
-import { type Actor, type Event, eventTable, type Failure } from './event.ts'
+import { assertFields, RunFailure } from './emission.ts'
+import { type Actor, type Event, eventTable, type Failure, type Usage } from './event.ts'
 import { ledgerKey } from './history.ts'
 import { iterate } from './iterate.ts'
 import { failureOf, record, recorded, type Scope } from './scope.ts'
@@ -48,18 +48,19 @@ export async function callActor(
     prefix: `${key}/`,
     depth: scope.depth + 1,
   }
+  const declared: Declared = {}
   try {
     if (known === undefined) await record(inner, 'actor.started', { input: input ?? null, key })
-    const output = await drive(inner, component, input, createContext(inner))
+    const output = await drive(inner, component, input, createContext(inner), declared)
     host.endReplay(actor)
-    await record(inner, 'actor.completed', { ...(output !== undefined && { output }), key })
+    await record(inner, 'actor.completed', { ...(output !== undefined && { output }), ...spent(inner, declared), key })
     return output
   } catch (thrown) {
     if (signal.aborted) throw thrown
     const failure = explain(thrown, controller.signal)
     host.endReplay(actor)
     if (options.withdrawFailure === true) await host.discard(actor, from, 'below')
-    await record(inner, 'actor.failed', { error: failure, key })
+    await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
     throw new WorkFailure(failure)
   } finally {
     stopListening()
@@ -67,21 +68,45 @@ export async function callActor(
   }
 }
 
+/** What a component says at its end that it took. */
+interface Declared {
+  usage?: Usage
+}
+
+function spent({ host, actor }: Scope, { usage: declared }: Declared): { readonly usage?: Usage } {
+  const usage = host.spent(actor!, declared)
+  return usage === undefined ? {} : { usage }
+}
+
 /** Runs the component and puts what it emits into the log; its output when it ends. */
-async function drive(scope: Scope, component: Component, input: unknown, context: RunContext): Promise<unknown> {
+async function drive(
+  scope: Scope,
+  component: Component,
+  input: unknown,
+  context: RunContext,
+  declared: Declared,
+): Promise<unknown> {
   const parsed = component.parse === undefined ? input : component.parse(input)
   const aborted = whenAborted(scope.signal)
   try {
-    return await emitAll(scope, iterate(component.run(parsed, context)), endOf, aborted.promise)
+    return await emitAll(
+      scope,
+      iterate(component.run(parsed, context)),
+      (emission) => endOf(emission, declared),
+      aborted.promise,
+    )
   } finally {
     aborted.forget()
   }
 }
 
 /** What a component says about its own end, within a call. */
-function endOf(emission: Emission): { readonly output: unknown } | undefined {
+function endOf(emission: Emission, declared: Declared): { readonly output: unknown } | undefined {
   const event = emission as Event
   if (typeof emission === 'string' || eventTable[event?.type]?.effect !== 'terminal') return undefined
+  assertFields(event)
+  const { usage } = event.data as Declared
+  if (usage !== undefined) declared.usage = usage
   switch (event.type) {
     case 'run.completed':
       return { output: event.data.output }

@@ -10,6 +10,12 @@ export type Recovery = 'fail' | 'retry' | 'resume'
 /** What a new run does when its session has an unfinished one. */
 export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 
+/**
+ * What becomes of a run when the client that started it leaves before its end, on a wire where starting and watching are one
+ * request. It goes on where nothing is said.
+ */
+export type DisconnectPolicy = 'continue' | 'stop'
+
 /** What to do with a tool call that was cut off and is not idempotent. */
 export type UncertainPolicy = 'pause' | 'fail'
 
@@ -26,6 +32,7 @@ export interface Component<Input = unknown> {
   readonly description?: string
   readonly recovery?: Recovery
   readonly session?: BusyPolicy
+  readonly disconnect?: DisconnectPolicy
   readonly uncertain?: UncertainPolicy
   readonly limits?: Partial<Pick<Limits, 'runDeadlineMs' | 'runIdleMs' | 'attemptsMax' | 'stopGraceMs'>>
   /** Checks an input before the run is accepted; throws what is wrong with it. What it returns is what the log keeps. */
@@ -81,8 +88,30 @@ export interface RunContext {
   readonly sleep: (milliseconds: number) => Promise<void>
   /** Pauses the run until someone answers, for days if need be. */
   readonly ask: (question: string | AskOptions) => Promise<unknown>
+  /**
+   * What was asked and answered before in this session, by this run's owner: runs that had ended when this one was first started,
+   * oldest first, as many as fit. A component that was called by another has no conversation of its own: it is given none, unless
+   * it asks for the session's.
+   */
+  readonly history: (options?: HistoryOptions) => Promise<readonly HistoryMessage[]>
   /** Refuses the run: it ends as `run.rejected`. */
   readonly reject: (reason: string) => never
+}
+
+export interface HistoryOptions {
+  /** `component`: runs of the same component, which is the default; `session`: runs of any. */
+  readonly of?: 'component' | 'session'
+  /** 0 is none; `historyMessagesMax` of the server's limits where nothing is said. */
+  readonly messagesMax?: number
+  /** Of their contents; `historyBytesMax` of the server's limits where nothing is said. */
+  readonly bytesMax?: number
+}
+
+/** Half of an exchange: what a run was asked, or what it answered. */
+export interface HistoryMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: string
+  readonly run: string
 }
 
 /** What a step is, for those who watch. */
@@ -110,6 +139,11 @@ export interface ToolCall {
 export interface ToolAttempt {
   readonly key: string
   readonly signal: AbortSignal
+  /**
+   * Shows something to those who watch, as `tool.progressed`, while the work goes on. It is no part of the result. Whoever
+   * awaits it is held back when the log is behind; otherwise what is not written yet gives way to what is newer.
+   */
+  readonly progress: (value: unknown) => Promise<void>
 }
 
 export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {

@@ -36,6 +36,7 @@ export function createContext(scope: Scope): RunContext {
     ask: (question) =>
       quiet(ask(scope, keyOf('ask', 'question'), typeof question === 'string' ? { prompt: question } : question)),
     sleep: (milliseconds) => quiet(host.isReplaying(actor) ? Promise.resolve() : sleep(milliseconds, signal)),
+    history: async (options = {}) => (actor !== undefined && options.of !== 'session' ? [] : host.history(options)),
     reject(reason) {
       throw new RejectedError(reason)
     },

@@ -15,6 +15,7 @@ import type { Registry } from './registry.ts'
 import { Replay } from './replay.ts'
 import { RunLog } from './run-log.ts'
 import { Drive, type DriveEnd } from './runner.ts'
+import { Spending } from './spending.ts'
 import type { Hint, StopRequest, Store, StoredRun } from './store.ts'
 
 export interface DispatcherOptions {
@@ -376,6 +377,7 @@ export class Dispatcher {
       input: created.input,
       log,
       ledger: history?.ledger ?? new Map(),
+      spending: history?.spending ?? new Spending(),
       replay,
     })
   }

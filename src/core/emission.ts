@@ -2,6 +2,7 @@
 import type { Emission } from './agent.ts'
 import { type ErrorCode, errorTable } from './errors.ts'
 import { type Actor, type Event, eventTable, type EventType, isEventType, type Failure } from './event.ts'
+import { wrongField } from './event-fields.ts'
 import { encodeBody, encodeTextBody, type RecordBody } from './record.ts'
 import { type SerializeBounds, UnserializableError } from './serialize.ts'
 
@@ -41,7 +42,10 @@ export function encodeEmission(emission: Emission, bounds: SerializeBounds, acto
     )
   }
   checkEvent(emission)
-  return encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)
+  const encoded = encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)
+  // Not before: what cannot be read at all is told by the path of the value.
+  assertFields(emission)
+  return encoded
 }
 
 /** Encodes an event of the runner's own, or one that has passed the checks. */
@@ -67,6 +71,12 @@ function checkEvent(emission: Event): void {
       `the agent yielded ${type} with an actor, which only the runner may give`,
     )
   }
+}
+
+/** Refuses an event of an agent that lacks what every view of it relies on. */
+export function assertFields({ type, data }: Event): void {
+  const problem = wrongField(type, data)
+  if (problem !== undefined) throw new RunFailure('protocol_violation', `the agent yielded ${problem}`)
 }
 
 function guard(type: EventType, encode: () => RecordBody): RecordBody {

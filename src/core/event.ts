@@ -17,6 +17,12 @@ export interface Actor {
   readonly kind?: 'agent' | 'team' | 'workflow'
 }
 
+/** Whose an event is: '' for the run's own component, the actor's run id otherwise. */
+export function actorKey(actor: Actor | undefined): string {
+  return actor?.run ?? ''
+}
+
+/** Tokens. At the end of a run or an actor: all that it took, with those that it called, and with what was withdrawn. */
 export interface Usage {
   readonly inputTokens?: number
   readonly outputTokens?: number
@@ -79,7 +85,7 @@ export interface EventData {
   'run.resumed': { readonly answers: Readonly<Record<string, unknown>>; readonly by?: string }
   'run.completed': { readonly output?: unknown; readonly usage?: Usage }
   'run.failed': { readonly error: Failure; readonly usage?: Usage }
-  'run.cancelled': { readonly reason?: string; readonly by?: string }
+  'run.cancelled': { readonly reason?: string; readonly by?: string; readonly usage?: Usage }
   'run.rejected': { readonly reason: string }
   'stop.requested': { readonly reason?: string; readonly by?: string }
   /**
@@ -94,8 +100,8 @@ export interface EventData {
     readonly reason: string
   }
   'actor.started': { readonly input: unknown; readonly key: string }
-  'actor.completed': { readonly output?: unknown; readonly key: string }
-  'actor.failed': { readonly error: Failure; readonly key: string }
+  'actor.completed': { readonly output?: unknown; readonly usage?: Usage; readonly key: string }
+  'actor.failed': { readonly error: Failure; readonly usage?: Usage; readonly key: string }
   'text.started': { readonly message: string }
   'text.delta': { readonly text: string; readonly message?: string }
   'text.completed': { readonly message: string }
@@ -104,7 +110,7 @@ export interface EventData {
   'reasoning.completed': { readonly message: string }
   'tool.drafted': { readonly call: string; readonly name: string; readonly delta: string }
   'tool.called': { readonly call: string; readonly name: string; readonly input: unknown; readonly key?: string }
-  'tool.progressed': { readonly call: string; readonly output: unknown }
+  'tool.progressed': { readonly call: string; readonly output: unknown; readonly key?: string }
   'tool.completed': { readonly call: string; readonly name: string; readonly output: unknown; readonly key?: string }
   'tool.failed': { readonly call: string; readonly name: string; readonly error: Failure; readonly key?: string }
   'model.requested': { readonly request: string; readonly model: string; readonly provider?: string }

@@ -2,8 +2,9 @@
  * What a run's log says about work already done, for a run that is driven again: results of steps, tools and actors, answers to
  * questions, and the output that an earlier drive left.
  */
-import { type Actor, eventTable, type EventType, type Failure, type LoggedEvent } from './event.ts'
+import { type Actor, actorKey, eventTable, type EventType, type Failure, type LoggedEvent } from './event.ts'
 import { bodyOf, rawRecords, type RawRecord } from './record.ts'
+import { Spending } from './spending.ts'
 import type { Store } from './store.ts'
 
 /** What is known of one piece of work, by its key. */
@@ -42,11 +43,12 @@ export type OutputByActor = Map<string, ActorOutput>
 export interface History {
   readonly ledger: Ledger
   readonly output: OutputByActor
+  readonly spending: Spending
 }
 
 /** Reads a run's past once, from its log up to `end`. */
 export async function loadHistory(store: Store, run: string, end: number, bytesMax: number): Promise<History> {
-  const history: Draft = { ledger: new Map(), output: new Map(), attempt: 0 }
+  const history: Draft = { ledger: new Map(), output: new Map(), spending: new Spending(), attempt: 0 }
   for (let after = -1; after < end - 1;) {
     const slice = await store.read(run, after, bytesMax)
     if (slice === undefined) break
@@ -66,12 +68,19 @@ interface Draft extends History {
 function note(history: Draft, record: RawRecord): void {
   const event = JSON.parse(record.envelope) as LoggedEvent
   if (event.type === 'run.started') history.attempt = event.data.attempt
+  history.spending.note(event)
   if (event.type === 'step.completed') uncover(history, event)
   if (event.type === 'actor.completed' || event.type === 'actor.failed') forgetActor(history.output, event.actor!)
   const work = workOf(event, history.ledger)
   if (work !== undefined) for (const [key, entry] of work) history.ledger.set(key, entry)
   else if (event.type === 'attempt.discarded') discard(history, event.data, event.actor)
-  else if (eventTable[event.type].effect === 'content') addOutput(history, event, digest(bodyOf(record)))
+  else if (isOutput(event)) addOutput(history, event, digest(bodyOf(record)))
+}
+
+/** What a tool shows while it works comes at any time: no later drive is expected to emit it again at the same place. */
+function isOutput({ type, data }: LoggedEvent): boolean {
+  if (type === 'tool.progressed' && data.key !== undefined) return false
+  return eventTable[type].effect === 'content'
 }
 
 function addOutput({ output, attempt }: Draft, { actor, index }: LoggedEvent, digested: string): void {
@@ -109,10 +118,6 @@ function forgetFrom(output: OutputByActor, key: string, from: number): void {
   const known = output.get(key)
   if (known === undefined) return
   output.set(key, { actor: known.actor, emitted: known.emitted.filter(({ index }) => index < from) })
-}
-
-export function actorKey(actor: Actor | undefined): string {
-  return actor?.run ?? ''
 }
 
 /** What an event adds to the ledger; undefined for one that is none of its business. */

@@ -30,6 +30,11 @@ export function encodeTextBody(text: string, bounds: SerializeBounds): RecordBod
   return `"type":"text.delta","data":{"text":${serialize(text, 'data.text', bounds)}}}\n\n`
 }
 
+/** The event of a body. */
+export function eventOf(body: RecordBody): Event {
+  return JSON.parse(`{${body}`) as Event
+}
+
 export function encodeRecord(run: string, index: number, time: string, type: EventType, body: RecordBody): string {
   return `id: ${index}\nevent: ${type}\ndata: {"run":"${run}","index":${index},"time":"${time}",${body}`
 }

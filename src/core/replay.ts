@@ -4,8 +4,8 @@
  * withdrawn.
  */
 import type { Encoded } from './emission.ts'
-import type { Actor } from './event.ts'
-import { type ActorOutput, actorKey, digest, type OutputByActor } from './history.ts'
+import { type Actor, actorKey } from './event.ts'
+import { type ActorOutput, digest, type OutputByActor } from './history.ts'
 import type { RunLog } from './run-log.ts'
 
 interface Expected extends ActorOutput {

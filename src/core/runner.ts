@@ -3,24 +3,29 @@ import type { Component, Emission, RunContext } from './agent.ts'
 import { RejectedError, WorkFailure } from './agent.ts'
 import type { Clock, Ids } from './clock.ts'
 import { createContext } from './context.ts'
+import { conversationBefore } from './conversation.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
 import { messageOf, readable } from './errors.ts'
-import { type Actor, type Event, eventTable, type Failure, type Question } from './event.ts'
+import { type Actor, type Event, eventTable, type Failure, type Question, type Usage } from './event.ts'
 import { type Ledger, ledgerKey } from './history.ts'
 import { iterate } from './iterate.ts'
 import type { Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
+import { eventOf } from './record.ts'
 import type { Replay } from './replay.ts'
 import { LogLostError, type RunLog } from './run-log.ts'
 import type { ContextHost } from './scope.ts'
-import type { StopRequest } from './store.ts'
+import type { Spending } from './spending.ts'
+import type { StopRequest, Store } from './store.ts'
 
 export interface DriveOptions {
   readonly component: Component
   readonly input: unknown
+  readonly store: Store
   readonly log: RunLog
   readonly ledger: Ledger
   readonly replay: Replay | undefined
+  readonly spending: Spending
   readonly limits: Limits
   readonly clock: Clock
   readonly ids: Ids
@@ -170,16 +175,27 @@ export class Drive {
   /** Takes one emission; a promise when the agent should be held back for it. */
   #emit(emission: Emission): Promise<void> | undefined {
     const encoded = encodeEmission(emission, this.#log.bounds)
-    if (eventTable[encoded.type].effect === 'terminal') return this.#finish(emission as Event)
+    if (eventTable[encoded.type].effect === 'terminal') return this.#finish(this.#ending(emission as Event))
     return this.#put(encoded)
+  }
+
+  /** What an agent itself ends with. A failure is in the server's log too, whoever tells it. */
+  #ending(event: Event): Event {
+    if (event.type !== 'run.failed') return event
+    return { ...event, data: { ...event.data, error: this.#failureOf(new WorkFailure(event.data.error)) } }
   }
 
   #put(encoded: Encoded): Promise<void> | undefined {
     if (this.#over) throw over()
     this.#touch()
-    if (this.#replay?.match(encoded, this.#log) !== true) this.#log.add(encoded)
+    if (this.#replay?.match(encoded, this.#log) !== true) this.#add(encoded)
     if (this.#log.pressed) return this.#log.flush()
     return this.#lastActivity - this.#lastBreath >= BREATH_MS ? this.#breathe() : undefined
+  }
+
+  #add(encoded: Encoded): void {
+    this.#log.add(encoded)
+    if (encoded.type === 'model.responded') this.#options.spending.note(eventOf(encoded.body))
   }
 
   /** An agent that never waits would keep the thread from everyone else. */
@@ -201,7 +217,10 @@ export class Drive {
       discard: (actor, from, scope) => this.#discard(actor, from, scope),
       put: (encoded) => this.#putOfActor(encoded),
       record: (event) => this.#record(event),
+      show: (event) => this.#show(event),
+      spent: (actor, declared) => this.#options.spending.end(actor, declared),
       wait: (question) => this.#wait(question),
+      history: (options) => conversationBefore(this.#options.store, this.#limits, this.#log.run, options),
       fail: (failure) => this.#failNow(failure),
     }
     return createContext({
@@ -245,6 +264,13 @@ export class Drive {
       await this.#failed(cause)
       throw over()
     }
+  }
+
+  #show(event: Event): Promise<void> | undefined {
+    if (this.#over) throw over()
+    this.#touch()
+    this.#log.append(event)
+    return this.#log.pressed ? this.#log.flush() : undefined
   }
 
   async #failNow(failure: Failure): Promise<never> {
@@ -306,16 +332,16 @@ export class Drive {
     } catch {
       logger.error(fields, `run failed: ${failure.message}`) // the error has a property that cannot be read
     }
-    return {
-      ...failure,
-      details: { ...(failure.details as object | undefined), ...(!own && { type }), id },
-    }
+    const known = failure.details
+    // What is no object is the agent's own affair; there is no place for the id in it.
+    if (known !== undefined && (typeof known !== 'object' || known === null || Array.isArray(known))) return failure
+    return { ...failure, details: { ...known, ...(!own && { type }), id } }
   }
 
   /** Ends the run, by the runner's verdict where there is one. */
   async #finish(event: Event): Promise<void> {
     if (this.#over) return
-    const terminal = this.#verdict ?? this.#endOf(event)
+    const terminal = this.#withUsage(this.#verdict ?? this.#endOf(event))
     try {
       if (terminal.type === 'run.completed') this.#replay?.withdrawAll(this.#log)
       this.#log.append(terminal)
@@ -333,6 +359,12 @@ export class Drive {
       this.#options.logger.warn({ run: this.runId, reason: messageOf(cause) }, 'run lost to this worker')
       end('lost')
     }
+  }
+
+  #withUsage(event: Event): Event {
+    if (event.type === 'run.rejected') return event
+    const usage = this.#options.spending.end(undefined, (event.data as { usage?: Usage }).usage)
+    return usage === undefined ? event : ({ ...event, data: { ...event.data, usage } } as Event)
   }
 
   /** Nothing more comes from this drive. */

@@ -1,8 +1,8 @@
 /** Whose work it is and where its entries in the log have their keys; what steps, tools, questions and calls share. */
-import { type AskOptions, type RunContext, WorkFailure } from './agent.ts'
+import { type AskOptions, type HistoryMessage, type HistoryOptions, type RunContext, WorkFailure } from './agent.ts'
 import type { Encoded } from './emission.ts'
 import { messageOf, readable } from './errors.ts'
-import type { Actor, Event, EventData, Failure, Question } from './event.ts'
+import type { Actor, Event, EventData, Failure, Question, Usage } from './event.ts'
 import { type Ledger, type LedgerEntry, ledgerKey } from './history.ts'
 import { serialize, type SerializeBounds } from './serialize.ts'
 
@@ -23,10 +23,16 @@ export interface ContextHost {
   put(encoded: Encoded): Promise<void> | undefined
   /** Appends an event of the ledger and resolves when it is durable. */
   record(event: Event): Promise<void>
+  /** Appends what no drive will emit again at the same place; a promise when whoever gives it should be held back. */
+  show(event: Event): Promise<void> | undefined
+  /** What an actor took that ends now, with those that it called. */
+  spent(actor: Actor, declared: Usage | undefined): Usage | undefined
   /** Pauses the run until the question is answered. */
   wait(question: Question): Promise<unknown>
   /** Ends the run as failed; never returns to the agent. */
   fail(failure: Failure): Promise<never>
+  /** What was said before in the run's session. */
+  history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
   now(): number
 }
 

@@ -25,16 +25,66 @@ export async function callTool<Result>(
   if (known === undefined || call.idempotent !== true) {
     await record(scope, 'tool.called', { call: id, name, input: input ?? null, key })
   }
+  const progress = new Progress(scope, id, key)
   let result: Result
   try {
-    result = await work({ key: `${facts.run}/${key}`, signal })
+    result = await work({ key: `${facts.run}/${key}`, signal, progress: (value) => progress.show(value) })
   } catch (thrown) {
     if (signal.aborted) throw thrown
     await record(scope, 'tool.failed', { call: id, name, error: failureOf(thrown), key })
     throw thrown
+  } finally {
+    progress.end()
   }
   await record(scope, 'tool.completed', { call: id, name, output: result ?? null, key })
   return asRecorded(scope, result ?? null) as Result
+}
+
+/**
+ * What a tool shows while it works. Values are in the order in which they were given; while the log is behind, only the newest
+ * one waits, so a tool that does not wait costs no memory.
+ */
+class Progress {
+  readonly #scope: Scope
+  readonly #about: { readonly call: string; readonly key: string }
+  #held: Promise<void> | undefined
+  #newest: { readonly value: unknown } | undefined
+  #ended = false
+
+  constructor(scope: Scope, call: string, key: string) {
+    this.#scope = scope
+    this.#about = { call, key }
+  }
+
+  show(value: unknown): Promise<void> {
+    if (this.#ended) return Promise.resolve()
+    if (this.#held === undefined) return this.#put(value)
+    this.#newest = { value }
+    return this.#held
+  }
+
+  /** What was still to be shown is not: the tool's result says more. */
+  end(): void {
+    this.#ended = true
+  }
+
+  #put(value: unknown): Promise<void> {
+    const { host, actor } = this.#scope
+    const { call, key } = this.#about
+    const data = { call, output: value ?? null, key }
+    const held = host.show({ type: 'tool.progressed', data, ...(actor !== undefined && { actor }) })
+    if (held === undefined) return Promise.resolve()
+    this.#held = held.then(() => this.#next())
+    this.#held.catch(() => {}) // a tool need not wait; that the log is lost ends its run anyway
+    return this.#held
+  }
+
+  #next(): Promise<void> | undefined {
+    this.#held = undefined
+    const newest = this.#newest
+    this.#newest = undefined
+    return newest === undefined || this.#ended ? undefined : this.#put(newest.value)
+  }
 }
 
 type Decision = { readonly action: 'retry' } | { readonly action: 'result'; readonly value: unknown }

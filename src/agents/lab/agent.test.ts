@@ -52,10 +52,11 @@ class Seen {
       replaying,
       signal,
       step: (name, act) => work(`step ${name}`, () => act(signal)),
-      tool: (call, act) => work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal })),
+      tool: (call, act) => work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal, progress: async () => {} })),
       stage: () => Promise.reject(new Error('the lab has no stage')),
       call: () => Promise.reject(new Error('the lab calls nobody')),
       within: () => this.context,
+      history: async () => [],
       sleep: () => Promise.reject(new Error('the lab waits by itself')),
       async ask(question) {
         return { question, answer }

@@ -7,6 +7,7 @@ import type { EventData, EventType, LoggedEvent } from '../../core/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import type { ScriptedCall } from './scripted-call.ts'
 import { type Said, scriptedModel } from './scripted.ts'
+import type { ToolContext } from './tools.ts'
 
 type Definition = Omit<ModelAgentDefinition, 'id' | 'model'>
 
@@ -69,16 +70,16 @@ describe('a turn', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'done' })
   })
 
-  test('gets the instructions, the earlier conversation within its bound, and the input', async () => {
+  test('gets the instructions, the earlier conversation that it is given, and the input', async () => {
     const history = ['one', 'two', 'three'].flatMap((word) => [
       { role: 'user' as const, content: word },
       { role: 'assistant' as const, content: `${word}!` },
     ])
-    const definition = { instructions: 'Be kind', history: () => history, historyMessagesMax: 3 }
+    const definition = { instructions: 'Be kind', history: () => history.slice(3) }
     const log = await logOf(({ prompt }) => JSON.stringify(prompt), definition)
     const { output } = log.at(-1)!.data as { output: string }
     const prompt = JSON.parse(output) as { role: string; content: unknown }[]
-    // Of the newest three the first is an answer, which would have no question.
+    // The first of them is an answer, which would have no question.
     expect(prompt.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
     expect(JSON.stringify(prompt[1])).toContain('three')
   })
@@ -141,6 +142,35 @@ describe('a tool', () => {
     expect(seen).toMatchObject([{ ...about, toolCallId: 'call_1_1', context: about }])
     expect(seen[0]!['messages']).toEqual([{ role: 'user', content: 'hello' }])
     expect(seen[0]!['abortSignal']).toBeInstanceOf(AbortSignal)
+    expect((seen[0]!['context'] as ToolContext).signal).toBe(seen[0]!['abortSignal'])
+  })
+
+  test('shows what it does while it works', async () => {
+    const copy = tool({
+      inputSchema: z.object({}),
+      execute: async (_, options) => {
+        await (options.context as unknown as ToolContext).progress({ percent: 50 })
+        return 'copied'
+      },
+    })
+    const count = tool({
+      inputSchema: z.object({}),
+      async *execute() {
+        yield 'one'
+        yield 'two'
+      },
+    })
+    const calls: Said = [
+      { type: 'tool', name: 'copy' },
+      { type: 'tool', name: 'count' },
+    ]
+    const log = await logOf(turns(calls, 'done'), { tools: { copy, count }, concurrency: 1 })
+    expect(dataOf(log, 'tool.progressed')).toMatchObject([
+      { call: 'call_1_1', output: { percent: 50 } },
+      { call: 'call_1_2', output: 'one' },
+      { call: 'call_1_2', output: 'two' },
+    ])
+    expect(dataOf(log, 'tool.completed').map(({ output }) => output)).toEqual(['copied', 'two'])
   })
 
   test('gets its input as its schema makes it', async () => {

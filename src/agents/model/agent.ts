@@ -1,20 +1,23 @@
 /** An agent that is a model with instructions and tools, on the AI SDK: each request and each call is durable by itself. */
-import type { FlexibleSchema, LanguageModel, ModelMessage, ToolSet } from 'ai'
+import type { FlexibleSchema, LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/agent.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
-import { boundHistory, checkInput, messagesOf, type ModelInput } from './input.ts'
+import { callerOf, callerTools, withCaller } from './caller.ts'
+import { type AgentHistory, conversation } from './history.ts'
+import { checkInput, type ModelInput } from './input.ts'
 import { loop } from './loop.ts'
 import type { ModelSettings } from './request.ts'
 import { RETRIES, RETRY_DELAY_MS } from './retry.ts'
 import { loadSdk } from './sdk.ts'
+import { type AgentTools, openTools } from './tool-sources.ts'
 import { toolboxOf } from './tools.ts'
 
 export interface ModelAgentDefinition extends CommonDefinition {
   /** Any language model of the AI SDK. */
   readonly model: LanguageModel
   readonly instructions?: string
-  /** Tools of the AI SDK; a function where they must be fetched first, from an MCP server for instance. */
-  readonly tools?: ToolSet | ((context: RunContext) => ToolSet | Promise<ToolSet>)
+  /** Tools of the AI SDK, a function of the context that gives them, `mcp(…)`, or a list of these. */
+  readonly tools?: AgentTools
   /** The answer is JSON of this schema, and the run's output is what the schema makes of it. */
   readonly output?: FlexibleSchema
   /** Requests to the model, retries apart, after which the run fails. */
@@ -26,23 +29,21 @@ export interface ModelAgentDefinition extends CommonDefinition {
   /** The wait before the first retry. */
   readonly retryDelayMs?: number
   readonly settings?: ModelSettings
-  /** What was said before this run. The newest of it is given to the model. */
-  readonly history?: (context: RunContext) => readonly ModelMessage[] | Promise<readonly ModelMessage[]>
-  readonly historyMessagesMax?: number
+  /** What the model is told of what was said before: the session's earlier runs of this agent where nothing else is said. */
+  readonly history?: AgentHistory
 }
 
 export const MAX_STEPS = 20
 export const CONCURRENCY = 8
-export const HISTORY_MESSAGES_MAX = 50
-
-/** The history is in the log, so that a recovered run asks the same: it must not outgrow an event. */
-const HISTORY_CHARS_MAX = 500_000
 
 export function modelAgent(definition: ModelAgentDefinition): Component<ModelInput> {
   return {
     ...commonOf(definition),
     kind: 'agent',
-    parse: checkInput,
+    parse(input) {
+      callerOf(input)
+      return checkInput(input)
+    },
     run: (input, context) => run(definition, input, context),
   }
 }
@@ -51,32 +52,25 @@ async function* run(
   definition: ModelAgentDefinition,
   input: ModelInput,
   context: RunContext,
-): AsyncGenerator<Emission, void, void> {
+): AsyncGenerator<Emission, unknown, void> {
   const sdk = await loadSdk()
-  const { model, instructions, tools = {}, output, settings } = definition
-  const earlier = await historyOf(definition, context)
-  yield* loop(context, {
-    sdk,
-    model,
-    messages: [...earlier, ...messagesOf(input)],
-    toolbox: await toolboxOf(sdk, typeof tools === 'function' ? await tools(context) : tools),
-    maxSteps: definition.maxSteps ?? MAX_STEPS,
-    concurrency: definition.concurrency ?? CONCURRENCY,
-    retry: {
-      retries: definition.modelRetries ?? RETRIES,
-      delayMs: definition.retryDelayMs ?? RETRY_DELAY_MS,
-    },
-    ...(instructions !== undefined && { instructions }),
-    ...(output !== undefined && { output }),
-    ...(settings !== undefined && { settings }),
-  })
-}
-
-async function historyOf(
-  { history, historyMessagesMax = HISTORY_MESSAGES_MAX }: ModelAgentDefinition,
-  context: RunContext,
-): Promise<readonly ModelMessage[]> {
-  if (history === undefined) return []
-  const bound = { messagesMax: historyMessagesMax, charsMax: HISTORY_CHARS_MAX }
-  return context.step('history', async () => boundHistory(await history(context), bound))
+  const caller = callerOf(input)
+  const messages = await conversation(context, input, definition.history)
+  const { tools, close } = await openTools(definition.tools, context)
+  try {
+    return yield* loop(context, {
+      sdk,
+      ...withCaller(sdk, caller, definition),
+      messages,
+      toolbox: await toolboxOf(sdk, { ...callerTools(sdk, caller), ...tools }),
+      maxSteps: definition.maxSteps ?? MAX_STEPS,
+      concurrency: definition.concurrency ?? CONCURRENCY,
+      retry: {
+        retries: definition.modelRetries ?? RETRIES,
+        delayMs: definition.retryDelayMs ?? RETRY_DELAY_MS,
+      },
+    })
+  } finally {
+    await close()
+  }
 }

@@ -68,24 +68,3 @@ function conversationOf(messages: unknown): ModelMessage[] {
 function refusal(message: string): HoldfastError {
   return new HoldfastError('invalid_request', message)
 }
-
-export interface HistoryBound {
-  readonly messagesMax: number
-  readonly charsMax: number
-}
-
-/** The newest messages that fit, from a user's one on: a model must not get half of an exchange. */
-export function boundHistory(
-  history: readonly ModelMessage[],
-  { messagesMax, charsMax }: HistoryBound,
-): ModelMessage[] {
-  let chars = 0
-  let first = history.length
-  while (first > 0 && history.length - first < messagesMax) {
-    chars += JSON.stringify(history[first - 1]).length
-    if (chars > charsMax) break
-    first--
-  }
-  while (first < history.length && history[first]!.role !== 'user') first++
-  return history.slice(first)
-}

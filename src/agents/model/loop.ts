@@ -2,13 +2,11 @@
 import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
 import { messageOf } from '../../core/errors.ts'
-import type { Usage } from '../../core/event.ts'
 import { type CallResults, makeCalls } from './calls.ts'
 import { askModel, type AskedCall, type ModelSettings, type Turn } from './request.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import type { Toolbox } from './tools.ts'
-import { addUsage } from './usage.ts'
 
 export interface LoopOptions {
   readonly sdk: Sdk
@@ -25,28 +23,12 @@ export interface LoopOptions {
   readonly settle?: (made: CallResults['made']) => { readonly output: unknown } | undefined
 }
 
-/** Ends its run: with the model's answer as its output, or with a failure, and either way with the tokens that it took. */
-export async function* loop(context: RunContext, options: LoopOptions): AsyncGenerator<Emission, void, void> {
-  const spent: { usage: Usage } = { usage: {} }
-  try {
-    const output = yield* converse(context, options, spent)
-    yield { type: 'run.completed', data: { output, usage: spent.usage } }
-  } catch (thrown) {
-    if (context.signal.aborted || !(thrown instanceof WorkFailure)) throw thrown
-    yield { type: 'run.failed', data: { error: thrown.failure, usage: spent.usage } }
-  }
-}
-
-async function* converse(
-  context: RunContext,
-  options: LoopOptions,
-  spent: { usage: Usage },
-): AsyncGenerator<Emission, unknown, void> {
+/** Its output is the model's answer. */
+export async function* loop(context: RunContext, options: LoopOptions): AsyncGenerator<Emission, unknown, void> {
   const { sdk, toolbox, maxSteps, concurrency, settle } = options
   const messages = [...options.messages]
   for (let turn = 1; ; turn++) {
     const answer = await askModel(context, turn, { ...options, messages, tools: toolbox.declared }, options.retry)
-    spent.usage = addUsage(spent.usage, answer.usage)
     if (answer.calls.length === 0) return await outputOf(options, answer)
     if (turn >= maxSteps) throw endless(maxSteps, answer.calls)
     const calls = answer.calls.map((call) => cutShort(call, answer.finish))

@@ -10,6 +10,10 @@ import type {
 import { emit, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
 import type { Usage } from '../../core/event.ts'
 import { AnswerParts } from './answer-parts.ts'
+import { isGone } from './reattach-api.ts'
+import { BackgroundResponse } from './reattach-response.ts'
+import { makerOf } from './reattach.ts'
+import { noteContext } from './replaying.ts'
 import { requestFailure, retryDelay, type RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import { usageOf } from './usage.ts'
@@ -63,11 +67,14 @@ export async function askModel(
   request: ModelRequest,
   policy: RetryPolicy,
 ): Promise<Turn> {
-  for (let failures = 0; ;) {
-    const id = `${context.run}/model-${turn}${failures === 0 ? '' : `.${failures + 1}`}`
+  let failures = 0
+  for (let tries = 1; ; tries++) {
+    const name = `model-${turn}${tries === 1 ? '' : `.${tries}`}`
     try {
-      return await context.stage('model', () => stream(id, context.signal, request), { kind: 'model' })
+      return await context.stage('model', () => stream(name, context, request), { kind: 'model' })
     } catch (thrown) {
+      // What a crash cost is no failure of this request. It happens at most once for each attempt of the run.
+      if (isGone(thrown) && !context.signal.aborted) continue
       failures++
       const delay = context.signal.aborted ? undefined : retryDelay(thrown, failures, policy)
       if (delay === undefined) throw thrown
@@ -76,13 +83,18 @@ export async function askModel(
   }
 }
 
-async function* stream(id: string, signal: AbortSignal, request: ModelRequest): AsyncGenerator<Emission, Turn, void> {
+async function* stream(name: string, context: RunContext, request: ModelRequest): AsyncGenerator<Emission, Turn, void> {
+  const { signal } = context
+  const id = `${context.run}/${name}`
+  const background =
+    makerOf(request.model) === undefined ? undefined : new BackgroundResponse(request.sdk, context, name)
+  noteContext(context)
   const parts = new AnswerParts(id)
   const named = nameOf(request.model)
   let begun = false
   yield emit('model.requested', { request: id, ...named })
   try {
-    for await (const part of await open(request, signal)) {
+    for await (const part of await open(request, signal, background)) {
       begun = true
       if (part.type === 'error') throw part.error
       if (part.type === 'model-call-end') {
@@ -96,18 +108,20 @@ async function* stream(id: string, signal: AbortSignal, request: ModelRequest): 
     }
     throw new Error('the model broke off in the middle of its answer')
   } catch (thrown) {
+    await background?.abandon()
     if (signal.aborted) throw thrown
-    throw requestFailure(thrown, begun)
+    throw background?.failure ?? requestFailure(thrown, begun)
   }
 }
 
 async function open(
   { sdk, model, instructions, messages, tools, output, settings }: ModelRequest,
   signal: AbortSignal,
+  background: BackgroundResponse | undefined,
 ): Promise<AsyncIterable<StreamPart>> {
   const { stream: opened } = await sdk.experimental_streamLanguageModelCall({
     ...settings,
-    model,
+    model: background === undefined ? model : makerOf(model)!(background.fetch),
     messages: [...messages],
     abortSignal: signal,
     ...(instructions !== undefined && { instructions }),

@@ -1,6 +1,7 @@
 /** A model without a network: what it says is a function of what it is asked. Streams word by word, calls tools, counts words. */
 import type { LanguageModel } from 'ai'
 import { pause } from '../shared/pause.ts'
+import { isReplaying } from './replaying.ts'
 import { describeCall, type ScriptedCall, wordsIn } from './scripted-call.ts'
 
 type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>
@@ -30,7 +31,7 @@ export interface ScriptedModelOptions {
   readonly id?: string
   /** A script that throws at once is a request that fails; one that throws between its parts is a stream that breaks off. */
   readonly script: (call: ScriptedCall) => Said | Promise<Said>
-  /** The pace; as fast as they are taken where there is none. */
+  /** The pace; as fast as they are taken where there is none, and while a recovered run's log already has them. */
   readonly wordsPerSecond?: number
 }
 
@@ -87,7 +88,8 @@ async function* perform(
     for (const chunk of chunksOf(part, `${number++}`, `call_${call.answers + 1}_${calls + 1}`)) {
       signal?.throwIfAborted()
       const spoken = 'delta' in chunk ? wordsIn(chunk.delta) : 0
-      if (spoken > 0 && wordsPerSecond !== undefined) await pause((spoken * 1000) / wordsPerSecond, signal)
+      if (spoken > 0 && wordsPerSecond !== undefined && !isReplaying(signal))
+        await pause((spoken * 1000) / wordsPerSecond, signal)
       words += spoken
       if (chunk.type === 'tool-call') calls++
       yield chunk

@@ -13,6 +13,8 @@ export interface ToolContext extends Record<string, unknown> {
   /** The same whenever this call is repeated: for the service that the tool calls. */
   readonly idempotencyKey: string
   readonly signal: AbortSignal
+  /** Shows something to those who watch, while the tool works. A generator that yields does the same. */
+  readonly progress: ToolAttempt['progress']
 }
 
 /** Marks a tool that may be repeated without harm when a crash cut it off. */
@@ -86,7 +88,7 @@ function loopTool(sdk: Sdk, name: string, tool: Tool): LoopTool {
         needsApproval(input, { toolCallId: call, messages: [...messages], context: {} as never }),
     }),
     ...(execute !== undefined && {
-      execute: async (input, run) => finalOf(execute(input, executionOptions(run))),
+      execute: async (input, run) => finalOf(execute(input, executionOptions(run)), run.attempt),
     }),
     ...(outputSchema !== undefined && { outputSchema }),
     ...(toModelOutput !== undefined && { toModelOutput: (about) => toModelOutput(about) }),
@@ -101,21 +103,25 @@ export async function check(sdk: Sdk, schema: FlexibleSchema, value: unknown, pr
 
 function executionOptions({ call, context, attempt, messages }: ToolRun): ToolExecutionOptions<never> {
   const { run, session, owner } = context
-  const about: ToolContext = { run, session, owner, idempotencyKey: attempt.key, signal: attempt.signal }
+  const { key: idempotencyKey, signal, progress } = attempt
+  const about: ToolContext = { run, session, owner, idempotencyKey, signal, progress }
   return {
     ...about,
     toolCallId: call,
     messages: [...messages],
-    abortSignal: attempt.signal,
+    abortSignal: signal,
     context: about as never,
   }
 }
 
-/** A tool may give several results, each instead of the one before. */
-async function finalOf(result: unknown): Promise<unknown> {
+/** A tool may give several results, each instead of the one before: the last one is its result, and all are shown. */
+async function finalOf(result: unknown, { progress }: ToolAttempt): Promise<unknown> {
   if (!isAsyncIterable(result)) return await result
   let last: unknown
-  for await (const output of result) last = output
+  for await (const output of result) {
+    last = output
+    await progress(output)
+  }
   return last
 }
 

@@ -1,4 +1,4 @@
-/** Tokens: the SDK's count as ours, and the sum of several requests. */
+/** Tokens: the SDK's count as ours. */
 import type { LanguageModelUsage } from 'ai'
 import type { Usage } from '../../core/event.ts'
 
@@ -10,13 +10,6 @@ export function usageOf(counted: LanguageModelUsage): Usage {
     reasoningTokens: counted.outputTokenDetails?.reasoningTokens,
     cachedInputTokens: counted.inputTokenDetails?.cacheReadTokens,
   })
-}
-
-/** What only one of them counted is not lost. */
-export function addUsage(one: Usage, other: Usage): Usage {
-  const sum: Record<string, number | undefined> = { ...one }
-  for (const [name, count] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + count
-  return withoutGaps(sum)
 }
 
 function withoutGaps(counts: Readonly<Record<string, number | undefined>>): Usage {

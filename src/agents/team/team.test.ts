@@ -9,6 +9,7 @@ import { agent } from '../generator.ts'
 import { modelAgent } from '../model/agent.ts'
 import type { ScriptedCall } from '../model/scripted-call.ts'
 import { type Said, type ScriptedPart, scriptedModel } from '../model/scripted.ts'
+import { step, workflow } from '../workflow/index.ts'
 import { team, type TeamDefinition } from './team.ts'
 
 function delegate(member: string, task: string): ScriptedPart {
@@ -225,6 +226,85 @@ function cycle(): unknown {
   circle.self = circle
   return circle
 }
+
+describe('in a session', () => {
+  /** Says who said what to it. */
+  const roles = ({ prompt }: ScriptedCall): string =>
+    prompt.flatMap(({ role }) => (role === 'system' ? [] : [role])).join(' ')
+
+  test('the leader is told of the earlier runs of the team, and its members are not', async () => {
+    const heard: string[] = []
+    const member = modelAgent({
+      id: 'ann',
+      model: scriptedModel({
+        script(call) {
+          heard.push(roles(call))
+          return 'noted'
+        },
+      }),
+    })
+    const model = scriptedModel({ script: (call) => (call.turn === 1 ? [delegate('ann', 'note it')] : roles(call)) })
+    const node = openNode({ components: [team({ id: 'subject', members: [member], model })] })
+    const session = 'ses_team'
+    const outputs: unknown[] = []
+    for (const input of ['one', 'two'])
+      outputs.push(outputOf(await node.ended(await node.start('subject', input, { session }))))
+    expect(outputs).toEqual(['user assistant tool', 'user assistant user assistant tool'])
+    expect(heard).toEqual(['user', 'user'])
+  })
+})
+
+describe('tokens', () => {
+  function tokensIn(log: readonly LoggedEvent[]): Record<string, number> {
+    const sums: Record<string, number> = {}
+    for (const event of log) {
+      if (event.type !== 'model.responded') continue
+      const name = event.actor?.component ?? 'subject'
+      sums[name] = (sums[name] ?? 0) + event.data.usage!.totalTokens!
+    }
+    return sums
+  }
+
+  function toldIn(log: readonly LoggedEvent[]): Record<string, number> {
+    const ends = log.flatMap((event) =>
+      event.type === 'actor.completed' ? [[event.actor!.component, event.data.usage!.totalTokens!] as const] : [],
+    )
+    return Object.fromEntries(ends)
+  }
+
+  test.each(['coordinate', 'route', 'broadcast'] as const)('of a team that works by %s are summed', async (mode) => {
+    const inner = team({
+      id: 'inner',
+      members: [shouting('ann'), shouting('bob')],
+      model: scriptedModel({ script: (call) => (call.turn === 1 ? [delegate('ann', 'say it twice')] : 'well said') }),
+    })
+    const log = await logOf(
+      [inner],
+      (call) => (call.turn === 1 && mode !== 'broadcast' ? [delegate('inner', 'go')] : 'ok'),
+      {
+        mode,
+      },
+    )
+    const tokens = tokensIn(log)
+    expect(toldIn(log)).toEqual({ ann: tokens['ann'], inner: tokens['inner']! + tokens['ann']! })
+    const { usage } = log.at(-1)!.data as { usage: { totalTokens: number } }
+    expect(usage.totalTokens).toBe(tokens['subject']! + tokens['inner']! + tokens['ann']!)
+  })
+
+  test('of a workflow are those of the agents that do its steps', async () => {
+    const flow = workflow({
+      id: 'subject',
+      steps: [step({ name: 'shout', run: shouting('ann') }), shouting('bob')] as never,
+    })
+    const node = openNode({ components: [flow] })
+    const log = await node.ended(await node.start('subject', 'go on'))
+    const tokens = tokensIn(log)
+    const { usage } = log.at(-1)!.data as { usage: { totalTokens: number } }
+    expect(Object.keys(tokens)).toEqual(['ann', 'bob'])
+    expect(toldIn(log)).toEqual(tokens)
+    expect(usage.totalTokens).toBe(tokens['ann']! + tokens['bob']!)
+  })
+})
 
 test('ten members whose tools fail in ten ways are told to the leader, and the team goes on', async () => {
   const members = troubles.map(([, run], number) =>

@@ -1,14 +1,16 @@
 /** A team: a model leads members, which are components of any kind, other teams included. */
-import type { LanguageModel, ToolSet } from 'ai'
+import type { LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/agent.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { CONCURRENCY, MAX_STEPS } from '../model/agent.ts'
-import { checkInput, messagesOf, type ModelInput } from '../model/input.ts'
+import { type AgentHistory, conversation } from '../model/history.ts'
+import { checkInput, type ModelInput } from '../model/input.ts'
 import { loop, type LoopOptions } from '../model/loop.ts'
 import type { ModelSettings } from '../model/request.ts'
 import { RETRIES, RETRY_DELAY_MS } from '../model/retry.ts'
 import { loadSdk } from '../model/sdk.ts'
-import { toolboxOf } from '../model/tools.ts'
+import { type AgentTools, openTools } from '../model/tool-sources.ts'
+import { type Toolbox, toolboxOf } from '../model/tools.ts'
 import { answersOf, withAnswers } from './broadcast.ts'
 import { DELEGATE, delegateTool } from './delegation.ts'
 
@@ -25,7 +27,7 @@ export interface TeamDefinition extends CommonDefinition {
   readonly model: LanguageModel
   readonly instructions?: string
   /** Tools of the leader's own. */
-  readonly tools?: ToolSet
+  readonly tools?: AgentTools
   readonly settings?: ModelSettings
   /** Requests to the leader's model, retries apart, after which the team fails. */
   readonly maxSteps?: number
@@ -35,6 +37,8 @@ export interface TeamDefinition extends CommonDefinition {
   readonly concurrency?: number
   readonly modelRetries?: number
   readonly retryDelayMs?: number
+  /** What the leader is told of what was said before: the session's earlier runs of this team where nothing else is said. */
+  readonly history?: AgentHistory
 }
 
 export const MAX_DELEGATIONS = 20
@@ -55,26 +59,50 @@ async function* run(
   definition: TeamDefinition,
   input: ModelInput,
   context: RunContext,
-): AsyncGenerator<Emission, void, void> {
-  const { members, mode = 'coordinate', concurrency = CONCURRENCY } = definition
+): AsyncGenerator<Emission, unknown, void> {
   const sdk = await loadSdk()
-  const common = { sdk, ...leader(definition), concurrency }
-  const own = await toolboxOf(sdk, definition.tools ?? {})
-  if (mode === 'broadcast') {
-    const answers = await answersOf(context, members, input, concurrency)
-    return yield* loop(context, { ...common, toolbox: own, messages: withAnswers(messagesOf(input), answers) })
+  const messages = await conversation(context, input, definition.history)
+  const { tools, close } = await openTools(definition.tools, context)
+  try {
+    const toolbox = await toolboxOf(sdk, tools)
+    const options = {
+      sdk,
+      ...leader(definition),
+      concurrency: definition.concurrency ?? CONCURRENCY,
+      messages,
+      toolbox,
+    }
+    return yield* definition.mode === 'broadcast'
+      ? broadcast(definition, input, context, options)
+      : delegate(definition, context, options)
+  } finally {
+    await close()
   }
-  const { maxDelegations = MAX_DELEGATIONS } = definition
-  const { declared, tool, answer } = await delegateTool(sdk, { members, mode, maxDelegations })
-  yield* loop(context, {
-    ...common,
-    messages: messagesOf(input),
-    toolbox: {
-      declared: { ...own.declared, [DELEGATE]: declared },
-      tools: new Map([...own.tools, [DELEGATE, tool]]),
-    },
-    ...(mode === 'route' && { settle: answer }),
-  })
+}
+
+async function* broadcast(
+  { members }: TeamDefinition,
+  input: ModelInput,
+  context: RunContext,
+  options: LoopOptions,
+): AsyncGenerator<Emission, unknown, void> {
+  const answers = await answersOf(context, members, input, options.concurrency)
+  return yield* loop(context, { ...options, messages: withAnswers(options.messages, answers) })
+}
+
+async function* delegate(
+  { members, mode = 'coordinate', maxDelegations = MAX_DELEGATIONS }: TeamDefinition,
+  context: RunContext,
+  options: LoopOptions,
+): AsyncGenerator<Emission, unknown, void> {
+  const way = mode === 'route' ? 'route' : 'coordinate'
+  const { declared, tool, answer } = await delegateTool(options.sdk, { members, mode: way, maxDelegations })
+  const own = options.toolbox
+  const toolbox: Toolbox = {
+    declared: { ...own.declared, [DELEGATE]: declared },
+    tools: new Map([...own.tools, [DELEGATE, tool]]),
+  }
+  return yield* loop(context, { ...options, toolbox, ...(way === 'route' && { settle: answer }) })
 }
 
 function leader(

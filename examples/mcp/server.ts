@@ -1,0 +1,12 @@
+/** An MCP server with one tool, over its standard input and output: any such program will do, in any language. */
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { z } from 'zod'
+
+const server = new McpServer({ name: 'tides', version: '1.0.0' })
+server.registerTool(
+  'high_water',
+  { description: 'When the water is highest at a harbour today', inputSchema: { harbour: z.string() } },
+  ({ harbour }) => ({ content: [{ type: 'text', text: `${harbour}: 14:20` }] }),
+)
+await server.connect(new StdioServerTransport())

@@ -1,0 +1,66 @@
+/** What a model is told of its session: agents and teams alike. */
+import { describe, expect, test } from 'vitest'
+import { resultOf } from '../../../test/support/flows.ts'
+import { openNode, type TestNode } from '../../../test/support/node.ts'
+import type { Component } from '../../core/agent.ts'
+import { modelAgent, type ModelAgentDefinition } from './agent.ts'
+import { scriptedModel } from './scripted.ts'
+
+/** Answers with what it was told: each message as its role and its text. */
+const listening = scriptedModel({
+  script: ({ prompt }) =>
+    prompt
+      .filter(({ role }) => role !== 'system')
+      .map(({ role, content }) => `${role}: ${(content as { text?: string }[]).map(({ text }) => text).join('')}`)
+      .join(' | '),
+})
+
+function listener(more: Partial<ModelAgentDefinition> = {}): Component {
+  return modelAgent({ id: 'subject', model: listening, ...more })
+}
+
+async function heard(node: TestNode, input: unknown, component = 'subject'): Promise<string> {
+  const log = await node.ended(await node.start(component, input, { session: 'ses_history' }))
+  return resultOf(log) as string
+}
+
+describe('the model is told', () => {
+  test("of its agent's earlier runs in the session", async () => {
+    const node = openNode({ components: [listener()] })
+    expect(await heard(node, 'one')).toBe('user: one')
+    expect(await heard(node, 'two')).toBe('user: one | assistant: user: one | user: two')
+  })
+
+  test('of no more than the bound', async () => {
+    const node = openNode({ components: [listener({ history: { messagesMax: 2 } })] })
+    for (const word of ['one', 'two']) await heard(node, word)
+    expect(await heard(node, 'three')).toBe(
+      'user: two | assistant: user: one | assistant: user: one | user: two | user: three',
+    )
+  })
+
+  test('of nothing where that is turned off', async () => {
+    const node = openNode({ components: [listener({ history: false })] })
+    await heard(node, 'one')
+    expect(await heard(node, 'two')).toBe('user: two')
+  })
+
+  test('of nothing where the caller gives the conversation', async () => {
+    const node = openNode({ components: [listener()] })
+    await heard(node, 'one')
+    const messages = [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'b' },
+      { role: 'user', content: 'c' },
+    ]
+    expect(await heard(node, { messages })).toBe('user: a | assistant: b | user: c')
+    expect(await heard(node, { messages: messages.slice(2) })).toMatch(/^user: one \| .* \| user: c$/)
+  })
+
+  test('of every component of the session where it is to be', async () => {
+    const other = listener({ id: 'other' })
+    const node = openNode({ components: [listener({ history: { of: 'session' } }), other] })
+    await heard(node, 'one', 'other')
+    expect(await heard(node, 'two')).toBe('user: one | assistant: user: one | user: two')
+  })
+})

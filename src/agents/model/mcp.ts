@@ -1,0 +1,203 @@
+/** Tools of MCP servers: each run has connections of its own, which are closed when it ends, or when it has no use for them. */
+import type { Tool, ToolSet } from 'ai'
+import type { MCPClient } from '@ai-sdk/mcp'
+import { type RunContext, WorkFailure } from '../../core/agent.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import type { OpenTools, ToolGroup, ToolSource } from './tool-sources.ts'
+
+/** A process that speaks MCP over its standard input and output, or an address that speaks streamable HTTP. */
+export type McpServer =
+  | {
+      readonly command: string
+      readonly args?: readonly string[]
+      readonly env?: Readonly<Record<string, string>>
+      readonly cwd?: string
+    }
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
+
+export type McpServers = Readonly<Record<string, McpServer>>
+
+export interface McpOptions {
+  /** Longest time that a server may take to be ready, and to list its tools. */
+  readonly connectTimeoutMs?: number
+  /** Longest time of one call, after which it fails. */
+  readonly callTimeoutMs?: number
+  /** A connection that nobody uses for this long is closed; the next call opens it again. A run that waits for a person holds none. */
+  readonly idleMs?: number
+}
+
+const CALL_TIMEOUT_MS = 5 * 60_000
+const IDLE_MS = 10_000
+const CONNECT_TIMEOUT_MS = 30_000
+const TOOL_PAGES_MAX = 100
+
+/** By name; a function of the context where they depend on whose run it is, as tokens do. */
+export function mcp(
+  servers: McpServers | ((context: RunContext) => McpServers | Promise<McpServers>),
+  options: McpOptions = {},
+): ToolSource {
+  return {
+    async open(context) {
+      const given = typeof servers === 'function' ? await servers(context) : servers
+      const connections = Object.entries(given).map(([name, server]) => new Connection(name, server, context, options))
+      return openAll(connections)
+    },
+  }
+}
+
+async function openAll(connections: readonly Connection[]): Promise<OpenTools> {
+  const close = async (): Promise<void> => void (await Promise.all(connections.map((each) => each.close())))
+  try {
+    const groups = await Promise.all(connections.map(toolsOf))
+    return { groups, close }
+  } catch (thrown) {
+    await close()
+    throw thrown
+  }
+}
+
+type Definitions = Awaited<ReturnType<MCPClient['listTools']>>
+
+async function toolsOf(connection: Connection): Promise<ToolGroup> {
+  const { name, signal } = connection
+  try {
+    return await connection.use(async (client) => {
+      const bounded = { signal: AbortSignal.any([signal, AbortSignal.timeout(connection.connectTimeoutMs)]) }
+      const tools: Definitions['tools'] = []
+      let cursor: string | undefined
+      for (let page = 0; page < TOOL_PAGES_MAX; page++) {
+        const params = cursor === undefined ? {} : { params: { cursor } }
+        const listed: Definitions = await client.listTools({ ...params, options: bounded })
+        tools.push(...listed.tools)
+        cursor = listed.nextCursor
+        if (cursor === undefined) break
+      }
+      const made = client.toolsFromDefinitions({ tools }) as Record<string, Tool>
+      return { name, tools: callingThrough(connection, made) }
+    })
+  } catch (thrown) {
+    if (signal.aborted || thrown instanceof HoldfastError) throw thrown
+    throw new WorkFailure({
+      code: 'agent_failed',
+      message: `the MCP server ${name} cannot be used: ${messageOf(thrown)}`,
+      retryable: true,
+      details: { reason: 'mcp_unavailable', server: name },
+    })
+  }
+}
+
+/** The SDK's tools belong to a connection that may be closed when they are called. */
+function callingThrough(connection: Connection, tools: Record<string, Tool>): ToolSet {
+  const timeout = connection.callTimeoutMs
+  const entries = Object.entries(tools).map(([name, tool]) => {
+    const execute: Tool['execute'] = async (input: unknown, { abortSignal }) => {
+      const options = { timeout, maxTotalTimeout: timeout, ...(abortSignal !== undefined && { signal: abortSignal }) }
+      const call = { name, arguments: input as Record<string, unknown>, options }
+      const result = await connection.use((client) => client.callTool(call))
+      if (result.isError === true) throw new Error(textOf(result) ?? `the tool ${name} failed`)
+      return result
+    }
+    return [name, { ...tool, execute }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function textOf(result: object): string | undefined {
+  const { content } = result as { content?: unknown }
+  if (!Array.isArray(content)) return undefined
+  const texts = content.flatMap((part: { type?: unknown; text?: unknown }) => (part.type === 'text' ? [part.text] : []))
+  return texts.length === 0 ? undefined : texts.join('\n')
+}
+
+/** A connection to one server that is opened when it is used. */
+class Connection {
+  readonly name: string
+  readonly signal: AbortSignal
+  readonly connectTimeoutMs: number
+  readonly callTimeoutMs: number
+  readonly #server: McpServer
+  readonly #idleMs: number
+  #client: Promise<MCPClient> | undefined
+  #users = 0
+  #closed = false
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(name: string, server: McpServer, { signal }: RunContext, options: McpOptions) {
+    this.name = name
+    this.signal = signal
+    this.#server = server
+    this.connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
+    this.callTimeoutMs = options.callTimeoutMs ?? CALL_TIMEOUT_MS
+    this.#idleMs = options.idleMs ?? IDLE_MS
+  }
+
+  async use<Result>(work: (client: MCPClient) => Promise<Result>): Promise<Result> {
+    if (this.#closed) throw new Error(`the connection to the MCP server ${this.name} is closed`)
+    clearTimeout(this.#timer)
+    this.#users++
+    let sound = false
+    try {
+      this.#client ??= connect(this.#server, this.signal, this.connectTimeoutMs)
+      const result = await work(await this.#client)
+      sound = true
+      return result
+    } finally {
+      this.#users--
+      // Whether an error was the call's or the connection's is not told; the next call is to have one that works.
+      if (this.#users === 0) {
+        if (sound && !this.#closed) this.#timer = setTimeout(() => void this.#disconnect(), this.#idleMs)
+        else await this.#disconnect()
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#disconnect()
+  }
+
+  async #disconnect(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    try {
+      await (await client)?.close()
+    } catch {
+      // It could not be opened, or is gone already; either is told to whoever used it.
+    }
+  }
+}
+
+async function connect(server: McpServer, signal: AbortSignal, timeoutMs: number): Promise<MCPClient> {
+  const { createMCPClient } = await load(() => import('@ai-sdk/mcp'))
+  return createMCPClient({
+    transport: await transportOf(server),
+    clientName: 'holdfast',
+    initializationOptions: { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) },
+    onUncaughtError: () => {}, // told by the call that it breaks
+  })
+}
+
+type Transport = Parameters<typeof import('@ai-sdk/mcp').createMCPClient>[0]['transport']
+
+async function transportOf(server: McpServer): Promise<Transport> {
+  if ('url' in server)
+    return { type: 'http', url: server.url, ...(server.headers && { headers: { ...server.headers } }) }
+  const { Experimental_StdioMCPTransport: StdioTransport } = await load(() => import('@ai-sdk/mcp/mcp-stdio'))
+  const { command, args, env, cwd } = server
+  return new StdioTransport({
+    command,
+    ...(args !== undefined && { args: [...args] }),
+    ...(env !== undefined && { env: { ...env } }),
+    ...(cwd !== undefined && { cwd }),
+  })
+}
+
+async function load<Module>(from: () => Promise<Module>): Promise<Module> {
+  try {
+    return await from()
+  } catch (cause) {
+    const message = `tools of MCP servers need the package \`@ai-sdk/mcp\` (npm install @ai-sdk/mcp): ${messageOf(cause)}`
+    throw new HoldfastError('unsupported', message, { cause })
+  }
+}

@@ -1,0 +1,180 @@
+/** The calls of the OpenAI Responses API that a background response needs: start, listen, cancel. */
+import { WorkFailure } from '../../core/agent.ts'
+import type { FetchedResponse } from './reattach-remainder.ts'
+import type { Sdk } from './sdk.ts'
+
+/** How long a stopped run waits for the id of an answer that it has asked for, to cancel it; and for the cancelling. */
+const CLEANUP_MS = 10_000
+
+/** A client's request for a streamed answer. */
+export interface CreationRequest {
+  readonly url: URL
+  readonly headers: Headers
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export interface ResponseEvent {
+  readonly type: string
+  readonly sequence_number: number
+}
+
+export interface StartedResponse {
+  readonly id: string
+  /** From the first one on. */
+  readonly live: AsyncIterable<ResponseEvent>
+}
+
+/** Undefined for a request that is about something else. */
+export function creationOf(input: string | URL | Request, init: RequestInit = {}): CreationRequest | undefined {
+  if (input instanceof Request || init.method !== 'POST' || typeof init.body !== 'string') return undefined
+  const url = new URL(input)
+  if (!url.pathname.endsWith('/responses')) return undefined
+  const body = JSON.parse(init.body) as Record<string, unknown>
+  return body['stream'] === true ? { url, headers: new Headers(init.headers), body } : undefined
+}
+
+export class ResponseApi {
+  readonly #sdk: Sdk
+  readonly #creation: CreationRequest
+
+  constructor(sdk: Sdk, creation: CreationRequest) {
+    this.#sdk = sdk
+    this.#creation = creation
+  }
+
+  /** The provider's answer where it refuses. */
+  async start(signal: AbortSignal): Promise<StartedResponse | Response> {
+    const { url, headers, body } = this.#creation
+    const connection = new AbortController()
+    const release = afterAbort(signal, CLEANUP_MS, () => connection.abort(signal.reason))
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ ...body, background: true, store: true }),
+      signal: connection.signal,
+    })
+    if (!response.ok) return response
+    const events = this.#eventsOf(response)
+    const { value: first } = await events.next()
+    const id = first?.response?.id
+    release()
+    if (first === undefined || typeof id !== 'string')
+      throw failure('the provider broke off before its answer had an id', true, {})
+    return { id, live: until(signal, connection, [first], events) }
+  }
+
+  /**
+   * What comes after a sequence number, or all of it; undefined for an answer that is too old to be streamed. Rejects with a
+   * `WorkFailure` where it is of no use to try again.
+   */
+  async listen(
+    id: string,
+    from: number | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<ResponseEvent> | undefined> {
+    const url = this.#urlOf(id)
+    url.searchParams.set('stream', 'true')
+    if (from !== undefined) url.searchParams.set('starting_after', String(from))
+    const response = await fetch(url, { headers: this.#headers(), signal })
+    if (response.ok) return this.#eventsOf(response)
+    if (response.status === 400) return undefined
+    throw await refusal(id, response)
+  }
+
+  async retrieve(id: string, signal: AbortSignal): Promise<FetchedResponse> {
+    const response = await fetch(this.#urlOf(id), { headers: this.#headers(), signal })
+    if (!response.ok) throw await refusal(id, response)
+    return (await response.json()) as FetchedResponse
+  }
+
+  /** Whether the provider did. */
+  async cancel(id: string): Promise<{ readonly cancelled: boolean }> {
+    try {
+      const url = this.#urlOf(id, '/cancel')
+      const signal = AbortSignal.timeout(CLEANUP_MS)
+      const { ok } = await fetch(url, { method: 'POST', headers: this.#headers(), signal })
+      return { cancelled: ok }
+    } catch {
+      return { cancelled: false }
+    }
+  }
+
+  #urlOf(id: string, command = ''): URL {
+    const url = new URL(this.#creation.url)
+    url.pathname += `/${encodeURIComponent(id)}${command}`
+    return url
+  }
+
+  /** Those of the client's request, which has its credentials in them, but for what they say about its body. */
+  #headers(): Headers {
+    const headers = new Headers(this.#creation.headers)
+    headers.delete('content-type')
+    headers.delete('content-length')
+    return headers
+  }
+
+  async *#eventsOf(response: Response): AsyncGenerator<ResponseEvent & { response?: { id?: unknown } }, void, void> {
+    const schema = this.#sdk.jsonSchema<ResponseEvent>({})
+    for await (const parsed of this.#sdk.parseJsonEventStream({ stream: response.body!, schema })) {
+      if (!parsed.success) throw parsed.error
+      if (!Number.isInteger(parsed.value.sequence_number))
+        throw failure('the provider does not number its events, so its answers cannot be resumed', false, {})
+      yield parsed.value
+    }
+  }
+}
+
+/** Of a failure: the provider does not have an answer any more. */
+const GONE = 'response_gone'
+
+export function isGone(thrown: unknown): thrown is WorkFailure {
+  return thrown instanceof WorkFailure && (thrown.failure.details as { reason?: unknown } | undefined)?.reason === GONE
+}
+
+function failure(message: string, retryable: boolean, details: object): WorkFailure {
+  return new WorkFailure({ code: 'agent_failed', message, retryable, details })
+}
+
+/** Why the provider does not give an answer. */
+async function refusal(id: string, response: Response): Promise<Error> {
+  const { status } = response
+  const said = (await response.text()).slice(0, 500)
+  if (status === 408 || status === 409 || status === 429 || status >= 500)
+    return new Error(`the provider answered ${status}: ${said}`)
+  if (status === 400 || status === 404 || status === 410) return goneFailure(id, `${status}: ${said}`)
+  return failure(`the provider does not give its answer (${status}): ${said}`, false, { status, response: id })
+}
+
+export function goneFailure(id: string, said: string): WorkFailure {
+  const message = `the provider does not have the answer of an earlier attempt any more (${said})`
+  return failure(message, true, { reason: GONE, response: id })
+}
+
+async function* until(
+  signal: AbortSignal,
+  connection: AbortController,
+  begun: readonly ResponseEvent[],
+  rest: AsyncIterable<ResponseEvent>,
+): AsyncGenerator<ResponseEvent> {
+  const abort = (): void => connection.abort(signal.reason)
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    yield* begun
+    yield* rest
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** Acts some time after an abort, unless it is released before. */
+function afterAbort(signal: AbortSignal, ms: number, act: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const wait = (): void => void (timer = setTimeout(act, ms))
+  if (signal.aborted) wait()
+  else signal.addEventListener('abort', wait, { once: true })
+  return () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', wait)
+  }
+}

@@ -1,0 +1,105 @@
+/** The rest of an answer that can be fetched and not streamed any more, in the events in which it would have been streamed. */
+import type { ResponseEvent } from './reattach-api.ts'
+
+/** A response of the OpenAI API, as far as it matters here. */
+export interface FetchedResponse {
+  readonly id: string
+  readonly status: string
+  readonly output: readonly OutputItem[]
+}
+
+interface OutputItem {
+  readonly type: string
+  readonly id?: string
+  readonly content?: readonly { readonly type: string; readonly text?: string }[]
+  readonly arguments?: string
+  readonly summary?: readonly { readonly text: string }[]
+}
+
+/** An event of a stream, where it says which piece of which item it is about. */
+interface PieceEvent extends ResponseEvent {
+  readonly output_index?: number
+  readonly content_index?: number
+  readonly summary_index?: number
+  readonly delta?: string
+}
+
+/** What a client has been told of an answer. */
+export class Heard {
+  /** Characters, by piece. */
+  readonly #pieces = new Map<string, number>()
+
+  note(event: PieceEvent): void {
+    const key = keyOf(event)
+    this.#pieces.set(key, (this.#pieces.get(key) ?? 0) + (event.delta?.length ?? 0))
+  }
+
+  has(event: PieceEvent): boolean {
+    return this.#pieces.has(keyOf(event))
+  }
+
+  /** What is left of a piece. */
+  rest({ delta = '', ...event }: PieceEvent): string {
+    return delta.slice(this.#pieces.get(keyOf(event)) ?? 0)
+  }
+}
+
+function keyOf({ type, output_index, content_index, summary_index }: PieceEvent): string {
+  return [type, output_index, content_index, summary_index].join()
+}
+
+const ENDS: Readonly<Record<string, string>> = {
+  completed: 'response.completed',
+  incomplete: 'response.incomplete',
+  failed: 'response.failed',
+}
+
+/** What nothing comes after; a stream may also end with an error of its own. */
+export function isEnd(type: string): boolean {
+  return type === 'error' || Object.values(ENDS).includes(type)
+}
+
+/** The event that ends it; undefined while it is being generated. */
+export function endOf({ status }: FetchedResponse): string | undefined {
+  return ENDS[status]
+}
+
+export function* remainder(response: FetchedResponse, heard: Heard, after: number): Generator<ResponseEvent> {
+  let sequence_number = after
+  for (const event of eventsOf(response)) {
+    if (event.delta === undefined ? heard.has(event) : heard.rest(event) === '') continue
+    const delta = event.delta === undefined ? {} : { delta: heard.rest(event) }
+    yield { ...event, ...delta, sequence_number: ++sequence_number }
+  }
+}
+
+type Unnumbered = Omit<PieceEvent, 'sequence_number'> & { readonly sequence_number: 0 }
+
+/** All of it, each piece at once. */
+function* eventsOf(response: FetchedResponse): Generator<Unnumbered> {
+  yield told('response.created', { response })
+  for (const [output_index, item] of response.output.entries()) {
+    const about = { output_index, item_id: item.id }
+    yield told('response.output_item.added', { output_index, item: begun(item) })
+    for (const [content_index, { type, text }] of (item.content ?? []).entries())
+      if (type === 'output_text') yield told('response.output_text.delta', { ...about, content_index, delta: text })
+    for (const [summary_index, { text }] of (item.summary ?? []).entries()) {
+      yield told('response.reasoning_summary_part.added', { ...about, summary_index })
+      yield told('response.reasoning_summary_text.delta', { ...about, summary_index, delta: text })
+      yield told('response.reasoning_summary_part.done', { ...about, summary_index })
+    }
+    if (item.type === 'function_call')
+      yield told('response.function_call_arguments.delta', { ...about, delta: item.arguments })
+    yield told('response.output_item.done', { output_index, item })
+  }
+  yield told(endOf(response)!, { response })
+}
+
+/** As it was before anything was in it. */
+function begun(item: OutputItem): OutputItem {
+  return { ...item, ...(item.arguments !== undefined && { arguments: '' }) }
+}
+
+function told(type: string, data: object): Unnumbered {
+  return { type, sequence_number: 0, ...data }
+}

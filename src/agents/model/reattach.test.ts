@@ -1,0 +1,267 @@
+/** Answers that their provider generates in the background: whatever happens to the run's worker, they are paid for once. */
+import { createOpenAI } from '@ai-sdk/openai'
+import { tool } from 'ai'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { openResponsesProvider, type ResponsesProvider } from '../../../test/support/responses-provider.ts'
+import { until } from '../../../test/support/until.ts'
+import { World } from '../../../test/support/world.ts'
+import type { Component } from '../../core/agent.ts'
+import type { LoggedEvent } from '../../core/event.ts'
+import { team } from '../team/team.ts'
+import { modelAgent, type ModelAgentDefinition } from './agent.ts'
+import { resumable } from './reattach.ts'
+import { scriptedModel } from './scripted.ts'
+
+const WORDS = ['Once ', 'upon ', 'a ', 'time ']
+
+function agentOf({ url }: ResponsesProvider, more: Partial<ModelAgentDefinition> = {}): Component {
+  const model = resumable((fetch) => createOpenAI({ apiKey: 'key', baseURL: url, fetch }).responses('gpt-5.4'))
+  return modelAgent({ id: 'subject', model, retryDelayMs: 1, ...more })
+}
+
+/** A run that has heard half of its answer, whose worker then dies. */
+async function crashed(provider: ResponsesProvider, more: Partial<ModelAgentDefinition> = {}) {
+  const world = new World(agentOf(provider, more))
+  const first = world.worker()
+  const id = await first.start('subject', 'hello')
+  await started(provider)
+  provider.say(...WORDS.slice(0, 2))
+  await first.emitted(id, 'text.delta', 2)
+  world.kill()
+  return { id, world }
+}
+
+function started(provider: ResponsesProvider, times = 1): Promise<unknown> {
+  return until('the provider was asked', () => provider.started >= times)
+}
+
+function textsOf(log: readonly LoggedEvent[]): string[] {
+  return log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : []))
+}
+
+/** Every event of the log but those that say who drove it. */
+function unlike(log: readonly LoggedEvent[]): string[] {
+  return log.map(({ type, data }) => JSON.stringify([type, data]))
+}
+
+test('[RUN-1] [LOG-1] after a crash inside the text the same generation goes on, and no event is there twice', async () => {
+  const provider = await openResponsesProvider()
+  const { id, world } = await crashed(provider)
+  provider.say(WORDS[2]!) // while nobody listens
+  const second = world.worker()
+  await second.emitted(id, 'text.delta', 3)
+  provider.say(WORDS[3]!)
+  provider.finish()
+  const log = await second.ended(id)
+  expect(provider.started).toBe(1)
+  expect(log.at(-1)).toMatchObject({
+    type: 'run.completed',
+    data: { output: WORDS.join(''), usage: { totalTokens: 10 } },
+  })
+  expect(textsOf(log)).toEqual(WORDS)
+  expect(typesOf(log)).not.toContain('attempt.discarded')
+  expect(new Set(unlike(log)).size).toBe(log.length)
+  expect(log.map(({ index }) => index)).toEqual([...log.keys()])
+  expect(provider.calls('POST', /cancel$/)).toEqual([])
+})
+
+test('a crash after the provider was done, and before the run was, costs nothing either', async () => {
+  const provider = await openResponsesProvider()
+  const { id, world } = await crashed(provider)
+  provider.say(...WORDS.slice(2))
+  provider.finish()
+  const log = await world.worker().ended(id)
+  expect(provider.started).toBe(1)
+  expect(log.at(-1)!.data).toMatchObject({ output: WORDS.join('') })
+})
+
+test('the worker that died does not cancel what another one goes on with', async () => {
+  const provider = await openResponsesProvider()
+  const { id, world } = await crashed(provider)
+  const second = world.worker()
+  await until('the second worker listens', () => provider.calls('GET', /resp_/).length > 0)
+  provider.say(...WORDS.slice(2)) // the first one finds out that it may not write
+  provider.finish()
+  await second.ended(id)
+  expect(provider.calls('POST', /cancel$/)).toEqual([])
+})
+
+test('a run that is handed over in a shutdown goes on with the same generation', async () => {
+  const provider = await openResponsesProvider()
+  const world = new World(agentOf(provider))
+  const first = world.worker()
+  const id = await first.start('subject', 'hello')
+  await started(provider)
+  provider.say(...WORDS.slice(0, 2))
+  await first.emitted(id, 'text.delta', 2)
+  await first.service.drain()
+  const second = world.worker()
+  provider.say(...WORDS.slice(2))
+  provider.finish()
+  expect((await second.ended(id)).at(-1)!.data).toMatchObject({ output: WORDS.join('') })
+  expect(provider.started).toBe(1)
+  expect(provider.calls('POST', /cancel$/)).toEqual([])
+})
+
+test('a connection that breaks is made again from the last number, and nobody notices', async () => {
+  const provider = await openResponsesProvider()
+  const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
+  const id = await node.start('subject', 'hello')
+  await started(provider)
+  provider.say(...WORDS.slice(0, 2))
+  await node.emitted(id, 'text.delta', 2)
+  provider.drop()
+  provider.say(...WORDS.slice(2))
+  provider.finish()
+  const log = await node.ended(id)
+  expect(textOf(log)).toBe(WORDS.join(''))
+  expect(typesOf(log)).not.toContain('attempt.discarded')
+  expect(provider.started).toBe(1)
+  expect(provider.calls('GET', /resp_/)).toMatchObject([{ query: { stream: 'true', starting_after: '3' } }])
+  expect(provider.seen.every(({ headers }) => headers.authorization === 'Bearer key')).toBe(true)
+})
+
+test('an answer that the provider has no more is asked for anew, and what it had said is withdrawn', async () => {
+  const provider = await openResponsesProvider()
+  const { id, world } = await crashed(provider, { modelRetries: 0 })
+  provider.forget()
+  const second = world.worker()
+  await started(provider, 2)
+  provider.say('Anew ', 'indeed')
+  provider.finish()
+  const log = await second.ended(id)
+  expect(provider.started).toBe(2)
+  expect(textOf(log)).toBe('Anew indeed')
+  expect(typesOf(log)).toContain('attempt.discarded')
+  expect(log.find(({ type }) => type === 'step.failed')?.data).toMatchObject({
+    error: { message: /404/, details: { reason: 'response_gone', response: 'resp_1' } },
+  })
+  expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: 'Anew indeed' } })
+})
+
+describe('an answer that the provider does not stream any more', () => {
+  test('is fetched, whole, by the worker that comes after', async () => {
+    const provider = await openResponsesProvider()
+    const { id, world } = await crashed(provider)
+    provider.expire()
+    const second = world.worker()
+    await until('it is looked at', () => provider.calls('GET', /resp_/).length > 1)
+    provider.say(...WORDS.slice(2))
+    provider.finish()
+    const log = await second.ended(id)
+    expect(provider.started).toBe(1)
+    expect(textOf(log)).toBe(WORDS.join(''))
+    expect(log.at(-1)!.data).toMatchObject({ output: WORDS.join(''), usage: { totalTokens: 10 } })
+  })
+
+  test('is fetched where the connection broke, and only the rest of it is told', async () => {
+    const provider = await openResponsesProvider()
+    const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
+    const id = await node.start('subject', 'hello')
+    await started(provider)
+    provider.say(...WORDS.slice(0, 2))
+    await node.emitted(id, 'text.delta', 2)
+    provider.expire()
+    provider.say(...WORDS.slice(2))
+    provider.finish()
+    const log = await node.ended(id)
+    expect(provider.started).toBe(1)
+    expect(textsOf(log)).toEqual([...WORDS.slice(0, 2), WORDS.slice(2).join('')])
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('is fetched with its reasoning and its tool calls', async () => {
+    const provider = await openResponsesProvider()
+    const add = tool({ inputSchema: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => a + b })
+    const { id, world } = await crashed(provider, { tools: { add } })
+    provider.last.output = [
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }] },
+      {
+        type: 'function_call',
+        id: 'fc_1',
+        call_id: 'call_1',
+        name: 'add',
+        arguments: '{"a":1,"b":2}',
+        status: 'completed',
+      },
+    ]
+    provider.expire()
+    provider.finish()
+    const second = world.worker()
+    await started(provider, 2)
+    provider.say('Three')
+    provider.finish()
+    const log = await second.ended(id)
+    expect(log.find(({ type }) => type === 'reasoning.delta')?.data).toMatchObject({ text: 'hm' })
+    expect(log.find(({ type }) => type === 'tool.completed')?.data).toMatchObject({ call: 'call_1', output: 3 })
+    expect(log.at(-1)!.data).toMatchObject({ output: 'Three' })
+    expect(provider.started).toBe(2) // one for each turn
+  })
+
+  test('is asked for anew where it was cancelled in the meantime', async () => {
+    const provider = await openResponsesProvider()
+    const { id, world } = await crashed(provider, { modelRetries: 0 })
+    provider.last.status = 'cancelled'
+    provider.expire()
+    const second = world.worker()
+    await started(provider, 2)
+    provider.say('Anew')
+    provider.finish()
+    expect((await second.ended(id)).at(-1)!.data).toMatchObject({ output: 'Anew' })
+  })
+})
+
+test('[RUN-3] an answer that failed at the provider while nobody listened is retried as any other', async () => {
+  const provider = await openResponsesProvider()
+  const { id, world } = await crashed(provider, { modelRetries: 1 })
+  provider.fail('out of luck')
+  const second = world.worker()
+  await started(provider, 2)
+  provider.fail('out of luck again')
+  const log = await second.ended(id)
+  expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: /out of luck again/ } } })
+  expect(textOf(log)).toBe('')
+})
+
+test('a refusal is told as the provider tells it, and is waited for where it says so', async () => {
+  const provider = await openResponsesProvider()
+  provider.refusals.push({ status: 429, headers: { 'retry-after-ms': '1' } })
+  const node = openNode({ components: [agentOf(provider)] })
+  const id = await node.start('subject', 'hello')
+  await started(provider, 2)
+  await until('it is under way', () => provider.generations.length > 0)
+  provider.say('done')
+  provider.finish()
+  expect((await node.ended(id)).at(-1)!.data).toMatchObject({ output: 'done' })
+  provider.refusals.push({ status: 401 })
+  const refused = await node.ended(await node.start('subject', 'hello'))
+  expect(refused.at(-1)).toMatchObject({ data: { error: { message: 'not now', details: { status: 401 } } } })
+})
+
+test('[RUN-2] a stop cancels the generation at the provider', async () => {
+  const provider = await openResponsesProvider()
+  const node = openNode({ components: [agentOf(provider)] })
+  const id = await node.start('subject', 'hello')
+  await started(provider)
+  provider.say(...WORDS)
+  await node.emitted(id, 'text.delta', 4)
+  await node.stop(id)
+  expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
+  await until('it is cancelled', () => provider.calls('POST', /\/resp_[^/]+\/cancel$/).length === 1)
+})
+
+test("[RUN-2] a stop of a team cancels its member's generation", async () => {
+  const provider = await openResponsesProvider()
+  const input = { member: 'subject', task: 'hello' }
+  const model = scriptedModel({ script: () => [{ type: 'tool', name: 'delegate_task_to_member', input }] })
+  const node = openNode({ components: [team({ id: 'team', members: [agentOf(provider)], model })] })
+  const id = await node.start('team', 'hello')
+  await started(provider)
+  provider.say(...WORDS)
+  await node.emitted(id, 'text.delta', 4)
+  await node.stop(id)
+  expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
+  await until('it is cancelled', () => provider.calls('POST', /cancel$/).length === 1)
+})

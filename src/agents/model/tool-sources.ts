@@ -1,0 +1,71 @@
+/** Where an agent's tools come from: at hand, made for the run, or opened for it and closed when it ends. */
+import type { ToolSet } from 'ai'
+import type { RunContext } from '../../core/agent.ts'
+
+/** Tools that must be opened before they can be used, such as those of an MCP server. */
+export interface ToolSource {
+  open(context: RunContext): Promise<OpenTools>
+}
+
+export interface OpenTools {
+  readonly groups: readonly ToolGroup[]
+  close(): Promise<void>
+}
+
+/** Of tools with the same name those of a named group give way: they get the group's name before their own. */
+export interface ToolGroup {
+  readonly name?: string
+  readonly tools: ToolSet
+}
+
+export type ToolsOfRun = (context: RunContext) => ToolSet | Promise<ToolSet>
+
+export type AgentTools = ToolSet | ToolSource | ToolsOfRun | readonly (ToolSet | ToolSource | ToolsOfRun)[]
+
+export interface RunTools {
+  readonly tools: ToolSet
+  readonly close: () => Promise<void>
+}
+
+/** Opens all of them; when one cannot be, those that could are closed again. */
+export async function openTools(given: AgentTools | undefined, context: RunContext): Promise<RunTools> {
+  const sources = given === undefined ? [] : isList(given) ? given : [given]
+  const settled = await Promise.allSettled(sources.map((source) => open(source, context)))
+  const opened = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const close = async (): Promise<void> => void (await Promise.allSettled(opened.map((each) => each.close())))
+  try {
+    for (const result of settled) if (result.status === 'rejected') throw result.reason
+    return { tools: named(opened.flatMap(({ groups }) => groups)), close }
+  } catch (thrown) {
+    await close()
+    throw thrown
+  }
+}
+
+async function open(source: ToolSet | ToolSource | ToolsOfRun, context: RunContext): Promise<OpenTools> {
+  if (isSource(source)) return source.open(context)
+  const tools = typeof source === 'function' ? await source(context) : source
+  return { groups: [{ tools }], close: async () => {} }
+}
+
+function isList(given: AgentTools): given is readonly (ToolSet | ToolSource | ToolsOfRun)[] {
+  return Array.isArray(given)
+}
+
+function isSource(given: ToolSet | ToolSource | ToolsOfRun): given is ToolSource {
+  return typeof (given as Partial<ToolSource>).open === 'function'
+}
+
+function named(groups: readonly ToolGroup[]): ToolSet {
+  const uses = new Map<string, number>()
+  for (const { tools } of groups) for (const name of Object.keys(tools)) uses.set(name, (uses.get(name) ?? 0) + 1)
+  const all: Record<string, ToolSet[string]> = {}
+  for (const { name: group, tools } of groups) {
+    for (const [own, tool] of Object.entries(tools)) {
+      const name = group !== undefined && uses.get(own)! > 1 ? `${group}_${own}` : own
+      if (Object.hasOwn(all, name)) throw new TypeError(`two tools of the agent have the name ${name}`)
+      all[name] = tool
+    }
+  }
+  return all
+}

@@ -1,0 +1,153 @@
+/** Talking to another server: bodies are bounded, a silent stream is a cut one, and a failure says what was the matter. */
+import { WorkFailure } from '../../core/agent.ts'
+import { messageOf } from '../../core/errors.ts'
+import { EventParser, FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
+import { pause } from './pause.ts'
+
+/** What can become of a request or a stream, that may work another time. */
+export class RemoteError extends Error {
+  override readonly name = 'RemoteError'
+  readonly status: number | undefined
+  /** The other side has certainly not acted on it. */
+  readonly unheard: boolean
+
+  constructor(message: string, { status, unheard = false }: { status?: number; unheard?: boolean } = {}) {
+    super(message)
+    this.status = status
+    this.unheard = unheard
+  }
+}
+
+export interface RemoteRequest {
+  readonly url: string
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | URLSearchParams
+  readonly signal: AbortSignal
+  /** Until the answer begins. */
+  readonly timeoutMs: number
+}
+
+/** Largest answer, and largest event of a stream. */
+const ANSWER_CHARS_MAX = 16 * 1024 * 1024
+/** How much of a refusal is told. */
+const REFUSAL_CHARS_MAX = 500
+
+/** The answer, whatever its status; a `RemoteError` where there is none. */
+export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest): Promise<Response> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  try {
+    return await fetch(url, { ...init, signal: AbortSignal.any([signal, late.signal]) })
+  } catch (thrown) {
+    signal.throwIfAborted()
+    const { code, message } = ((thrown as Error).cause ?? {}) as { code?: unknown; message?: string }
+    const unheard = code === 'ECONNREFUSED' || code === 'ENOTFOUND'
+    throw new RemoteError(`${new URL(url).host} cannot be reached: ${message ?? messageOf(thrown)}`, { unheard })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The same, where anything but a success is an error: one that lasts, or one that may pass. */
+export async function requestOk(asked: RemoteRequest): Promise<Response> {
+  const response = await request(asked)
+  if (response.ok) return response
+  const { status } = response
+  const said = (await readText(response).catch(() => '')).slice(0, REFUSAL_CHARS_MAX)
+  const message = `${new URL(asked.url).host} answered ${status}${said === '' ? '' : `: ${said}`}`
+  if (status === 429 || status >= 500)
+    throw new RemoteError(message, { status, unheard: status === 429 || status === 503 })
+  throw new WorkFailure({ code: 'agent_failed', message, details: { status } })
+}
+
+/** A bounded body. */
+export async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (text.length > ANSWER_CHARS_MAX) throw tooLarge(`an answer of more than ${ANSWER_CHARS_MAX} characters`)
+  }
+  return text + decoder.decode()
+}
+
+export async function readJson(response: Response): Promise<unknown> {
+  const text = await readText(response)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new RemoteError(`an answer that is not JSON: ${text.slice(0, REFUSAL_CHARS_MAX)}`, {
+      status: response.status,
+    })
+  }
+}
+
+/** The events of a stream, until it ends. One that shows no life for so long is taken for cut. */
+export async function* eventsOf(response: Response, silenceMs: number): AsyncGenerator<ParsedEvent, void, void> {
+  const queue: ParsedEvent[] = []
+  const parser = new EventParser({ event: (event) => void queue.push(event) }, ANSWER_CHARS_MAX)
+  const decoder = new TextDecoder()
+  const reader = (response.body ?? new ReadableStream<Uint8Array>({ start: (body) => body.close() })).getReader()
+  try {
+    for (;;) {
+      const { done, value } = await within(silenceMs, reader.read())
+      if (done) return
+      parser.push(decoder.decode(value, { stream: true }))
+      yield* queue.splice(0)
+    }
+  } catch (thrown) {
+    if (thrown instanceof FrameTooLargeError) throw tooLarge(thrown.message)
+    throw thrown instanceof RemoteError ? thrown : new RemoteError(`the stream was cut: ${messageOf(thrown)}`)
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
+
+function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const silent = (): void => reject(new RemoteError(`the stream was silent for ${milliseconds} ms`))
+  const timer = setTimeout(silent, milliseconds)
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer))
+}
+
+function tooLarge(message: string): WorkFailure {
+  return new WorkFailure({ code: 'too_large', message: `the remote agent sent too much: ${message}` })
+}
+
+export interface RetryOptions {
+  /** Failures in a row that are put up with. */
+  readonly retries: number
+  /** The first wait; each further one is twice as long. */
+  readonly retryDelayMs: number
+}
+
+const DELAY_MAX_MS = 10_000
+
+/** Waits longer each time in a row that something failed, and at last fails itself. */
+export class Patience {
+  readonly #options: RetryOptions
+  readonly #signal: AbortSignal
+  #failures = 0
+
+  constructor(options: RetryOptions, signal: AbortSignal) {
+    this.#options = options
+    this.#signal = signal
+  }
+
+  /** Something came. */
+  reset(): void {
+    this.#failures = 0
+  }
+
+  /** Something failed, and may be tried again once this resolves. What lasts is thrown at once. */
+  async wait(thrown: unknown): Promise<void> {
+    this.#signal.throwIfAborted()
+    if (!(thrown instanceof RemoteError)) throw thrown
+    if (++this.#failures > this.#options.retries) {
+      const details = { tries: this.#failures, ...(thrown.status !== undefined && { status: thrown.status }) }
+      throw new WorkFailure({ code: 'unavailable', message: thrown.message, retryable: true, details })
+    }
+    await pause(Math.min(this.#options.retryDelayMs * 2 ** (this.#failures - 1), DELAY_MAX_MS), this.#signal)
+  }
+}

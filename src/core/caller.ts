@@ -1,0 +1,31 @@
+/**
+ * What a caller wants of a model beside what it says. Protocols whose callers can say so give it in an input, as `caller`, beside
+ * `messages`; a component that runs on a model takes it from there, and any other is not given it.
+ */
+export interface Caller {
+  readonly instructions?: string
+  /** Executed by the caller: the run pauses for their results. */
+  readonly tools?: readonly CallerTool[]
+  /** Of the first answer to what the user said; after that the model chooses. */
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
+  /** JSON schema of the answer. */
+  readonly output?: Readonly<Record<string, unknown>>
+  readonly settings?: CallerSettings
+}
+
+export interface CallerTool {
+  readonly name: string
+  readonly description?: string
+  /** JSON schema of its input. */
+  readonly parameters?: Readonly<Record<string, unknown>>
+}
+
+export interface CallerSettings {
+  readonly maxOutputTokens?: number
+  readonly temperature?: number
+  readonly topP?: number
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly stopSequences?: string[]
+  readonly seed?: number
+}
