@@ -2,6 +2,7 @@
 import * as module from 'node:module'
 import type { Component } from '../core/agent.ts'
 import { Registry } from '../core/registry.ts'
+import type { Store } from '../core/store.ts'
 import { openAuthenticator } from '../server/auth/index.ts'
 import type { Config, StoreConfig } from '../server/config.ts'
 import { createServer, type Server } from '../server/create-server.ts'
@@ -16,21 +17,22 @@ export async function hostServer(
   components: readonly Component[],
   io: CommandIo,
   nextSteps: (url: string) => string,
+  opening?: Promise<Store>,
 ): Promise<number> {
   const ending = nextSignal()
   boundYoungGeneration()
   const registered = new Registry(components) // before anything is made on disk
   const authenticator = await openAuthenticator(config.auth)
   const logger = lazyLogger(config.logLevel)
-  const store = await openStore(config.store)
+  const store = await (opening ?? openStore(config.store))
   process.on('unhandledRejection', (cause) => {
     // Some component left a promise alone. Its run is its own business; the others' go on.
     logger.error({ err: cause }, 'unhandled rejection')
   })
   let server: Server
   try {
-    const { host, port, limits } = config
-    server = await createServer({ components: registered.list(), store, host, port, limits, authenticator, logger })
+    const { host, port, limits, corsOrigins } = config
+    server = await createServer({ components: registered.list(), store, host, port, limits, authenticator, corsOrigins, logger })
   } catch (cause) {
     await store.close()
     throw cause

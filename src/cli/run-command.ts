@@ -17,6 +17,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: 'Serve ready-made components, to try things out',
     load: async () => (await import('./commands/demo.ts')).demo,
   },
+  new: {
+    summary: 'Write a small project to start from: holdfast new DIRECTORY',
+    load: async () => (await import('./commands/new.ts')).newProject,
+  },
   keys: { summary: 'Make, list and revoke API keys', load: async () => (await import('./commands/keys.ts')).keys },
 }
 

@@ -24,6 +24,7 @@ describe('configuration', () => {
       lab: false,
       logLevel: 'info',
       auth: {},
+      model: {},
       limits: {
         retainMs: defaultLimits.retainMs,
         retainBytesMax: defaultLimits.retainBytesMax,
@@ -39,6 +40,9 @@ describe('configuration', () => {
     host: '0.0.0.0',
     store: 'sqlite:/data/runs.db',
     lab: 'true',
+    'model-url': 'http://127.0.0.1:11434/v1',
+    model: 'llama',
+    'model-key': 'key',
     'log-level': 'warn',
     'auth-keys': 'keys.json',
     'jwt-jwks': 'https://issuer.example/jwks.json',
@@ -68,6 +72,7 @@ describe('configuration', () => {
         tenantClaim: 'org',
       },
     },
+    model: { url: 'http://127.0.0.1:11434/v1', name: 'llama', key: 'key' },
     limits: { retainMs: 2_592_000_000, retainBytesMax: 10_000_000_000, runsConcurrentMax: 7, drainMs: 0 },
   }
 

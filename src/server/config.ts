@@ -4,7 +4,17 @@ import { HoldfastError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import { defaultLimits } from '../core/limits.ts'
 import type { AuthOptions, JwtOptions } from './auth/index.ts'
-import { toChoice, toCount, toDuration, toPort, toSize, toSwitch, toText } from './option-values.ts'
+import {
+  toChoice,
+  toCount,
+  toDuration,
+  toOrigins,
+  toPort,
+  toSize,
+  toSwitch,
+  toText,
+  toWebAddress,
+} from './option-values.ts'
 import type { Environment, OptionTable, OptionValues } from './options.ts'
 import { parseOptions } from './options.ts'
 
@@ -21,9 +31,19 @@ export interface Config {
   readonly lab: boolean
   readonly logLevel: LogLevel
   readonly auth: AuthOptions
+  readonly corsOrigins: readonly string[]
+  readonly model: ModelConfig
   readonly limits: Partial<Limits>
   /** What the command line has besides flags: the file to serve. */
   readonly positionals: readonly string[]
+}
+
+/** The model that the demo's components ask, where it is not to be the scripted one. */
+export interface ModelConfig {
+  /** Of an API that is compatible with OpenAI's. */
+  readonly url?: string
+  readonly name?: string
+  readonly key?: string
 }
 
 const HOUR_MS = 3_600_000
@@ -57,6 +77,24 @@ export const configOptions = {
     parse: toSwitch,
     help: 'Serve the lab agent too, which does whatever its input says.',
   },
+  'model-url': {
+    value: 'URL',
+    env: 'HOLDFAST_MODEL_URL',
+    parse: toWebAddress,
+    help: 'For the demo: ask models at this address, which is compatible with the API of OpenAI.',
+  },
+  model: {
+    value: 'NAME',
+    env: 'HOLDFAST_MODEL',
+    parse: toText,
+    help: 'For the demo: the model to ask there, or with OPENAI_API_KEY or ANTHROPIC_API_KEY.',
+  },
+  'model-key': {
+    value: 'KEY',
+    env: 'HOLDFAST_MODEL_KEY',
+    parse: toText,
+    help: 'For the demo: the key for the address of --model-url, where it needs one.',
+  },
   'log-level': {
     value: 'LEVEL',
     env: 'HOLDFAST_LOG_LEVEL',
@@ -69,6 +107,12 @@ export const configOptions = {
     env: 'HOLDFAST_AUTH_KEYS',
     parse: toText,
     help: 'Require an API key of this file; holdfast keys makes and revokes them.',
+  },
+  'security-key': {
+    value: 'KEY',
+    env: 'OS_SECURITY_KEY',
+    parse: toText,
+    help: 'Require this key as a bearer token, as AgentOS does; whoever has it is the principal local.',
   },
   'jwt-jwks': {
     value: 'URL',
@@ -105,6 +149,12 @@ export const configOptions = {
     env: 'HOLDFAST_JWT_TENANT_CLAIM',
     parse: toText,
     help: 'Claim that says which tenant the caller is of; tokens without it are refused.',
+  },
+  'cors-origin': {
+    value: 'ORIGINS',
+    env: 'HOLDFAST_CORS_ORIGINS',
+    parse: toOrigins,
+    help: 'Let pages of these origins use the server from a browser: https://app.example,http://localhost:3000.',
   },
   'insecure-no-auth': {
     env: 'HOLDFAST_INSECURE_NO_AUTH',
@@ -156,6 +206,8 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     lab: values.lab,
     logLevel: values['log-level'],
     auth,
+    corsOrigins: values['cors-origin'] ?? [],
+    model: toModel(values),
     limits: {
       retainMs: values.retain,
       retainBytesMax: values['retain-size'],
@@ -166,10 +218,22 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
   }
 }
 
+function toModel({ 'model-url': url, model: name, 'model-key': key }: Values): ModelConfig {
+  return {
+    ...(url !== undefined && { url }),
+    ...(name !== undefined && { name }),
+    ...(key !== undefined && { key }),
+  }
+}
+
 function toAuth(values: Values): AuthOptions {
   const jwt = toJwt(values)
-  const keys = values['auth-keys']
-  return { ...(keys === undefined ? {} : { keys }), ...(jwt === undefined ? {} : { jwt }) }
+  const { 'auth-keys': keys, 'security-key': securityKey } = values
+  return {
+    ...(keys !== undefined && { keys }),
+    ...(securityKey !== undefined && { securityKey }),
+    ...(jwt !== undefined && { jwt }),
+  }
 }
 
 const DEPEND_ON_JWT = ['jwt-issuer', 'jwt-audience', 'jwt-principal-claim', 'jwt-tenant-claim'] as const
@@ -196,10 +260,10 @@ function toJwt(values: Values): JwtOptions | undefined {
 
 /** Without authentication everybody is the same principal, so nobody else may be able to connect. */
 function checkExposure({ host, 'insecure-no-auth': insecure }: Values, auth: AuthOptions): void {
-  const authenticates = auth.keys !== undefined || auth.jwt !== undefined
+  const authenticates = Object.keys(auth).length > 0
   if (authenticates && insecure) {
     throw usage(
-      '--insecure-no-auth cannot be combined with --auth-keys, --jwt-jwks or --jwt-key: leave one of them out',
+      '--insecure-no-auth cannot be combined with --auth-keys, --security-key, --jwt-jwks or --jwt-key: leave one of them out',
     )
   }
   if (authenticates || insecure || isLoopback(host)) return

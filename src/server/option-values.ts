@@ -11,6 +11,11 @@ export function toSwitch(text: string): boolean {
   throw wrong(text, 'a switch', 'true or false')
 }
 
+export function toWebAddress(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text
+  throw wrong(text, 'an address', 'one that begins with http:// or https://')
+}
+
 export function toPort(text: string): number {
   const port = toWhole(text)
   if (port !== undefined && port <= 65_535) return port
@@ -58,6 +63,15 @@ function toQuantity(text: string, units: Readonly<Record<string, number>>, what:
   const value = factor === undefined ? Number.NaN : Math.round(Number(number) * factor)
   if (Number.isSafeInteger(value)) return value
   throw wrong(text, what, `a value such as ${examples}`)
+}
+
+/** Origins, separated by commas. A wildcard is refused: it would let every page on the web in. */
+export function toOrigins(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    const origin = part.trim().replace(/\/$/, '')
+    if (URL.parse(origin)?.origin === origin) return origin
+    throw wrong(part, 'an origin', 'addresses such as https://app.example or http://localhost:3000, and no paths')
+  })
 }
 
 function toWhole(text: string): number | undefined {

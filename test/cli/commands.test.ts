@@ -27,7 +27,8 @@ describe('holdfast', () => {
   test.each([[], ['help'], ['--help'], ['-h']])('with %s says which commands there are', async (...argv) => {
     const { code, stdout, stderr } = await call(...argv)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    for (const command of ['serve', 'demo', 'keys']) expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))
+    for (const command of ['serve', 'demo', 'new', 'keys'])
+      expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))
   })
 
   test.each(['serv', 'toString', '__proto__', '', '--port'])(

@@ -1,16 +1,17 @@
 /** `holdfast demo`: ready-made components, and what to try with them. */
-import { labComponents } from '../../agents/lab/kinds.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { configOptions, readConfig } from '../../server/config.ts'
+import { openStore } from '../../server/open-store.ts'
 import { helpText } from '../../server/options.ts'
 import { demoComponents } from '../demo/components.ts'
-import { hostServer } from '../host.ts'
+import { demoModel } from '../demo/model.ts'
 import type { CommandIo } from '../io.ts'
 
 const usage = `Usage: holdfast demo [options]
 
-Serves ready-made components, none of which needs a key or a network: the agent storyteller, the agent clerk (tools, and one
-that needs approval), the team newsroom, the workflow publish, and with --lab the lab (docs/lab.md).
+Serves ready-made components: the agent storyteller, the agent clerk (tools, and one that needs approval), the team newsroom,
+the workflow publish, and with --lab the lab (docs/lab.md). They need no key and no network. With OPENAI_API_KEY,
+ANTHROPIC_API_KEY or --model-url they ask a real model.
 
 Options:
 ${helpText(configOptions)}`
@@ -24,11 +25,19 @@ export async function demo(argv: readonly string[], io: CommandIo): Promise<numb
   if (config.positionals.length > 0) {
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)
   }
-  return hostServer(config, [...demoComponents(), ...(config.lab ? labComponents() : [])], io, nextSteps)
+  const model = demoModel(config.model, io.env)
+  // Its thread starts while this one loads the rest. Whoever awaits it is told what is wrong with it.
+  const store = openStore(config.store)
+  store.catch(() => {})
+  const { hostServer } = await import('../host.ts')
+  const lab = config.lab ? (await import('../../agents/lab/kinds.ts')).labComponents() : []
+  const components = [...demoComponents(model), ...lab]
+  return hostServer(config, components, io, (url) => nextSteps(url, model.description), store)
 }
 
-function nextSteps(url: string): string {
-  return `
+function nextSteps(url: string, model: string): string {
+  return `It runs on ${model}
+
 Start a story and watch it:
   curl -N ${url}/runs -H 'accept: text/event-stream' --json '{"component":"storyteller","input":"Tell me a story about a brave knight"}'
 

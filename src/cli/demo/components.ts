@@ -1,20 +1,55 @@
-/** What the demo serves. All of it runs without a key and without a network. */
-import { storyteller } from '../../agents/storyteller/agent.ts'
+/** What the demo serves: on the scripted model, which needs no key and no network, or on the one that it is given. */
+import { checkInput } from '../../agents/model/input.ts'
 import type { Component } from '../../core/agent.ts'
-import { clerk } from './clerk.ts'
-import { newsroom } from './newsroom.ts'
-import { publish } from './publish.ts'
+import { lazy } from './lazy.ts'
+import type { DemoModel } from './model.ts'
 
-/** Those on a model need the AI SDK, which an installed package may not have beside it. */
-export function demoComponents(): Component[] {
-  return [storyteller(), publish(), ...(hasAiSdk() ? [newsroom(), clerk()] : [])]
-}
-
-function hasAiSdk(): boolean {
-  try {
-    import.meta.resolve('ai')
-    return true
-  } catch {
-    return false
-  }
+/** What they say about themselves is here, and what they do is loaded when they first do it. */
+export function demoComponents(model: DemoModel): Component[] {
+  return [
+    lazy(
+      {
+        id: 'storyteller',
+        kind: 'agent',
+        name: 'Storyteller',
+        description: 'Tells a story about what you ask for, such as "Tell me a story about a brave knight".',
+        recovery: 'resume',
+        parse: checkInput,
+      },
+      async (facts) => (await import('./storyteller.ts')).storyteller(facts, await model.load()),
+    ),
+    lazy(
+      {
+        id: 'clerk',
+        kind: 'agent',
+        name: 'Clerk',
+        description: 'Looks up a balance, and asks before it sends money.',
+        recovery: 'resume',
+        parse: checkInput,
+      },
+      async (facts) => (await import('./clerk.ts')).clerk(facts, await model.load()),
+    ),
+    lazy(
+      {
+        id: 'newsroom',
+        kind: 'team',
+        name: 'Newsroom',
+        description: 'An editor, who sends two reporters out and writes the story.',
+        recovery: 'resume',
+        parse: checkInput,
+      },
+      async (facts) => (await import('./newsroom.ts')).newsroom(facts, await model.load()),
+    ),
+    lazy(
+      {
+        id: 'publish',
+        kind: 'workflow',
+        name: 'Publish',
+        description: 'Outlines, researches, drafts, revises and prints.',
+        recovery: 'resume',
+        parse: checkInput,
+      },
+      async (facts) => (await import('./publish.ts')).publish(facts, await model.load()),
+    ),
+  ]
 }

@@ -1,43 +1,49 @@
-/** A workflow with a sequence, a parallel block, a loop and a condition. */
+/** A workflow with a sequence, a parallel block, a loop and a condition; two of its steps are agents. */
+import type { LanguageModel } from 'ai'
+import { modelAgent } from '../../agents/model/agent.ts'
+import type { CommonDefinition } from '../../agents/shared/component.ts'
+import { pause } from '../../agents/shared/pause.ts'
 import { condition, loop, parallel, step, workflow } from '../../agents/workflow/index.ts'
 import type { Component } from '../../core/agent.ts'
+import { modelOr } from './scripted.ts'
 
 interface Draft {
   readonly text: string
   readonly revision: number
 }
 
-const wait = (context: { readonly signal: AbortSignal }): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, 400)
-    context.signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      reject(context.signal.reason as Error)
-    })
-  })
+const WORK_MS = 400
 
-export function publish(): Component {
+export function publish(facts: CommonDefinition, model?: LanguageModel): Component {
   const outline = step({
     name: 'outline',
-    async *run(topic: string, context) {
-      for (const part of ['Beginning', 'middle', 'end']) {
-        await wait(context)
-        yield `${part} of "${topic}". `
-      }
-      return topic
-    },
+    run: modelAgent({
+      id: 'outliner',
+      instructions: 'Outline an article about what you are given, in three short sentences.',
+      model: modelOr(model, 'outliner', ({ text }) => `Beginning, middle and end of "${text}".`),
+    }),
   })
   const research = parallel({
     name: 'research',
     branches: [
-      step({ name: 'facts', run: async (topic: string, context) => (await wait(context), [`${topic} exists`]) }),
-      step({ name: 'pictures', run: async (topic: string, context) => (await wait(context), `a picture of ${topic}`) }),
+      step({
+        name: 'facts',
+        run: modelAgent({
+          id: 'researcher',
+          instructions: 'Give three facts for the article that you are given the outline of.',
+          model: modelOr(model, 'researcher', ({ text }) => `Of ${text.length} letters, not one was made up.`),
+        }),
+      }),
+      step({
+        name: 'pictures',
+        run: async (_outline: unknown, { signal }) => (await pause(WORK_MS, signal), 'a picture of the harbour'),
+      }),
     ],
   })
   const draft = step({
     name: 'draft',
-    run: ({ facts, pictures }: { facts: string[]; pictures: string }): Draft => ({
-      text: `${facts.join(', ')} (${pictures})`,
+    run: ({ facts: found, pictures }: { facts: unknown; pictures: string }): Draft => ({
+      text: `${String(found)} (${pictures})`,
       revision: 1,
     }),
   })
@@ -47,8 +53,8 @@ export function publish(): Component {
     until: ({ revision }: Draft) => revision >= 3,
     body: step({
       name: 'polish',
-      run: async ({ text, revision }: Draft, context): Promise<Draft> => (
-        await wait(context),
+      run: async ({ text, revision }: Draft, { signal }): Promise<Draft> => (
+        await pause(WORK_MS, signal),
         { text: `${text}!`, revision: revision + 1 }
       ),
     }),
@@ -59,10 +65,5 @@ export function publish(): Component {
     do: step({ name: 'print', run: ({ text }: Draft) => `Published: ${text}` }),
     else: step({ name: 'shelve', run: ({ text }: Draft) => `Shelved: ${text}` }),
   })
-  return workflow({
-    id: 'publish',
-    name: 'Publish',
-    description: 'Outlines, researches, drafts, revises and prints.',
-    steps: [outline, research, draft, revise, print],
-  })
+  return workflow({ ...facts, steps: [outline, research, draft, revise, print] })
 }

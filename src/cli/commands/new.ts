@@ -1,0 +1,62 @@
+/** `holdfast new DIRECTORY`: writes a small project to start from. */
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { HoldfastError } from '../../core/errors.ts'
+import { parseOptions } from '../../server/options.ts'
+import type { CommandIo } from '../io.ts'
+import { projectFiles, type ProjectVersions } from '../new/project.ts'
+
+const usage = `Usage: holdfast new DIRECTORY
+
+Writes a small project: an agent with a tool, which starts with npm install and npm start. The directory is made, or is empty.
+`
+
+export async function newProject(argv: readonly string[], io: CommandIo): Promise<number> {
+  if (argv.includes('--help') || argv.includes('-h')) {
+    io.stdout.write(usage)
+    return 0
+  }
+  const [directory, ...others] = parseOptions({}, argv, {}).positionals
+  if (directory === undefined || others.length > 0)
+    throw new HoldfastError('invalid_request', `give one directory\n\n${usage}`)
+  checkEmpty(directory)
+  const files = Object.entries(projectFiles(packageName(directory), versions()))
+  mkdirSync(directory, { recursive: true })
+  for (const [path, text] of files) writeFileSync(join(directory, path), text, { flag: 'wx' })
+  const written = files.map(([path]) => path).join(', ')
+  const enter = resolve(directory) === process.cwd() ? '' : `  cd ${directory}\n`
+  io.stdout.write(`Wrote ${written} to ${directory}\n\nNow:\n${enter}  npm install\n  npm start\n`)
+  return 0
+}
+
+/** What somebody has there is never mixed with ours. */
+function checkEmpty(directory: string): void {
+  const found = statSync(directory, { throwIfNoEntry: false })
+  if (found === undefined) return
+  if (!found.isDirectory()) throw new HoldfastError('invalid_request', `${directory} is a file: give a new directory`)
+  const [first] = readdirSync(directory)
+  if (first === undefined) return
+  throw new HoldfastError('invalid_request', `${directory} is not empty (it has ${first}): give a new directory`)
+}
+
+/** The directory's name, as far as npm takes it. */
+function packageName(directory: string): string {
+  const name = basename(resolve(directory))
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[._-]+|-+$/g, '')
+    .slice(0, 200)
+  return name === '' || name === 'holdfast' ? 'my-agents' : name
+}
+
+/** Those that this version was made with. */
+function versions(): ProjectVersions {
+  const manifest = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')) as {
+    readonly version: string
+    readonly dependencies: { readonly zod: string }
+    readonly peerDependencies: { readonly ai: string }
+    readonly engines: { readonly node: string }
+  }
+  const { version, dependencies, peerDependencies, engines } = manifest
+  return { holdfast: `^${version}`, ai: peerDependencies.ai, zod: dependencies.zod, node: engines.node }
+}

@@ -1,0 +1,17 @@
+/** An agent that tells a story about whatever it is asked for. */
+import type { LanguageModel } from 'ai'
+import { modelAgent } from '../../agents/model/agent.ts'
+import type { CommonDefinition } from '../../agents/shared/component.ts'
+import type { Component } from '../../core/agent.ts'
+import { modelOr } from './scripted.ts'
+import { story } from './story.ts'
+
+/** On the scripted model the same request gives the same story, so one that was cut off goes on at the word where it stopped. */
+export function storyteller(facts: CommonDefinition, model?: LanguageModel): Component {
+  return modelAgent({
+    ...facts,
+    instructions:
+      'Tell a story about what the user asks for, in six or more paragraphs of plain prose, and nothing else.',
+    model: modelOr(model, 'storyteller', ({ text }) => story(text)),
+  })
+}
