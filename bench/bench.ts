@@ -12,8 +12,8 @@ export interface Scenario {
   run(bench: Bench): Promise<readonly Figure[]>
 }
 
-/** `A` and `B` are the plain baselines. */
-export type ServerKind = 'A' | 'B' | 'holdfast'
+/** `A` and `B` are the plain baselines. `model` is Holdfast with an agent on a model; `served` and `drained` are the AI SDK by itself. */
+export type ServerKind = 'A' | 'B' | 'holdfast' | 'served' | 'drained' | 'model'
 
 export interface BenchOptions {
   /** Less of everything: for a first look, not for a verdict. */
@@ -56,8 +56,19 @@ export class Bench {
   }
 
   async server(kind: ServerKind, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
-    if (kind !== 'holdfast') return this.#start('servers/plain.js', kind === 'A' ? 'each' : 'joined', nodeFlags)
-    return this.#start('servers/holdfast.js', this.folder(), [...nodeFlags, ...this.profiling])
+    switch (kind) {
+      case 'A':
+        return this.#start('servers/plain.js', 'each', nodeFlags)
+      case 'B':
+        return this.#start('servers/plain.js', 'joined', nodeFlags)
+      case 'served':
+      case 'drained':
+        return this.#start('servers/sdk.js', kind, nodeFlags)
+      case 'holdfast':
+        return this.#start('servers/holdfast.js', this.folder(), [...nodeFlags, ...this.profiling])
+      case 'model':
+        return this.#start('servers/model-agent.js', this.folder(), [...nodeFlags, ...this.profiling])
+    }
   }
 
   /** Flags for processes that run Holdfast's code. */

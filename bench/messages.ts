@@ -22,6 +22,8 @@ export interface Load {
   readonly subscribersPerRun: number
   /** A plain server, too, is to keep the events for a later reader. */
   readonly keep?: boolean
+  /** What a run said is told once more in its result: an event that comes again is no fault. */
+  readonly retold?: boolean
   readonly work: Work
 }
 

@@ -2,7 +2,7 @@
 import { MARK, micros, SEQUENCE_DIGITS, STAMP_DIGITS, STAMP_MARK } from './agent.ts'
 
 /** What a marker can take: an event is never cut by the framing of HTTP, only by a read. */
-const MARKER_BYTES = 2 + SEQUENCE_DIGITS + STAMP_DIGITS
+export const MARKER_BYTES = 2 + SEQUENCE_DIGITS + STAMP_DIGITS
 
 export class StreamReader {
   received = 0

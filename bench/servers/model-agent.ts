@@ -1,0 +1,23 @@
+/** The same model as an agent of Holdfast: its server, and its SQLite store with every commit synced. */
+import { join } from 'node:path'
+import { modelAgent } from '../../src/agents/model/agent.ts'
+import type { Component } from '../../src/core/agent.ts'
+import { createServer } from '../../src/server/create-server.ts'
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { Gate } from '../agent.ts'
+import { promptOf, WordsModels } from '../words-model.ts'
+import { takeCommands } from './control.ts'
+
+const [directory] = process.argv.slice(2)
+const gate = new Gate()
+const models = new WordsModels(gate)
+const fast = modelAgent({ id: 'bench', model: models.fast })
+const paced = modelAgent({ id: 'bench', model: models.paced })
+const component: Component<string> = {
+  ...fast,
+  parse: promptOf,
+  run: (prompt, context) => (models.for(prompt) === 'fast' ? fast : paced).run(prompt, context),
+}
+const store = await openSqliteStore({ path: join(directory!, 'holdfast.db') })
+const server = await createServer({ components: [component], store, limits: { drainMs: 0 } })
+takeCommands(Number(new URL(server.url).port), gate, () => server.stop())

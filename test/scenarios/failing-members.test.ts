@@ -1,0 +1,51 @@
+/** Members of a team whose tools fail in every way that tools can: the leader is told, and the server lives. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checkedEnd } from '../support/checker.ts'
+import { followRun, getRun, readLog, startRun, stopRun, untilFinished } from '../support/http.ts'
+import { startServer } from '../support/process.ts'
+import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+
+const command = ['serve', join(import.meta.dirname, 'failing-members/components.ts')]
+
+/** In the order of the members. */
+const told: readonly [string, RegExp][] = [
+  ['throws', /^member said: failed: boom$/],
+  ['throws-text', /^member said: failed: plain$/],
+  ['throws-nothing', /^member said: failed: undefined$/],
+  ['throws-unreadable', /^member said: failed: /],
+  ['rejects-late', /^member said: failed: too late$/],
+  ['rejects-unheard', /^member said: done: fine$/],
+  ['times-out', /^member said: failed: .*(?:aborted|timeout)/],
+  ['breaks-off', /^member said: failed: no other half$/],
+  ['unserializable', /^member failed: .*data\.output\.deep\[0\] is a function/],
+  ['too-large', /^member failed: .*limit/],
+  ['malformed-input', /^member said: failed: Invalid input for tool act/],
+  ['wrong-input', /^member said: failed: invalid input for tool act/],
+  ['unknown-tool', /^member said: failed: there is no tool "act-of-god"/],
+  ['approval-throws', /^member said: failed: .*nobody knows/],
+  ['endless', /^member failed: the model still called tools in turn 4/],
+]
+
+test('[RUN-1] [EVT-1] the leader is told in which way the tool of each member failed, and the team goes on', async () => {
+  const server = await startServer({ store: temporaryDatabase(), command })
+  const { id } = await startRun(server, 'go', { component: 'troubled' })
+  expect((await untilFinished(server, id, 60_000)).status).toBe('completed')
+  const records = checkedEnd(id, await readLog(server, id))
+  const answers = JSON.parse(records.at(-1)!.data['output'] as string) as string[]
+  expect(answers).toHaveLength(told.length)
+  for (const [place, [member, message]] of told.entries()) expect(answers[place], member).toMatch(message)
+  await until('the rejection that nobody heard is logged', () => server.stderr.includes('unheard'))
+  expect((await getRun(server, id)).status).toBe('completed')
+})
+
+test('[RUN-2] a team is stopped although the tool of its member never ends and does not listen', async () => {
+  const server = await startServer({ store: temporaryDatabase(), command })
+  const { id } = await startRun(server, 'go', { component: 'deaf' })
+  const stream = followRun(server, id)
+  await until('the tool is called', () => stream.log.includes('"name":"act"'))
+  await stopRun(server, id)
+  expect((await untilFinished(server, id, 60_000)).status).toBe('cancelled')
+  checkedEnd(id, await readLog(server, id))
+})

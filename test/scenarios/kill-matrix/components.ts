@@ -1,0 +1,6 @@
+/** What the servers of the matrix serve. */
+import type { Component } from '../../../src/core/agent.ts'
+import { casesOf, componentOf } from './cases.ts'
+import { kinds } from './kinds.ts'
+
+export const components: readonly Component[] = Object.keys(kinds).flatMap(casesOf).map(componentOf)

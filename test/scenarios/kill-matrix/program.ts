@@ -1,0 +1,51 @@
+/** Everything that an agent can do, once, one thing after the other: it is a run of its own, a member of a team, a step. */
+import type { Component, Emission, RunContext } from '../../../src/core/agent.ts'
+import { agent } from '../../../src/agents/generator.ts'
+import type { Phase, Scene } from './scene.ts'
+
+/** Where the program can be cut off. */
+export const PROGRAM_PHASES: readonly Phase[] = [
+  'start',
+  'between',
+  'step',
+  'text',
+  'tool',
+  'uncertain',
+  'parallel',
+  'paused',
+]
+
+export async function* program(scene: Scene, context: RunContext): AsyncGenerator<Emission, string, void> {
+  const { step, tool, within, ask } = context
+  await scene.hold('start')
+  yield 'one '
+  await step('gather', scene.work('gather'))
+  await scene.hold('between')
+  await step('sort', scene.work('sort', 'step'))
+  yield 'two '
+  await scene.hold('text')
+  yield 'three '
+  await tool({ name: 'look', input: null, idempotent: true }, scene.work('look', 'tool'))
+  await tool({ name: 'pay', input: { amount: 5 } }, scene.work('pay', 'uncertain'))
+  await Promise.all([
+    within('left').step('left', scene.work('left')),
+    within('right').step('right', scene.work('right', 'parallel')),
+  ])
+  yield `${String(await ask('paused: go on?'))} `
+  return 'worked'
+}
+
+export function worker(scene: Scene): Component {
+  return agent<unknown>({ id: 'worker', run: (_, context) => program(scene, context) })
+}
+
+/** A member or step that has one piece of work. */
+export function brief(scene: Scene, id: string, phase?: Phase): Component {
+  return agent<unknown>({
+    id,
+    async *run(_, { step }) {
+      yield `${id} `
+      return await step(id, scene.work(id, phase))
+    },
+  })
+}
