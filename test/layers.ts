@@ -11,8 +11,10 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   core: [],
   sse: [],
   client: ['sse', 'type:core'],
+  react: ['client'],
   http: ['core', 'sse'],
-  'agents/shared': ['core'],
+  'agents/shared': ['core', 'sse'],
+  'agents/ai-agent': ['core', 'agents/shared', 'agents/model'],
   'agents/team': ['core', 'agents/shared', 'agents/model'],
   'agents/*': ['core', 'agents/shared'],
   'stores/shared': ['core'],
@@ -22,6 +24,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   server: ['core', 'sse', 'http', 'stores', 'agents', 'protocols'],
   cli: ['core', 'server', 'client', 'agents'],
   ai: ['core', 'agents'],
+  adapters: ['core', 'agents'],
   index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'client'],
 }
 

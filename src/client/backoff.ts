@@ -1,0 +1,51 @@
+/** The wait between tries, and how many there are: grows with each failure in a row, and starts anew with progress. */
+import { ApiError, type ClientError } from './errors.ts'
+
+/** However often it fails, and whatever a server asks for. */
+const DELAY_MS_MAX = 30_000
+const RETRY_AFTER_MS_MAX = 300_000
+
+export class Backoff {
+  /** The first delay. */
+  baseMs: number
+  readonly #retries: number
+  #failures = 0
+
+  constructor(retries: number, baseMs: number) {
+    this.#retries = retries
+    this.baseMs = baseMs
+  }
+
+  /** The whole budget is there again. */
+  progress(): void {
+    this.#failures = 0
+  }
+
+  /** Waits for the next try; throws the failure when it was one too many. */
+  async pause(failure: ClientError, signal: AbortSignal | undefined): Promise<void> {
+    if (++this.#failures > this.#retries) throw failure
+    const grown = Math.min(DELAY_MS_MAX, this.baseMs * 2 ** (this.#failures - 1))
+    const asked = failure instanceof ApiError ? Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX) : 0
+    // Jitter on top of what the server asks for: those that it sent away together shall not come back together.
+    await sleep(asked + grown * (0.5 + Math.random() / 2), signal)
+  }
+}
+
+export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const done = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', aborted)
+    }
+    const aborted = (): void => {
+      done()
+      reject(signal!.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      done()
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', aborted)
+  })
+}

@@ -1,0 +1,118 @@
+/** The client of one Holdfast server, for browsers and any runtime with `fetch`. */
+import { follow, type Follow } from './follow.ts'
+import { type EventsOptions, RunHandle, type RunStream, type StopOptions } from './run.ts'
+import { openSharing } from './tabs/sharing.ts'
+import { Transport, type TransportOptions } from './transport.ts'
+import type { Abortable, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
+
+export interface ClientOptions extends TransportOptions {
+  /**
+   * Tabs of one browser that watch the same server share its connections. With a `key` that is a function, give the name of
+   * whom it speaks for: only tabs with the same name share. `false` gives every stream its own connection.
+   */
+  readonly share?: string | false
+}
+
+export interface StartOptions extends Abortable {
+  /** The same key and request again is the same run. One is made where none is given, so a start that is repeated is one run. */
+  readonly idempotencyKey?: string
+}
+
+export interface Client {
+  readonly components: Components
+  readonly runs: Runs
+  readonly sessions: Sessions
+}
+
+export function createClient(options: ClientOptions = {}): Client {
+  const transport = new Transport(options)
+  const runs = new Runs(
+    transport,
+    openSharing(transport, options.share) ?? ((position, given) => follow(transport, position, given)),
+  )
+  return { components: new Components(transport), runs, sessions: new Sessions(runs) }
+}
+
+export class Components {
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  async list({ signal }: Abortable = {}): Promise<readonly ComponentInfo[]> {
+    const { components } = await this.#transport.json<{ components: ComponentInfo[] }>({ path: '/components', signal })
+    return components
+  }
+}
+
+export class Runs {
+  readonly #transport: Transport
+  readonly #follow: Follow
+
+  constructor(transport: Transport, how: Follow) {
+    this.#transport = transport
+    this.#follow = how
+  }
+
+  /** Starts a run. The connection may fail and be tried again: it is one run. */
+  async start(request: StartRequest, { idempotencyKey = newKey(), signal }: StartOptions = {}): Promise<RunHandle> {
+    const { id } = await this.#transport.json<RunInfo>({
+      method: 'POST',
+      path: '/runs',
+      headers: { 'idempotency-key': idempotencyKey },
+      body: request,
+      signal,
+    })
+    return this.open(id)
+  }
+
+  /** A handle of a run that exists, at a cursor that somebody kept. Asks the server nothing. */
+  open(id: string, { after }: { readonly after?: number } = {}): RunHandle {
+    return new RunHandle(this.#transport, this.#follow, id, after)
+  }
+
+  get(id: string, options?: Abortable): Promise<RunInfo> {
+    return this.open(id).get(options)
+  }
+
+  list({ status, ...filter }: RunFilter = {}, { signal }: Abortable = {}): Promise<RunPage> {
+    const statuses = status === undefined ? {} : { status: [status].flat().join(',') }
+    return this.#transport.json<RunPage>({ path: '/runs', query: { ...filter, ...statuses }, signal })
+  }
+
+  /** Events of a run from a cursor to its end. */
+  stream(id: string, options?: EventsOptions): RunStream {
+    return this.open(id).events(options)
+  }
+
+  stop(id: string, options?: StopOptions): Promise<RunInfo> {
+    return this.open(id).stop(options)
+  }
+
+  continue(id: string, answers: Answers, options?: Abortable): Promise<RunInfo> {
+    return this.open(id).continue(answers, options)
+  }
+
+  delete(id: string, options?: Abortable): Promise<void> {
+    return this.open(id).delete(options)
+  }
+}
+
+export class Sessions {
+  readonly #runs: Runs
+
+  constructor(runs: Runs) {
+    this.#runs = runs
+  }
+
+  /** Runs of one session, newest first. */
+  runs(session: string, filter: Omit<RunFilter, 'session'> = {}, options?: Abortable): Promise<RunPage> {
+    return this.#runs.list({ ...filter, session }, options)
+  }
+}
+
+/** `randomUUID` is not there on pages without TLS. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

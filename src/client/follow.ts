@@ -1,0 +1,240 @@
+/** One run's log from a cursor to its end, over as many connections as it takes: each event once, in order. */
+import type { LoggedEvent } from '../core/event.ts'
+import { EventParser, type ParsedEvent } from '../sse/index.ts'
+import { type Backoff, sleep } from './backoff.ts'
+import { ApiError, ClientError, ConnectionError, GapError } from './errors.ts'
+import { isTransient, lost, type Request, type Transport } from './transport.ts'
+import { Watchdog } from './watchdog.ts'
+
+/** Told instead of an error where events were trimmed: the stream goes on at `earliest`. */
+export type OnGap = (gap: { readonly run: string; readonly earliest: number }) => void
+
+export interface FollowOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly onGap?: OnGap | undefined
+  /** Something came, if only a heartbeat. */
+  readonly onLife?: (() => void) | undefined
+}
+
+/** Where a reader stands: the index of the last event that it has, -1 before the first. */
+export interface Position {
+  readonly run: string
+  cursor: number
+}
+
+export type Follow = (position: Position, options: FollowOptions) => AsyncGenerator<LoggedEvent>
+
+export interface Page {
+  readonly events: readonly LoggedEvent[]
+  readonly cursor: number
+  readonly done: boolean
+  readonly earliest?: number
+}
+
+/** A connection that held for so long was a good one, even if it brought nothing. */
+const STEADY_MS = 2000
+
+/** The least that an empty page takes. */
+const EMPTY_PAGE_MS = 250
+
+const terminals: readonly string[] = ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected']
+
+export function isLast({ type }: LoggedEvent): boolean {
+  return terminals.includes(type)
+}
+
+export async function* follow(
+  transport: Transport,
+  position: Position,
+  options: FollowOptions,
+): AsyncGenerator<LoggedEvent> {
+  const backoff = transport.newBackoff()
+  let by: 'stream' | 'page' = 'stream'
+  for (;;) {
+    const connection = new Connection(transport, position, options, backoff)
+    try {
+      for await (const event of by === 'stream' ? connection.stream() : connection.page()) {
+        backoff.progress()
+        yield event
+        if (isLast(event)) return
+      }
+      if (connection.done) return
+      if (by === 'page') continue
+      throw new ConnectionError(`run ${position.run}: the stream ended before the run did`, { run: position.run })
+    } catch (cause) {
+      if (skipGap(cause, position, options)) continue
+      if (!(cause instanceof ClientError) || !(isTransient(cause) || connection.mayReturn)) throw cause
+      // A stream that fell silent was half-open, or something on the way keeps its bytes back, heartbeats too. A page comes
+      // whole: if it has news that the stream did not bring, pages are the way from here on.
+      const hasNews = connection.silent ? await connection.hasNews() : undefined
+      if (hasNews === true) by = 'page'
+      if (hasNews !== undefined || connection.wasSteady) backoff.progress()
+      if (hasNews === undefined) await backoff.pause(cause, options.signal)
+    }
+  }
+}
+
+/** Whether it was a gap, and the caller is content to go on behind it. */
+export function skipGap(cause: unknown, position: Position, { onGap }: FollowOptions): boolean {
+  if (!(cause instanceof GapError) || onGap === undefined) return false
+  onGap({ run: position.run, earliest: cause.earliest })
+  position.cursor = cause.earliest - 1
+  return true
+}
+
+/** One request for events. */
+export class Connection {
+  /** The server says that there is nothing more. */
+  done = false
+  /** It ended with a notice of the server that asks us to come back. */
+  mayReturn = false
+  /** Nothing was heard for too long, after it had begun. */
+  silent = false
+  #openedAt: number | undefined
+  readonly #transport: Transport
+  readonly #position: Position
+  readonly #options: FollowOptions
+  readonly #backoff: Backoff
+
+  constructor(transport: Transport, position: Position, options: FollowOptions, backoff: Backoff) {
+    this.#transport = transport
+    this.#position = position
+    this.#options = options
+    this.#backoff = backoff
+  }
+
+  get wasSteady(): boolean {
+    return !this.silent && this.#openedAt !== undefined && Date.now() - this.#openedAt >= STEADY_MS
+  }
+
+  async *stream(): AsyncGenerator<LoggedEvent> {
+    const watchdog = new Watchdog(this.#transport.silenceMs, this.#options.signal)
+    const request = this.#request({ format: 'sse' })
+    try {
+      const response = await this.#transport.open(request, watchdog)
+      this.#openedAt = Date.now()
+      this.done = response.status === 204
+      if (this.done) return
+      const type = response.headers.get('content-type') ?? 'nothing'
+      if (response.body === null || !type.startsWith('text/event-stream'))
+        throw new TypeError(`answered with ${type}, which is no event stream`)
+      for await (const frame of this.#frames(response.body, watchdog)) {
+        const event = this.#take(frame)
+        if (event !== undefined) yield event
+      }
+    } catch (cause) {
+      throw asGap(lost(cause, request, watchdog), this.#position)
+    } finally {
+      this.silent = watchdog.silent && this.#openedAt !== undefined
+      watchdog.close()
+    }
+  }
+
+  /** What there is after the cursor, or what comes within the wait. */
+  async *page(waitMs: number = this.#transport.silenceMs / 2): AsyncGenerator<LoggedEvent> {
+    const since = Date.now()
+    const { events, done } = await this.#read({ wait: Math.floor(waitMs) })
+    for (const event of events) if (this.#admit(event)) yield event
+    this.done = done
+    // Whoever answers at once, wait or not, is not asked again at once.
+    const rest = Math.min(waitMs, EMPTY_PAGE_MS) - (Date.now() - since)
+    if (events.length === 0 && !done && rest > 0) await sleep(rest, this.#options.signal)
+  }
+
+  /** Whether there are events after the cursor; undefined when that cannot be found out now. */
+  async hasNews(): Promise<boolean | undefined> {
+    try {
+      return (await this.#read({ wait: 0, limit: 1 })).events.length > 0
+    } catch (cause) {
+      if (cause instanceof GapError) return false // the next connection meets it, and tells
+      if (cause instanceof ClientError && isTransient(cause)) return undefined
+      throw cause
+    }
+  }
+
+  async #read(query: NonNullable<Request['query']>): Promise<Page> {
+    try {
+      const page = await this.#transport.once<Page>(this.#request({ format: 'json', ...query }))
+      this.#options.onLife?.()
+      if (page.earliest !== undefined && this.#position.cursor < page.earliest - 1)
+        throw new GapError(this.#position.run, page.earliest)
+      return page
+    } catch (cause) {
+      throw asGap(cause, this.#position)
+    }
+  }
+
+  #request(query: NonNullable<Request['query']>): Request {
+    const { run, cursor } = this.#position
+    return {
+      path: `/runs/${encodeURIComponent(run)}/events`,
+      query: { ...query, after: cursor < 0 ? undefined : cursor },
+      signal: this.#options.signal,
+      run,
+    }
+  }
+
+  async *#frames(body: ReadableStream<Uint8Array>, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
+    const reader = body.getReader()
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    const frames: ParsedEvent[] = []
+    const parser = new EventParser({
+      event: (frame) => frames.push(frame),
+      retry: (milliseconds) => (this.#backoff.baseMs = milliseconds),
+    })
+    try {
+      for (;;) {
+        const { done, value } = await watchdog.wait(reader.read())
+        if (done) return
+        this.#options.onLife?.()
+        parser.push(decoder.decode(value, { stream: true }))
+        yield* frames.splice(0)
+      }
+    } finally {
+      reader.cancel().catch(() => {}) // it may have ended by itself
+    }
+  }
+
+  /** The event of a frame; nothing for one that is known already or is about the connection. */
+  #take({ event, data }: ParsedEvent): LoggedEvent | undefined {
+    const said = JSON.parse(data) as Record<string, unknown>
+    if (!event.startsWith('stream.')) {
+      const logged = said as unknown as LoggedEvent
+      return this.#admit(logged) ? logged : undefined
+    }
+    const { run } = this.#position
+    if (event === 'stream.gap' && this.#position.cursor < Number(said['earliest']) - 1)
+      throw new GapError(run, Number(said['earliest']))
+    if (event === 'stream.closing') {
+      this.#backoff.baseMs = Number(said['retryMs'])
+      throw new ConnectionError(`run ${run}: the server closed the stream: ${String(said['reason'])}`, { run })
+    }
+    if (event !== 'stream.failed') return undefined
+    this.mayReturn = said['retryable'] === true
+    throw new ApiError(String(said['message']), {
+      code: String(said['code']),
+      status: 200,
+      retryable: this.mayReturn,
+      details: said['details'],
+      run,
+    })
+  }
+
+  /** The log has no gap and no repeat (LOG-1): whatever else comes was lost, doubled or mixed up on its way. */
+  #admit({ run, index }: LoggedEvent): boolean {
+    const position = this.#position
+    if (run !== position.run || !(index <= position.cursor + 1))
+      throw new ConnectionError(
+        `event ${index} of run ${run} cannot follow event ${position.cursor} of run ${position.run}`,
+      )
+    if (index <= position.cursor) return false
+    position.cursor = index
+    return true
+  }
+}
+
+function asGap(cause: unknown, { run }: Position): unknown {
+  if (!(cause instanceof ApiError) || cause.code !== 'cursor_expired') return cause
+  const { earliest } = (cause.details ?? {}) as { readonly earliest?: unknown }
+  return typeof earliest === 'number' ? new GapError(run, earliest) : cause
+}

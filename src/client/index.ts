@@ -1,0 +1,19 @@
+/** `holdfast/client`: runs from any program or page. */
+export {
+  type Client,
+  type ClientOptions,
+  type Components,
+  createClient,
+  type Runs,
+  type Sessions,
+  type StartOptions,
+} from './client.ts'
+export { ApiError, ClientError, type ClientErrorFacts, ConnectionError, GapError, RunError } from './errors.ts'
+export type { OnGap } from './follow.ts'
+export type { EventsOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
+export { RunText } from './text.ts'
+export type { TransportOptions } from './transport.ts'
+export type { Abortable, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
+export { RunView, type RunViewState } from './view.ts'
+export type { Actor, Event, EventData, EventType, Failure, LoggedEvent, Question, Usage } from '../core/event.ts'
+export type { RunStatus } from '../core/run.ts'

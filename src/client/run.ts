@@ -1,0 +1,157 @@
+/** One run, as a client holds it: its events, its text, its result, and the commands that concern it. */
+import type { LoggedEvent } from '../core/event.ts'
+import { RunError } from './errors.ts'
+import { type Follow, isLast, type OnGap, type Position } from './follow.ts'
+import { RunText } from './text.ts'
+import type { Transport } from './transport.ts'
+import type { Abortable, Answers, RunInfo } from './types.ts'
+
+export interface EventsOptions extends Abortable {
+  /** Index of the last event that you have; the beginning where none is given. */
+  readonly after?: number
+  /** Told when events were trimmed, instead of the error that is thrown without it. */
+  readonly onGap?: OnGap
+}
+
+export interface TextOptions extends EventsOptions {
+  /** Told what still stands when text that was given out is withdrawn, as a retry does; pieces that follow continue it. */
+  readonly onWithdrawn?: (standing: string) => void
+}
+
+export interface StopOptions extends Abortable {
+  readonly reason?: string
+  /** How long to wait for the end of the run. */
+  readonly waitMs?: number
+}
+
+/** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
+export class RunStream implements AsyncIterable<LoggedEvent> {
+  readonly #position: Position
+  readonly #events: () => AsyncGenerator<LoggedEvent>
+  #taken = false
+
+  constructor(position: Position, events: () => AsyncGenerator<LoggedEvent>) {
+    this.#position = position
+    this.#events = events
+  }
+
+  get run(): string {
+    return this.#position.run
+  }
+
+  /** Index of the last event that was given out: `after` of whoever goes on from here. */
+  get cursor(): number {
+    return this.#position.cursor
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<LoggedEvent> {
+    if (this.#taken) throw new TypeError('a stream is read once; open another one, after the cursor of this one')
+    this.#taken = true
+    return this.#events()
+  }
+}
+
+export class RunHandle {
+  readonly id: string
+  readonly #transport: Transport
+  readonly #follow: Follow
+  readonly #position: Position
+
+  constructor(transport: Transport, follow: Follow, id: string, after = -1) {
+    this.id = id
+    this.#transport = transport
+    this.#follow = follow
+    this.#position = { run: id, cursor: checked(after) }
+  }
+
+  /** Index of the last event that `events` or `text` gave out; -1 before the first. */
+  get cursor(): number {
+    return this.#position.cursor
+  }
+
+  /** Events after the cursor, to the end of the run. To leave the loop, or to abort, does not stop the run. */
+  events({ after, signal, onGap }: EventsOptions = {}): RunStream {
+    const position = this.#position
+    if (after !== undefined) position.cursor = checked(after)
+    return new RunStream(position, () => this.#follow(position, { signal, onGap }))
+  }
+
+  /** Pieces of text after the cursor, as the run's own component says them. */
+  async *text({ onWithdrawn, ...options }: TextOptions = {}): AsyncGenerator<string> {
+    const text = new RunText()
+    for await (const event of this.events(options)) {
+      const change = text.apply(event)
+      if (change === 'withdrawn') onWithdrawn?.(text.value)
+      else if (change !== undefined) yield change.added
+    }
+  }
+
+  /** What the run returns, once it has completed. Throws `RunError` when it ended in any other way. */
+  async result<Output = unknown>(options: Abortable = {}): Promise<Output> {
+    let run = await this.get(options)
+    if (run.finishedAt === undefined) {
+      const position = { run: this.id, cursor: run.events - 1 }
+      for await (const event of this.#follow(position, { ...options, onGap: () => {} })) if (isLast(event)) break
+      run = await this.get(options)
+    }
+    if (run.status === 'completed') return run.output as Output
+    throw failureOf(run)
+  }
+
+  get({ signal }: Abortable = {}): Promise<RunInfo> {
+    return this.#transport.json<RunInfo>({ path: this.#path(), run: this.id, signal })
+  }
+
+  /** Asks for a stop. Safe to repeat; a run that has ended is left as it is. */
+  stop({ reason, waitMs, signal }: StopOptions = {}): Promise<RunInfo> {
+    return this.#transport.json<RunInfo>({
+      method: 'POST',
+      path: this.#path('/stop'),
+      query: { wait: waitMs },
+      body: reason === undefined ? {} : { reason },
+      run: this.id,
+      signal,
+    })
+  }
+
+  /** Answers what a paused run asks. Not repeated by itself once it may have been taken. */
+  continue(answers: Answers, { signal }: Abortable = {}): Promise<RunInfo> {
+    return this.#transport.json<RunInfo>({
+      method: 'POST',
+      path: this.#path('/input'),
+      body: answers,
+      run: this.id,
+      signal,
+      repeat: 'refused',
+    })
+  }
+
+  /** Removes a run that has ended. Like `continue`, not repeated once it may have been done. */
+  async delete({ signal }: Abortable = {}): Promise<void> {
+    await this.#transport.json<undefined>({
+      method: 'DELETE',
+      path: this.#path(),
+      run: this.id,
+      signal,
+      repeat: 'refused',
+    })
+  }
+
+  #path(rest = ''): string {
+    return `/runs/${encodeURIComponent(this.id)}${rest}`
+  }
+}
+
+function checked(after: number): number {
+  if (Number.isInteger(after) && after >= -1) return after
+  throw new RangeError(`after is ${after}; it must be the index of an event, or -1 for the beginning`)
+}
+
+function failureOf({ id, status, error, reason }: RunInfo): RunError {
+  if (status === 'failed' && error !== undefined) {
+    const { code, message, retryable = false, details } = error
+    return new RunError('failed', message, { code, retryable, details, run: id })
+  }
+  const outcome = status === 'rejected' ? 'rejected' : 'cancelled'
+  return new RunError(outcome, reason ?? `run ${id} was ${outcome}`, { code: outcome, retryable: false, run: id })
+}

@@ -1,0 +1,58 @@
+/** What a reader was told and has not taken yet. Bounded: one that is too slow loses what it was told, and reads the log. */
+import type { LoggedEvent } from '../../core/event.ts'
+
+const EVENTS_MAX = 1000
+
+export class Inbox {
+  /** The last wait ended with nothing heard. */
+  wasSilent = false
+  #events: LoggedEvent[] = []
+  #failure: { readonly cause: unknown } | undefined
+  #wake: (() => void) | undefined
+
+  /** Undefined is a sign of life. */
+  hear(event: LoggedEvent | undefined): void {
+    if (event !== undefined) {
+      if (this.#events.length >= EVENTS_MAX) this.#events = []
+      this.#events.push(event)
+    }
+    this.#wake?.()
+  }
+
+  fail(cause: unknown): void {
+    this.#failure = { cause }
+    this.#wake?.()
+  }
+
+  /** The next event after a cursor, if it was told. */
+  take(cursor: number): LoggedEvent | undefined {
+    while (this.#events.length > 0 && this.#events[0]!.index <= cursor) this.#events.shift()
+    return this.#events[0]?.index === cursor + 1 ? this.#events.shift() : undefined
+  }
+
+  /** There are later events than the one that is next. */
+  get isAhead(): boolean {
+    return this.#events.length > 0
+  }
+
+  /** Waits until something is heard; false when nothing is for too long. Throws what the reading of the log failed with. */
+  async wait(silenceMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+    signal?.throwIfAborted()
+    if (this.#failure === undefined) {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const wake = (): void => this.#wake?.()
+      const heard = new Promise<boolean>((resolve) => {
+        this.#wake = () => resolve(true)
+        timer = setTimeout(() => resolve(false), silenceMs)
+        signal?.addEventListener('abort', wake)
+      })
+      this.wasSilent = !(await heard)
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', wake)
+      this.#wake = undefined
+    }
+    signal?.throwIfAborted()
+    if (this.#failure !== undefined) throw this.#failure.cause
+    return !this.wasSilent
+  }
+}

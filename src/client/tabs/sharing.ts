@@ -1,0 +1,52 @@
+/**
+ * Tabs of one browser share their connections to a server: a browser allows six to a host, over HTTP/1.1, and a page whose
+ * six are all taken by streams can ask for nothing more.
+ */
+import type { LoggedEvent } from '../../core/event.ts'
+import type { Follow, FollowOptions, Position } from '../follow.ts'
+import type { Transport } from '../transport.ts'
+import { Places } from './places.ts'
+import { SharedRun } from './shared-run.ts'
+
+/** How to follow runs together with other tabs; undefined where it cannot be done, and every stream has its own connection. */
+export function openSharing(transport: Transport, share: string | false | undefined): Follow | undefined {
+  const { locks } = globalThis.navigator ?? {}
+  // Node has locks and channels too, but no tabs and no such limit.
+  if (share === false || globalThis.location === undefined || locks === undefined) return undefined
+  if (typeof BroadcastChannel === 'undefined' || crypto.subtle === undefined) return undefined
+  if (share === undefined && typeof transport.key === 'function') return undefined
+  const sharing = new Sharing(transport, locks, share ?? (transport.key as string | undefined) ?? '')
+  return (position, options) => sharing.follow(position, options)
+}
+
+class Sharing {
+  readonly #transport: Transport
+  readonly #locks: LockManager
+  readonly #name: Promise<string>
+  readonly #runs = new Map<string, SharedRun>()
+
+  constructor(transport: Transport, locks: LockManager, principal: string) {
+    this.#transport = transport
+    this.#locks = locks
+    this.#name = nameOf(transport.url, principal)
+  }
+
+  async *follow(position: Position, options: FollowOptions): AsyncGenerator<LoggedEvent> {
+    const name = await this.#name
+    const { run } = position
+    let shared = this.#runs.get(run)
+    if (shared === undefined) {
+      const forget = (): void => void this.#runs.delete(run)
+      shared = new SharedRun(this.#transport, new Places(this.#locks, name, run), run, forget)
+      this.#runs.set(run, shared)
+    }
+    yield* shared.read(position, options)
+  }
+}
+
+/** Whoever may not see the same runs has another name, and a name tells nothing about the key. */
+async function nameOf(url: string, principal: string): Promise<string> {
+  const text = new TextEncoder().encode(JSON.stringify([url, principal]))
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', text))
+  return `holdfast:${Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, '0')).join('')}`
+}

@@ -1,0 +1,162 @@
+/** Requests to one server: credentials, errors as they are meant, and repetition where it does no harm. */
+import { Backoff } from './backoff.ts'
+import { ApiError, ClientError, ConnectionError } from './errors.ts'
+import { Watchdog } from './watchdog.ts'
+
+export interface TransportOptions {
+  /** Where the server is, with the path that it is mounted at. In a browser, the page's own origin where it is left out. */
+  readonly url?: string
+  /** Sent as a bearer token; a function is asked before every request, so it may hand out a fresh one. */
+  readonly key?: string | (() => string | Promise<string>)
+  readonly fetch?: typeof fetch
+  /** Failures in a row before it gives up; progress starts the count anew. 10 where nothing is said. */
+  readonly retries?: number
+  /** Delay before the first try again; it grows from there. 500 where nothing is said; a stream's own `retry:` goes before. */
+  readonly retryMs?: number
+  /** Silence after which a connection is taken for dead. The server shows life every 15 seconds; 45 where nothing is said. */
+  readonly silenceMs?: number
+}
+
+export interface Request {
+  readonly method?: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+  /** Id of the run that it is about, for errors. */
+  readonly run?: string
+  /** `refused`: only after an answer that says that nothing was done. */
+  readonly repeat?: 'always' | 'refused'
+}
+
+/** Answers that another try may change, whoever on the way gave them. */
+const TRANSIENT = [408, 425, 429, 500, 502, 503, 504]
+/** Answers that are sure to mean that nothing was done. */
+const REFUSED = [429, 503]
+
+export class Transport {
+  readonly url: string
+  readonly key: TransportOptions['key']
+  readonly silenceMs: number
+  readonly #fetch: typeof fetch
+  readonly #retries: number
+  readonly #retryMs: number
+
+  constructor(options: TransportOptions) {
+    const { url = globalThis.location?.origin, key, retries = 10, retryMs = 500, silenceMs = 45_000 } = options
+    if (url === undefined) throw new TypeError('url is missing: say where the server is')
+    this.url = url.replace(/\/+$/, '')
+    this.key = key
+    this.#retries = retries
+    this.#retryMs = retryMs
+    this.silenceMs = silenceMs
+    // Called as a plain function: a browser's fetch refuses to be a method of anything else.
+    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
+  }
+
+  newBackoff(): Backoff {
+    return new Backoff(this.#retries, this.#retryMs)
+  }
+
+  /** One try, up to the head of the answer. Throws `ApiError` for a refusal and `ConnectionError` for no answer. */
+  async open(request: Request, watchdog: Watchdog): Promise<Response> {
+    const { method = 'GET', path, query = {}, headers = {}, body, run } = request
+    const parameters = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+    )
+    const address = this.url + path + (parameters.length === 0 ? '' : `?${parameters.join('&')}`)
+    const key = typeof this.key === 'function' ? await this.key() : this.key
+    let response: Response
+    try {
+      response = await watchdog.wait(
+        this.#fetch(address, {
+          method,
+          cache: 'no-store',
+          signal: watchdog.signal,
+          headers: {
+            ...(key !== undefined && { authorization: `Bearer ${key}` }),
+            ...(body !== undefined && { 'content-type': 'application/json' }),
+            ...headers,
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        }),
+      )
+    } catch (cause) {
+      throw lost(cause, request, watchdog)
+    }
+    if (response.ok) return response
+    throw await refusal(response, run, watchdog)
+  }
+
+  /** A whole answer as JSON, undefined for one without a body. Tries again while that may help and does no harm. */
+  async json<Body>(request: Request): Promise<Body> {
+    const { signal, repeat = 'always' } = request
+    const backoff = this.newBackoff()
+    for (;;) {
+      try {
+        return await this.once<Body>(request)
+      } catch (cause) {
+        if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
+        if (repeat === 'refused' && !(cause instanceof ApiError && REFUSED.includes(cause.status))) throw cause
+        await backoff.pause(cause, signal)
+      }
+    }
+  }
+
+  /** One try of the same. */
+  async once<Body>(request: Request): Promise<Body> {
+    const watchdog = new Watchdog(this.silenceMs, request.signal)
+    try {
+      const response = await this.open(request, watchdog)
+      try {
+        const text = await watchdog.wait(response.text())
+        return (text === '' ? undefined : JSON.parse(text)) as Body
+      } catch (cause) {
+        throw lost(cause, request, watchdog)
+      }
+    } finally {
+      watchdog.close()
+    }
+  }
+}
+
+export function isTransient(error: ClientError): boolean {
+  return error instanceof ConnectionError || (error instanceof ApiError && TRANSIENT.includes(error.status))
+}
+
+/** An answer did not come, or not whole. What the caller aborted is passed on as it is. */
+export function lost(cause: unknown, { path, run, signal }: Request, watchdog: Watchdog): unknown {
+  if (signal?.aborted === true) return signal.reason
+  if (cause instanceof ClientError) return cause
+  const why = watchdog.silent ? 'nothing was heard of it for too long' : String(cause)
+  return new ConnectionError(`${path}: ${why}`, { run, cause })
+}
+
+async function refusal(response: Response, run: string | undefined, watchdog: Watchdog): Promise<ApiError> {
+  const { status, headers } = response
+  let problem: Record<string, unknown> = {}
+  try {
+    const body: unknown = JSON.parse(await watchdog.wait(response.text()))
+    if (typeof body === 'object' && body !== null) problem = body as typeof problem
+  } catch {
+    // Whoever answered was not our server; its status says enough.
+  }
+  const { code, detail, retryable, requestId, details } = problem
+  return new ApiError(typeof detail === 'string' ? detail : `answered with status ${status}`, {
+    status,
+    run,
+    code: typeof code === 'string' ? code : `http_${status}`,
+    retryable: typeof retryable === 'boolean' ? retryable : TRANSIENT.includes(status),
+    requestId: typeof requestId === 'string' ? requestId : undefined,
+    details,
+    retryAfterMs: retryAfter(headers.get('retry-after')),
+  })
+}
+
+/** Seconds, or a date. */
+function retryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+}

@@ -1,0 +1,55 @@
+/** What the server tells about components and runs, typed as the native protocol writes it. */
+import type { BusyPolicy, ComponentKind, Recovery } from '../core/agent.ts'
+import type { Run, RunStatus } from '../core/run.ts'
+
+export interface ComponentInfo {
+  readonly id: string
+  readonly kind: ComponentKind
+  readonly name?: string
+  readonly description?: string
+  readonly recovery: Recovery
+  readonly session: BusyPolicy
+}
+
+export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
+  /** Events written so far. */
+  readonly events: number
+  /** Index of the earliest event that is still kept. */
+  readonly earliest: number
+  readonly stopRequested?: boolean
+  /** What a completed run returned; only where one run is asked for. */
+  readonly output?: unknown
+}
+
+export interface RunPage {
+  /** Newest first. */
+  readonly runs: readonly RunInfo[]
+  /** Of the next page, where there is one. */
+  readonly cursor?: string
+}
+
+export interface StartRequest {
+  readonly component: string
+  /** A string or any JSON value. */
+  readonly input: unknown
+  /** Groups runs; a new one is made where none is given. */
+  readonly session?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+export interface RunFilter {
+  readonly component?: string
+  readonly session?: string
+  readonly status?: RunStatus | readonly RunStatus[]
+  readonly limit?: number
+  /** Of the page before. */
+  readonly cursor?: string
+}
+
+/** Answers to a paused run: by question id, or one for a run that asks one question. */
+export type Answers = { readonly answers: Readonly<Record<string, unknown>> } | { readonly answer: unknown }
+
+export interface Abortable {
+  /** Ends the wait, and not the run. */
+  readonly signal?: AbortSignal | undefined
+}

@@ -1,0 +1,66 @@
+/** A run as a page shows it: a fold of its events. */
+import type { Failure, LoggedEvent, Question } from '../core/event.ts'
+import type { RunStatus } from '../core/run.ts'
+import { RunText } from './text.ts'
+
+/** Of a longer log the page keeps the end; the text is kept whole. */
+const EVENTS_MAX = 10_000
+
+export interface RunViewState {
+  readonly status: RunStatus
+  readonly text: string
+  /** The last ten thousand. */
+  readonly events: readonly LoggedEvent[]
+  /** What a paused run asks. */
+  readonly questions: readonly Question[]
+  readonly output?: unknown
+  /** Why it failed, was cancelled or rejected. */
+  readonly error?: Failure
+}
+
+export const emptyView: RunViewState = { status: 'queued', text: '', events: [], questions: [] }
+
+export class RunView {
+  #state = emptyView
+  readonly #text = new RunText()
+
+  get state(): RunViewState {
+    return this.#state
+  }
+
+  /** Events that came together change it once. */
+  apply(events: readonly LoggedEvent[]): void {
+    let state = this.#state
+    for (const event of events) {
+      this.#text.apply(event)
+      state = step(state, event)
+    }
+    const kept = [...state.events, ...events].slice(-EVENTS_MAX)
+    this.#state = { ...state, events: kept, text: this.#text.value }
+  }
+}
+
+function step(state: RunViewState, event: LoggedEvent): RunViewState {
+  switch (event.type) {
+    case 'run.started':
+      return { ...state, status: 'running', questions: [] }
+    case 'run.resumed':
+      return { ...state, status: 'running', questions: [] }
+    case 'run.paused':
+      return { ...state, status: 'paused', questions: event.data.questions }
+    case 'run.completed':
+      return { ...state, status: 'completed', questions: [], output: event.data.output }
+    case 'run.failed':
+      return { ...state, status: 'failed', questions: [], error: event.data.error }
+    case 'run.cancelled':
+      return ended(state, 'cancelled', event.data.reason)
+    case 'run.rejected':
+      return ended(state, 'rejected', event.data.reason)
+    default:
+      return state
+  }
+}
+
+function ended(state: RunViewState, status: 'cancelled' | 'rejected', reason = `the run was ${status}`): RunViewState {
+  return { ...state, status, questions: [], error: { code: status, message: reason, retryable: false } }
+}

@@ -1,0 +1,40 @@
+/** Ends a request when its caller says so, or when nothing was heard of it for too long. */
+
+export class Watchdog {
+  /** Whether it was silence that ended the request. */
+  silent = false
+  readonly #controller = new AbortController()
+  readonly #silenceMs: number
+  readonly #outer: AbortSignal | undefined
+  readonly #abort = (): void => this.#controller.abort(this.#outer?.reason)
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(silenceMs: number, outer: AbortSignal | undefined) {
+    this.#silenceMs = silenceMs
+    this.#outer = outer
+    if (outer?.aborted === true) this.#abort()
+    else outer?.addEventListener('abort', this.#abort)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Waits for something of the request, no longer than it may be silent. Between such waits its silence is ours. */
+  async wait<Heard>(heard: Promise<Heard>): Promise<Heard> {
+    this.#timer = setTimeout(() => {
+      this.silent = true
+      this.#controller.abort()
+    }, this.#silenceMs)
+    try {
+      return await heard
+    } finally {
+      clearTimeout(this.#timer)
+    }
+  }
+
+  close(): void {
+    this.#outer?.removeEventListener('abort', this.#abort)
+    this.#controller.abort()
+  }
+}

@@ -1,0 +1,2 @@
+/** `holdfast/react`: a run in a component. */
+export { type RunState, useRun, type UseRunOptions } from './use-run.ts'

@@ -1,0 +1,37 @@
+/** Where a page remembers which run it shows, so that a reload, or another tab, shows the same. */
+
+export interface KeptId {
+  read(): string | undefined
+  write(id: string | undefined): void
+  /** Calls back when it is changed from outside: by another tab, or by going back. */
+  watch(changed: () => void): () => void
+}
+
+/** In the address: `?NAME=run_…`. Whoever opens the same address sees the same run. */
+export function keptInUrl(name: string): KeptId {
+  return {
+    read: () => new URLSearchParams(location.search).get(name) ?? undefined,
+    write(id) {
+      const url = new URL(location.href)
+      if (id === undefined) url.searchParams.delete(name)
+      else url.searchParams.set(name, id)
+      history.replaceState(history.state, '', url)
+    },
+    watch: (changed) => listen('popstate', changed),
+  }
+}
+
+/** In the browser's storage: all tabs of the page show the run that was started last. */
+export function keptInStorage(name: string): KeptId {
+  const key = `holdfast:${name}`
+  return {
+    read: () => localStorage.getItem(key) ?? undefined,
+    write: (id) => (id === undefined ? localStorage.removeItem(key) : localStorage.setItem(key, id)),
+    watch: (changed) => listen('storage', changed),
+  }
+}
+
+function listen(event: 'popstate' | 'storage', changed: () => void): () => void {
+  addEventListener(event, changed)
+  return () => removeEventListener(event, changed)
+}

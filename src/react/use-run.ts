@@ -1,0 +1,44 @@
+/** `useRun`: start a run, show it as it goes, stop it, answer it; a reload and another tab show the same. */
+import { useMemo, useSyncExternalStore } from 'react'
+import type { Client } from '../client/index.ts'
+import { keptInStorage, keptInUrl } from './kept-id.ts'
+import { RunShow, type ShownRun } from './run-show.ts'
+
+export interface UseRunOptions {
+  /** Make it once, outside of the component. */
+  readonly client: Client
+  /** The component that `start` runs. */
+  readonly component: string
+  readonly session?: string
+  /** Where the page remembers its run: in its address, in the browser's storage, or not at all. The address where nothing is said. */
+  readonly keep?: 'url' | 'storage' | 'nowhere'
+  /** Under which name, where a page shows several; `run` where nothing is said. */
+  readonly name?: string
+}
+
+export interface RunState extends ShownRun {
+  readonly start: (input: unknown) => Promise<void>
+  readonly stop: () => Promise<void>
+  /** Answers the question of a paused run; where it asks several, the one with this id. */
+  readonly input: (answer: unknown, question?: string) => Promise<void>
+  /** Shows no run any more. The run goes on. */
+  readonly clear: () => void
+}
+
+export function useRun({ client, component, session, keep = 'url', name = 'run' }: UseRunOptions): RunState {
+  const show = useMemo(() => {
+    const kept = { url: keptInUrl, storage: keptInStorage, nowhere: () => undefined }[keep](name)
+    return new RunShow(client, kept)
+  }, [client, keep, name])
+  const shown = useSyncExternalStore(show.subscribe, show.state, show.initialState)
+  const commands = useMemo(
+    () => ({
+      start: (input: unknown) => show.start({ component, input, ...(session !== undefined && { session }) }),
+      stop: () => show.stop(),
+      input: (answer: unknown, question?: string) => show.input(answer, question),
+      clear: () => show.clear(),
+    }),
+    [show, component, session],
+  )
+  return { ...shown, ...commands }
+}

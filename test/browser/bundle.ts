@@ -1,0 +1,34 @@
+/** Bundles a module as a page would get it. */
+import { join } from 'node:path'
+import { build, type Plugin, type Rolldown } from 'vite'
+
+const source = join(import.meta.dirname, '../../src')
+
+/** `code` is what stands in the file, where there is none. */
+export async function bundle(entry: string, code?: string): Promise<string> {
+  const built = (await build({
+    configFile: false,
+    logLevel: 'silent',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    // A test is no production for vite, and a page is.
+    oxc: { jsx: { runtime: 'automatic', development: false } },
+    plugins: code === undefined ? [] : [standIn(entry, code)],
+    resolve: {
+      alias: { 'holdfast/client': `${source}/client/index.ts`, 'holdfast/react': `${source}/react/index.ts` },
+    },
+    build: { write: false, minify: true, lib: { entry, formats: ['es'] }, target: 'es2022' },
+  })) as Rolldown.RolldownOutput[]
+  const [output] = [built].flat()
+  const chunks = output!.output.filter((part) => part.type === 'chunk')
+  if (chunks.length !== 1) throw new Error(`${entry} became ${chunks.length} files`)
+  return chunks[0]!.code
+}
+
+function standIn(entry: string, code: string): Plugin {
+  return {
+    name: 'stand-in',
+    enforce: 'pre',
+    resolveId: (id) => (id === entry ? id : undefined),
+    load: (id) => (id === entry ? code : undefined),
+  }
+}

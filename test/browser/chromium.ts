@@ -1,0 +1,37 @@
+/** The system's Chromium, launched once for a test file. */
+import { existsSync } from 'node:fs'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import { afterAll, onTestFinished } from 'vitest'
+import { canInstallPackages, ensureAptPackage } from '../support/apt.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** Where there is none and none can be installed a test is skipped, but not in CI. */
+export const hasChromium: boolean = existsSync(CHROMIUM) || canInstallPackages() || process.env['CI'] === 'true'
+
+/** Gives a browser profile of its own to each test that asks. */
+export function useChromium(): () => Promise<BrowserContext> {
+  let launched: Promise<Browser> | undefined
+  afterAll(async () => (await launched)?.close())
+  return async () => {
+    launched ??= launch()
+    const context = await (await launched).newContext()
+    onTestFinished(() => context.close())
+    return context
+  }
+}
+
+async function launch(): Promise<Browser> {
+  await ensureAptPackage('chromium', CHROMIUM)
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS, timeout: 60_000 })
+}

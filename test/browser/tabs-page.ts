@@ -1,0 +1,35 @@
+/** What the tabs of the test run: follows runs, and keeps what it is given where the test can see it. */
+import { type ClientOptions, createClient, type LoggedEvent } from '../../src/client/index.ts'
+
+export interface TabsPage {
+  /** Follows a run; what comes is in `seen`, by run id. */
+  watch(id: string, options?: ClientOptions): void
+  /** Something else that the page wants of the server. */
+  statusOf(id: string): Promise<string>
+  readonly seen: Record<string, LoggedEvent[]>
+  readonly ended: Record<string, string>
+}
+
+const seen: TabsPage['seen'] = {}
+const ended: TabsPage['ended'] = {}
+const client = createClient()
+
+async function follow(id: string, options?: ClientOptions): Promise<void> {
+  const events = (seen[id] = [] as LoggedEvent[])
+  try {
+    const watching = options === undefined ? client : createClient(options)
+    for await (const event of watching.runs.stream(id)) events.push(event)
+    ended[id] = 'whole'
+  } catch (cause) {
+    ended[id] = String(cause)
+  }
+}
+
+const page: TabsPage = {
+  seen,
+  ended,
+  watch: (id, options) => void follow(id, options),
+  statusOf: async (id) => (await client.runs.get(id)).status,
+}
+
+Object.assign(globalThis, { page })

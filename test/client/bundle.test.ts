@@ -1,0 +1,13 @@
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { bundle } from '../browser/bundle.ts'
+
+const GZIPPED_BYTES_MAX = 10_000
+
+test('the client, bundled for browsers, is small and needs nothing', async () => {
+  const code = await bundle(join(import.meta.dirname, '../../src/client/index.ts'))
+  expect(gzipSync(code).length).toBeLessThan(GZIPPED_BYTES_MAX)
+  expect(code).not.toMatch(/\bfrom\s*["']|\bimport\s*["']|\brequire\(|node:/)
+  expect(code).not.toMatch(/\bprocess\./)
+})

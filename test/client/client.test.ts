@@ -1,0 +1,274 @@
+import { join } from 'node:path'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { eventTable } from '../../src/core/event.ts'
+import { ApiError, ConnectionError, createClient, RunError, type RunInfo } from '../../src/client/index.ts'
+import { isLast } from '../../src/client/follow.ts'
+import type { ComponentInfo } from '../../src/client/types.ts'
+import type { ComponentShape, RunShape } from '../../src/protocols/native/shapes.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { eventsIn, readLog, untilStatus } from '../support/http.ts'
+import { createKeys } from '../support/keys.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { serveNative } from '../protocols/native/serve.ts'
+import { collect } from './collect.ts'
+
+/** Says something, takes it back, and says it better. */
+const flaky = agent<unknown>({
+  id: 'flaky',
+  async *run(_input, { stage }) {
+    yield 'kept; '
+    for (const answer of ['bad', 'good']) {
+      const said = stage(answer, async function* () {
+        yield answer
+        if (answer === 'bad') throw new Error('no')
+      })
+      await said.catch(() => {})
+    }
+  },
+})
+
+describe('a client', () => {
+  test('lists components', async () => {
+    const { url } = await serveNative()
+    const components = await createClient({ url }).components.list()
+    expect(components.find(({ id }) => id === 'lab')).toMatchObject({ kind: 'agent', recovery: 'fail' })
+  })
+
+  test('types what the native protocol says', () => {
+    expectTypeOf<keyof RunInfo>().toEqualTypeOf<keyof RunShape>()
+    expectTypeOf<keyof ComponentInfo>().toEqualTypeOf<keyof ComponentShape>()
+  })
+
+  test('starts a run, follows it, and gets its result', async () => {
+    const server = await serveNative()
+    const run = await createClient({ url: `${server.url}/` }).runs.start({
+      component: 'echo',
+      input: { a: 1 },
+      session: 's',
+    })
+    const events = await collect(run.events())
+    expect(events).toEqual(eventsIn(await readLog(server, run.id)))
+    expect(run.cursor).toBe(events.length - 1)
+    expect(await run.result()).toEqual({ input: { a: 1 }, session: 's', metadata: {} })
+  })
+
+  test('gets and lists runs, by session and status, a page at a time', async () => {
+    const client = createClient(await serveNative())
+    const ids: string[] = []
+    for (const session of ['one', 'one', 'two']) {
+      const run = await client.runs.start({ component: 'lab', input: 'text 1', session })
+      await run.result()
+      ids.unshift(run.id)
+    }
+    expect((await client.runs.get(ids[0]!)).session).toBe('two')
+    const page = await client.runs.list({ status: ['completed', 'failed'], limit: 2 })
+    expect(page.runs.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    expect((await client.runs.list({ limit: 2, cursor: page.cursor! })).runs.map(({ id }) => id)).toEqual(ids.slice(2))
+    expect((await client.sessions.runs('one')).runs.map(({ id }) => id)).toEqual(ids.slice(1))
+    expect((await client.runs.list({ status: 'paused' })).runs).toEqual([])
+  })
+
+  test('stops a run, and its result is a typed error', async () => {
+    const client = createClient(await serveNative())
+    const run = await client.runs.start({ component: 'lab', input: 'text 1; hang' })
+    expect((await client.runs.stop(run.id, { reason: 'enough', waitMs: 10_000 })).status).toBe('cancelled')
+    const error = await run.result().catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(RunError)
+    expect(error).toMatchObject({
+      code: 'cancelled',
+      outcome: 'cancelled',
+      run: run.id,
+      retryable: false,
+      message: 'enough',
+    })
+  })
+
+  test.each([
+    ['throw boom', { code: 'agent_failed', outcome: 'failed', retryable: false }],
+    ['reject "not today"', { code: 'rejected', outcome: 'rejected', retryable: false, message: 'not today' }],
+    ['circular', { code: 'unserializable', outcome: 'failed', details: { event: 'custom.emitted' } }],
+  ])('[RUN-3] the result of a run that did %s is an error that says so', async (input, expected) => {
+    const client = createClient(await serveNative())
+    const run = await client.runs.start({ component: 'lab', input })
+    const error = await run.result().catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(RunError)
+    expect(error).toMatchObject({ ...expected, run: run.id })
+  })
+
+  test('answers a paused run, which goes on in the same loop', async () => {
+    const client = createClient(await serveNative())
+    const run = await client.runs.start({ component: 'lab', input: 'text 1; ask "How many?"; text 1' })
+    const types: string[] = []
+    const prompts: string[] = []
+    for await (const event of run.events()) {
+      types.push(event.type)
+      if (event.type !== 'run.paused') continue
+      prompts.push(...event.data.questions.map(({ prompt }) => prompt))
+      await run.continue({ answer: 3 })
+    }
+    expect(prompts).toEqual(['How many?'])
+    expect(types).toContain('run.resumed')
+    expect(types.at(-1)).toBe('run.completed')
+    await expect(run.continue({ answer: 4 })).rejects.toMatchObject({ name: 'ApiError', code: 'conflict' })
+  })
+
+  test('removes a run', async () => {
+    const client = createClient(await serveNative())
+    const run = await client.runs.start({ component: 'lab', input: 'text 1' })
+    await run.result()
+    await client.runs.delete(run.id)
+    const error = await run.get().catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({ code: 'not_found', status: 404, run: run.id, retryable: false })
+    expect((error as ApiError).requestId).toBeTruthy()
+  })
+
+  test('knows which events end a run', () => {
+    for (const [type, { effect }] of Object.entries(eventTable))
+      expect(isLast({ type } as never), type).toBe(effect === 'terminal')
+  })
+
+  test('gives up where no server is, within its budget, and says so', async () => {
+    const { url } = await serveNative()
+    const client = createClient({ url: url.replace(/:\d+$/, ':1'), retries: 3, retryMs: 1 })
+    const error = await client.runs.start({ component: 'lab', input: 'text 1' }).catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(ConnectionError)
+    expect(error).toMatchObject({ code: 'connection', retryable: true })
+  })
+
+  test('needs to be told where the server is', () => {
+    expect(() => createClient()).toThrow('url is missing')
+  })
+})
+
+describe('the text of a run', () => {
+  test('comes in pieces as it is said', async () => {
+    const client = createClient(await serveNative())
+    const run = await client.runs.start({ component: 'lab', input: 'say "one "; reason 2; tool search; say two' })
+    expect(await collect(run.text())).toEqual(['one ', 'two'])
+  })
+
+  test('tells what stands when text is withdrawn', async () => {
+    const client = createClient(await serveNative({ components: [flaky] }))
+    const run = await client.runs.start({ component: 'flaky', input: '' })
+    let shown = ''
+    for await (const piece of run.text({ onWithdrawn: (standing) => (shown = standing) })) shown += piece
+    expect(shown).toBe('kept; good')
+  })
+})
+
+describe('a cursor', () => {
+  test('[SUB-2] is kept, and handed to another client, which goes on from there', async () => {
+    const server = await serveNative()
+    const run = await createClient(server).runs.start({ component: 'lab', input: 'text 10; hang' })
+    const first = []
+    for await (const event of run.events()) {
+      first.push(event)
+      if (event.index === 4) break
+    }
+    const kept = JSON.stringify({ id: run.id, after: run.cursor })
+
+    const { id, after } = JSON.parse(kept) as { id: string; after: number }
+    const another = createClient(server).runs.open(id, { after })
+    const rest = collect(another.events())
+    await another.stop()
+    expect([...first, ...(await rest)]).toEqual(eventsIn(await readLog(server, id)))
+  })
+
+  test('goes on in the same handle after a loop was left', async () => {
+    const client = createClient(await serveNative())
+    const run = await client.runs.start({ component: 'lab', input: 'text 5' })
+    const indices: number[] = []
+    for await (const event of run.events()) {
+      indices.push(event.index)
+      if (event.index === 2) break
+    }
+    for await (const event of run.events()) indices.push(event.index)
+    expect(indices).toEqual([...indices.keys()])
+    expect(await collect(run.events())).toEqual([])
+  })
+
+  test('of a stream is visible, and a stream is read once', async () => {
+    const client = createClient(await serveNative())
+    const { id } = await client.runs.start({ component: 'lab', input: 'text 5' })
+    const stream = client.runs.stream(id, { after: 1 })
+    const events = await collect(stream)
+    expect(events[0]!.index).toBe(2)
+    expect(stream.cursor).toBe(events.at(-1)!.index)
+    expect(() => stream[Symbol.asyncIterator]()).toThrow('read once')
+  })
+
+  test('[SUB-2] that is none of the log is refused', async () => {
+    const client = createClient(await serveNative())
+    const run = await client.runs.start({ component: 'lab', input: 'text 5' })
+    await run.result()
+    await expect(collect(client.runs.stream(run.id, { after: 99 }))).rejects.toMatchObject({ code: 'cursor_invalid' })
+    for (const after of [-7, 1.5, Number.NaN]) expect(() => client.runs.stream(run.id, { after })).toThrow(RangeError)
+  })
+})
+
+describe('an abort', () => {
+  test('[RUN-2] ends the loop and not the run', async () => {
+    const server = await serveNative()
+    const client = createClient(server)
+    const run = await client.runs.start({ component: 'lab', input: 'text 3; hang' })
+    const leave = new AbortController()
+    const read = (async () => {
+      for await (const event of run.events({ signal: leave.signal })) if (event.type === 'text.delta') leave.abort()
+    })()
+    await expect(read).rejects.toMatchObject({ name: 'AbortError' })
+    expect((await run.get()).status).toBe('running')
+    await run.stop({ waitMs: 10_000 })
+  })
+
+  test('before anything is asked for asks for nothing', async () => {
+    const client = createClient({ url: 'http://127.0.0.1:1', retries: 1000 })
+    await expect(
+      client.runs.start({ component: 'lab', input: '' }, { signal: AbortSignal.abort(new Error('left')) }),
+    ).rejects.toThrow('left')
+  })
+
+  test('ends a wait for the next try', async () => {
+    const client = createClient({ url: 'http://127.0.0.1:1', retryMs: 60_000 })
+    const leave = new AbortController()
+    const start = client.runs.start({ component: 'lab', input: '' }, { signal: leave.signal })
+    setTimeout(() => leave.abort(new Error('left')), 100)
+    await expect(start).rejects.toThrow('left')
+  })
+})
+
+describe('credentials', () => {
+  test('[SEC-1] a key is sent as a bearer token, and a function is asked for each request', async () => {
+    const path = join(temporaryFolder(), 'keys.json')
+    const [key, other] = (await createKeys(path, ['one', 'other'])) as [string, string]
+    const { url } = await serveNative({ authenticator: await openAuthenticator({ keys: path }) })
+    const asked: string[] = []
+    const client = createClient({ url, key: async () => (asked.push('key'), key) })
+    const run = await client.runs.start({ component: 'lab', input: 'text 1' })
+    await until('the run is over', async () => (await run.get()).status === 'completed')
+    expect(asked.length).toBeGreaterThan(1)
+    await expect(createClient({ url }).runs.get(run.id)).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
+    await expect(createClient({ url, key: other }).runs.get(run.id)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(collect(createClient({ url, key: other }).runs.stream(run.id))).rejects.toMatchObject({
+      code: 'not_found',
+    })
+  })
+
+  test('a fetch of the caller is used for everything', async () => {
+    const server = await serveNative()
+    const asked: string[] = []
+    const client = createClient({
+      url: server.url,
+      fetch: (input, init) => {
+        asked.push(`${init?.method} ${new URL(input as string).pathname}`)
+        return fetch(input, init)
+      },
+    })
+    const run = await client.runs.start({ component: 'lab', input: 'text 1' })
+    await collect(run.events())
+    expect(asked).toEqual(['POST /runs', `GET /runs/${run.id}/events`])
+    await untilStatus(server, run.id, ['completed'])
+  })
+})

@@ -1,0 +1,15 @@
+/** A module for `holdfast serve`: a run that counts until it has been started so many times. */
+import { agent } from '../../src/agents/generator.ts'
+
+export const longRun = agent<number>({
+  id: 'long',
+  recovery: 'resume',
+  limits: { attemptsMax: 1000 },
+  async *run(lives, context) {
+    for (let number = 0; ; number++) {
+      if (context.attempt >= lives && !context.replaying) return number
+      yield `[${number}] `
+      await context.sleep(10)
+    }
+  },
+})
