@@ -92,7 +92,7 @@ function choosing(sdk: Sdk, model: LanguageModel, { toolChoice }: Caller): Langu
   const choice =
     toolChoice === 'required' ? ({ type: 'required' } as const) : ({ type: 'tool', toolName: toolChoice.tool } as const)
   return sdk.wrapLanguageModel({
-    model: model as Parameters<Sdk['wrapLanguageModel']>[0]['model'],
+    model,
     middleware: {
       specificationVersion: 'v4',
       transformParams: async ({ params }) =>

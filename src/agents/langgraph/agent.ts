@@ -1,0 +1,102 @@
+/** A compiled LangGraph.js graph as a component: each superstep is a step of the run, and an interrupt is a question. */
+import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
+import { askDecision } from '../shared/approval.ts'
+import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import { leg } from '../shared/leg.ts'
+import { optionalPackage } from '../shared/package.ts'
+import { textOf } from '../shared/text-input.ts'
+import { GraphStream, type Interrupt, type Superstep } from './stream.ts'
+import { type Graph, Thread } from './thread.ts'
+import { outputOf } from './values.ts'
+
+export interface LangGraphDefinition extends CommonDefinition {
+  /** What `compile()` gave. */
+  readonly graph: Graph
+  /** What the graph is started with; a text becomes a user's message where nothing is said, an object is taken as it is. */
+  readonly input?: (input: unknown, context: RunContext) => unknown
+  /** The run's output, of the graph's last state; the text of its last message where nothing is said, or else the state. */
+  readonly output?: (state: unknown) => unknown
+  /** Whose thread the graph's checkpoints are in: the run's own, or its session's, which is how a graph remembers. */
+  readonly thread?: 'run' | 'session'
+  /** `configurable` of the graph, besides the thread. */
+  readonly configurable?: (context: RunContext) => Readonly<Record<string, unknown>>
+  readonly recursionLimit?: number
+}
+
+/** Supersteps and answers of one run. */
+const SUPERSTEPS_MAX = 10_000
+
+export function langGraphAgent(definition: LangGraphDefinition): Component {
+  return {
+    ...commonOf(definition),
+    kind: 'agent',
+    run: (input, context) => run(definition, input, context),
+  }
+}
+
+async function* run(
+  definition: LangGraphDefinition,
+  input: unknown,
+  context: RunContext,
+): AsyncGenerator<Emission, void, void> {
+  const { Command } = await optionalPackage('@langchain/langgraph', () => import('@langchain/langgraph'))
+  const thread = new Thread(definition.graph, configOf(definition, context))
+  // Where the thread stood before this run: a start that was cut off is made from there once more.
+  let checkpoint = await context.step('thread', () => thread.head())
+  let given = definition.input === undefined ? inputOf(input) : definition.input(input, context)
+  let stream: GraphStream | undefined
+  for (let count = 1; count <= SUPERSTEPS_MAX; count++) {
+    const place = { id: `${context.run}/${count}`, after: checkpoint }
+    const step: Superstep = await leg(context, 'superstep', async function* () {
+      stream ??= new GraphStream(thread, await thread.open(given, checkpoint))
+      return yield* stream.superstep(place, definition.output ?? outputOf)
+    })
+    if (step.checkpoint !== undefined) {
+      checkpoint = step.checkpoint
+      given = null
+    }
+    if (step.end === undefined) continue
+    const { interrupts, next, output } = step.end
+    if (interrupts.length === 0 && next.length === 0) return yield emit('run.completed', { output })
+    stream = undefined
+    if (interrupts.length > 0) given = new Command({ resume: await answersTo(interrupts, context) })
+    else await passBreakpoint(next, context)
+  }
+  throw new Error(`the graph took more than ${SUPERSTEPS_MAX} supersteps`)
+}
+
+function configOf(definition: LangGraphDefinition, context: RunContext): Record<string, unknown> {
+  const { thread = 'run', configurable, recursionLimit } = definition
+  return {
+    configurable: { ...configurable?.(context), thread_id: thread === 'run' ? context.run : context.session },
+    signal: context.signal,
+    // What a superstep did is in the checkpoint before the next one begins.
+    durability: 'sync',
+    ...(recursionLimit !== undefined && { recursionLimit }),
+  }
+}
+
+function inputOf(input: unknown): unknown {
+  const isState = typeof input === 'object' && input !== null && !('text' in input)
+  return isState ? input : { messages: [{ role: 'user', content: textOf(input) }] }
+}
+
+/** By the interrupt's id: several nodes may ask at once. */
+async function answersTo(interrupts: readonly Interrupt[], context: RunContext): Promise<Record<string, unknown>> {
+  const answers = await Promise.all(interrupts.map(({ value }) => context.ask(questionOf(value))))
+  return Object.fromEntries(interrupts.map(({ id }, position) => [id, answers[position]]))
+}
+
+function questionOf(value: unknown): { prompt: string; details?: unknown } {
+  if (typeof value === 'string') return { prompt: value }
+  const { question, prompt, message } = (value ?? {}) as Record<string, unknown>
+  const asked = [question, prompt, message].find((text) => typeof text === 'string')
+  return { prompt: asked ?? 'The graph waits for an answer', details: value ?? null }
+}
+
+/** A graph that was compiled with `interruptBefore` or `interruptAfter` waits to be let on. */
+async function passBreakpoint(next: readonly string[], context: RunContext): Promise<void> {
+  const tool = next.join(', ')
+  const { approved, reason } = await askDecision(context, { tool, input: null, prompt: `Go on with ${tool}?` })
+  if (!approved) context.reject(reason ?? `it was decided not to go on with ${tool}`)
+}

@@ -1,0 +1,103 @@
+/** A graph's stream, superstep by superstep, as events. */
+import { emit, type Emission } from '../../core/agent.ts'
+import type { Event } from '../../core/event.ts'
+import { GraphMessages } from './messages.ts'
+import type { Thread } from './thread.ts'
+import { type Message, messagesIn, plain } from './values.ts'
+
+export interface Interrupt {
+  readonly id: string
+  readonly value: unknown
+}
+
+/** What one superstep came to, as the log keeps it. */
+export interface Superstep {
+  /** The graph is here now, and can go on from here. */
+  readonly checkpoint?: string
+  /** The graph has ended, or waits. */
+  readonly end?: {
+    readonly interrupts: readonly Interrupt[]
+    readonly next: readonly string[]
+    readonly output: unknown
+  }
+}
+
+export interface Place {
+  /** Before all ids of this superstep. */
+  readonly id: string
+  /** The checkpoint that it comes after. */
+  readonly after: string | null
+}
+
+interface Task {
+  readonly id: string
+  readonly name: string
+  readonly result?: unknown
+  readonly interrupts?: readonly Interrupt[]
+}
+
+export class GraphStream {
+  readonly #thread: Thread
+  readonly #chunks: AsyncIterator<unknown>
+  readonly #interrupts: Interrupt[] = []
+  /** The graph's state, where nobody else keeps it. */
+  #values: unknown
+
+  constructor(thread: Thread, chunks: AsyncIterable<unknown>) {
+    this.#thread = thread
+    this.#chunks = chunks[Symbol.asyncIterator]()
+  }
+
+  /** Up to the next checkpoint, or to the end of a graph that has none. */
+  async *superstep(
+    { id, after }: Place,
+    outputOf: (state: unknown) => unknown,
+  ): AsyncGenerator<Emission, Superstep, void> {
+    const messages = new GraphMessages(id)
+    const steps = new Map<string, string>()
+    for (;;) {
+      const { done, value } = await this.#chunks.next()
+      if (done === true) {
+        yield* messages.close()
+        return { end: await this.#end(outputOf) }
+      }
+      const [mode, chunk] = value as [string, unknown]
+      if (mode === 'values') this.#values = chunk
+      else if (mode === 'custom') yield emit('custom.emitted', { name: 'langgraph', value: chunk })
+      else if (mode === 'messages') {
+        const [message, about] = chunk as [Message, { langgraph_checkpoint_ns?: string }]
+        yield* messages.add(message, about.langgraph_checkpoint_ns ?? '')
+      } else if (mode === 'tasks') yield* this.#task(chunk as Task, id, steps, messages)
+      else {
+        const { configurable } = (chunk as { config: { configurable: { checkpoint_id: string } } }).config
+        if (configurable.checkpoint_id === after) continue
+        yield* messages.close()
+        return { checkpoint: configurable.checkpoint_id }
+      }
+    }
+  }
+
+  /** A node begins, or has ended. */
+  *#task(task: Task, id: string, steps: Map<string, string>, messages: GraphMessages): Generator<Event> {
+    const { name } = task
+    if (!('result' in task)) {
+      const step = `${id}/${steps.size + 1}-${name}`
+      steps.set(task.id, step)
+      yield emit('step.started', { step, name, kind: 'function' })
+      return
+    }
+    yield* messages.close(task.id)
+    yield* messages.tools(messagesIn(task.result))
+    this.#interrupts.push(...(task.interrupts ?? []))
+    const step = steps.get(task.id) ?? `${id}/${name}`
+    if ((task.interrupts ?? []).length > 0) yield emit('step.skipped', { step, name, reason: 'it waits for an answer' })
+    else yield emit('step.completed', { step, name, output: plain(task.result) })
+  }
+
+  async #end(outputOf: (state: unknown) => unknown): Promise<NonNullable<Superstep['end']>> {
+    const interrupts = this.#interrupts
+    if (!this.#thread.isKept) return { interrupts, next: [], output: outputOf(this.#values) ?? null }
+    const { values, next } = await this.#thread.state()
+    return { interrupts, next, output: next.length > 0 ? null : (outputOf(values) ?? null) }
+  }
+}

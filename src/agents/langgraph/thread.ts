@@ -1,0 +1,62 @@
+/** The thread of a graph's checkpoints, and how a graph is started on it, or once more where a start was cut off. */
+
+/** What is used of a compiled graph, whatever its state is. */
+export interface Graph {
+  stream(input: never, options: never): Promise<AsyncIterable<unknown>>
+  getState(config: never): Promise<GraphState>
+  readonly checkpointer?: unknown
+}
+
+export interface GraphState {
+  readonly values: unknown
+  readonly next: readonly string[]
+  readonly config: { readonly configurable?: Readonly<Record<string, unknown>> }
+}
+
+interface Checkpointer {
+  deleteThread(thread: string): Promise<void>
+}
+
+export class Thread {
+  readonly #graph: Graph
+  readonly #config: Readonly<Record<string, unknown>>
+
+  constructor(graph: Graph, config: Readonly<Record<string, unknown>>) {
+    this.#graph = graph
+    this.#config = config
+  }
+
+  get isKept(): boolean {
+    return typeof this.#graph.checkpointer === 'object' && this.#graph.checkpointer !== null
+  }
+
+  /** The newest checkpoint; null where there is none. */
+  async head(): Promise<string | null> {
+    if (!this.isKept) return null
+    const id = (await this.state()).config.configurable?.['checkpoint_id']
+    return typeof id === 'string' ? id : null
+  }
+
+  state(): Promise<GraphState> {
+    return this.#graph.getState(this.#config as never)
+  }
+
+  /**
+   * Starts the graph, or goes on with it, after a checkpoint. Where the thread has gone further than that, a process died before
+   * this was in the log, and its output is not there: the superstep is done again.
+   */
+  async open(input: unknown, after: string | null): Promise<AsyncIterable<unknown>> {
+    const head = await this.head()
+    const configurable = { ...(this.#config['configurable'] as Record<string, unknown>) }
+    if (head !== after) {
+      if (after === null) await this.#checkpointer.deleteThread(String(configurable['thread_id']))
+      else configurable['checkpoint_id'] = after
+    }
+    const streamMode = ['messages', 'tasks', 'custom', this.isKept ? 'checkpoints' : 'values']
+    return this.#graph.stream(input as never, { ...this.#config, configurable, streamMode } as never)
+  }
+
+  get #checkpointer(): Checkpointer {
+    return this.#graph.checkpointer as Checkpointer
+  }
+}

@@ -1,0 +1,70 @@
+/** Messages and state of LangChain as plain values. */
+
+/** What is used of a message. */
+export interface Message {
+  readonly id?: string
+  readonly content: unknown
+  readonly name?: string
+  readonly status?: string
+  readonly tool_call_id?: string
+  readonly tool_calls?: readonly { readonly id?: string; readonly name: string; readonly args: unknown }[]
+  readonly tool_call_chunks?: readonly {
+    readonly index?: number
+    readonly id?: string
+    readonly name?: string
+    readonly args?: string
+  }[]
+  readonly usage_metadata?: {
+    readonly input_tokens?: number
+    readonly output_tokens?: number
+    readonly total_tokens?: number
+  }
+  readonly response_metadata?: Readonly<Record<string, unknown>>
+  getType(): string
+}
+
+export function isMessage(value: unknown): value is Message {
+  return typeof (value as Partial<Message> | null)?.getType === 'function'
+}
+
+/** Text and reasoning of a message, whose content is a text or a list of blocks. */
+export function contentOf({ content }: Message): { readonly text: string; readonly reasoning: string } {
+  if (typeof content === 'string') return { text: content, reasoning: '' }
+  let text = ''
+  let reasoning = ''
+  for (const block of Array.isArray(content) ? (content as (Record<string, unknown> | string)[]) : []) {
+    if (typeof block === 'string') text += block
+    else if (typeof block['text'] === 'string' && block['type'] === 'text') text += block['text']
+    else for (const name of ['reasoning', 'thinking']) if (typeof block[name] === 'string') reasoning += block[name]
+  }
+  return { text, reasoning }
+}
+
+const DEPTH_MAX = 8
+
+/** A node's result with its messages in short; what else is in it is taken as it is. */
+export function plain(value: unknown, depth = 0): unknown {
+  if (depth > DEPTH_MAX || typeof value !== 'object' || value === null) return value
+  if (isMessage(value)) {
+    const { tool_calls: calls = [] } = value
+    return { type: value.getType(), content: value.content, ...(calls.length > 0 && { tool_calls: calls }) }
+  }
+  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1))
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item, depth + 1)]))
+}
+
+/** The messages in a node's result, wherever its state keeps them. */
+export function messagesIn(value: unknown, depth = 0): Message[] {
+  if (depth > DEPTH_MAX || typeof value !== 'object' || value === null) return []
+  if (isMessage(value)) return [value]
+  const items: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  return items.flatMap((item) => messagesIn(item, depth + 1))
+}
+
+/** The text of the last message, where the state has messages; the state otherwise. */
+export function outputOf(state: unknown): unknown {
+  const { messages } = (state ?? {}) as { messages?: unknown }
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
+  return isMessage(last) ? contentOf(last).text : plain(state)
+}

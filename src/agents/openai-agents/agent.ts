@@ -1,0 +1,125 @@
+/** An agent of the OpenAI Agents SDK as a component: handoffs are steps, and approvals are questions. */
+import type { Agent, AgentInputItem, Runner, RunToolApprovalItem } from '@openai/agents'
+import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
+import { askDecision } from '../shared/approval.ts'
+import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import { leg } from '../shared/leg.ts'
+import { optionalPackage } from '../shared/package.ts'
+import { textOf } from '../shared/text-input.ts'
+import { shownEvents } from './events.ts'
+import { parsed } from './parsed.ts'
+
+/** The agent's own types are its user's concern. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyAgent = Agent<any, any>
+
+export interface OpenAiAgentDefinition extends CommonDefinition {
+  readonly agent: AnyAgent
+  /** What it is given; the text of the run's input where nothing is said. */
+  readonly input?: (input: unknown, context: RunContext) => string | AgentInputItem[]
+  /** The SDK's context, for tools. It must be JSON for a run to survive a pause. */
+  readonly context?: (context: RunContext) => unknown
+  readonly maxTurns?: number
+  /** The SDK's runner, where it is configured; a new one otherwise. */
+  readonly runner?: Runner
+}
+
+type Sdk = typeof import('@openai/agents')
+
+/** What a leg came to, as the log keeps it. */
+interface LegEnd {
+  /** The SDK's own form of a run that waits. */
+  readonly state?: string
+  readonly waiting: readonly Waiting[]
+  readonly output: unknown
+}
+
+interface Waiting {
+  readonly tool: string
+  readonly input: unknown
+  readonly call?: string
+}
+
+/** Answers of people in one run. */
+const LEGS_MAX = 100
+
+/**
+ * Runs the agent as it is, from one question to the next. Nothing inside of such a leg is known to the log as done, so a run
+ * whose process died fails, unless the definition says `resume`, which does the unfinished leg again.
+ */
+export function openAiAgent(definition: OpenAiAgentDefinition): Component {
+  return {
+    ...commonOf({ recovery: 'fail', ...definition }),
+    kind: 'agent',
+    run: (input, context) => run(definition, input, context),
+  }
+}
+
+async function* run(
+  definition: OpenAiAgentDefinition,
+  input: unknown,
+  context: RunContext,
+): AsyncGenerator<Emission, void, void> {
+  const sdk = await optionalPackage('@openai/agents', () => import('@openai/agents'))
+  const first = definition.input === undefined ? textOf(input) : definition.input(input, context)
+  let decided: Decided | undefined
+  for (let turn = 1; turn <= LEGS_MAX; turn++) {
+    const id = `${context.run}/${turn}`
+    const given = decided
+    const end: LegEnd = await leg(context, 'agent', () => drive(sdk, definition, context, id, given ?? first))
+    if (end.state === undefined) return yield emit('run.completed', { output: end.output })
+    const decisions = await Promise.all(end.waiting.map((waiting) => askDecision(context, waiting)))
+    decided = { state: end.state, decisions }
+  }
+  throw new Error(`the agent asked for approvals more than ${LEGS_MAX} times`)
+}
+
+interface Decided {
+  readonly state: string
+  readonly decisions: readonly { readonly approved: boolean; readonly reason?: string }[]
+}
+
+async function* drive(
+  sdk: Sdk,
+  { agent, runner = new sdk.Runner(), maxTurns, context: contextOf }: OpenAiAgentDefinition,
+  context: RunContext,
+  id: string,
+  given: Decided | string | AgentInputItem[],
+): AsyncGenerator<Emission, LegEnd, void> {
+  const { signal } = context
+  const start = typeof given === 'object' && 'state' in given ? await restored(sdk, agent, given) : given
+  const stream = await runner.run(agent, start, {
+    stream: true,
+    signal,
+    context: contextOf?.(context),
+    ...(maxTurns !== undefined && { maxTurns }),
+  })
+  yield* shownEvents(stream, id, stream.currentAgent?.name ?? agent.name)
+  await stream.completed
+  // The SDK ends an aborted stream as if it were whole.
+  signal.throwIfAborted()
+  if (stream.interruptions.length === 0) return { waiting: [], output: (stream.finalOutput as unknown) ?? null }
+  return { state: stream.state.toString(), waiting: stream.interruptions.map(waitingOf), output: null }
+}
+
+/** In the order in which they were asked for. */
+async function restored(sdk: Sdk, agent: AnyAgent, { state, decisions }: Decided): Promise<RunState> {
+  const restoredState = await sdk.RunState.fromString(agent, state)
+  for (const [position, item] of restoredState.getInterruptions().entries()) {
+    const { approved, reason } = decisions[position] ?? { approved: false }
+    if (approved) restoredState.approve(item)
+    else restoredState.reject(item, reason === undefined ? {} : { message: reason })
+  }
+  return restoredState
+}
+
+type RunState = Awaited<ReturnType<Sdk['RunState']['fromString']>>
+
+function waitingOf(item: RunToolApprovalItem): Waiting {
+  const { rawItem } = item
+  return {
+    tool: item.name ?? rawItem.type,
+    input: parsed(item.arguments),
+    ...('callId' in rawItem && { call: rawItem.callId }),
+  }
+}

@@ -1,0 +1,190 @@
+/** Programs as components: real children, in Python and in Node. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
+import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { temporaryFolder } from '../../../test/support/temporary.ts'
+import { until } from '../../../test/support/until.ts'
+import { World } from '../../../test/support/world.ts'
+import type { Component } from '../../core/agent.ts'
+import type { Failure } from '../../core/event.ts'
+import { processAgent, type ProcessAgentDefinition } from './agent.ts'
+
+const PRELUDE = `
+import json, os, signal, sys, time
+def say(**message): print(json.dumps(message), flush=True)
+def hear(): return json.loads(sys.stdin.readline())
+start = hear()
+`
+
+function python(program: string, more: Partial<ProcessAgentDefinition> = {}): Component {
+  return processAgent({ id: 'subject', command: 'python3', args: ['-c', PRELUDE + program], ...more })
+}
+
+function node(program: string, more: Partial<ProcessAgentDefinition> = {}): Component {
+  return processAgent({ id: 'subject', command: process.execPath, args: ['-e', program], ...more })
+}
+
+async function failureOf(component: Component): Promise<Failure> {
+  return dataOf(await logOf(component), 'run.failed')[0]!.error
+}
+
+describe('what a program says', () => {
+  test('in Python: text, events and a result', async () => {
+    const log = await logOf(
+      python(`
+say(text="Good ")
+say(type="tool.called", data={"call": "1", "name": "look", "input": {}})
+say(type="tool.completed", data={"call": "1", "name": "look", "output": 3})
+say(text="day, " + start["input"])
+say(type="result", output={"session": start["session"], "attempt": start["attempt"]}, usage={"totalTokens": 7})
+`),
+      'Ada',
+    )
+    expect(textOf(log)).toBe('Good day, Ada')
+    expect(dataOf(log, 'tool.completed')).toEqual([{ call: '1', name: 'look', output: 3 }])
+    const { session } = dataOf(log, 'run.created')[0]!
+    expect(dataOf(log, 'run.completed')).toEqual([{ output: { session, attempt: 1 }, usage: { totalTokens: 7 } }])
+  })
+
+  test('in Node: the same lines, cut anywhere, with an end of any kind', async () => {
+    const program = `process.stdout.write('{"text":"é'); setTimeout(() => process.stdout.write('t\\u00e9"}\\r\\n\\n{"type":"result"}'), 20)`
+    const log = await logOf(node(program))
+    expect(textOf(log)).toBe('été')
+    expect(log.at(-1)?.type).toBe('run.completed')
+  })
+
+  test('what it writes to stderr is passed on, and is not in the log', async () => {
+    const lines: string[] = []
+    const program = `sys.stderr.write("one\\ntwo"); sys.stderr.flush(); say(type="result")`
+    const log = await logOf(python(program, { stderr: (line) => lines.push(line) }))
+    await until('both lines were passed on', () => lines.length === 2)
+    expect(lines).toEqual(['one', 'two'])
+    expect(JSON.stringify(log)).not.toContain('two')
+  })
+
+  test('more than a pipe holds is read at the pace of the log', async () => {
+    const log = await logOf(python(`for n in range(20000): say(text="0123456789" * 4)\nsay(type="result")`))
+    expect(textOf(log)).toHaveLength(800_000)
+  })
+})
+
+describe('questions', () => {
+  const program = `
+say(text="Who? ")
+say(type="ask", id="who", prompt="Your name?", kind="input", schema={"type": "string"})
+answer = hear()
+say(text="Hello " + answer["answer"])
+say(type="result", output=answer)
+`
+
+  test('are put, and answered on its standard input', async () => {
+    const log = await answered(python(program), 'Ada')
+    expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
+      { kind: 'input', prompt: 'Your name?', schema: { type: 'string' } },
+    ])
+    expect(dataOf(log, 'run.completed')).toMatchObject([{ output: { type: 'answer', id: 'who', answer: 'Ada' } }])
+  })
+
+  test('[RUN-1] outlive the server: another start of the program says the same, and gets the answer', async () => {
+    const log = await answeredElsewhere(() => python(program), 'Ada')
+    expect(textOf(log)).toBe('Who? Hello Ada')
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+})
+
+describe('[RUN-3] what is no success', () => {
+  test.for([
+    ['exits with a code', 'sys.exit(3)', 'agent_failed', 'exited with code 3 without a result'],
+    ['is killed', 'os.kill(os.getpid(), signal.SIGKILL)', 'agent_failed', 'killed by SIGKILL without a result'],
+    ['ends without a result', 'say(text="hm")', 'agent_failed', 'exited with code 0 without a result'],
+    [
+      'gives a result and fails',
+      'say(type="result"); sys.exit(1)',
+      'agent_failed',
+      'gave a result and exited with code 1',
+    ],
+    ['says an error', 'say(type="error", code="quota", message="no more")', 'quota', 'no more'],
+    ['writes what is not JSON', 'print("Traceback", flush=True); time.sleep(60)', 'protocol_violation', 'is not JSON'],
+    ['writes no object', 'print("[1]", flush=True); time.sleep(60)', 'protocol_violation', 'not a JSON object'],
+    ['writes an unknown type', 'say(type="nonsense")', 'protocol_violation', 'unknown type'],
+    ['writes an outcome as an event', 'say(type="run.completed", data={})', 'protocol_violation', 'unknown type'],
+    [
+      'writes an event that is wrong',
+      'say(type="text.delta", data={"text": 5})',
+      'protocol_violation',
+      'must be a string',
+    ],
+    ['writes no text', 'os.write(1, b"\\xff\\xfe\\n"); time.sleep(60)', 'protocol_violation', 'not UTF-8'],
+    [
+      'writes a line that is too long',
+      'say(text="x" * 5000); time.sleep(60)',
+      'protocol_violation',
+      'longer than 4096 bytes',
+    ],
+    ['asks for nothing', 'say(type="ask"); time.sleep(60)', 'protocol_violation', 'without a `prompt`'],
+  ] as const)('a program that %s', async ([, program, code, message]) => {
+    const failure = await failureOf(python(program, { lineBytesMax: 4096, graceMs: 200 }))
+    expect(failure.code).toBe(code)
+    expect(failure.message).toContain(message)
+  })
+
+  test('a program that is not there', async () => {
+    const failure = await failureOf(processAgent({ id: 'subject', command: '/nowhere/program' }))
+    expect(failure).toMatchObject({ code: 'unsupported', message: 'the process could not be started: ENOENT' })
+  })
+
+  test('a program that refuses', async () => {
+    const log = await logOf(python('say(type="reject", reason="not today")'))
+    expect(dataOf(log, 'run.rejected')).toEqual([{ reason: 'not today' }])
+  })
+})
+
+const ends = [
+  ['fail', ['run.failed', 'interrupted'], 'half '],
+  ['resume', ['run.completed', undefined], 'half done'],
+] as const
+
+describe('ends', () => {
+  test('a program that goes on after its result is ended, and its result counts', async () => {
+    const log = await logOf(python('say(type="result", output=1); time.sleep(600)', { graceMs: 100 }))
+    expect(dataOf(log, 'run.completed')).toEqual([{ output: 1 }])
+  })
+
+  test.for([
+    ['obeys', 'signal.SIG_DFL', 60_000],
+    ['ignores SIGTERM', 'signal.SIG_IGN', 100],
+  ] as const)('[RUN-2] a stop ends a program that %s', async ([, handler, graceMs]) => {
+    const program = `signal.signal(signal.SIGTERM, ${handler}); say(text=str(os.getpid())); time.sleep(600)`
+    const component = python(program, { graceMs, limits: { stopGraceMs: 10_000 } })
+    const running = openNode({ components: [component] })
+    const id = await running.start('subject')
+    const pid = Number(textOf(await running.emitted(id, 'text.delta')))
+    await running.stop(id)
+    expect((await running.ended(id, PATIENCE_MS)).at(-1)?.type).toBe('run.cancelled')
+    await until('the program is gone', () => !existsSync(`/proc/${pid}`))
+  })
+
+  test('[RUN-1] a run whose server died fails, or is started again where that was asked for', async () => {
+    for (const [recovery, end, said] of ends) {
+      const count = join(temporaryFolder(), 'count')
+      const program = `
+with open(${JSON.stringify(count)}, "a") as file: file.write("x")
+say(text="half ")
+if start["attempt"] == 1: time.sleep(600)
+say(text="done")
+say(type="result")
+`
+      const world = new World(python(program, { recovery, graceMs: 100 }))
+      const first = world.worker()
+      const id = await first.start('subject')
+      await first.emitted(id, 'text.delta')
+      world.kill()
+      const log = await world.worker().ended(id, PATIENCE_MS)
+      expect([log.at(-1)?.type, dataOf(log, 'run.failed')[0]?.error.code]).toEqual(end)
+      expect(textOf(log)).toContain(said)
+      expect(readFileSync(count, 'utf8')).toBe(recovery === 'fail' ? 'x' : 'xx')
+    }
+  })
+})

@@ -1,0 +1,44 @@
+/** Reads lines of UTF-8 from chunks of bytes, cut anywhere; bounded. */
+
+/** A line that is too long, or that is not text. */
+export class LineError extends Error {
+  override readonly name = 'LineError'
+}
+
+/** The lines without their ends; a last one without an end counts. What the source is ahead of its reader is its own to bound. */
+export async function* linesOf(
+  source: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+): AsyncGenerator<string, void, void> {
+  let pieces: Uint8Array[] = []
+  let bytes = 0
+  const take = (piece: Uint8Array): void => {
+    bytes += piece.length
+    if (bytes > bytesMax) throw new LineError(`a line is longer than ${bytesMax} bytes`)
+    if (piece.length > 0) pieces.push(piece)
+  }
+  const line = (): string => {
+    const text = decode(Buffer.concat(pieces))
+    pieces = []
+    bytes = 0
+    return text
+  }
+  for await (const chunk of source) {
+    let start = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      take(chunk.subarray(start, end))
+      yield line()
+      start = end + 1
+    }
+    take(chunk.subarray(start))
+  }
+  if (bytes > 0) yield line()
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r$/, '')
+  } catch {
+    throw new LineError('a line is not UTF-8')
+  }
+}

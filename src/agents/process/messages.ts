@@ -1,0 +1,92 @@
+/** What a child process says, one JSON object a line: checked, and as what it means. */
+import type { AskOptions } from '../../core/agent.ts'
+import { type Event, eventTable, type Failure, isEventType, type Usage } from '../../core/event.ts'
+
+export type Message =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'event'; readonly event: Event }
+  | { readonly type: 'ask'; readonly id: unknown; readonly question: AskOptions }
+  | { readonly type: 'result'; readonly output?: unknown; readonly usage?: Usage }
+  | { readonly type: 'error'; readonly failure: Failure }
+  | { readonly type: 'reject'; readonly reason: string }
+
+/** A line that is none of the messages. */
+export class MessageError extends Error {
+  override readonly name = 'MessageError'
+}
+
+export function parseMessage(line: string): Message {
+  const said = objectOf(line)
+  const { type } = said
+  if (type === undefined && typeof said.text === 'string') return { type: 'text', text: said.text }
+  switch (type) {
+    case 'ask':
+      return { type, id: said.id ?? null, question: questionOf(said) }
+    case 'result':
+      return {
+        type,
+        ...(said.output !== undefined && { output: said.output }),
+        ...(isObject(said.usage) && { usage: said.usage }),
+      }
+    case 'error':
+      return { type, failure: failureOf(said) }
+    case 'reject':
+      return { type, reason: typeof said.reason === 'string' ? said.reason : 'the process refused the run' }
+    default:
+      return { type: 'event', event: eventOf(said) }
+  }
+}
+
+function objectOf(line: string): Record<string, unknown> {
+  let said: unknown
+  try {
+    said = JSON.parse(line)
+  } catch {
+    throw new MessageError(`the process wrote a line that is not JSON: ${shown(line)}`)
+  }
+  if (!isObject(said)) throw new MessageError(`the process wrote a line that is not a JSON object: ${shown(line)}`)
+  return said
+}
+
+/** Its outcome a process tells with `result`, `error` and `reject`. */
+function eventOf(said: Record<string, unknown>): Event {
+  const { type, data } = said
+  if (!isEventType(type) || !eventTable[type].agent || eventTable[type].effect !== 'content')
+    throw new MessageError(`the process wrote a message of an unknown type: ${shown(JSON.stringify(said))}`)
+  if (!isObject(data)) throw new MessageError(`the process wrote ${type} without \`data\``)
+  return { type, data } as unknown as Event
+}
+
+const QUESTION_KINDS = ['input', 'approval', 'tool', 'choice', 'review'] as const
+
+function questionOf({ prompt, kind, schema, details, timeoutMs }: Record<string, unknown>): AskOptions {
+  if (typeof prompt !== 'string') throw new MessageError('the process asked without a `prompt`')
+  const known = QUESTION_KINDS.find((name) => name === (kind ?? 'input'))
+  if (known === undefined) throw new MessageError(`the process asked for ${shown(JSON.stringify(kind))}`)
+  return {
+    prompt,
+    kind: known,
+    ...(schema !== undefined && { schema }),
+    ...(details !== undefined && { details }),
+    ...(typeof timeoutMs === 'number' && { timeoutMs }),
+  }
+}
+
+function failureOf({ code, message, retryable, details }: Record<string, unknown>): Failure {
+  return {
+    code: typeof code === 'string' ? code : 'agent_failed',
+    message: typeof message === 'string' ? message : 'the process failed',
+    ...(typeof retryable === 'boolean' && { retryable }),
+    ...(details !== undefined && { details }),
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const SHOWN_CHARS_MAX = 200
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text)
+}

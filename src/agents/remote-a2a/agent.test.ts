@@ -1,0 +1,279 @@
+/** Remote A2A agents behind the official servers, 1.0 and 0.3. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type PeerOptions, type PeerStep, startPeer } from '../../../test/support/a2a-peers.ts'
+import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
+import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { until } from '../../../test/support/until.ts'
+import { World } from '../../../test/support/world.ts'
+import type { Component } from '../../core/agent.ts'
+import type { LoggedEvent } from '../../core/event.ts'
+import { remoteA2aAgent, type RemoteA2aDefinition } from './agent.ts'
+import { endpointOf } from './card.ts'
+
+const HASTE = { pollMs: 30, retryDelayMs: 10, timeoutMs: 20_000 }
+
+function remote(url: string, more: Partial<RemoteA2aDefinition> = {}): Component {
+  return remoteA2aAgent({ id: 'subject', url, ...HASTE, ...more })
+}
+
+/** A task that says three words, one after the other. */
+const three: readonly PeerStep[] = [
+  { status: 'working' },
+  { artifact: 'one ' },
+  { artifact: 'two ', append: true },
+  { artifact: 'three', append: true, last: true },
+  { status: 'completed' },
+]
+
+function outputOf(log: readonly LoggedEvent[]): unknown {
+  return dataOf(log, 'run.completed')[0]?.output
+}
+
+describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
+  const start = (steps: readonly PeerStep[], more: Partial<PeerOptions> = {}) =>
+    startPeer({ version, script: () => steps, ...more })
+
+  test('a task is streamed: chunks of an artifact are text, and its text is the output', async () => {
+    const peer = await start(three)
+    const log = await logOf(remote(peer.url), 'count')
+    expect(dataOf(log, 'text.delta').map(({ text }) => text)).toEqual(['one ', 'two ', 'three'])
+    expect(outputOf(log)).toBe('one two three')
+    expect(peer.messages).toEqual([{ text: 'count', task: undefined }])
+    expect(typesOf(log)).toContain('text.completed')
+  })
+
+  test('an answer without a task is the whole of it', async () => {
+    const log = await logOf(remote((await start([{ message: 'Good day' }])).url))
+    expect([textOf(log), outputOf(log)]).toEqual(['Good day', 'Good day'])
+  })
+
+  test('what it says at work is text, and other parts are artifacts', async () => {
+    const peer = await start([
+      { status: 'working', text: 'Looking. ' },
+      { value: { found: 3 } },
+      { status: 'completed', text: 'Found.' },
+    ])
+    const log = await logOf(remote(peer.url))
+    expect(textOf(log)).toBe('Looking. Found.')
+    expect(dataOf(log, 'artifact.added')).toMatchObject([{ mediaType: 'application/json', value: { found: 3 } }])
+    expect(outputOf(log)).toEqual({ found: 3 })
+  })
+
+  test.for([
+    ['failed', 'run.failed'],
+    ['rejected', 'run.rejected'],
+    ['canceled', 'run.failed'],
+  ] as const)('[RUN-3] a task that was %s ends as %s', async ([status, type]) => {
+    const log = await logOf(remote((await start([{ artifact: 'half ' }, { status, text: 'no luck' }])).url))
+    expect(log.at(-1)?.type).toBe(type)
+    expect(JSON.stringify(log.at(-1)?.data)).toContain('no luck')
+    expect(textOf(log)).toBe('half ')
+  })
+
+  test.for(['break', 'end'] as const)(
+    '[RUN-3] a stream that is cut (%s) is no end: the task is subscribed to, and nothing is lost or said twice',
+    async (cut) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const steps = [...three.slice(0, 3), { until: promise }, ...three.slice(3)]
+      const peer = await start(steps, { cuts: [3], cut })
+      const running = logOf(remote(peer.url))
+      await until('the task was subscribed to', () => peer.calls.length >= 2)
+      resolve()
+      const log = await running
+      expect(outputOf(log)).toBe('one two three')
+      expect(textOf(log)).toBe('one two three')
+      expect(peer.messages).toHaveLength(1)
+    },
+  )
+
+  test('a task that ended while its stream was cut is asked for', async () => {
+    const peer = await start(three, { cuts: [2] })
+    const log = await logOf(remote(peer.url, { retryDelayMs: 300 }))
+    expect(outputOf(log)).toBe('one two three')
+    expect(peer.calls.at(-1)).toBe(version === '1.0' ? 'GetTask' : 'tasks/resubscribe')
+  })
+
+  test('a server that does not stream is polled', async () => {
+    const peer = await start(three, { streaming: false })
+    const log = await logOf(remote(peer.url))
+    expect(outputOf(log)).toBe('one two three')
+    expect(peer.calls[0]).toMatch(/send/i)
+  })
+
+  const asking = (text: string, turn: number): readonly PeerStep[] =>
+    turn === 1
+      ? [{ artifact: 'Well. ' }, { status: 'input-required', text: 'Which one?' }]
+      : [{ artifact: `You said ${text}`, append: true }, { status: 'completed' }]
+
+  test('a task that needs input asks for it, and goes on with the answer', async () => {
+    const peer = await startPeer({ version, script: asking })
+    const log = await answered(remote(peer.url), 'the blue one')
+    expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([{ kind: 'input', prompt: 'Which one?' }])
+    expect(textOf(log)).toBe('Well. You said the blue one')
+    expect(peer.messages[1]?.task).toBeDefined()
+  })
+
+  test('[RUN-1] a question outlives its process, and the task is the same', async () => {
+    const peer = await startPeer({ version, script: asking })
+    const log = await answeredElsewhere(() => remote(peer.url), 'the blue one')
+    expect(textOf(log)).toBe('Well. You said the blue one')
+    expect(peer.messages).toHaveLength(2)
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('[RUN-1] a run whose process dies goes on with the same task, which is not cancelled', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const peer = await start([...three.slice(0, 3), { until: promise }, ...three.slice(3)])
+    const world = new World(remote(peer.url))
+    const first = world.worker()
+    const id = await first.start('subject', 'count')
+    await first.emitted(id, 'text.delta', 2)
+    world.kill()
+    const second = world.worker()
+    await until('another worker looked at the task', () => peer.calls.length >= 2)
+    resolve()
+    const log = await second.ended(id, PATIENCE_MS)
+    expect([textOf(log), outputOf(log)]).toEqual(['one two three', 'one two three'])
+    expect(peer.messages).toHaveLength(1)
+    expect(peer.cancelled).toEqual([])
+  })
+
+  test('[RUN-1] a run that is handed over goes on with the same task, which is not cancelled', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const peer = await start([...three.slice(0, 3), { until: promise }, ...three.slice(3)])
+    const world = new World(remote(peer.url))
+    const first = world.worker()
+    const id = await first.start('subject', 'count')
+    await first.emitted(id, 'text.delta', 2)
+    await first.service.drain()
+    const second = world.worker()
+    await until('another worker looked at the task', () => peer.calls.length >= 2)
+    resolve()
+    const log = await second.ended(id, PATIENCE_MS)
+    expect(outputOf(log)).toBe('one two three')
+    expect(peer.cancelled).toEqual([])
+  })
+
+  test('[RUN-2] a stop cancels the task', async () => {
+    const peer = await start([...three.slice(0, 2), { until: new Promise(() => {}) }])
+    const node = openNode({ components: [remote(peer.url)], limits: { stopGraceMs: 10_000 } })
+    const id = await node.start('subject', 'count')
+    await node.emitted(id, 'text.delta')
+    await node.stop(id)
+    expect((await node.ended(id, PATIENCE_MS)).at(-1)?.type).toBe('run.cancelled')
+    await until('the task was cancelled', () => peer.cancelled.length === 1)
+  })
+})
+
+/** A server that answers as it is told. */
+async function answering(
+  answer: (path: string, body: string) => { status?: number; type?: string; body: string },
+): Promise<string> {
+  const server = createServer((incoming, outgoing) => {
+    let body = ''
+    incoming.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    incoming.on('end', () => {
+      const said = answer(incoming.url!, body)
+      outgoing.writeHead(said.status ?? 200, { 'content-type': said.type ?? 'application/json' }).end(said.body)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('a server that does not keep to the protocol', () => {
+  const card = JSON.stringify({
+    capabilities: { streaming: true },
+    supportedInterfaces: [{ url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+  })
+  const failureOf = async (url: string) => dataOf(await logOf(remote(url, { retries: 2 })), 'run.failed')[0]!.error
+
+  test('is not there', async () => {
+    expect(await failureOf('http://127.0.0.1:1')).toMatchObject({ code: 'unavailable', retryable: true })
+  })
+
+  test.for([
+    ['refuses the card', () => ({ status: 403, body: 'no' }), 'agent_failed', 'answered 403: no'],
+    [
+      'has a card of another kind',
+      () => ({ body: '{"supportedInterfaces":[]}' }),
+      'unsupported',
+      'no JSON-RPC interface',
+    ],
+    [
+      'refuses the message',
+      (path: string) => (path === '/rpc' ? { body: '{"error":{"code":-32602,"message":"bad part"}}' } : { body: card }),
+      'agent_failed',
+      'bad part',
+    ],
+    [
+      'says nonsense',
+      (path: string) =>
+        path === '/rpc' ? { type: 'text/event-stream', body: 'data: {"result":{"nonsense":1}}\n\n' } : { body: card },
+      'protocol_violation',
+      'neither a task',
+    ],
+    [
+      'says nothing',
+      (path: string) => (path === '/rpc' ? { type: 'text/event-stream', body: '' } : { body: card }),
+      'unavailable',
+      'without a word',
+    ],
+    [
+      'forgets the task',
+      (path: string, body: string) =>
+        path !== '/rpc'
+          ? { body: card }
+          : body.includes('Streaming')
+            ? {
+                type: 'text/event-stream',
+                body: 'data: {"result":{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING"}}}}\n\n',
+              }
+            : { body: '{"error":{"code":-32001,"message":"gone"}}' },
+      'agent_failed',
+      'gone',
+    ],
+  ] as const)('%s', async ([, answer, code, message]) => {
+    const failure = await failureOf(await answering(answer))
+    expect(failure.code).toBe(code)
+    expect(failure.message).toContain(message)
+  })
+
+  test('a credential is not sent to an origin that only the card names', async () => {
+    const asked: string[] = []
+    const elsewhere = await answering((_path, body) => {
+      asked.push(body)
+      return { body: '{"error":{"code":-32600,"message":"who are you?"}}' }
+    })
+    const named = JSON.stringify({
+      supportedInterfaces: [{ url: `${elsewhere}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+    })
+    const url = await answering(() => ({ body: named }))
+    const log = await logOf(remote(url, { headers: { authorization: 'Bearer secret' } }))
+    expect(dataOf(log, 'run.failed')[0]!.error.message).toContain('who are you?')
+    expect(asked).toHaveLength(1)
+    expect(JSON.stringify(asked)).not.toContain('secret')
+  })
+})
+
+test('of several interfaces the first one that is spoken is taken', () => {
+  const of = (...entries: [string, string][]) =>
+    endpointOf(
+      {
+        supportedInterfaces: entries.map(([protocolBinding, protocolVersion], at) => ({
+          url: `/${at}`,
+          protocolBinding,
+          protocolVersion,
+        })),
+      },
+      'http://peer/card.json',
+    )
+  expect(of(['GRPC', '1.0'], ['JSONRPC', '2.0'], ['JSONRPC', '0.3'], ['JSONRPC', '1.0'])).toMatchObject({
+    url: 'http://peer/2',
+    version: '0.3',
+  })
+  expect(of(['JSONRPC', '1.0.4'])).toMatchObject({ url: 'http://peer/0', version: '1.0', streaming: false })
+})

@@ -1,0 +1,178 @@
+/** Components of a real AgentOS: agno's own server, with scripted models. */
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
+import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { ensurePython, PYTHON_INSTALL_MS, type PythonServer, startPythonServer } from '../../../test/support/python.ts'
+import { until } from '../../../test/support/until.ts'
+import { World } from '../../../test/support/world.ts'
+import type { Component } from '../../core/agent.ts'
+import type { LoggedEvent } from '../../core/event.ts'
+import { remoteAgentOs, type RemoteAgentOsDefinition } from './agent.ts'
+
+const folder = join(import.meta.dirname, '../../../test/support/agno')
+const WORDS = Array.from({ length: 20 }, (_, number) => `word${number} `).join('')
+let agno: PythonServer
+
+beforeAll(async () => {
+  agno = await startPythonServer(await ensurePython(join(folder, 'requirements.txt')), [join(folder, 'server.py')])
+}, 2 * PYTHON_INSTALL_MS)
+afterAll(() => agno?.kill())
+
+function remote(component: string, more: Partial<RemoteAgentOsDefinition> = {}): Component {
+  return remoteAgentOs({ id: 'subject', url: agno.url, component, retryDelayMs: 20, ...more })
+}
+
+function outputOf(log: readonly LoggedEvent[]): unknown {
+  return dataOf(log, 'run.completed')[0]?.output
+}
+
+/** Stands between, notes the paths, and cuts the first answers after so many bytes. */
+async function relay(cuts: readonly number[], cut: 'break' | 'end'): Promise<{ url: string; paths: string[] }> {
+  const paths: string[] = []
+  const server = createServer((incoming, outgoing) => {
+    const allowed = cuts[paths.length]
+    paths.push(incoming.url!)
+    const { method, headers } = incoming
+    const passed = httpRequest(agno.url + incoming.url, { method: method!, headers, agent: false }, (answer) => {
+      outgoing.writeHead(answer.statusCode!, answer.headers)
+      let bytes = 0
+      answer.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        outgoing.write(chunk)
+        if (allowed === undefined || bytes < allowed) return
+        answer.destroy()
+        if (cut === 'end') outgoing.end()
+        else outgoing.destroy()
+      })
+      answer.on('end', () => outgoing.end())
+      answer.on('error', () => outgoing.destroy())
+    })
+    passed.on('error', () => outgoing.destroy())
+    incoming.pipe(passed)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths }
+}
+
+describe('what it says', () => {
+  test('text comes as it is said, and its content is the output', async () => {
+    const log = await logOf(remote('story'))
+    expect(dataOf(log, 'text.delta')).toHaveLength(20)
+    expect([textOf(log), outputOf(log)]).toEqual([WORDS, WORDS])
+    expect(dataOf(log, 'model.responded')).toMatchObject([{ model: 'scripted' }])
+  })
+
+  test('tools are shown with their results, and with their failures', async () => {
+    const log = await logOf(remote('look'))
+    expect(dataOf(log, 'tool.called')).toMatchObject([{ call: 'call-look', name: 'look', input: { city: 'Bergen' } }])
+    expect(dataOf(log, 'tool.completed')).toMatchObject([{ call: 'call-look', output: 'rain in Bergen' }])
+    expect(outputOf(log)).toBe('got rain in Bergen')
+    expect(dataOf(await logOf(remote('fall')), 'tool.failed')).toMatchObject([{ name: 'fall' }])
+  })
+
+  test("a team's members are steps, and its own answer is the text", async () => {
+    const log = await logOf(remote('team', { kind: 'team' }))
+    expect(dataOf(log, 'step.completed').map(({ name }) => name)).toContain('member')
+    expect(textOf(log)).toMatch(/^the member said: /)
+    expect(outputOf(log)).toBe(textOf(log))
+  })
+
+  test("a workflow's steps are steps", async () => {
+    const log = await logOf(remote('flow', { kind: 'workflow' }), 'hello')
+    expect(dataOf(log, 'step.completed').map(({ name }) => name)).toContain('first')
+    expect(outputOf(log)).toBe('echo hello')
+  })
+})
+
+describe('questions', () => {
+  test.for([
+    [true, 'got sent 25'],
+    [{ approved: false, reason: 'too much' }, 'got '],
+  ] as const)('a tool that needs confirmation: %j', async ([answer, expected]) => {
+    const log = await answered(remote('send'), answer)
+    expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
+      { kind: 'approval', details: { tool: 'send', input: { amount: 25 } } },
+    ])
+    expect(outputOf(log)).toContain(expected)
+    expect(String(outputOf(log)).includes('sent 25')).toBe(answer === true)
+  })
+
+  test('a tool that is executed by the caller, and one that needs input', async () => {
+    expect(outputOf(await answered(remote('locate'), 'Bergen'))).toBe('got Bergen')
+    const log = await answered(remote('greet'), { name: 'Ada' })
+    expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
+      { kind: 'input', schema: { properties: { name: { type: 'string' } } } },
+    ])
+    expect(outputOf(log)).toBe('got hello Ada')
+  })
+
+  test('[RUN-1] a question outlives its process', async () => {
+    const log = await answeredElsewhere(() => remote('send'), true)
+    expect(outputOf(log)).toBe('got sent 25')
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+})
+
+describe('what goes wrong', () => {
+  test('[RUN-3] a run that fails there fails here, and what it said stays', async () => {
+    const log = await logOf(remote('failing'))
+    expect(dataOf(log, 'run.failed')).toMatchObject([{ error: { code: 'agent_failed', message: 'no model today' } }])
+    expect(textOf(log)).toBe('half ')
+  })
+
+  test.for(['break', 'end'] as const)(
+    '[RUN-3] a stream that is cut (%s) is resumed, twice, without a gap',
+    async (cut) => {
+      const { url, paths } = await relay([1500, 1500], cut)
+      const log = await logOf(remote('story', { url }))
+      expect([textOf(log), outputOf(log)]).toEqual([WORDS, WORDS])
+      expect(paths.filter((path) => path.endsWith('/resume'))).toHaveLength(2)
+      expect(paths.filter((path) => path.endsWith('/runs'))).toHaveLength(1)
+    },
+  )
+
+  test('a run that is kept nowhere is lost with its connection, and says so', async () => {
+    const { url } = await relay([1500], 'break')
+    const log = await logOf(remote('unkept', { url, background: false, retries: 2 }))
+    expect(log.at(-1)?.type).toBe('run.failed')
+  })
+
+  test('[RUN-1] a run whose process dies goes on with the same remote run, and nothing is withdrawn', async () => {
+    const { url, paths } = await relay([], 'break')
+    const world = new World(remote('story', { url }))
+    const first = world.worker()
+    const id = await first.start('subject', 'hello')
+    await first.emitted(id, 'text.delta', 3)
+    world.kill()
+    const log = await world.worker().ended(id, PATIENCE_MS)
+    expect([textOf(log), outputOf(log)]).toEqual([WORDS, WORDS])
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+    expect(paths.filter((path) => path.endsWith('/runs'))).toHaveLength(1)
+    expect(paths.filter((path) => path.includes('/cancel'))).toHaveLength(0)
+  })
+
+  test('[RUN-2] a stop cancels the remote run', async () => {
+    const { url, paths } = await relay([], 'break')
+    const node = openNode({ components: [remote('endless', { url })], limits: { stopGraceMs: 10_000 } })
+    const id = await node.start('subject', 'hello')
+    await node.emitted(id, 'text.delta')
+    await node.stop(id)
+    expect((await node.ended(id, PATIENCE_MS)).at(-1)?.type).toBe('run.cancelled')
+    await until('the run was cancelled there', () => paths.some((path) => path.includes('/cancel')))
+  })
+
+  test('a component that is not there, and a server that is not', async () => {
+    const failureOf = async (component: Component) => dataOf(await logOf(component), 'run.failed')[0]!.error
+    expect(await failureOf(remote('nobody'))).toMatchObject({ code: 'agent_failed', details: { status: 404 } })
+    const absent = remote('story', { url: 'http://127.0.0.1:1', retries: 1 })
+    expect(await failureOf(absent)).toMatchObject({ code: 'unavailable', retryable: true })
+  })
+})

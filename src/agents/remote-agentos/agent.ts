@@ -1,0 +1,181 @@
+/** An agent, team or workflow of a remote AgentOS as a component: its run there is this run's work. */
+import { type Component, emit, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
+import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import { leg } from '../shared/leg.ts'
+import { onStop } from '../shared/on-stop.ts'
+import { Patience, RemoteError } from '../shared/remote.ts'
+import { textOf } from '../shared/text-input.ts'
+import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
+import { answersTo } from './questions.ts'
+import { ShownRun } from './shown.ts'
+import { endOf, type RemoteEvent } from './wire.ts'
+
+export interface RemoteAgentOsDefinition extends CommonDefinition {
+  /** Of the AgentOS. */
+  readonly url: string
+  /** Its id there; the component's own where nothing is said. */
+  readonly component?: string
+  readonly kind?: RemoteKind
+  readonly headers?: Readonly<Record<string, string>>
+  /** Let it go on there when the connection is cut. It needs a database there; without, a cut fails the run. */
+  readonly background?: boolean
+  /** Whose run it is there. */
+  readonly user?: (context: RunContext) => string
+  /** Until an answer begins. */
+  readonly timeoutMs?: number
+  /** A stream that is silent for so long is opened anew. */
+  readonly silenceMs?: number
+  /** Failures in a row of reaching the server. */
+  readonly retries?: number
+  readonly retryDelayMs?: number
+}
+
+const defaults = { background: true, timeoutMs: 30_000, silenceMs: 120_000, retries: 8, retryDelayMs: 250 }
+
+type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind }
+
+/** Answers of people in one run. */
+const LEGS_MAX = 100
+
+/** A run whose process died goes on with the same remote run: its id is in the log before it is started. */
+export function remoteAgentOs(definition: RemoteAgentOsDefinition): Component {
+  const settings: Settings = { ...defaults, kind: 'agent', ...definition }
+  return {
+    ...commonOf(definition),
+    kind: settings.kind,
+    run: (input, context) => run(settings, input, context),
+  }
+}
+
+/** Where a leg of the remote run ended, as the log keeps it. */
+interface LegEnd {
+  readonly end: RemoteEvent
+  /** The last event that was seen. */
+  readonly index?: number
+}
+
+async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, void, void> {
+  const { signal, session } = context
+  const { kind, id, component = id, headers = {}, background, user } = settings
+  const client = new AgentOsClient({ ...settings, component, headers, signal })
+  const chosen = await context.step('remote-run', () => ({ run: crypto.randomUUID(), session }))
+  const common = { background: String(background), ...(user !== undefined && { user_id: user(context) }) }
+  let send = (): AsyncGenerator<RemoteEvent, void, void> => client.start(chosen, { ...common, message: textOf(input) })
+  let ids: RunIds = chosen
+  let after: number | undefined
+  for (let turn = 1; turn <= LEGS_MAX; turn++) {
+    let opened: AsyncGenerator<RemoteEvent, void, void> | undefined
+    const sending = send
+    const begun = await context.step('send', async () => {
+      if (context.attempt > 1 && (await wasHeard(client, ids, turn === 1))) return { run: ids.run }
+      const first = await open(settings, signal, sending)
+      opened = first.events
+      return { run: first.run ?? ids.run }
+    })
+    ids = { ...chosen, run: begun.run }
+    const current = ids
+    const forget = onStop(context, 'cancel', () => client.cancel(current))
+    try {
+      const shown = new ShownRun(`${context.run}/${turn}`, ids.run, kind)
+      const place = { ids, after, opened }
+      const { end, index }: LegEnd = await leg(context, 'remote', () => follow(client, shown, place, settings, signal))
+      if (end.event !== 'RunPaused') return yield emit('run.completed', { output: outcome(end) })
+      after = index
+      const answers = await answersTo(end, kind, context)
+      send = () => client.continue(current, { ...common, ...answers })
+    } finally {
+      forget()
+    }
+  }
+  throw new Error(`the remote run paused more than ${LEGS_MAX} times`)
+}
+
+/** Whether what an earlier attempt sent, and did not record, has had its effect. */
+async function wasHeard(client: AgentOsClient, ids: RunIds, isStart: boolean): Promise<boolean> {
+  const stored = await client.get(ids)
+  return stored !== undefined && (isStart || stored.status !== 'PAUSED')
+}
+
+/** Waits for the first event, which tells the id that the run really has. */
+async function open(
+  settings: Settings,
+  signal: AbortSignal,
+  send: () => AsyncGenerator<RemoteEvent, void, void>,
+): Promise<{ readonly run: string | undefined; readonly events: AsyncGenerator<RemoteEvent, void, void> }> {
+  const patience = new Patience(settings, signal)
+  for (;;) {
+    try {
+      const events = send()
+      const { done, value: first } = await events.next()
+      if (done === true) throw new RemoteError('the remote server ended its stream without a word')
+      return { run: first.run_id, events: resumed(first, events) }
+    } catch (thrown) {
+      if (thrown instanceof RemoteError && !thrown.unheard)
+        throw new WorkFailure({ code: 'unavailable', message: thrown.message, retryable: true })
+      await patience.wait(thrown)
+    }
+  }
+}
+
+async function* resumed<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
+  yield first
+  yield* rest
+}
+
+interface Place {
+  readonly ids: RunIds
+  /** The last event of the leg before. */
+  readonly after: number | undefined
+  readonly opened: AsyncGenerator<RemoteEvent, void, void> | undefined
+}
+
+/** A stream that ends before the run has ended or paused was cut, however orderly it ended. */
+async function* follow(
+  client: AgentOsClient,
+  shown: ShownRun,
+  { ids, after, opened }: Place,
+  settings: Settings,
+  signal: AbortSignal,
+): AsyncGenerator<Emission, LegEnd, void> {
+  const patience = new Patience(settings, signal)
+  let last = after
+  for (let events = opened; ; events = undefined) {
+    try {
+      for await (const event of events ?? reopened(client, ids, last)) {
+        const { event_index: index } = event
+        if (index !== undefined && last !== undefined && index <= last) continue
+        if (index !== undefined) last = index
+        patience.reset()
+        yield* shown.add(event)
+        if (shown.end !== undefined) return { end: shown.end, ...(last !== undefined && { index: last }) }
+      }
+      throw new RemoteError('the stream ended before the run did')
+    } catch (thrown) {
+      await patience.wait(thrown)
+    }
+  }
+}
+
+/** What was missed, and what comes; then, where the stream does not tell the end, what the server has stored of it. */
+async function* reopened(
+  client: AgentOsClient,
+  ids: RunIds,
+  after: number | undefined,
+): AsyncGenerator<RemoteEvent, void, void> {
+  for await (const event of client.resume(ids, after)) if (/^[A-Z]/.test(event.event)) yield event
+  const stored = await client.get(ids)
+  if (stored === undefined)
+    throw new WorkFailure({ code: 'agent_failed', message: 'the remote server does not know the run any more' })
+  const end = endOf(stored)
+  if (end !== undefined) yield end
+}
+
+/** A cancelled run says that it is completed, after it has said that it was cancelled: the first word counts. */
+function outcome({ event, content, error_type: type, reason }: RemoteEvent): unknown {
+  if (event === 'RunCompleted') return content ?? null
+  const said = typeof content === 'string' && content !== '' ? content : reason
+  if (event === 'RunCancelled')
+    throw new WorkFailure({ code: 'agent_failed', message: said ?? 'the remote run was cancelled' })
+  const message = said ?? 'the remote run failed'
+  throw new WorkFailure({ code: 'agent_failed', message, ...(type !== undefined && { details: { type } }) })
+}

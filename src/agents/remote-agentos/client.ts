@@ -1,0 +1,96 @@
+/** The few calls of AgentOS that a run needs: forms in, server-sent events and JSON out. */
+import { WorkFailure } from '../../core/agent.ts'
+import { messageOf } from '../../core/errors.ts'
+import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
+import type { RemoteEvent, StoredRun } from './wire.ts'
+
+export type RemoteKind = 'agent' | 'team' | 'workflow'
+
+export interface ClientOptions {
+  readonly url: string
+  readonly kind: RemoteKind
+  readonly component: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  readonly silenceMs: number
+}
+
+export interface RunIds {
+  readonly run: string
+  readonly session: string
+}
+
+export class AgentOsClient {
+  readonly #options: ClientOptions
+  readonly #runs: string
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    const { url, kind, component } = options
+    this.#runs = `${url.replace(/\/+$/, '')}/${kind}s/${encodeURIComponent(component)}/runs`
+  }
+
+  /** Starts a run under an id of our own. */
+  start(ids: RunIds, fields: Readonly<Record<string, string>>): AsyncGenerator<RemoteEvent, void, void> {
+    return this.#stream(this.#runs, { ...fields, run_id: ids.run, session_id: ids.session, stream: 'true' })
+  }
+
+  /** What came after an event; all of it where none is named. */
+  resume({ run, session }: RunIds, after: number | undefined): AsyncGenerator<RemoteEvent, void, void> {
+    return this.#stream(this.#of(run, '/resume'), {
+      session_id: session,
+      ...(after !== undefined && { last_event_index: String(after) }),
+    })
+  }
+
+  continue(
+    { run, session }: RunIds,
+    fields: Readonly<Record<string, string>>,
+  ): AsyncGenerator<RemoteEvent, void, void> {
+    return this.#stream(this.#of(run, '/continue'), { ...fields, session_id: session, stream: 'true' })
+  }
+
+  /** The run as it is stored; undefined where it is not known. */
+  async get({ run, session }: RunIds): Promise<StoredRun | undefined> {
+    const { headers, signal, timeoutMs } = this.#options
+    const url = `${this.#of(run)}?${new URLSearchParams({ session_id: session })}`
+    const response = await request({ url, headers, signal, timeoutMs })
+    if (response.status === 404) return undefined
+    if (!response.ok) throw new RemoteError(`the run cannot be read: ${response.status}`, { status: response.status })
+    return (await readJson(response)) as StoredRun
+  }
+
+  /** With a signal of its own: what is cancelled has been aborted. */
+  async cancel({ run, session }: RunIds): Promise<void> {
+    const { headers, timeoutMs } = this.#options
+    const url = `${this.#of(run, '/cancel')}?${new URLSearchParams({ session_id: session })}`
+    await requestOk({ url, method: 'POST', headers, signal: AbortSignal.timeout(timeoutMs), timeoutMs })
+  }
+
+  #of(run: string, path = ''): string {
+    return `${this.#runs}/${encodeURIComponent(run)}${path}`
+  }
+
+  async *#stream(url: string, fields: Readonly<Record<string, string>>): AsyncGenerator<RemoteEvent, void, void> {
+    const { headers, signal, timeoutMs, silenceMs } = this.#options
+    const body = new URLSearchParams(fields)
+    const response = await requestOk({ url, method: 'POST', headers, body, signal, timeoutMs })
+    for await (const { data } of eventsOf(response, silenceMs)) yield parse(data)
+  }
+}
+
+function parse(data: string): RemoteEvent {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(data)
+  } catch (thrown) {
+    throw violation(`an event that is not JSON (${messageOf(thrown)})`)
+  }
+  if (typeof (parsed as Partial<RemoteEvent> | null)?.event !== 'string') throw violation('an event without a name')
+  return parsed as RemoteEvent
+}
+
+function violation(what: string): WorkFailure {
+  return new WorkFailure({ code: 'protocol_violation', message: `the remote server sent ${what}` })
+}

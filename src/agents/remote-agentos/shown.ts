@@ -1,0 +1,154 @@
+/** The events of a remote run as ours. Runs within it, of members and executors, are steps. */
+import { emit } from '../../core/agent.ts'
+import type { Event } from '../../core/event.ts'
+import { usageOf } from '../shared/usage.ts'
+import type { RemoteKind } from './client.ts'
+import type { RemoteEvent, Tool } from './wire.ts'
+
+export class ShownRun {
+  readonly #id: string
+  readonly #run: string
+  readonly #kind: RemoteKind
+  readonly #steps = new Map<string, string>()
+  #open: { readonly type: 'text' | 'reasoning'; readonly message: string } | undefined
+  #messages = 0
+  #requests = 0
+  #text = ''
+  /** The event that ended the run, or paused it. */
+  end: RemoteEvent | undefined
+
+  constructor(id: string, run: string, kind: RemoteKind) {
+    this.#id = id
+    this.#run = run
+    this.#kind = kind
+  }
+
+  *add(event: RemoteEvent): Generator<Event> {
+    const name = event.event.replace(/^Team(?=[A-Z])/, '').replace(/^Workflow(?=[A-Z])/, 'Run')
+    const own = event.run_id === undefined || event.run_id === this.#run
+    if (own && /^Run(Completed|Error|Cancelled|Paused)$/.test(name)) return yield* this.#ended(event, name)
+    if (!own && (yield* this.#nested(event, name))) return
+    yield* this.#content(event, name, own || this.#kind === 'workflow')
+  }
+
+  *#content(event: RemoteEvent, name: string, isShown: boolean): Generator<Event> {
+    switch (name) {
+      case 'RunContent':
+        if (isShown) {
+          yield* this.#piece('reasoning', event.reasoning_content)
+          yield* this.#piece('text', event.content)
+        }
+        return
+      case 'ReasoningContentDelta':
+        if (isShown) yield* this.#piece('reasoning', event.reasoning_content)
+        return
+      case 'RunContentCompleted':
+        return yield* this.#close()
+      case 'ToolCallStarted':
+        yield emit('tool.called', { ...toolOf(event.tool), input: event.tool?.tool_args ?? null })
+        return
+      case 'ToolCallCompleted':
+        yield resultOf(event.tool)
+        return
+      case 'ModelRequestCompleted':
+        yield this.#responded(event)
+        return
+      case 'StepStarted':
+      case 'StepCompleted':
+      case 'StepError':
+        yield stepOf(event, name)
+        return
+      case 'CustomEvent':
+        yield emit('custom.emitted', { name: 'agentos', value: event })
+        return
+      default:
+    }
+  }
+
+  /** The life of a run within this one; whether the event was about that. */
+  *#nested(
+    { run_id: run = '', agent_name, team_name, content, error_type }: RemoteEvent,
+    name: string,
+  ): Generator<Event, boolean> {
+    const step = `${this.#id}/${run}`
+    const title = this.#steps.get(run) ?? (agent_name || team_name || 'member')
+    switch (name) {
+      case 'RunStarted':
+        this.#steps.set(run, title)
+        yield emit('step.started', { step, name: title, kind: team_name === undefined ? 'agent' : 'team' })
+        return true
+      case 'RunCompleted':
+        yield emit('step.completed', { step, name: title, output: content ?? null })
+        return true
+      case 'RunError':
+      case 'RunCancelled': {
+        const error = { code: error_type ?? 'agent_failed', message: typeof content === 'string' ? content : name }
+        yield emit('step.failed', { step, name: title, error })
+        return true
+      }
+      default:
+        return false
+    }
+  }
+
+  /** What was not streamed is told by its end, as when only the end was stored. */
+  *#ended(event: RemoteEvent, name: string): Generator<Event> {
+    if (name === 'RunCompleted' && this.#text === '') yield* this.#piece('text', event.content)
+    yield* this.#close()
+    this.end = { ...event, event: name }
+  }
+
+  #responded(event: RemoteEvent): Event {
+    return emit('model.responded', {
+      request: `${this.#id}/model-${++this.#requests}`,
+      model: event.model ?? 'unknown',
+      usage: usageOf({
+        inputTokens: event.input_tokens,
+        outputTokens: event.output_tokens,
+        totalTokens: event.total_tokens,
+        reasoningTokens: event.reasoning_tokens,
+        cachedInputTokens: event.cache_read_tokens,
+      }),
+    })
+  }
+
+  *#piece(type: 'text' | 'reasoning', text: unknown): Generator<Event> {
+    if (typeof text !== 'string' || text === '') return
+    if (this.#open?.type !== type) {
+      yield* this.#close()
+      this.#open = { type, message: `${this.#id}/message-${++this.#messages}` }
+      yield emit(`${type}.started`, { message: this.#open.message })
+    }
+    if (type === 'text') this.#text += text
+    yield emit(`${type}.delta`, { text, message: this.#open.message })
+  }
+
+  *#close(): Generator<Event> {
+    if (this.#open !== undefined) yield emit(`${this.#open.type}.completed`, { message: this.#open.message })
+    this.#open = undefined
+  }
+}
+
+function toolOf(tool: Tool | undefined): { call: string; name: string } {
+  return { call: tool?.tool_call_id ?? '', name: tool?.tool_name ?? 'tool' }
+}
+
+function resultOf(tool: Tool | undefined): Event {
+  const { result } = tool ?? {}
+  if (tool?.tool_call_error !== true) return emit('tool.completed', { ...toolOf(tool), output: result ?? null })
+  const message = typeof result === 'string' ? result : 'the tool failed'
+  return emit('tool.failed', { ...toolOf(tool), error: { code: 'agent_failed', message } })
+}
+
+function stepOf({ step_id, step_name = 'step', content, error }: RemoteEvent, name: string): Event {
+  const about = { step: step_id ?? step_name, name: step_name }
+  if (name === 'StepStarted') return emit('step.started', { ...about, kind: 'function' })
+  if (name === 'StepCompleted') return emit('step.completed', { ...about, output: content ?? null })
+  return emit('step.failed', {
+    ...about,
+    error: {
+      code: 'agent_failed',
+      message: [error, content].find((text) => typeof text === 'string') ?? 'the step failed',
+    },
+  })
+}

@@ -1,0 +1,317 @@
+/** Agents behind the official A2A servers, 1.0 and 0.3: what they do is scripted, and their streams can be cut. */
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { Role, TaskState } from '@a2a-js/sdk'
+import * as newer from '@a2a-js/sdk/server'
+import * as newerExpress from '@a2a-js/sdk/server/express'
+import * as older from 'a2a-sdk-v03/server'
+import * as olderExpress from 'a2a-sdk-v03/server/express'
+import { onTestFinished } from 'vitest'
+
+export type PeerVersion = '1.0' | '0.3'
+
+type PeerState = 'submitted' | 'working' | 'completed' | 'failed' | 'canceled' | 'rejected' | 'input-required'
+
+export type PeerStep =
+  | { readonly status: PeerState; readonly text?: string }
+  | { readonly artifact: string; readonly append?: boolean; readonly last?: boolean }
+  | { readonly value: object }
+  | { readonly message: string }
+  | { readonly until: Promise<unknown> }
+
+export interface PeerOptions {
+  readonly version: PeerVersion
+  /** What the agent does with a message; a task is made before, unless the first step is a message. */
+  readonly script: (text: string, turn: number) => readonly PeerStep[]
+  readonly streaming?: boolean
+  /** The first streams end after so many events each. */
+  readonly cuts?: readonly number[]
+  /** A cut is a broken connection, or an end that looks orderly. */
+  readonly cut?: 'break' | 'end'
+}
+
+export interface Peer {
+  readonly url: string
+  /** Methods that were called, in order. */
+  readonly calls: string[]
+  readonly cancelled: string[]
+  /** Messages that were received. */
+  readonly messages: { readonly text: string; readonly task: string | undefined }[]
+}
+
+/** Stopped when the test is over. */
+export async function startPeer(options: PeerOptions): Promise<Peer> {
+  const peer = { url: '', calls: [], cancelled: [], messages: [] } as { -readonly [Key in keyof Peer]: Peer[Key] }
+  const express = createRequire(import.meta.url)('express') as () => ExpressApp
+  const app = express()
+  const server = createServer(app as unknown as RequestListener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  peer.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  })
+  app.use('/rpc', watching(peer, options))
+  if (options.version === '1.0') serveNewer(app, peer, options)
+  else serveOlder(app, peer, options)
+  return peer
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
+interface ExpressApp {
+  use(path: string, handler: unknown): void
+}
+
+/** Notes the calls, and cuts the first streams. */
+function watching(peer: Peer, { cuts = [], cut = 'break' }: PeerOptions): Handler {
+  let streams = 0
+  return (request, response, next) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => void peer.calls.push((JSON.parse(body) as { method: string }).method))
+    const write = response.write.bind(response) as (chunk: unknown) => boolean
+    let events = 0
+    response.write = ((chunk: unknown) => {
+      if (events === 0) streams++
+      const allowed = cuts[streams - 1]
+      if (allowed !== undefined && events >= allowed) {
+        if (cut === 'end') response.end()
+        else response.destroy()
+        return false
+      }
+      events += String(chunk).split('data:').length - 1
+      return write(chunk)
+    }) as typeof response.write
+    next()
+  }
+}
+
+function cardOf(peer: Peer, { version, streaming = true }: PeerOptions): object {
+  return {
+    name: 'peer',
+    description: 'a scripted agent',
+    version: '1',
+    capabilities: { streaming, pushNotifications: false, extensions: [] },
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [],
+    ...(version === '1.0'
+      ? {
+          supportedInterfaces: [
+            { url: `${peer.url}/grpc`, protocolBinding: 'GRPC', tenant: '', protocolVersion: '1.0' },
+            { url: `${peer.url}/rpc`, protocolBinding: 'JSONRPC', tenant: '', protocolVersion: '1.0' },
+          ],
+          securitySchemes: {},
+          securityRequirements: [],
+          signatures: [],
+        }
+      : { protocolVersion: '0.3.0', url: `${peer.url}/rpc`, preferredTransport: 'JSONRPC' }),
+  }
+}
+
+interface Turn {
+  readonly task: string
+  readonly context: string
+  readonly text: string
+  readonly known: boolean
+}
+
+/** Follows the script, in the words that `words` gives. */
+class Performer<Event> {
+  readonly #peer: Peer
+  readonly #options: PeerOptions
+  readonly #words: Words<Event>
+  readonly #turns = new Map<string, number>()
+
+  constructor(peer: Peer, options: PeerOptions, words: Words<Event>) {
+    this.#peer = peer
+    this.#options = options
+    this.#words = words
+  }
+
+  async perform(turn: Turn, publish: (event: Event) => void): Promise<void> {
+    this.#peer.messages.push({ text: turn.text, task: turn.known ? turn.task : undefined })
+    const count = (this.#turns.get(turn.task) ?? 0) + 1
+    this.#turns.set(turn.task, count)
+    const steps = this.#options.script(turn.text, count)
+    if (steps[0] !== undefined && !('message' in steps[0])) publish(this.#words.task(turn))
+    for (const step of steps) {
+      // Let the store follow: the official one writes what its stream has read.
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      if ('until' in step) await step.until
+      else publish(this.#words.step(step, turn))
+    }
+  }
+
+  cancel(task: string, publish: (event: Event) => void): void {
+    this.#peer.cancelled.push(task)
+    publish(this.#words.step({ status: 'canceled' }, { task, context: 'c', text: '', known: true }))
+  }
+}
+
+interface Words<Event> {
+  task(turn: Turn): Event
+  step(step: Exclude<PeerStep, { until: unknown }>, turn: Turn): Event
+}
+
+function serveNewer(app: ExpressApp, peer: Peer, options: PeerOptions): void {
+  const performer = new Performer(peer, options, newerWords)
+  const executor: newer.AgentExecutor = {
+    async execute({ userMessage, taskId, contextId, task }, bus) {
+      const [content] = userMessage.parts.map((part) => part.content)
+      const text = typeof content?.value === 'string' ? content.value : JSON.stringify(content?.value)
+      const turn = { task: taskId, context: contextId, text, known: task !== undefined }
+      await performer.perform(turn, (event) => {
+        // A later turn begins with the task as it is.
+        const first = event.kind === 'task' && task !== undefined
+        bus.publish(first ? newer.AgentEvent.task(task) : event)
+      })
+      bus.finished()
+    },
+    async cancelTask(taskId, bus) {
+      performer.cancel(taskId, (event) => bus.publish(event))
+      bus.finished()
+    },
+  }
+  const card = cardOf(peer, options) as never
+  const handler = new newer.DefaultRequestHandler(card, new newer.InMemoryTaskStore(), executor)
+  const userBuilder = newerExpress.UserBuilder.noAuthentication
+  app.use('/.well-known/agent-card.json', newerExpress.agentCardHandler({ agentCardProvider: handler }))
+  app.use('/rpc', newerExpress.jsonRpcHandler({ requestHandler: handler, userBuilder }))
+}
+
+const part = (content: { $case: 'text'; value: string } | { $case: 'data'; value: object }) => ({
+  content,
+  metadata: undefined,
+  filename: '',
+  mediaType: '',
+})
+
+const newerMessage = (text: string, { task, context }: Turn) => ({
+  messageId: crypto.randomUUID(),
+  contextId: context,
+  taskId: task,
+  role: Role.ROLE_AGENT,
+  parts: [part({ $case: 'text', value: text })],
+  metadata: undefined,
+  extensions: [],
+  referenceTaskIds: [],
+})
+
+const newerStatus = (state: PeerState, text: string | undefined, turn: Turn) => ({
+  state: TaskState[`TASK_STATE_${state.replace('-', '_').toUpperCase()}` as keyof typeof TaskState],
+  message: text === undefined ? undefined : newerMessage(text, turn),
+  timestamp: new Date().toISOString(),
+})
+
+const newerWords: Words<newer.AgentExecutionEvent> = {
+  task: (turn) =>
+    newer.AgentEvent.task({
+      id: turn.task,
+      contextId: turn.context,
+      status: newerStatus('submitted', undefined, turn),
+      artifacts: [],
+      history: [],
+      metadata: undefined,
+    }),
+  step(step, turn) {
+    const ids = { taskId: turn.task, contextId: turn.context, metadata: undefined }
+    if ('message' in step) return newer.AgentEvent.message(newerMessage(step.message, { ...turn, task: '' }))
+    if ('status' in step)
+      return newer.AgentEvent.statusUpdate({ ...ids, status: newerStatus(step.status, step.text, turn) })
+    const isText = 'artifact' in step
+    const content = isText ? part({ $case: 'text', value: step.artifact }) : part({ $case: 'data', value: step.value })
+    return newer.AgentEvent.artifactUpdate({
+      ...ids,
+      artifact: {
+        artifactId: isText ? 'answer' : 'facts',
+        name: '',
+        description: '',
+        parts: [content],
+        metadata: undefined,
+        extensions: [],
+      },
+      append: isText && step.append === true,
+      lastChunk: isText && step.last === true,
+    })
+  },
+}
+
+function serveOlder(app: ExpressApp, peer: Peer, options: PeerOptions): void {
+  const performer = new Performer(peer, options, olderWords)
+  const executor: older.AgentExecutor = {
+    async execute({ userMessage, taskId, contextId, task }, bus) {
+      const [first] = userMessage.parts
+      const text = first?.kind === 'text' ? first.text : JSON.stringify(first?.kind === 'data' ? first.data : null)
+      const turn = { task: taskId, context: contextId, text, known: task !== undefined }
+      await performer.perform(turn, (event) => {
+        if (event.kind !== 'task' || task === undefined) bus.publish(event)
+      })
+      bus.finished()
+    },
+    async cancelTask(taskId, bus) {
+      performer.cancel(taskId, (event) => bus.publish(event))
+      bus.finished()
+    },
+  }
+  const handler = new older.DefaultRequestHandler(
+    cardOf(peer, options) as never,
+    new older.InMemoryTaskStore(),
+    executor,
+  )
+  const userBuilder = olderExpress.UserBuilder.noAuthentication
+  app.use('/.well-known/agent-card.json', olderExpress.agentCardHandler({ agentCardProvider: handler }))
+  app.use('/rpc', olderExpress.jsonRpcHandler({ requestHandler: handler, userBuilder }))
+}
+
+const FINAL: readonly PeerState[] = ['completed', 'failed', 'canceled', 'rejected', 'input-required']
+
+const olderMessage = (text: string, { task, context }: Turn) => ({
+  kind: 'message' as const,
+  messageId: crypto.randomUUID(),
+  role: 'agent' as const,
+  parts: [{ kind: 'text' as const, text }],
+  ...(task !== '' && { taskId: task }),
+  contextId: context,
+})
+
+const olderStatus = (state: PeerState, text: string | undefined, turn: Turn) => ({
+  state,
+  timestamp: new Date().toISOString(),
+  ...(text !== undefined && { message: olderMessage(text, turn) }),
+})
+
+const olderWords: Words<older.AgentExecutionEvent> = {
+  task: (turn) => ({
+    kind: 'task',
+    id: turn.task,
+    contextId: turn.context,
+    status: olderStatus('submitted', undefined, turn),
+    artifacts: [],
+    history: [],
+  }),
+  step(step, turn) {
+    const ids = { taskId: turn.task, contextId: turn.context }
+    if ('message' in step) return olderMessage(step.message, { ...turn, task: '' })
+    if ('status' in step)
+      return {
+        kind: 'status-update',
+        ...ids,
+        status: olderStatus(step.status, step.text, turn),
+        final: FINAL.includes(step.status),
+      }
+    const isText = 'artifact' in step
+    return {
+      kind: 'artifact-update',
+      ...ids,
+      artifact: {
+        artifactId: isText ? 'answer' : 'facts',
+        parts: [isText ? { kind: 'text', text: step.artifact } : { kind: 'data', data: { ...step.value } }],
+      },
+      append: isText && step.append === true,
+      lastChunk: isText && step.last === true,
+    }
+  },
+}
