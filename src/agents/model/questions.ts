@@ -1,35 +1,15 @@
 /** What a person is asked about a tool call: whether it may be made, or for its result. */
 import { messageOf } from '../../core/errors.ts'
+import { askDecision } from '../shared/approval.ts'
 import type { Outcome, ReadyCall } from './calls.ts'
 import type { Sdk } from './sdk.ts'
 import { check } from './tools.ts'
 
-/** `true`, or an object where there is more to say. */
-const APPROVAL_SCHEMA = {
-  oneOf: [
-    { type: 'boolean' },
-    {
-      type: 'object',
-      properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
-      required: ['approved'],
-    },
-  ],
-}
-
-/** Undefined when the call may be made. Only a clear yes is one. */
+/** Undefined when the call may be made. */
 export async function askApproval({ name, id, input, context }: ReadyCall): Promise<Outcome | undefined> {
-  const answer = await context.ask({
-    kind: 'approval',
-    prompt: `May ${name} be called?`,
-    schema: APPROVAL_SCHEMA,
-    details: { tool: name, input: input ?? null, call: id },
-  })
-  const { approved, reason } = (typeof answer === 'object' && answer !== null ? answer : { approved: answer }) as {
-    approved?: unknown
-    reason?: unknown
-  }
-  if (approved === true) return undefined
-  const said = typeof reason === 'string' && reason !== '' ? `: ${reason}` : ''
+  const { approved, reason } = await askDecision(context, { tool: name, input, call: id })
+  if (approved) return undefined
+  const said = reason === undefined ? '' : `: ${reason}`
   return { state: 'denied', failure: { code: 'forbidden', message: `the call was not approved${said}` } }
 }
 

@@ -99,8 +99,9 @@ async function* stream(name: string, context: RunContext, request: ModelRequest)
       if (part.type === 'error') throw part.error
       if (part.type === 'model-call-end') {
         const turn = { ...parts.finished(), usage: usageOf(part.usage), finish: part.finishReason }
-        assertWhole(part.finishReason)
+        // Before it is judged: also an answer that is no use was paid for.
         yield emit('model.responded', { request: id, ...named, finish: turn.finish, usage: turn.usage })
+        assertWhole(part.finishReason)
         return turn
       }
       const event = parts.add(part)
