@@ -4,36 +4,33 @@ import type { Ids } from '../core/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Authenticator, Credential } from '../core/principal.ts'
+import { answerCors, type Cors, refuseForeignPages } from './cors.ts'
+import type { Mounts } from './mounts.ts'
 import { respondError } from './respond.ts'
-import { type Call, type Match, type Protocol, RouteTable } from './route.ts'
+import type { Call, Match, Protocol } from './route.ts'
 
 export interface AppOptions {
-  /** The first one answers for paths that belong to nobody. */
-  readonly protocols: readonly [Protocol, ...Protocol[]]
+  readonly mounts: Mounts
   readonly authenticator: Authenticator
   readonly ids: Ids
   readonly logger: Logger
+  readonly cors: Cors
   /** A client that takes nothing of its answer for this long is cut. */
   readonly stallMs: number
 }
 
 export function createApp(options: AppOptions): RequestListener {
-  const routes = new RouteTable(options.protocols)
-  return (request, response) => void answer(request, response, routes, options)
+  return (request, response) => void answer(request, response, options)
 }
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  routes: RouteTable,
-  options: AppOptions,
-): Promise<void> {
-  let protocol = options.protocols[0]
+async function answer(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
+  let protocol = options.mounts.first
   try {
+    if (answerCors(request, response, options.cors)) return
     const target = parseTarget(request)
-    const match = routes.match(request.method ?? 'GET', target.path)
-    if (match.kind !== 'none') protocol = match.protocol
-    refuseForeignPages(request, options.authenticator)
+    const match = await options.mounts.match(request.method ?? 'GET', target.path)
+    protocol = match.protocol ?? protocol
+    refuseForeignPages(request, options.authenticator, options.cors)
     await call(match, request, response, target, options)
   } catch (cause) {
     fail(cause, request, response, protocol, options)
@@ -87,33 +84,6 @@ function parseTarget(request: IncomingMessage): Target {
 function credential(request: IncomingMessage): Credential {
   const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '') ?? []
   return bearer === undefined ? {} : { bearer }
-}
-
-/**
- * A server without authentication trusts whoever reaches it, and a browser lets any page reach it. So a request must be
- * addressed to this machine by a loopback name (no rebound DNS name), and a change must not come from another site's page.
- */
-function refuseForeignPages(request: IncomingMessage, authenticator: Authenticator): void {
-  const { origin, host = '' } = request.headers
-  if (
-    origin !== undefined &&
-    request.method !== 'GET' &&
-    request.method !== 'HEAD' &&
-    URL.parse(origin)?.host !== host
-  ) {
-    throw new HoldfastError('forbidden', `pages of ${origin.slice(0, 200)} may not change anything here`)
-  }
-  if (authenticator.scheme !== 'none' || !isLoopback(request.socket.localAddress) || LOOPBACK_HOST.test(host)) return
-  throw new HoldfastError(
-    'forbidden',
-    `without authentication this server answers to localhost only, not to ${JSON.stringify(host.slice(0, 200))}`,
-  )
-}
-
-const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|[\w.-]*\.localhost)(:\d+)?$|^$/i
-
-function isLoopback(address: string | undefined): boolean {
-  return address === undefined || address === '::1' || /^(::ffff:)?127\./.test(address)
 }
 
 function fail(

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HoldfastError } from '../core/errors.ts'
 import type { Principal } from '../core/principal.ts'
+import type { Upgrade } from './upgrade.ts'
 
 /** A request that has found its route and its caller. */
 export interface Call {
@@ -34,6 +35,10 @@ export interface ErrorAnswer {
 export interface Protocol {
   readonly name: string
   readonly routes: readonly Route[]
+  /** What it serves on WebSockets. */
+  readonly upgrades?: readonly Upgrade[]
+  /** Ends what it holds open besides streams, such as WebSockets, saying why. */
+  close?(reason: string): void
   error(error: HoldfastError, requestId: string): ErrorAnswer
 }
 
@@ -45,7 +50,8 @@ export type Match =
       readonly params: Readonly<Record<string, string>>
     }
   | { readonly kind: 'wrong method'; readonly protocol: Protocol; readonly allow: readonly string[] }
-  | { readonly kind: 'none' }
+  /** With the protocol whose path it would be, where there is one. */
+  | { readonly kind: 'none'; readonly protocol?: Protocol }
 
 interface Entry {
   readonly protocol: Protocol

@@ -135,10 +135,7 @@ export class Stream implements Sink {
     this.#open()
     this.#cursor = lastOf(slice)
     const bytes = this.#format.encode(slice)
-    if (bytes.length === 0) return true
-    this.#quiet = false
-    const room = this.#send(bytes)
-    if (!room) this.#fullSince ??= this.#clock.now()
+    const room = bytes.length === 0 || this.#put(bytes)
     if (this.#format.done?.() === true) this.#finish()
     return room
   }
@@ -171,6 +168,13 @@ export class Stream implements Sink {
       this.#lastWrite = now
       this.#response.write(this.#format.heartbeat)
     }
+  }
+
+  #put(bytes: Uint8Array | string): boolean {
+    this.#quiet = false
+    const room = this.#send(bytes)
+    if (!room) this.#fullSince ??= this.#clock.now()
+    return room
   }
 
   #send(bytes: Uint8Array | string): boolean {

@@ -24,6 +24,7 @@ describe('configuration', () => {
       lab: false,
       logLevel: 'info',
       auth: {},
+      corsOrigins: [],
       model: {},
       limits: {
         retainMs: defaultLimits.retainMs,
@@ -45,11 +46,13 @@ describe('configuration', () => {
     'model-key': 'key',
     'log-level': 'warn',
     'auth-keys': 'keys.json',
+    'security-key': 'shared',
     'jwt-jwks': 'https://issuer.example/jwks.json',
     'jwt-issuer': 'https://issuer.example',
     'jwt-audience': 'holdfast',
     'jwt-principal-claim': 'email',
     'jwt-tenant-claim': 'org',
+    'cors-origins': 'https://app.example, http://localhost:3000/',
     retain: '30d',
     'retain-size': '10GB',
     'max-runs': '7',
@@ -63,6 +66,7 @@ describe('configuration', () => {
     logLevel: 'warn',
     auth: {
       keys: 'keys.json',
+      securityKey: 'shared',
       jwt: {
         jwks: 'https://issuer.example/jwks.json',
         key: undefined,
@@ -72,6 +76,7 @@ describe('configuration', () => {
         tenantClaim: 'org',
       },
     },
+    corsOrigins: ['https://app.example', 'http://localhost:3000'],
     model: { url: 'http://127.0.0.1:11434/v1', name: 'llama', key: 'key' },
     limits: { retainMs: 2_592_000_000, retainBytesMax: 10_000_000_000, runsConcurrentMax: 7, drainMs: 0 },
   }
@@ -91,6 +96,13 @@ describe('configuration', () => {
   test('lets flags win over the environment, which is then not even looked at', () => {
     const env = { HOLDFAST_PORT: 'nonsense', HOLDFAST_LAB: '1', HOLDFAST_HOST: '0.0.0.0' }
     expect(readConfig(['--port', '80', '--no-lab', '--host', '127.0.0.1'], env)).toMatchObject({ port: 80, lab: false })
+  })
+
+  test('takes the security key also by the name that AgentOS gives it, which gives way to our own', () => {
+    expect(readConfig([], { OS_SECURITY_KEY: 'theirs' }).auth).toEqual({ securityKey: 'theirs' })
+    const both = { OS_SECURITY_KEY: 'theirs', HOLDFAST_SECURITY_KEY: 'ours' }
+    expect(readConfig([], both).auth).toEqual({ securityKey: 'ours' })
+    expect(readConfig(['--security-key', 'given', '--host', '0.0.0.0'], both).auth).toEqual({ securityKey: 'given' })
   })
 
   test('keeps what is not a flag, in order, and all that follows --', () => {
@@ -126,6 +138,9 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--lab=perhaps'], /^--lab: "perhaps" is not a switch: give true or false$/],
     [['--log-level', 'loud'], /one of trace, debug, info/],
     [['--host', '0.0.0.0:80'], /without a port/],
+    [['--cors-origins', '*'], /^--cors-origins: "\*" is not an origin/],
+    [['--cors-origins', 'https://app.example/page'], /no paths/],
+    [['--security-key', 'two words'], /^--security-key: it cannot be sent as a bearer token/],
     [['--max-runs', '0'], /whole number from 1/],
     [['--max-runs', '1.5'], /whole number/],
     [['--drain-ms', '10s'], /whole number/],

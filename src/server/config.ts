@@ -5,6 +5,7 @@ import type { Limits } from '../core/limits.ts'
 import { defaultLimits } from '../core/limits.ts'
 import type { AuthOptions, JwtOptions } from './auth/index.ts'
 import {
+  toBearer,
   toChoice,
   toCount,
   toDuration,
@@ -110,9 +111,10 @@ export const configOptions = {
   },
   'security-key': {
     value: 'KEY',
-    env: 'OS_SECURITY_KEY',
-    parse: toText,
-    help: 'Require this key as a bearer token, as AgentOS does; whoever has it is the principal local.',
+    env: 'HOLDFAST_SECURITY_KEY',
+    alias: 'OS_SECURITY_KEY',
+    parse: toBearer,
+    help: 'Require this key as a bearer token; whoever has it is the principal local. OS_SECURITY_KEY is taken too.',
   },
   'jwt-jwks': {
     value: 'URL',
@@ -150,7 +152,7 @@ export const configOptions = {
     parse: toText,
     help: 'Claim that says which tenant the caller is of; tokens without it are refused.',
   },
-  'cors-origin': {
+  'cors-origins': {
     value: 'ORIGINS',
     env: 'HOLDFAST_CORS_ORIGINS',
     parse: toOrigins,
@@ -206,7 +208,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     lab: values.lab,
     logLevel: values['log-level'],
     auth,
-    corsOrigins: values['cors-origin'] ?? [],
+    corsOrigins: values['cors-origins'] ?? [],
     model: toModel(values),
     limits: {
       retainMs: values.retain,

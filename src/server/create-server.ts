@@ -10,9 +10,13 @@ import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/store.ts'
 import { createApp } from '../http/app.ts'
+import { Mounts } from '../http/mounts.ts'
 import { Streams } from '../http/stream.ts'
+import { createUpgradeListener, isUpgrade } from '../http/upgrade.ts'
+import type { A2aOptions } from '../protocols/a2a/index.ts'
 import { nativeProtocol } from '../protocols/native/index.ts'
 import { openAuthenticator } from './auth/index.ts'
+import { mountedProtocols } from './protocols.ts'
 import { Retention } from './retention.ts'
 import { version } from './version.ts'
 
@@ -25,6 +29,10 @@ export interface ServerOptions {
   readonly port?: number
   /** Everyone is one local principal where none is given. */
   readonly authenticator?: Authenticator
+  /** Other origins whose pages may use the server from a browser; none where nothing is said. */
+  readonly corsOrigins?: readonly string[]
+  /** How A2A is spoken. */
+  readonly a2a?: A2aOptions
   readonly limits?: Partial<Limits>
   readonly logger?: Logger
   readonly clock?: Clock
@@ -34,6 +42,8 @@ export interface ServerOptions {
 export interface Server {
   readonly url: string
   readonly service: Service
+  /** Serves these from now on. Runs that are under way go on with the component that they began with. */
+  replaceComponents(components: readonly Component[]): void
   /** Drains: finishes or hands over what runs, tells subscribers to reconnect, closes the store. */
   stop(): Promise<void>
 }
@@ -42,21 +52,29 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const { store, logger = silentLogger, clock = systemClock, host = '127.0.0.1', port = 0 } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
-  const service = new Service({ store, registry: new Registry(options.components), clock, ids, logger, limits })
+  const registry = new Registry(options.components)
+  const service = new Service({ store, registry, clock, ids, logger, limits })
   const streams = new Streams(limits, clock)
   const authenticator = options.authenticator ?? (await openAuthenticator({}))
-  const app = createApp({
-    protocols: [nativeProtocol(service, streams, version)],
-    authenticator,
-    ids,
-    logger,
-    stallMs: limits.subscriberStallMs,
-  })
+  const auth = authenticator.scheme
+  const mounts = new Mounts(
+    nativeProtocol(service, streams, version, clock),
+    mountedProtocols({ service, streams, logger, ids, auth, version, storeName: store.name, a2a: options.a2a }),
+  )
+  const cors = { origins: options.corsOrigins ?? [] }
+  const app = createApp({ mounts, authenticator, ids, logger, cors, stallMs: limits.subscriberStallMs })
   // Not imported: that would read every export of the module, and load what a server has no use for, for thirty milliseconds.
-  const http = process
-    .getBuiltinModule('node:http')
-    .createServer({ maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 65_000, requestTimeout: 120_000 }, app)
+  const http = process.getBuiltinModule('node:http').createServer(
+    {
+      maxHeaderSize: limits.headerBytesMax,
+      keepAliveTimeout: 65_000,
+      requestTimeout: 120_000,
+      shouldUpgradeCallback: (request) => isUpgrade(request, mounts),
+    },
+    app,
+  )
   http.maxConnections = limits.connectionsMax
+  http.on('upgrade', createUpgradeListener({ mounts, authenticator, logger, cors }))
   try {
     await listen(http, port, host)
   } catch (cause) {
@@ -66,26 +84,37 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
   service.begin()
   const retention = new Retention(store, limits, clock, logger)
+  const warming = setTimeout(() => void mounts.loadAll().catch(() => {}), WARM_MS) // what fails is told to who asks for it
+  warming.unref()
   let stopping: Promise<void> | undefined
   return {
     url: urlOf(http),
     service,
-    stop: () => (stopping ??= shutDown(http, service, streams, retention, store)),
+    replaceComponents: (components) => registry.replace(components),
+    stop: () => (stopping ??= shutDown(http, service, { streams, mounts, warming, retention, store })),
   }
+}
+
+interface Closing {
+  readonly streams: Streams
+  readonly mounts: Mounts
+  readonly warming: NodeJS.Timeout
+  readonly retention: Retention
+  readonly store: Store
 }
 
 /** Until all runs are finished or handed over it goes on answering, if only to say that it takes no more. */
 async function shutDown(
   http: HttpServer,
   service: Service,
-  streams: Streams,
-  retention: Retention,
-  store: Store,
+  { streams, mounts, warming, retention, store }: Closing,
 ): Promise<void> {
+  clearTimeout(warming)
   await retention.stop()
   await service.drain()
   const closed = new Promise((resolve) => http.close(resolve))
   streams.closeAll('draining')
+  mounts.close('draining')
   // Again and again: a connection may fall idle after it was looked at.
   const idle = setInterval(() => http.closeIdleConnections(), 20)
   const forced = setTimeout(() => http.closeAllConnections(), CLOSE_MS)
@@ -94,6 +123,9 @@ async function shutDown(
   clearTimeout(forced)
   await store.close()
 }
+
+/** When the protocols that nobody has asked for yet are loaded: after the first requests, which need the time more. */
+const WARM_MS = 1000
 
 /** How long the last bytes of open answers may take. */
 const CLOSE_MS = 2000

@@ -4,6 +4,13 @@ export function toText(text: string): string {
   return text
 }
 
+/** A text that can be sent as a bearer token. */
+export function toBearer(text: string): string {
+  if (/^[!-~]+$/.test(text)) return text
+  // Not repeated: it is a secret.
+  throw new Error('it cannot be sent as a bearer token: use letters, digits and signs of ASCII, without blanks')
+}
+
 export function toSwitch(text: string): boolean {
   const lower = text.toLowerCase()
   if (['true', '1', 'yes', 'on'].includes(lower)) return true

@@ -9,6 +9,8 @@ export interface Option<Value = unknown> {
   readonly value?: string
   /** Environment variable that gives it too; flags win. */
   readonly env?: string
+  /** Another name of that variable, which other programs know it by; it gives way to the first. */
+  readonly alias?: string
   /** Its value as a user would write it, when none is given. */
   readonly fallback?: string
   /** Throws what is wrong with a text. */
@@ -116,12 +118,15 @@ function unknownFlag(table: OptionTable, rawName: string): HoldfastError {
 
 function readEnvironment(table: OptionTable, env: Environment): ReadonlyMap<string, Given> {
   const known = new Map(Object.entries(table).flatMap(([name, option]) => (option.env ? [[option.env, name]] : [])))
+  const aliases = new Map(Object.entries(table).flatMap(([name, { alias }]) => (alias ? [[alias, name]] : [])))
   const given = new Map<string, Given>()
   for (const [variable, text] of Object.entries(env)) {
-    if (text === undefined || !variable.startsWith(ENVIRONMENT_PREFIX)) continue
+    if (text === undefined) continue
     const name = known.get(variable)
+    const other = aliases.get(variable)
     if (name !== undefined) given.set(name, { text, source: variable })
-    else refuseMistyped(variable, [...known.keys()])
+    else if (variable.startsWith(ENVIRONMENT_PREFIX)) refuseMistyped(variable, [...known.keys()])
+    else if (other !== undefined && env[table[other]!.env!] === undefined) given.set(other, { text, source: variable })
   }
   return given
 }

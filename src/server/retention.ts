@@ -15,7 +15,7 @@ export class Retention {
   readonly #clock: Clock
   readonly #logger: Logger
   #timer: NodeJS.Timeout | undefined
-  #sweeping: Promise<void> | undefined
+  #sweeping: Promise<number> | undefined
   #stopped = false
 
   constructor(store: Store, limits: Limits, clock: Clock, logger: Logger) {
@@ -27,10 +27,13 @@ export class Retention {
     this.#timer = setInterval(() => void this.sweep(), SWEEP_MS)
   }
 
-  /** One pass over the finished runs; a call while one is under way joins it. */
-  sweep(): Promise<void> {
+  /** One pass over the finished runs, and how many it trimmed; a call while one is under way joins it. */
+  sweep(): Promise<number> {
     this.#sweeping ??= this.#sweep()
-      .catch((cause: unknown) => this.#logger.warn({ reason: messageOf(cause) }, 'finished runs could not be trimmed'))
+      .catch((cause: unknown) => {
+        this.#logger.warn({ reason: messageOf(cause) }, 'finished runs could not be trimmed')
+        return 0
+      })
       .finally(() => (this.#sweeping = undefined))
     return this.#sweeping
   }
@@ -41,17 +44,20 @@ export class Retention {
     await this.#sweeping
   }
 
-  async #sweep(): Promise<void> {
+  async #sweep(): Promise<number> {
     const { retainMs, retainBytesMax } = this.#limits
     const keptSince = retainMs === 0 ? -Infinity : this.#clock.now() - retainMs
     let excess = retainBytesMax === 0 ? 0 : (await this.#store.size()) - retainBytesMax
+    let trimmed = 0
     for (const stored of await this.#trimmable()) {
-      if (this.#stopped) return
+      if (this.#stopped) break
       if (Date.parse(stored.run.finishedAt!) >= keptSince && excess <= 0) continue
       const before = await this.#store.size()
       await this.#store.trim(stored.run.id, stored.next - 1)
       excess -= before - (await this.#store.size())
+      trimmed++
     }
+    return trimmed
   }
 
   /** Finished runs with more than their last event, oldest first. */

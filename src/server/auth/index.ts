@@ -6,6 +6,7 @@ import { credentialMissing, localPrincipal } from '../../core/principal.ts'
 import type { JwtOptions } from './jwt.ts'
 import { openJwtAuthenticator } from './jwt.ts'
 import { KEY_PREFIX, openKeyAuthenticator } from './keys.ts'
+import { securityKeyAuthenticator } from './security-key.ts'
 
 export type { JwtOptions } from './jwt.ts'
 
@@ -13,12 +14,17 @@ export interface AuthOptions {
   /** Path of a file of API keys. */
   readonly keys?: string | undefined
   readonly jwt?: JwtOptions | undefined
+  /** One key that all who may call share, as AgentOS has it. */
+  readonly securityKey?: string | undefined
 }
 
 export async function openAuthenticator(options: AuthOptions, clock: Clock = systemClock): Promise<Authenticator> {
   const keys = options.keys === undefined ? undefined : await openKeyAuthenticator(options.keys, clock)
   const jwt = options.jwt === undefined ? undefined : await openJwtAuthenticator(options.jwt, clock)
-  return keys && jwt ? both(keys, jwt) : (keys ?? jwt ?? everyoneIsLocal)
+  const others = keys && jwt ? both(keys, jwt) : (keys ?? jwt)
+  return options.securityKey === undefined
+    ? (others ?? everyoneIsLocal)
+    : securityKeyAuthenticator(options.securityKey, others)
 }
 
 const everyoneIsLocal: Authenticator = {

@@ -1,0 +1,57 @@
+/** Reads a form within a bound: urlencoded, multipart with files, or the same fields as a JSON object. */
+import type { IncomingMessage } from 'node:http'
+import { HoldfastError, messageOf } from '../core/errors.ts'
+import { readBody, readJson } from './body.ts'
+
+export interface Form {
+  /** Text where it came as a form, any value where it came as JSON. Of a field that is given twice, the last. */
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly files: readonly UploadedFile[]
+}
+
+export interface UploadedFile {
+  readonly field: string
+  readonly name: string
+  /** As the client declares it; empty where it does not. */
+  readonly mediaType: string
+  readonly bytes: Buffer
+}
+
+export async function readForm(request: IncomingMessage, bytesMax: number): Promise<Form> {
+  const type = request.headers['content-type'] ?? ''
+  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
+    const text = (await readBody(request, bytesMax)).toString()
+    return { fields: Object.fromEntries(new URLSearchParams(text)), files: [] }
+  }
+  if (/^multipart\/form-data\s*;/i.test(type)) return readMultipart(type, await readBody(request, bytesMax))
+  return { fields: fieldsOf(await readJson(request, bytesMax)), files: [] }
+}
+
+function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
+  if (body === undefined) return {}
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
+  throw new HoldfastError('invalid_request', 'the body must be a form, or an object of its fields')
+}
+
+/** The parser is the platform's own; the body is whole and within its bound before it is asked. */
+async function readMultipart(type: string, body: Buffer): Promise<Form> {
+  let data: FormData
+  try {
+    data = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()
+  } catch (cause) {
+    throw new HoldfastError('invalid_request', `the body is not a multipart form: ${messageOf(cause)}`, { cause })
+  }
+  const fields: Record<string, unknown> = {}
+  const files: UploadedFile[] = []
+  for (const [field, value] of data.entries()) {
+    if (typeof value === 'string') fields[field] = value
+    else
+      files.push({
+        field,
+        name: value.name,
+        mediaType: value.type,
+        bytes: Buffer.from(await value.arrayBuffer()),
+      })
+  }
+  return { fields, files }
+}

@@ -1,0 +1,91 @@
+/** The protocols of a server. Each owns the paths that begin in certain ways, and is loaded when one of them is first asked for. */
+import { type Match, type Protocol, RouteTable } from './route.ts'
+import type { Upgrade } from './upgrade.ts'
+
+export interface Mount {
+  /** First segments of its paths: `runs` for `/runs/{id}`, the empty one for `/`. */
+  readonly segments: readonly string[]
+  /** Paths of its WebSockets. */
+  readonly upgrades?: readonly string[]
+  load(): Promise<Protocol>
+}
+
+interface Loaded {
+  readonly protocol: Protocol
+  readonly routes: RouteTable
+}
+
+export class Mounts {
+  /** Answers for paths that belong to nobody. */
+  readonly first: Protocol
+  readonly #first: Loaded
+  readonly #mounts: ReadonlyMap<Mount, readonly string[]>
+  readonly #loading = new Map<Mount, Promise<Loaded>>()
+  readonly #loaded = new Set<Loaded>()
+
+  constructor(first: Protocol, mounts: readonly Mount[]) {
+    this.first = first
+    this.#first = loaded(first)
+    this.#loaded.add(this.#first)
+    this.#mounts = new Map(mounts.map((mount) => [mount, mount.segments]))
+  }
+
+  async match(method: string, path: string): Promise<Match> {
+    let best = this.#first.routes.match(method, path)
+    for (const mount of this.#owners(path)) {
+      if (best.kind === 'found') return best
+      const { routes, protocol } = await this.#load(mount)
+      const match = routes.match(method, path)
+      if (match.kind === 'none') best = best.kind === 'none' ? { protocol, ...best } : best
+      else if (match.kind === 'found' || best.kind === 'none') best = match
+    }
+    return best
+  }
+
+  /** Whether a WebSocket is served at a path, told without loading anything. */
+  hasUpgrade(path: string): boolean {
+    return this.#owners(path).some(({ upgrades = [] }) => upgrades.includes(path))
+  }
+
+  async upgrade(path: string): Promise<Upgrade | undefined> {
+    for (const mount of this.#owners(path)) {
+      const { protocol } = await this.#load(mount)
+      const found = protocol.upgrades?.find((upgrade) => upgrade.path === path)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  /** Loads what nobody has asked for yet, so that nobody waits for it. */
+  async loadAll(): Promise<void> {
+    for (const mount of this.#mounts.keys()) await this.#load(mount)
+  }
+
+  /** Ends what protocols hold open besides streams. */
+  close(reason: string): void {
+    for (const { protocol } of this.#loaded) protocol.close?.(reason)
+  }
+
+  #owners(path: string): Mount[] {
+    const segment = path.split('/', 2)[1] ?? ''
+    return [...this.#mounts].filter(([, segments]) => segments.includes(segment)).map(([mount]) => mount)
+  }
+
+  #load(mount: Mount): Promise<Loaded> {
+    let loading = this.#loading.get(mount)
+    if (loading === undefined) {
+      loading = mount.load().then((protocol) => {
+        const done = loaded(protocol)
+        this.#loaded.add(done)
+        return done
+      })
+      this.#loading.set(mount, loading)
+      loading.catch(() => this.#loading.delete(mount)) // the next request tries again
+    }
+    return loading
+  }
+}
+
+function loaded(protocol: Protocol): Loaded {
+  return { protocol, routes: new RouteTable([protocol]) }
+}

@@ -1,0 +1,66 @@
+/** Requests to turn a connection into a WebSocket: find who serves it, and refuse pages of other sites. */
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { HoldfastError, isHoldfastError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Authenticator, Credential, Principal } from '../core/principal.ts'
+import { type Cors, refuseForeignPages } from './cors.ts'
+import type { Mounts } from './mounts.ts'
+
+/** A connection that is to be upgraded. Who it is from is found out in the protocol's own way. */
+export interface UpgradeCall {
+  readonly request: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+  readonly authenticate: (credential: Credential) => Promise<Principal>
+  /** A credential is needed. */
+  readonly guarded: boolean
+}
+
+export interface Upgrade {
+  readonly path: string
+  handle(call: UpgradeCall): Promise<void> | void
+}
+
+export interface UpgradeOptions {
+  readonly mounts: Mounts
+  readonly authenticator: Authenticator
+  readonly logger: Logger
+  readonly cors: Cors
+}
+
+/** Whether a request is one for a WebSocket of ours: others, such as for HTTP/2, are answered as if they did not ask. */
+export function isUpgrade({ url = '/', headers }: IncomingMessage, mounts: Mounts): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket' && mounts.hasUpgrade(pathOf(url))
+}
+
+function pathOf(url: string): string {
+  return url.split('?')[0]!
+}
+
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+export function createUpgradeListener(options: UpgradeOptions): UpgradeListener {
+  return (request, socket, head) => void answer(request, socket, head, options)
+}
+
+async function answer(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  { mounts, authenticator, cors, logger }: UpgradeOptions,
+): Promise<void> {
+  socket.on('error', () => {}) // the client is gone, which `close` tells whoever has the socket by then
+  try {
+    const found = await mounts.upgrade(pathOf(request.url ?? '/'))
+    if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
+    // Whoever has one can change things, and browsers ask nobody before they open one.
+    refuseForeignPages(request, authenticator, cors, true)
+    const authenticate = (credential: Credential): Promise<Principal> => authenticator.authenticate(credential)
+    await found.handle({ request, socket, head, authenticate, guarded: authenticator.scheme !== 'none' })
+  } catch (cause) {
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
+    if (error.status >= 500) logger.error({ path: request.url?.slice(0, 500), err: cause }, 'an upgrade failed')
+    socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\nconnection: close\r\n\r\n`)
+  }
+}

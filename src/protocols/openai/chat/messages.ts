@@ -1,0 +1,126 @@
+/** The messages of a chat completion as a conversation. */
+import type { Caller } from '../../../core/caller.ts'
+import {
+  callerOf,
+  callInput,
+  type ContentPart,
+  type Conversation,
+  filePart,
+  imagePart,
+  type Message,
+  plainText,
+  settingsOf,
+} from '../input.ts'
+import type { CallerResult } from '../caller-results.ts'
+import { unsupported } from '../errors.ts'
+import type { ChatBody, ChatMessage } from './shapes.ts'
+
+type OfRole<Role extends ChatMessage['role']> = Extract<ChatMessage, { role: Role }>
+
+export function toConversation(body: ChatBody, isContinued: boolean): Conversation {
+  const { messages, tools, tool_choice: choice, response_format: format, stop } = body
+  const instructions = messages.flatMap((message) =>
+    message.role === 'system' || message.role === 'developer' ? [plainText(message.content)] : [],
+  )
+  return {
+    messages: spokenIn(isContinued ? newOf(messages) : messages),
+    caller: callerOf({
+      instructions: instructions.length === 0 ? undefined : instructions.join('\n\n'),
+      tools: tools?.map(({ function: { name, description, parameters } }) => ({
+        name,
+        ...(description !== undefined && { description }),
+        ...(parameters !== undefined && { parameters }),
+      })),
+      toolChoice: typeof choice === 'object' ? { tool: choice.function.name } : choice,
+      output: outputOf(format),
+      settings: settingsOf({
+        temperature: body.temperature,
+        topP: body.top_p,
+        presencePenalty: body.presence_penalty,
+        frequencyPenalty: body.frequency_penalty,
+        maxOutputTokens: body.max_completion_tokens ?? body.max_tokens,
+        seed: body.seed,
+        stopSequences: typeof stop === 'string' ? [stop] : stop,
+      }),
+    }),
+  }
+}
+
+function outputOf(format: ChatBody['response_format']): Caller['output'] {
+  if (format?.type === 'json_object') return { type: 'object' }
+  return format?.type === 'json_schema' ? (format.json_schema.schema ?? { type: 'object' }) : undefined
+}
+
+/** What a session does not know yet: what was said since its last answer. */
+function newOf(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
+}
+
+/** The results of tools that the conversation ends with, if it ends with any. */
+export function resultsIn(messages: readonly ChatMessage[]): readonly CallerResult[] {
+  const since = messages.slice(messages.findLastIndex(({ role }) => role !== 'tool') + 1) as OfRole<'tool'>[]
+  return since.map((message) => ({ callId: message.tool_call_id, output: plainText(message.content) }))
+}
+
+function spokenIn(messages: readonly ChatMessage[]): Message[] {
+  const names = new Map<string, string>()
+  return messages.flatMap((message, position): Message[] => {
+    switch (message.role) {
+      case 'user':
+        return [{ role: 'user', content: userContent(message.content, `messages.${position}.content`) }]
+      case 'assistant':
+        for (const { id, function: called } of message.tool_calls ?? []) names.set(id, called.name)
+        return [{ role: 'assistant', content: assistantContent(message) }]
+      case 'tool':
+        return [{ role: 'tool', content: [toolResult(message, names)] }]
+      default:
+        return []
+    }
+  })
+}
+
+function userContent(content: OfRole<'user'>['content'], param: string): Message['content'] {
+  if (typeof content === 'string') return content
+  return content.map((part, position): ContentPart => {
+    const where = `${param}.${position}`
+    switch (part.type) {
+      case 'text':
+        return { type: 'text', text: part.text }
+      case 'image_url':
+        return imagePart(part.image_url.url, `${where}.image_url.url`)
+      case 'input_audio': {
+        const { data, format } = part.input_audio
+        return { type: 'file', mediaType: format === 'wav' ? 'audio/wav' : 'audio/mpeg', data }
+      }
+      case 'file': {
+        const { file_data: data, filename } = part.file
+        if (data === undefined)
+          throw unsupported('files are taken in base64, as file_data; there is no store of files here', `${where}.file`)
+        return filePart({ data, ...(filename !== undefined && { name: filename }) }, `${where}.file`)
+      }
+    }
+  })
+}
+
+function assistantContent({ content, tool_calls: calls }: OfRole<'assistant'>): Message['content'] {
+  const said = content === undefined ? '' : plainText(content)
+  if (calls === undefined || calls.length === 0) return said
+  return [
+    ...(said === '' ? [] : [{ type: 'text' as const, text: said }]),
+    ...calls.map(({ id, function: { name, arguments: input } }) => ({
+      type: 'tool-call' as const,
+      toolCallId: id,
+      toolName: name,
+      input: callInput(input),
+    })),
+  ]
+}
+
+function toolResult({ tool_call_id: id, content }: OfRole<'tool'>, names: ReadonlyMap<string, string>): ContentPart {
+  return {
+    type: 'tool-result',
+    toolCallId: id,
+    toolName: names.get(id) ?? 'tool',
+    output: { type: 'text', value: plainText(content) },
+  }
+}

@@ -1,0 +1,97 @@
+/** `POST /v1/chat/completions`. */
+import type { Service } from '../../../core/service.ts'
+import { readJson } from '../../../http/body.ts'
+import { respondError, respondJson } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
+import { foldRun } from '../../../http/view.ts'
+import { sessionNamed } from '../conversations/stored.ts'
+import { continueWith } from '../caller-results.ts'
+import { toVerdictAnswer, unsupported, waitingVerdict } from '../errors.ts'
+import type { Part } from '../ids.ts'
+import { inputFor } from '../input.ts'
+import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../request.ts'
+import { assertUntrimmed, followRun, headersOf, startRun, watchClient } from '../start.ts'
+import { encodeData, noticeOf, streamHead } from '../wire.ts'
+import { resultsIn, toConversation } from './messages.ts'
+import { type ChatFrame, chatProjection, toCompletion } from './projection.ts'
+import type { ChatBody } from './shapes.ts'
+
+export function chatRoutes(service: Service, streams: Streams): Route[] {
+  return [{ method: 'POST', path: '/v1/chat/completions', handle: (call) => complete(call, service, streams) }]
+}
+
+async function complete(call: Call, service: Service, streams: Streams): Promise<void> {
+  const [{ parseBody }, { chatBody }] = await Promise.all([import('../shapes.ts'), import('./shapes.ts')])
+  const given = await readJson(call.request, service.limits.bodyBytesMax)
+  const body = parseBody(chatBody, given)
+  if ((body.n ?? 1) !== 1) throw unsupported('a run has one answer; n can only be 1', 'n')
+  const component = findComponent(service, body.model)
+  const { nameCharsMax: charsMax } = service.limits
+  const policy = disconnectPolicy(call, component, { kept: body.store === true, charsMax })
+  const { part, created } = await partFor(call, service, body, given)
+  watchClient(call, service, part.run, policy)
+  const stored = await service.get(call.principal, part.run)
+  assertUntrimmed(stored)
+  const { run, next } = stored
+  const headers = headersOf(run, created)
+  if (body.stream !== true) return completeAtOnce(call, service, part, next, headers)
+  const projection = chatProjection({
+    part: part.number,
+    includeUsage: body.stream_options?.include_usage === true,
+    progress: wantsProgress(call, charsMax),
+  })
+  await followRun(call, service, streams, run, { projection, wire: chatWire, headers })
+}
+
+/** The results of the caller's tools lead to the next part of the run that waits for them; anything else is a new run. */
+async function partFor(
+  call: Call,
+  service: Service,
+  body: ChatBody,
+  given: unknown,
+): Promise<{ readonly part: Part; readonly created: boolean }> {
+  const results = resultsIn(body.messages)
+  const continued = results.length === 0 ? undefined : await continueWith(service, call, results)
+  if (continued !== undefined) return { part: continued, created: true }
+  const component = findComponent(service, body.model)
+  const conversation = header(call, SESSION_HEADER, service.limits.nameCharsMax)
+  const { stored, created } = await startRun(call, service, {
+    component,
+    input: () => inputFor(component, toConversation(body, conversation !== undefined)),
+    body: given,
+    session: await sessionNamed(service, call.principal, conversation),
+    metadata: body.metadata ?? {},
+    about: {
+      api: 'chat',
+      ...(body.user !== undefined && { user: body.user }),
+      ...(body.store !== undefined && { store: body.store }),
+    },
+  })
+  return { part: { run: stored.run.id, number: 0 }, created }
+}
+
+async function completeAtOnce(
+  call: Call,
+  service: Service,
+  part: Part,
+  next: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const state = await foldRun(service, call.principal, part.run, chatProjection({ part: part.number }), {
+    // A question that the log has behind it was answered.
+    until: ({ end, waiting }, { index }) => end !== undefined || (waiting.length > 0 && index >= next - 1),
+    wait: call.signal,
+  })
+  const { end } = state
+  if (end !== undefined && !('verdict' in end))
+    return respondJson(call.response, 200, toCompletion(state, end), headers)
+  const verdict = end?.verdict ?? waitingVerdict(part.run, state.waiting)
+  respondError(call.response, toVerdictAnswer(verdict, headers))
+}
+
+const chatWire = {
+  ...streamHead,
+  encode: ({ data }: ChatFrame) => encodeData(data),
+  notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, (error) => encodeData({ error })),
+}

@@ -1,0 +1,89 @@
+/** What a chat completion can be asked with. Fields that are not here are taken and ignored, as new ones come all the time. */
+import { z } from 'zod'
+import { maybe, metadataShape, schemaShape } from '../shapes.ts'
+
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string() })
+const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() })
+
+const userPart = z.discriminatedUnion('type', [
+  textPart,
+  z.looseObject({ type: z.literal('image_url'), image_url: z.looseObject({ url: z.string() }) }),
+  z.looseObject({
+    type: z.literal('input_audio'),
+    input_audio: z.looseObject({ data: z.string(), format: z.enum(['wav', 'mp3']) }),
+  }),
+  z.looseObject({
+    type: z.literal('file'),
+    file: z.looseObject({ file_data: maybe(z.string()), filename: maybe(z.string()) }),
+  }),
+])
+
+const text = z.union([z.string(), z.array(textPart)])
+
+const toolCall = z.looseObject({
+  id: z.string(),
+  type: z.literal('function'),
+  function: z.looseObject({ name: z.string(), arguments: z.string() }),
+})
+
+const message = z.discriminatedUnion('role', [
+  z.looseObject({ role: z.literal('system'), content: text }),
+  z.looseObject({ role: z.literal('developer'), content: text }),
+  z.looseObject({ role: z.literal('user'), content: z.union([z.string(), z.array(userPart).min(1)]) }),
+  z.looseObject({
+    role: z.literal('assistant'),
+    content: maybe(z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, refusalPart]))])),
+    tool_calls: maybe(z.array(toolCall)),
+  }),
+  z.looseObject({ role: z.literal('tool'), content: text, tool_call_id: z.string() }),
+])
+
+export type ChatMessage = z.infer<typeof message>
+
+const number = maybe(z.number())
+
+export const chatBody = z.looseObject({
+  model: z.string(),
+  messages: z.array(message).min(1),
+  stream: maybe(z.boolean()),
+  stream_options: maybe(z.looseObject({ include_usage: maybe(z.boolean()) })),
+  n: maybe(z.int()),
+  tools: maybe(
+    z.array(
+      z.looseObject({
+        type: z.literal('function'),
+        function: z.looseObject({
+          name: z.string().min(1),
+          description: maybe(z.string()),
+          parameters: maybe(schemaShape),
+        }),
+      }),
+    ),
+  ),
+  tool_choice: maybe(
+    z.union([
+      z.enum(['auto', 'none', 'required']),
+      z.looseObject({ type: z.literal('function'), function: z.looseObject({ name: z.string() }) }),
+    ]),
+  ),
+  response_format: maybe(
+    z.discriminatedUnion('type', [
+      z.looseObject({ type: z.literal('text') }),
+      z.looseObject({ type: z.literal('json_object') }),
+      z.looseObject({ type: z.literal('json_schema'), json_schema: z.looseObject({ schema: maybe(schemaShape) }) }),
+    ]),
+  ),
+  user: maybe(z.string()),
+  metadata: maybe(metadataShape),
+  store: maybe(z.boolean()),
+  temperature: number,
+  top_p: number,
+  presence_penalty: number,
+  frequency_penalty: number,
+  max_tokens: maybe(z.int().positive()),
+  max_completion_tokens: maybe(z.int().positive()),
+  seed: maybe(z.int()),
+  stop: maybe(z.union([z.string(), z.array(z.string())])),
+})
+
+export type ChatBody = z.infer<typeof chatBody>

@@ -1,0 +1,15 @@
+/** Tokens as a chat completion counts them. */
+import type { Usage } from '../../../core/event.ts'
+
+/** Undefined unless what was measured says how many went in and how many came out: usage is never made up. */
+export function toChatUsage(usage: Usage | undefined): object | undefined {
+  if (usage?.inputTokens === undefined || usage.outputTokens === undefined) return undefined
+  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = usage
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    ...(cachedInputTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedInputTokens } }),
+    ...(reasoningTokens !== undefined && { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
+  }
+}

@@ -1,0 +1,106 @@
+/** A conversation is a session. What has no run, its metadata and items that were added by hand, is in the session's document. */
+import { type Document, SESSIONS } from '../../../core/document.ts'
+import { HoldfastError } from '../../../core/errors.ts'
+import type { Principal } from '../../../core/principal.ts'
+import type { Service } from '../../../core/service.ts'
+import { notFound } from '../errors.ts'
+import { isMadeHere, toSession } from '../ids.ts'
+import type { Message } from '../input.ts'
+import { aboutOf } from '../start.ts'
+
+export interface AddedItem {
+  readonly id: string
+  /** ISO time: items and runs are told apart by it. */
+  readonly addedAt: string
+  /** As a component gets it; undefined for what says nothing to one. */
+  readonly message?: Message
+}
+
+export interface ConversationBody {
+  readonly metadata?: Readonly<Record<string, string>>
+  readonly items?: readonly AddedItem[]
+}
+
+export interface StoredConversation {
+  readonly id: string
+  readonly session: string
+  readonly document: Document
+  readonly body: ConversationBody
+}
+
+export async function findConversation(
+  service: Service,
+  principal: Principal,
+  id: string,
+): Promise<StoredConversation> {
+  const session = toSession(id)
+  const document = await service.documents(principal).get(SESSIONS, session)
+  if (document === undefined)
+    throw notFound(`Conversation with id '${id.slice(0, 200)}' not found.`, {
+      param: 'conversation',
+      code: 'conversation_not_found',
+    })
+  return { id, session, document, body: bodyOf(document) }
+}
+
+function bodyOf({ body }: Document): ConversationBody {
+  return (body as { openai?: ConversationBody } | null)?.openai ?? {}
+}
+
+/** Changes what is kept of a conversation; what other protocols keep in the document is left as it is. */
+export async function changeConversation(
+  service: Service,
+  principal: Principal,
+  id: string,
+  change: (body: ConversationBody) => ConversationBody,
+): Promise<StoredConversation> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const { session, document, body } = await findConversation(service, principal, id)
+    const { label, title, version } = document
+    const draft = {
+      collection: SESSIONS,
+      id: session,
+      body: { ...(document.body as object), openai: change(body) },
+      ...(label !== undefined && { label }),
+      ...(title !== undefined && { title }),
+    }
+    const put = await service.documents(principal).put(draft, version)
+    if (put !== undefined) return { id, session, document: put, body: bodyOf(put) }
+  }
+  throw new HoldfastError('conflict', `conversation ${id} is being changed by others`)
+}
+
+const TRIES_MAX = 10
+
+/** The session that a request names. A name that the caller chose begins one; an id that was made here must exist. */
+export async function sessionNamed(
+  service: Service,
+  principal: Principal,
+  id: string | undefined,
+): Promise<string | undefined> {
+  if (id === undefined) return undefined
+  if (isMadeHere(id)) await findConversation(service, principal, id)
+  return toSession(id)
+}
+
+/**
+ * What was added to a conversation since its last run, for the next one to be told. A start that is repeated is told the same: it is
+ * looked at as if its run were not there yet.
+ */
+export async function addedMessages(
+  service: Service,
+  principal: Principal,
+  session: string,
+  key: string | undefined,
+): Promise<readonly Message[]> {
+  const document = await service.documents(principal).get(SESSIONS, session)
+  const { items = [] } = document === undefined ? {} : bodyOf(document)
+  if (items.length === 0) return []
+  const { runs } = await service.list(principal, { session })
+  const own = key === undefined ? -1 : runs.findIndex(({ run }) => aboutOf(run)?.key === key)
+  const until = runs[own]?.run.createdAt
+  const since = runs[own + 1]?.run.createdAt ?? ''
+  return items.flatMap(({ addedAt, message }) =>
+    message !== undefined && addedAt > since && (until === undefined || addedAt <= until) ? [message] : [],
+  )
+}

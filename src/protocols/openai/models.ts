@@ -1,0 +1,36 @@
+/** `GET /v1/models`: components as models. */
+import type { Component } from '../../core/agent.ts'
+import type { Service } from '../../core/service.ts'
+import { respondJson } from '../../http/respond.ts'
+import type { Route } from '../../http/route.ts'
+import { findComponent } from './request.ts'
+
+export function modelRoutes(service: Service): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/v1/models',
+      handle: (call) =>
+        respondJson(call.response, 200, { object: 'list', data: service.components().map((each) => toModel(each)) }),
+    },
+    {
+      method: 'GET',
+      path: '/v1/models/{id}',
+      handle: (call) => respondJson(call.response, 200, toModel(findComponent(service, call.params['id']!))),
+    },
+  ]
+}
+
+/** A component has no date; the same number everywhere says so better than the time at which this process began. */
+const CREATED = 0
+
+function toModel({ id, name, description }: Component): object {
+  return {
+    id,
+    object: 'model',
+    created: CREATED,
+    owned_by: 'holdfast',
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+  }
+}

@@ -1,0 +1,149 @@
+/** `POST /v1/responses`. */
+import type { Component } from '../../../core/agent.ts'
+import { HoldfastError } from '../../../core/errors.ts'
+import type { Service } from '../../../core/service.ts'
+import { readJson } from '../../../http/body.ts'
+import { respondError, respondJson } from '../../../http/respond.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
+import { foldRun } from '../../../http/view.ts'
+import { continueWith } from '../caller-results.ts'
+import { refusal, toVerdictAnswer, waitingVerdict } from '../errors.ts'
+import type { Part } from '../ids.ts'
+import { inputFor } from '../input.ts'
+import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../request.ts'
+import { type About, assertUntrimmed, headersOf, startRun, watchClient } from '../start.ts'
+import { addedMessages, sessionNamed } from '../conversations/stored.ts'
+import { resultsIn, toConversation } from './items.ts'
+import { toResponse } from './object.ts'
+import { responseProjection } from './projection.ts'
+import type { ResponseBody } from './shapes.ts'
+import { isEnded } from './state.ts'
+import { findResponse, itemLookup } from './stored.ts'
+import { followResponse } from './stream.ts'
+
+export async function createResponse(call: Call, service: Service, streams: Streams): Promise<void> {
+  const [{ parseBody }, { responseBody }] = await Promise.all([import('../shapes.ts'), import('./shapes.ts')])
+  const given = await readJson(call.request, service.limits.bodyBytesMax)
+  const body = parseBody(responseBody, given)
+  const component = findComponent(service, body.model)
+  const isBackground = body.background === true
+  if (isBackground && body.store === false)
+    throw refusal('a response in the background must be stored, or nobody could ask for it', { param: 'store' })
+  const kept = isBackground || body.store !== false
+  const policy = disconnectPolicy(call, component, { kept, charsMax: service.limits.nameCharsMax })
+  const { part, created } = await partFor(call, service, component, body, given)
+  const stored = await service.get(call.principal, part.run)
+  assertUntrimmed(stored)
+  const { run, next } = stored
+  const headers = headersOf(run, created)
+  if (body.stream === true) {
+    watchClient(call, service, part.run, policy)
+    return followResponse(call, service, streams, { part, run, headers })
+  }
+  if (isBackground) {
+    const state = await foldRun(service, call.principal, part.run, responseProjection(part.number))
+    return respondJson(call.response, 200, toResponse(state), headers)
+  }
+  watchClient(call, service, part.run, policy)
+  await respondWhole(call, service, part, next, headers)
+}
+
+/** The results of the caller's tools lead to the next part of the run that waits for them; anything else is a new run. */
+async function partFor(
+  call: Call,
+  service: Service,
+  component: Component,
+  body: ResponseBody,
+  given: unknown,
+): Promise<{ readonly part: Part; readonly created: boolean }> {
+  const results = resultsIn(body.input)
+  const continued = results.length === 0 ? undefined : await continueWith(service, call, results)
+  if (continued !== undefined) return { part: continued, created: true }
+  const session = await sessionOf(call, service, body)
+  const { messages, caller } = await toConversation(body, itemLookup(service, call.principal))
+  const { stored, created } = await startRun(call, service, {
+    component,
+    input: async (key) => {
+      const added = session === undefined ? [] : await addedMessages(service, call.principal, session, key)
+      return inputFor(component, { messages: [...added, ...messages], caller, continues: session !== undefined })
+    },
+    body: given,
+    session,
+    metadata: body.metadata ?? {},
+    about: aboutFor(body),
+  })
+  return { part: { run: stored.run.id, number: 0 }, created }
+}
+
+async function sessionOf(call: Call, service: Service, body: ResponseBody): Promise<string | undefined> {
+  const { previous_response_id: previous, conversation } = body
+  if (previous !== undefined && conversation !== undefined)
+    throw refusal('give either previous_response_id or conversation', { param: 'conversation' })
+  if (previous !== undefined) {
+    const { stored } = await findResponse(service, call.principal, previous, () => previousMissing(previous))
+    return stored.run.session
+  }
+  const named = typeof conversation === 'object' ? conversation.id : conversation
+  const id = named ?? header(call, SESSION_HEADER, service.limits.nameCharsMax)
+  return sessionNamed(service, call.principal, id)
+}
+
+function previousMissing(id: string): HoldfastError {
+  return refusal(`Previous response with id '${id.slice(0, 200)}' not found.`, {
+    param: 'previous_response_id',
+    code: 'previous_response_not_found',
+  })
+}
+
+/** What is echoed as it came. Long ones, such as tools, are in the input of the component that takes them. */
+const ECHOED = [
+  'tool_choice',
+  'parallel_tool_calls',
+  'max_tool_calls',
+  'max_output_tokens',
+  'temperature',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'top_logprobs',
+  'truncation',
+  'reasoning',
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+] as const
+
+function aboutFor(body: ResponseBody): Omit<About, 'digest' | 'key'> {
+  const echo: Record<string, unknown> = {}
+  for (const key of ECHOED) if (body[key] !== undefined && body[key] !== null) echo[key] = body[key]
+  const { schema: _schema, ...format } = body.text?.format ?? {}
+  if (body.text !== undefined) echo['text'] = { ...body.text, ...(body.text.format !== undefined && { format }) }
+  const { user, store, background, previous_response_id: previous, conversation } = body
+  return {
+    api: 'responses',
+    ...(user !== undefined && { user }),
+    ...(store !== undefined && { store }),
+    ...(background !== undefined && { background }),
+    ...(previous !== undefined && { previous }),
+    ...(conversation !== undefined && { conversation: true as const }),
+    ...(Object.keys(echo).length > 0 && { echo }),
+  }
+}
+
+async function respondWhole(
+  call: Call,
+  service: Service,
+  part: Part,
+  next: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const state = await foldRun(service, call.principal, part.run, responseProjection(part.number), {
+    // A question that the log has behind it was answered.
+    until: (each, { index }) => isEnded(each) || (each.waiting.length > 0 && index >= next - 1),
+    wait: call.signal,
+  })
+  if (isEnded(state) && state.verdict === undefined) return respondJson(call.response, 200, toResponse(state), headers)
+  const verdict = state.verdict ?? waitingVerdict(part.run, state.waiting)
+  respondError(call.response, toVerdictAnswer(verdict, headers))
+}

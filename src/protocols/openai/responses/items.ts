@@ -1,0 +1,223 @@
+/** The items of a response's input as a conversation, and back. */
+import type { Caller } from '../../../core/caller.ts'
+import type { CallerResult } from '../caller-results.ts'
+import { refusal, unsupported } from '../errors.ts'
+import { type Part, toItemId } from '../ids.ts'
+import {
+  callerOf,
+  callInput,
+  type ContentPart,
+  type Conversation,
+  filePart,
+  imagePart,
+  type Message,
+  plainText,
+  settingsOf,
+} from '../input.ts'
+import type { InputItem, InputPart, ResponseBody } from './shapes.ts'
+import type { OutputItem } from './state.ts'
+
+/** What an `item_reference` stands for. */
+export type ItemLookup = (id: string) => Promise<OutputItem>
+
+export async function toConversation(body: ResponseBody, lookUp: ItemLookup): Promise<Conversation> {
+  const { input = [], instructions } = body
+  const items = typeof input === 'string' ? [userText(input)] : await resolved(input, lookUp)
+  const system = items.flatMap((item) => (isInstruction(item) ? [plainText(item.content)] : []))
+  const told = [...(instructions === undefined ? [] : [instructions]), ...system]
+  return {
+    messages: messagesIn(items),
+    caller: callerOf({
+      instructions: told.length === 0 ? undefined : told.join('\n\n'),
+      tools: toolsIn(body.tools),
+      toolChoice: choiceOf(body.tool_choice),
+      output: outputOf(body.text?.format),
+      settings: settingsOf({
+        temperature: body.temperature,
+        topP: body.top_p,
+        maxOutputTokens: body.max_output_tokens,
+      }),
+    }),
+  }
+}
+
+/** Items that belong to no run, as messages. */
+export async function messagesFrom(items: readonly InputItem[], lookUp: ItemLookup): Promise<Message[]> {
+  return messagesIn(await resolved(items, lookUp))
+}
+
+function userText(text: string): InputItem {
+  return { role: 'user', content: text }
+}
+
+type MessageInput = Extract<InputItem, { role: string }>
+
+function isMessage(item: InputItem): item is MessageInput {
+  return 'role' in item
+}
+
+function isInstruction(item: InputItem): item is MessageInput {
+  return isMessage(item) && (item.role === 'system' || item.role === 'developer')
+}
+
+function isReference(item: InputItem): item is Extract<InputItem, { id: string }> {
+  return !isMessage(item) && (item.type === 'item_reference' || item.type === undefined || item.type === null)
+}
+
+/** References are replaced by what they stand for. */
+function resolved(items: readonly InputItem[], lookUp: ItemLookup): Promise<InputItem[]> {
+  return Promise.all(items.map(async (item) => (isReference(item) ? toInput(await lookUp(item.id)) : item)))
+}
+
+function toInput(item: OutputItem): InputItem {
+  if (item.type !== 'message') return item
+  return { type: 'message', role: 'assistant', content: item.content as InputPart[] }
+}
+
+function toolsIn(tools: ResponseBody['tools']): Caller['tools'] {
+  return tools?.map(({ type, name, description, parameters }, position) => {
+    const param = `tools.${position}`
+    if (type !== 'function')
+      throw unsupported(`tools of type ${type} are the component's own; a caller gives functions`, `${param}.type`)
+    if (name === undefined || name === '') throw refusal(`${param}.name is missing`, { param: `${param}.name` })
+    return {
+      name,
+      ...(description !== undefined && { description }),
+      ...(parameters !== undefined && { parameters }),
+    }
+  })
+}
+
+function choiceOf(choice: ResponseBody['tool_choice']): Caller['toolChoice'] {
+  if (typeof choice !== 'object') return choice
+  const { name } = choice as { name?: unknown }
+  return typeof name === 'string' ? { tool: name } : undefined
+}
+
+function outputOf(format: NonNullable<ResponseBody['text']>['format']): Caller['output'] {
+  if (format?.type === 'json_object') return { type: 'object' }
+  return format?.type === 'json_schema' ? (format.schema ?? { type: 'object' }) : undefined
+}
+
+function isResult(item: InputItem): boolean {
+  return 'type' in item && item.type === 'function_call_output'
+}
+
+/** The results of tools that the input ends with, if it ends with any. */
+export function resultsIn(input: ResponseBody['input']): readonly CallerResult[] {
+  if (input === undefined || typeof input === 'string') return []
+  const since = input.slice(input.findLastIndex((item) => !isResult(item)) + 1)
+  return since.map((item) => {
+    const { call_id: callId, output } = item as Extract<InputItem, { type: 'function_call_output' }>
+    return { callId, output: plainText(output) }
+  })
+}
+
+function messagesIn(items: readonly InputItem[]): Message[] {
+  const names = new Map<string, string>()
+  return items.flatMap((item, position): Message[] => {
+    if (isMessage(item)) return isInstruction(item) ? [] : [said(item, `input.${position}.content`)]
+    if (item.type === 'function_call') {
+      const { call_id: toolCallId, name: toolName, arguments: given } = item
+      names.set(toolCallId, toolName)
+      const input = callInput(given)
+      return [{ role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName, input }] }]
+    }
+    if (item.type !== 'function_call_output') return []
+    const { call_id: id, output } = item
+    const value = { type: 'text' as const, value: plainText(output) }
+    return [
+      {
+        role: 'tool',
+        content: [{ type: 'tool-result', toolCallId: id, toolName: names.get(id) ?? 'tool', output: value }],
+      },
+    ]
+  })
+}
+
+function said({ role, content }: MessageInput, param: string): Message {
+  if (role === 'assistant') return { role, content: plainText(content) }
+  if (typeof content === 'string') return { role: 'user', content }
+  return { role: 'user', content: content.map((part, position) => contentPart(part, `${param}.${position}`)) }
+}
+
+function contentPart(part: InputPart, param: string): ContentPart {
+  switch (part.type) {
+    case 'input_image':
+      if (part.image_url === undefined)
+        throw unsupported('images are taken by address or as a data URL; there is no store of files here', param)
+      return imagePart(part.image_url, `${param}.image_url`)
+    case 'input_file': {
+      const { file_data: data, file_url: url, filename: name } = part
+      return filePart(
+        {
+          ...(data !== undefined && { data }),
+          ...(url !== undefined && { url }),
+          ...(name !== undefined && { name }),
+        },
+        param,
+      )
+    }
+    case 'refusal':
+      return { type: 'text', text: part.refusal }
+    default:
+      return { type: 'text', text: part.text }
+  }
+}
+
+/** The input of a run, whoever started it, as items. */
+export function toInputItems(part: Part, input: unknown): object[] {
+  return messagesOf(input).map((message, position) => ({ id: toItemId('in', part, position), ...message }))
+}
+
+function messagesOf(input: unknown): object[] {
+  if (typeof input === 'string') return [inputMessage('user', [{ type: 'input_text', text: input }])]
+  const { messages, results, text } = (input ?? {}) as Record<string, unknown>
+  if (Array.isArray(messages)) return (messages as Message[]).flatMap(toItems)
+  if (Array.isArray(results)) return (results as { call: string; output: unknown }[]).map(resultItem)
+  const shown = typeof text === 'string' ? text : JSON.stringify(input)
+  return [inputMessage('user', [{ type: 'input_text', text: shown }])]
+}
+
+function inputMessage(role: string, content: object[]): object {
+  return { type: 'message', role, status: 'completed', content }
+}
+
+function resultItem({ call, output }: { readonly call: string; readonly output: unknown }): object {
+  const text = typeof output === 'string' ? output : JSON.stringify(output)
+  return { type: 'function_call_output', call_id: call, output: text, status: 'completed' }
+}
+
+/** One message as one item. */
+export function toItem(message: Message): object {
+  return toItems(message)[0] ?? {}
+}
+
+/** Calls and results are items of their own. */
+function toItems({ role, content }: Message): object[] {
+  const kind = role === 'assistant' ? 'output_text' : 'input_text'
+  const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content
+  const spoken = parts.flatMap((part): object[] => {
+    if (part.type === 'text') return [{ type: kind, text: part.text, ...(role === 'assistant' && { annotations: [] }) }]
+    return part.type === 'file' ? [fileItem(part)] : []
+  })
+  const others = parts.flatMap((part): object[] => {
+    if (part.type === 'tool-result') return [resultItem({ call: part.toolCallId, output: part.output.value })]
+    if (part.type !== 'tool-call') return []
+    const { toolCallId, toolName, input } = part
+    const given = typeof input === 'string' ? input : JSON.stringify(input)
+    return [{ type: 'function_call', call_id: toolCallId, name: toolName, arguments: given, status: 'completed' }]
+  })
+  return [...(spoken.length === 0 ? [] : [inputMessage(role, spoken)]), ...others]
+}
+
+function fileItem({ mediaType, data, filename }: Extract<ContentPart, { type: 'file' }>): object {
+  const isAddress = /^https?:/i.test(data)
+  const address = isAddress ? data : `data:${mediaType};base64,${data}`
+  if (mediaType.startsWith('image')) return { type: 'input_image', image_url: address, detail: 'auto' }
+  return {
+    type: 'input_file',
+    filename: filename ?? null,
+    ...(isAddress ? { file_url: data } : { file_data: address }),
+  }
+}

@@ -1,0 +1,120 @@
+/** The response object, with every key that the Open Responses schema wants, from the first event on. */
+import type { Caller, CallerTool } from '../../../core/caller.ts'
+import type { Usage } from '../../../core/event.ts'
+import { toConversationId, toItemId, toResponseId } from '../ids.ts'
+import type { OutputItem, ResponseState } from './state.ts'
+
+export function toResponse(state: ResponseState): object {
+  const { answer, about, created, status, error, reason, waiting } = state
+  const caller = callerIn(state.input)
+  return {
+    id: toResponseId(answer.part),
+    object: 'response',
+    ...DEFAULTS,
+    ...about?.echo,
+    created_at: created ?? 0,
+    completed_at: state.completedAt,
+    status,
+    error: error === undefined ? null : { code: error.code, message: error.message },
+    incomplete_details: reason === undefined ? null : { reason },
+    instructions: caller.instructions ?? null,
+    model: state.model,
+    output: outputOf(state),
+    previous_response_id: previousOf(state),
+    tools: (caller.tools ?? []).map(toTool),
+    text: textOf(about?.echo?.['text'], caller),
+    usage: toUsage(answer.usage),
+    store: about?.store ?? true,
+    background: about?.background ?? false,
+    metadata: stringsOf(state.metadata),
+    user: about?.user ?? null,
+    conversation: about?.conversation === true ? { id: toConversationId(state.session) } : null,
+    ...(waiting.length > 0 && { holdfast: { waiting } }),
+  }
+}
+
+const DEFAULTS = {
+  parallel_tool_calls: true,
+  tool_choice: 'auto',
+  max_tool_calls: null,
+  max_output_tokens: null,
+  truncation: 'disabled',
+  reasoning: null,
+  temperature: 1,
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  top_logprobs: 0,
+  service_tier: 'default',
+  safety_identifier: null,
+  prompt_cache_key: null,
+}
+
+function callerIn(input: unknown): Caller {
+  return (input as { caller?: Caller } | null | undefined)?.caller ?? {}
+}
+
+/**
+ * While what was sent stands, the items are those of the stream. Where the agent has taken text back, its messages are gone and the
+ * text that it stands by is one message.
+ */
+function outputOf({ answer, items, message }: ResponseState): readonly OutputItem[] {
+  if (answer.text === answer.sent) {
+    if (message === undefined) return items
+    const open = messageItem(items[message.index]!.id, 'in_progress', answer.sent.slice(message.start))
+    return items.with(message.index, open)
+  }
+  const others = items.filter(({ type }) => type !== 'message')
+  const id = toItemId('msg', answer.part, items.length)
+  return answer.text === ''
+    ? others
+    : [...others, messageItem(id, answer.over ? 'completed' : 'in_progress', answer.text)]
+}
+
+export function messageItem(
+  id: string,
+  status: 'in_progress' | 'completed' | 'incomplete',
+  text: string | undefined,
+): Extract<OutputItem, { type: 'message' }> {
+  return { type: 'message', id, status, role: 'assistant', content: text === undefined ? [] : [textPart(text)] }
+}
+
+export function textPart(text: string): object {
+  return { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+function previousOf({ answer, about }: ResponseState): string | null {
+  const { run, number } = answer.part
+  return number > 0 ? toResponseId({ run, number: number - 1 }) : (about?.previous ?? null)
+}
+
+function toTool({ name, description, parameters }: CallerTool): object {
+  return { type: 'function', name, description: description ?? null, parameters: parameters ?? null, strict: null }
+}
+
+/** The schema is the component's input, so it is not kept twice. */
+function textOf(echo: unknown, { output }: Caller): object {
+  const { format, ...rest } = (echo ?? {}) as { format?: { type?: string } }
+  if (format?.type !== 'json_schema') return { ...rest, format: format ?? { type: 'text' } }
+  return { ...rest, format: { ...format, schema: output ?? {} } }
+}
+
+/** Null unless it was measured how many tokens went in and how many came out. */
+function toUsage(usage: Usage | undefined): object | null {
+  if (usage?.inputTokens === undefined || usage.outputTokens === undefined) return null
+  return {
+    input_tokens: usage.inputTokens,
+    input_tokens_details: { cached_tokens: usage.cachedInputTokens ?? 0 },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
+    total_tokens: usage.inputTokens + usage.outputTokens,
+  }
+}
+
+/** Values of runs that another protocol started can be anything. */
+function stringsOf(metadata: Readonly<Record<string, unknown>>): Record<string, string> {
+  const entries = Object.entries(metadata)
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')]),
+  )
+}

@@ -1,0 +1,288 @@
+/** A log as the events of a response. Their numbers are counted in the fold, so that they are the same wherever it is folded. */
+import type { LoggedEvent } from '../../../core/event.ts'
+import type { Projection } from '../../../core/projection.ts'
+import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../answer.ts'
+import { type ErrorObject, type Verdict, withdrawnError } from '../errors.ts'
+import { toItemId, toResponseId } from '../ids.ts'
+import { messageItem, textPart, toResponse } from './object.ts'
+import { beginResponse, isEnded, type ItemStatus, type OutputItem, type ResponseState } from './state.ts'
+
+export interface ResponseFrame {
+  readonly sequence: number
+  readonly data: { readonly type: string; readonly sequence_number: number } | '[DONE]'
+  /** Nothing comes after it. */
+  readonly last: boolean
+}
+
+export function responseProjection(part: number): Projection<ResponseState, ResponseFrame> {
+  return {
+    initial: (run) => beginResponse(run, part),
+    apply(before, event) {
+      const { answer, pieces } = tell(before.answer, event)
+      const draft = new Draft({ ...before, answer, ...noted(before, event) })
+      for (const piece of pieces) draft.add(piece)
+      return { state: draft.state, frames: draft.frames }
+    },
+  }
+}
+
+/** What the object shows of events that say nothing. */
+function noted(state: ResponseState, event: LoggedEvent): Partial<ResponseState> {
+  switch (event.type) {
+    case 'run.created':
+      return { input: event.data.input }
+    case 'run.paused':
+      return { asked: event.data.questions }
+    case 'run.resumed': {
+      if (isEnded(state)) return {}
+      const calls = state.asked.flatMap((question) => {
+        const call = callerCall(event.run, question)
+        return call === undefined ? [] : [{ call: call.id, output: event.data.answers[question.id] }]
+      })
+      return { waiting: [], ...(calls.length > 0 && { input: { results: calls } }) }
+    }
+    default:
+      return {}
+  }
+}
+
+type Changes = { -readonly [Key in keyof ResponseState]?: ResponseState[Key] }
+
+/** One step of the fold: the state is replaced and never changed. */
+class Draft {
+  state: ResponseState
+  readonly frames: ResponseFrame[] = []
+
+  constructor(state: ResponseState) {
+    this.state = state
+  }
+
+  add(piece: Piece): void {
+    switch (piece.type) {
+      case 'begun':
+        this.#set({ created: piece.created })
+        this.#emitResponse('response.created')
+        if (this.state.status === 'queued') this.#emitResponse('response.queued')
+        return
+      case 'started':
+        this.#set({ status: 'in_progress' })
+        return this.#emitResponse('response.in_progress')
+      case 'text':
+        return this.#say(piece.text)
+      case 'text end':
+        return this.#endMessage('completed')
+      case 'reasoning':
+        return this.#reason(piece.text)
+      case 'reasoning end':
+        return this.#endReasoning()
+      case 'tool':
+        return this.#beginTool(piece.tool)
+      case 'tool end':
+        return this.#endTool(piece.tool, piece.result)
+      case 'waiting':
+        this.#set({ waiting: piece.questions })
+        return this.#emitResponse('response.in_progress')
+      case 'calls':
+        this.#closeItems('completed')
+        for (const call of piece.calls) this.#callCaller(call)
+        return this.#complete('stop', piece.at)
+      case 'completed':
+        this.#closeItems('completed')
+        return this.#complete(piece.finish, piece.at)
+      case 'failed':
+        return this.#fail(piece.status, piece.verdict)
+      case 'withdrawn':
+        this.#emitError(withdrawnError(toResponseId(this.state.answer.part)), true)
+        return this.#set({ cut: true })
+    }
+  }
+
+  #set(changes: Changes): void {
+    this.state = { ...this.state, ...changes }
+  }
+
+  #emit(type: string, fields: object, last = false): void {
+    const { sequence, cut } = this.state
+    if (cut) return
+    this.frames.push({ sequence, data: { type, sequence_number: sequence, ...fields }, last })
+    this.#set({ sequence: sequence + 1 })
+  }
+
+  #emitResponse(type: string): void {
+    this.#emit(type, { response: toResponse(this.state) })
+  }
+
+  /** Flat as OpenAI's schema has it and nested as its servers send it: only so does every client raise. */
+  #emitError(error: ErrorObject, last: boolean): void {
+    const { type, code, message, param } = error
+    this.#emit('error', { code, message, param, error: { type, code, message, param } }, last)
+  }
+
+  #emitDone(): void {
+    if (!this.state.cut) this.frames.push({ sequence: Infinity, data: '[DONE]', last: true })
+  }
+
+  #addItem(prefix: string, make: (id: string) => OutputItem): number {
+    const { items, answer } = this.state
+    const item = make(toItemId(prefix, answer.part, items.length))
+    this.#set({ items: [...items, item] })
+    this.#emit('response.output_item.added', { output_index: items.length, item })
+    return items.length
+  }
+
+  #endItem(index: number, item: OutputItem): void {
+    this.#set({ items: this.state.items.with(index, item) })
+    this.#emit('response.output_item.done', { output_index: index, item })
+  }
+
+  #idAt(index: number): string {
+    return this.state.items[index]!.id
+  }
+
+  #say(text: string): void {
+    this.#endReasoning()
+    if (this.state.message === undefined) {
+      const start = this.state.answer.sent.length - text.length
+      const index = this.#addItem('msg', (id) => messageItem(id, 'in_progress', undefined))
+      this.#set({ message: { index, start } })
+      this.#emit('response.content_part.added', { ...this.#place(index), part: textPart('') })
+    }
+    const { index } = this.state.message!
+    this.#emit('response.output_text.delta', { ...this.#place(index), delta: text, logprobs: [] })
+  }
+
+  #place(index: number): object {
+    return { item_id: this.#idAt(index), output_index: index, content_index: 0 }
+  }
+
+  #endMessage(status: ItemStatus): void {
+    const { message, answer } = this.state
+    if (message === undefined) return
+    const { index, start } = message
+    const text = answer.sent.slice(start)
+    this.#set({ message: undefined })
+    this.#emit('response.output_text.done', { ...this.#place(index), text, logprobs: [] })
+    this.#emit('response.content_part.done', { ...this.#place(index), part: textPart(text) })
+    this.#endItem(index, messageItem(this.#idAt(index), status, text))
+  }
+
+  /** As a summary, which is the form of reasoning that clients show. */
+  #reason(text: string): void {
+    if (this.state.reasoning === undefined) {
+      this.#endMessage('completed')
+      const index = this.#addItem('rs', (id) => ({ type: 'reasoning', id, summary: [] }))
+      this.#set({ reasoning: { index, text: '' } })
+      this.#emit('response.reasoning_summary_part.added', { ...this.#summaryPlace(index), part: summaryPart('') })
+    }
+    const { index, text: said } = this.state.reasoning!
+    this.#set({ reasoning: { index, text: said + text } })
+    this.#emit('response.reasoning_summary_text.delta', { ...this.#summaryPlace(index), delta: text })
+  }
+
+  #summaryPlace(index: number): object {
+    return { item_id: this.#idAt(index), output_index: index, summary_index: 0 }
+  }
+
+  #endReasoning(): void {
+    const { reasoning } = this.state
+    if (reasoning === undefined) return
+    const { index, text } = reasoning
+    this.#set({ reasoning: undefined })
+    this.#emit('response.reasoning_summary_text.done', { ...this.#summaryPlace(index), text })
+    this.#emit('response.reasoning_summary_part.done', { ...this.#summaryPlace(index), part: summaryPart(text) })
+    this.#endItem(index, { type: 'reasoning', id: this.#idAt(index), summary: [summaryPart(text)] })
+  }
+
+  /** As a call of an MCP server: clients show those, and leave executing them to the server. */
+  #beginTool({ call, name, input }: ToolUse): void {
+    this.#endMessage('completed')
+    this.#endReasoning()
+    const given = JSON.stringify(input ?? {})
+    const index = this.#addItem('mcp', (id) => mcpCall(id, name, given, 'in_progress'))
+    this.#set({ tools: new Map(this.state.tools).set(call, index) })
+    const place = { item_id: this.#idAt(index), output_index: index }
+    this.#emit('response.mcp_call.in_progress', place)
+    this.#emit('response.mcp_call_arguments.done', { ...place, arguments: given })
+  }
+
+  #endTool({ call, name, input }: ToolUse, result: ToolResult): void {
+    const index = this.state.tools.get(call)
+    if (index === undefined) return
+    const tools = new Map(this.state.tools)
+    tools.delete(call)
+    this.#set({ tools })
+    const place = { item_id: this.#idAt(index), output_index: index }
+    this.#emit('error' in result ? 'response.mcp_call.failed' : 'response.mcp_call.completed', place)
+    const status = 'error' in result ? 'failed' : 'completed'
+    this.#endItem(index, mcpCall(this.#idAt(index), name, JSON.stringify(input ?? {}), status, result))
+  }
+
+  #callCaller({ id: call, name, arguments: given }: CallerCall): void {
+    const item = (id: string, status: ItemStatus, written: string): OutputItem => ({
+      type: 'function_call',
+      id,
+      call_id: call,
+      name,
+      arguments: written,
+      status,
+    })
+    const index = this.#addItem('fc', (id) => item(id, 'in_progress', ''))
+    const place = { item_id: this.#idAt(index), output_index: index }
+    this.#emit('response.function_call_arguments.delta', { ...place, delta: given })
+    this.#emit('response.function_call_arguments.done', { ...place, name, arguments: given })
+    this.#endItem(index, item(this.#idAt(index), 'completed', given))
+  }
+
+  /** Whatever is open when the answer ends is closed: clients do not take a response that leaves something open. */
+  #closeItems(status: ItemStatus): void {
+    this.#endReasoning()
+    this.#endMessage(status)
+    for (const index of this.state.tools.values()) {
+      const item = this.state.items[index]!
+      if (item.type === 'mcp_call') this.#endItem(index, { ...item, status: 'incomplete' })
+    }
+    this.#set({ tools: new Map() })
+  }
+
+  #complete(finish: 'stop' | 'length' | 'content_filter', at: number): void {
+    if (finish === 'stop') this.#set({ status: 'completed', completedAt: at })
+    else this.#set({ status: 'incomplete', reason: finish === 'length' ? 'max_output_tokens' : 'content_filter' })
+    this.#emitResponse(finish === 'stop' ? 'response.completed' : 'response.incomplete')
+    this.#emitDone()
+  }
+
+  #fail(status: 'failed' | 'cancelled', verdict: Verdict): void {
+    this.#closeItems('incomplete')
+    this.#set({ status, error: verdict.error, verdict })
+    this.#emitResponse('response.failed')
+    this.#emitError(verdict.error, false)
+    this.#emitDone()
+  }
+}
+
+function summaryPart(text: string): object {
+  return { type: 'summary_text', text }
+}
+
+function mcpCall(
+  id: string,
+  name: string,
+  given: string,
+  status: 'in_progress' | 'completed' | 'failed',
+  result?: ToolResult,
+): OutputItem {
+  return {
+    type: 'mcp_call',
+    id,
+    server_label: 'holdfast',
+    name,
+    arguments: given,
+    output: result !== undefined && 'output' in result ? shown(result.output) : null,
+    error: result !== undefined && 'error' in result ? result.error : null,
+    status,
+  }
+}
+
+function shown(output: unknown): string {
+  return typeof output === 'string' ? output : JSON.stringify(output ?? null)
+}

@@ -1,0 +1,74 @@
+/** Responses: what is started, and what can be asked about it afterwards. */
+import type { Service } from '../../../core/service.ts'
+import { isFinished } from '../../../core/run.ts'
+import { respondJson } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
+import { pageOf, readPage } from '../lists.ts'
+import { headersOf } from '../start.ts'
+import { createResponse } from './create.ts'
+import { toInputItems } from './items.ts'
+import { toResponse } from './object.ts'
+import { findResponse, readResponse } from './stored.ts'
+import { followResponse, readStartingAfter } from './stream.ts'
+
+export function responseRoutes(service: Service, streams: Streams): Route[] {
+  return [
+    { method: 'POST', path: '/v1/responses', handle: (call) => createResponse(call, service, streams) },
+    { method: 'GET', path: '/v1/responses/{id}', handle: (call) => retrieve(call, service, streams) },
+    { method: 'DELETE', path: '/v1/responses/{id}', handle: (call) => remove(call, service) },
+    { method: 'POST', path: '/v1/responses/{id}/cancel', handle: (call) => cancel(call, service) },
+    { method: 'GET', path: '/v1/responses/{id}/input_items', handle: (call) => listInput(call, service) },
+  ]
+}
+
+async function retrieve(call: Call, service: Service, streams: Streams): Promise<void> {
+  const id = call.params['id']!
+  const found = await findResponse(service, call.principal, id)
+  const { part, stored } = found
+  const headers = headersOf(stored.run)
+  // By the flag and not by `Accept`: the official clients ask for JSON even when they want a stream.
+  const isStream = call.query.get('stream') === 'true'
+  const fromStart = isStream && part.number === 0 && !call.query.has('starting_after')
+  if (fromStart) return followResponse(call, service, streams, { part, run: stored.run, headers })
+  const state = await readResponse(service, call.principal, id, found)
+  if (!isStream) return respondJson(call.response, 200, toResponse(state), headers)
+  const after = readStartingAfter(call.query, state)
+  await followResponse(call, service, streams, {
+    part,
+    run: stored.run,
+    headers,
+    ...(after !== undefined && { after }),
+  })
+}
+
+async function remove(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  const { part } = await findResponse(service, call.principal, id)
+  await service.remove(call.principal, part.run)
+  respondJson(call.response, 200, { id, object: 'response', deleted: true })
+}
+
+/** Safe to repeat; a response that has ended is left as it is. */
+async function cancel(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  const found = await findResponse(service, call.principal, id)
+  await readResponse(service, call.principal, id, found)
+  let stored = await service.stop(call.principal, found.part.run, 'cancelled by its caller')
+  const until = performance.now() + service.limits.longPollMs
+  while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {
+    const rest = until - performance.now()
+    await service.waitForMore(call.principal, found.part.run, stored.next - 1, rest, call.signal, 'in passing')
+    stored = await service.get(call.principal, found.part.run)
+  }
+  const state = await readResponse(service, call.principal, id, found)
+  respondJson(call.response, 200, toResponse(state), headersOf(stored.run))
+}
+
+async function listInput(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  const found = await findResponse(service, call.principal, id)
+  const { input } = await readResponse(service, call.principal, id, found)
+  const items = toInputItems(found.part, input) as { readonly id: string }[]
+  respondJson(call.response, 200, pageOf(items, readPage(call.query)))
+}

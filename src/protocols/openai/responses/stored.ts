@@ -1,0 +1,73 @@
+/** Responses that exist: any run of the caller is one, whichever protocol started it, unless it was not to be stored. */
+import { type HoldfastError, isHoldfastError } from '../../../core/errors.ts'
+import type { Principal } from '../../../core/principal.ts'
+import type { Service } from '../../../core/service.ts'
+import type { StoredRun } from '../../../core/store.ts'
+import { foldRun } from '../../../http/view.ts'
+import { notFound } from '../errors.ts'
+import { type Part, parseResponseId } from '../ids.ts'
+import { aboutOf, assertUntrimmed } from '../start.ts'
+import { responseProjection } from './projection.ts'
+import type { ItemLookup } from './items.ts'
+import type { ResponseState } from './state.ts'
+
+export interface StoredResponse {
+  readonly part: Part
+  readonly stored: StoredRun
+}
+
+export async function findResponse(
+  service: Service,
+  principal: Principal,
+  id: string,
+  missing: () => HoldfastError = () =>
+    notFound(`Response with id '${id.slice(0, 200)}' not found.`, { param: 'response_id', code: 'response_not_found' }),
+): Promise<StoredResponse> {
+  const part = parseResponseId(id)
+  if (part === undefined) throw missing()
+  try {
+    const stored = await service.get(principal, part.run)
+    if (aboutOf(stored.run)?.store === false && aboutOf(stored.run)?.api === 'responses') throw missing()
+    return { part, stored }
+  } catch (cause) {
+    throw isHoldfastError(cause, 'not_found') ? missing() : cause
+  }
+}
+
+/** A response as it is now. */
+export async function readResponse(
+  service: Service,
+  principal: Principal,
+  id: string,
+  { part, stored }: StoredResponse,
+): Promise<ResponseState> {
+  assertUntrimmed(stored)
+  const state = await foldRun(service, principal, part.run, responseProjection(part.number))
+  if (state.created !== undefined) return state
+  throw notFound(`Response with id '${id.slice(0, 200)}' not found.`, {
+    param: 'response_id',
+    code: 'response_not_found',
+  })
+}
+
+/** Finds items by their ids, each response being read once. */
+export function itemLookup(service: Service, principal: Principal): ItemLookup {
+  const responses = new Map<string, Promise<ResponseState>>()
+  return async (id) => {
+    const missing = (): HoldfastError =>
+      notFound(`Item with id '${id.slice(0, 200)}' not found.`, { param: 'input', code: 'item_not_found' })
+    const [, name, number] = /^(?:msg|rs|fc|mcp)_(.+)_(\d{1,6})$/.exec(id) ?? []
+    if (name === undefined) throw missing()
+    const response = `resp_${name}`
+    let reading = responses.get(response)
+    if (reading === undefined) {
+      reading = findResponse(service, principal, response, missing).then((found) =>
+        readResponse(service, principal, response, found),
+      )
+      responses.set(response, reading)
+    }
+    const item = (await reading).items[Number(number)]
+    if (item === undefined) throw missing()
+    return item
+  }
+}

@@ -1,0 +1,55 @@
+/** A response on a stream, from the beginning or from any of its events. */
+import { HoldfastError } from '../../../core/errors.ts'
+import type { Run } from '../../../core/run.ts'
+import type { Service } from '../../../core/service.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
+import { refusal } from '../errors.ts'
+import type { Part } from '../ids.ts'
+import { followRun } from '../start.ts'
+import { encodeData, noticeOf, streamHead } from '../wire.ts'
+import { type ResponseFrame, responseProjection } from './projection.ts'
+import type { ResponseState } from './state.ts'
+
+export interface FollowedResponse {
+  readonly part: Part
+  readonly run: Run
+  readonly headers: Readonly<Record<string, string>>
+  /** Number of the last event that the client has. */
+  readonly after?: number
+}
+
+export function followResponse(
+  call: Call,
+  service: Service,
+  streams: Streams,
+  { part, run, headers, after = -1 }: FollowedResponse,
+): Promise<void> {
+  return followRun(call, service, streams, run, {
+    projection: responseProjection(part.number),
+    wire: responseWire,
+    headers,
+    wanted: ({ sequence }) => sequence > after,
+  })
+}
+
+/** `starting_after` is answered exactly, or refused. */
+export function readStartingAfter(query: URLSearchParams, state: ResponseState): number | undefined {
+  const text = query.get('starting_after')
+  if (text === null) return undefined
+  const param = 'starting_after'
+  if (!/^\d{1,15}$/.test(text))
+    throw refusal(`${param} is the sequence_number of the last event that you have`, { param })
+  const last = state.sequence - 1
+  if (Number(text) <= last) return Number(text)
+  throw new HoldfastError('cursor_invalid', `the response has events 0 to ${last}; there is none after ${text}`, {
+    details: { openai: { param } },
+  })
+}
+
+const responseWire = {
+  ...streamHead,
+  encode: ({ data }: ResponseFrame) => (data === '[DONE]' ? encodeData(data) : encodeData(data, data.type)),
+  // An error that is not in the log has no number; so the stream is cut, which every client takes for an error.
+  notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, () => undefined),
+}

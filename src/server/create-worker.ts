@@ -1,0 +1,37 @@
+/** Drives runs without listening: beside servers, on a store that they share. */
+import type { Component } from '../core/agent.ts'
+import { type Clock, type Ids, systemClock, systemIds } from '../core/clock.ts'
+import type { Limits } from '../core/limits.ts'
+import { type Logger, silentLogger } from '../core/logger.ts'
+import { Registry } from '../core/registry.ts'
+import { Service } from '../core/service.ts'
+import type { Store } from '../core/store.ts'
+
+export interface WorkerOptions {
+  readonly components: readonly Component[]
+  /** The worker closes it. */
+  readonly store: Store
+  readonly limits?: Partial<Limits>
+  readonly logger?: Logger
+  readonly clock?: Clock
+  readonly ids?: Ids
+}
+
+export interface Worker {
+  readonly service: Service
+  /** Drains: finishes or hands over what runs, and closes the store. */
+  stop(): Promise<void>
+}
+
+export function createWorker(options: WorkerOptions): Worker {
+  const { store, components, limits = {}, logger = silentLogger, clock = systemClock } = options
+  const ids = options.ids ?? systemIds(clock)
+  const service = new Service({ store, registry: new Registry(components), clock, ids, logger, limits })
+  service.begin()
+  let stopping: Promise<void> | undefined
+  const stop = async (): Promise<void> => {
+    await service.drain()
+    await store.close()
+  }
+  return { service, stop: () => (stopping ??= stop()) }
+}

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { systemIds } from '../core/clock.ts'
+import { silentLogger } from '../core/logger.ts'
+import { openNode } from '../../test/support/node.ts'
+import { mountedProtocols } from './protocols.ts'
+
+test('every path of every protocol begins with a segment by which it is found, and no two serve the same one', async () => {
+  const { service } = openNode({ components: [] })
+  const parts = {
+    service,
+    streams: {} as never,
+    logger: silentLogger,
+    ids: systemIds(),
+    auth: 'none',
+    version: '0',
+    storeName: 'memory',
+  } as const
+  const served = new Set<string>()
+  for (const { segments, load } of mountedProtocols(parts)) {
+    const { routes, upgrades = [] } = await load()
+    expect(routes.length).toBeGreaterThan(0)
+    for (const { path } of [...routes, ...upgrades]) expect(segments, path).toContain(path.split('/')[1])
+    for (const { method, path } of routes) {
+      const key = `${method} ${path.replaceAll(/\{[^}]*\}/g, '{}')}`
+      expect(served, key).not.toContain(key)
+      served.add(key)
+    }
+  }
+})

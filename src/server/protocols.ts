@@ -1,0 +1,62 @@
+/** The protocols besides the native one: which paths are theirs, and where they are. */
+import type { Ids } from '../core/clock.ts'
+import type { Logger } from '../core/logger.ts'
+import type { Authenticator } from '../core/principal.ts'
+import type { Service } from '../core/service.ts'
+import type { Mount } from '../http/mounts.ts'
+import type { Streams } from '../http/stream.ts'
+import type { A2aOptions } from '../protocols/a2a/index.ts'
+
+export interface ProtocolParts {
+  readonly service: Service
+  readonly streams: Streams
+  readonly logger: Logger
+  readonly ids: Ids
+  readonly auth: Authenticator['scheme']
+  readonly version: string
+  /** Of the store that runs are kept in. */
+  readonly storeName: string
+  readonly a2a?: A2aOptions | undefined
+}
+
+export function mountedProtocols(parts: ProtocolParts): Mount[] {
+  const { service, streams, logger, ids, auth, version, storeName, a2a = {} } = parts
+  return [
+    {
+      segments: ['v1'],
+      load: async () => (await import('../protocols/openai/index.ts')).openaiProtocol(service, streams, ids),
+    },
+    {
+      segments: ['a2a', '.well-known'],
+      load: async () =>
+        (await import('../protocols/a2a/index.ts')).a2aProtocol({
+          ...{ service, streams, ids, logger, auth, version },
+          options: a2a,
+        }),
+    },
+    {
+      segments: AGENTOS,
+      upgrades: ['/agents/ws', '/teams/ws', '/workflows/ws'],
+      load: async () =>
+        (await import('../protocols/agentos/index.ts')).agentosProtocol({ service, streams, logger, auth, version }),
+    },
+    {
+      segments: ['console'],
+      async load() {
+        const [{ consoleProtocol }, { wireViews }] = await Promise.all([
+          import('../protocols/console/index.ts'),
+          import('./wire-views.ts'),
+        ])
+        return consoleProtocol({ service, streams, auth, version, storeName, views: wireViews(service) })
+      },
+    },
+  ]
+}
+
+/** Those after `models` are of parts of AgentOS that are not served here, which it says itself. */
+const AGENTOS: readonly string[] = [
+  ...['', 'agents', 'teams', 'workflows', 'sessions', 'info', 'config', 'models'],
+  // What it says of these is that they are not here.
+  ...['memories', 'memory_topics', 'user_memory_stats', 'optimize-memories', 'learnings', 'knowledge', 'eval-runs'],
+  ...['traces', 'trace_session_stats', 'schedules', 'approvals', 'registry', 'databases', 'service-accounts'],
+]

@@ -1,0 +1,209 @@
+/** Defects of hermes-agent's API server, each by its number: what happened there does not happen here. */
+import { streamText } from 'ai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import OpenAI from 'openai'
+import { describe, expect, test } from 'vitest'
+import { agent } from '../../../src/agents/generator.ts'
+import { modelAgent } from '../../../src/agents/model/agent.ts'
+import { scriptedModel } from '../../../src/agents/model/scripted.ts'
+import type { Component } from '../../../src/core/agent.ts'
+import { localPrincipal } from '../../../src/core/principal.ts'
+import { until } from '../../support/until.ts'
+import { framesIn, type OpenAiServer, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
+
+const clientOf = ({ base }: OpenAiServer): OpenAI => new OpenAI({ baseURL: base, apiKey: 'none', maxRetries: 0 })
+
+const chat = (content: string, extra: object = {}): object => ({
+  model: 'lab',
+  messages: [{ role: 'user', content }],
+  ...extra,
+})
+
+interface Chunk {
+  readonly choices: readonly { readonly finish_reason: string | null; readonly delta: { readonly content?: string } }[]
+  readonly error?: { readonly message: string; readonly code: string; readonly type: string }
+  readonly usage?: object
+}
+
+describe('#12422: a crash was told as a normal stop', () => {
+  test('[O-6] an agent that raises at once gives an error, no stop, no usage and no [DONE]', async () => {
+    const server = await serveOpenAi()
+    const { text } = await raw(
+      server,
+      '/v1/chat/completions',
+      chat('throw boom', { stream: true, stream_options: { include_usage: true } }),
+    )
+    const frames = framesIn(text) as Chunk[]
+    expect(frames.at(-1)!.error).toEqual({ message: 'boom', type: 'server_error', param: null, code: 'agent_failed' })
+    expect(frames.flatMap(({ choices }) => choices.map((choice) => choice.finish_reason))).toEqual([null, 'error'])
+    expect(text).not.toContain('[DONE]')
+    expect(text).not.toContain('usage')
+  })
+
+  test.each(['throw boom', 'text 2; throw boom', 'text 2; circular', 'text 1; reject no', 'text 1; fail no luck'])(
+    '[O-7] %s is the same failure in the same terms, streaming and not, in chat and in responses',
+    async (script) => {
+      const server = await serveOpenAi()
+      const streamed = framesIn((await raw(server, '/v1/chat/completions', chat(script, { stream: true }))).text)
+      const { error } = streamed.at(-1) as Chunk
+      const shown = {
+        code: error!.code,
+        message: expect.stringContaining(said(error!.message)) as string,
+        type: error!.type,
+      }
+      const whole = await raw(server, '/v1/chat/completions', chat(script))
+      expect(whole.status).toBeGreaterThanOrEqual(400)
+      expect(JSON.parse(whole.text)).toMatchObject({ error: shown })
+      const body = { model: 'lab', input: script }
+      const response = await raw(server, '/v1/responses', body)
+      expect(response.status).toBe(whole.status)
+      expect(JSON.parse(response.text)).toMatchObject({ error: shown })
+      const events = framesIn((await raw(server, '/v1/responses', { ...body, stream: true })).text)
+      expect(events.at(-2)).toMatchObject({ type: 'error', error: shown, code: shown.code })
+      expect(events.at(-3)).toMatchObject({ type: 'response.failed', response: { status: 'failed' } })
+    },
+  )
+
+  test('[O-8] usage is what was measured, or absent', async () => {
+    const server = await serveOpenAi()
+    const usage = { stream: true, stream_options: { include_usage: true } }
+    const counted = framesIn(
+      (await raw(server, '/v1/chat/completions', chat('text 1; usage 3 4; usage 1 1', usage))).text,
+    )
+    expect(counted.at(-2)).toMatchObject({
+      choices: [],
+      usage: { prompt_tokens: 4, completion_tokens: 5, total_tokens: 9 },
+    })
+    const uncounted = await raw(server, '/v1/chat/completions', chat('text 1', usage))
+    expect(uncounted.text).not.toContain('usage')
+    expect(JSON.parse((await raw(server, '/v1/chat/completions', chat('text 1'))).text)).not.toHaveProperty('usage')
+    const responded = JSON.parse((await raw(server, '/v1/responses', { model: 'lab', input: 'text 1' })).text) as object
+    expect(responded).toMatchObject({ usage: null })
+  })
+})
+
+test('#22496: a failure without streaming was a success with the error as its text', async () => {
+  const server = await serveOpenAi()
+  const failed = clientOf(server).chat.completions.create({
+    model: 'lab',
+    messages: [{ role: 'user', content: 'text 3; throw boom' }],
+  })
+  await expect(failed).rejects.toMatchObject({ status: 502, code: 'agent_failed' })
+})
+
+test('#102921: a failed response without streaming had the status completed', async () => {
+  const server = await serveOpenAi()
+  const client = clientOf(server)
+  await expect(client.responses.create({ model: 'lab', input: 'text 1; throw boom' })).rejects.toMatchObject({
+    status: 502,
+  })
+  const { id } = await untilRun(server)
+  const response = await client.responses.retrieve(id.replace('run_', 'resp_'))
+  expect(response).toMatchObject({ status: 'failed', error: { code: 'agent_failed', message: 'boom' } })
+})
+
+test('#32086: a model that broke off in the middle was told as a clean stop', async () => {
+  const broken = modelAgent({
+    id: 'broken',
+    modelRetries: 0,
+    model: scriptedModel({
+      script: async function* () {
+        yield 'Half of '
+        throw new Error('upstream dropped')
+      } as never,
+    }),
+  }) as Component
+  const server = await serveOpenAi({ components: [broken] })
+  const { text } = await raw(server, '/v1/chat/completions', chat('hi', { model: 'broken', stream: true }))
+  expect(text).toContain('"of "')
+  expect(text).not.toMatch(/"finish_reason":"stop"|\[DONE\]/)
+  expect((framesIn(text).at(-1) as Chunk).error).toBeDefined()
+})
+
+test('#31449: an answer that was returned and not streamed was lost', async () => {
+  const quiet = agent({
+    id: 'quiet',
+    async *run() {
+      return 'All at once.'
+    },
+  }) as Component
+  const server = await serveOpenAi({ components: [quiet] })
+  const client = clientOf(server)
+  const completion = client.chat.completions.stream({ model: 'quiet', messages: [{ role: 'user', content: 'hi' }] })
+  expect((await completion.finalChatCompletion()).choices[0]!.message.content).toBe('All at once.')
+  expect((await client.responses.create({ model: 'quiet', input: 'hi' })).output_text).toBe('All at once.')
+})
+
+describe('#100705: progress of tools broke strict clients, and #6972: it polluted the content', () => {
+  const script = 'text 1; tool search; tool lookup fail; custom note; state s; step s; text 1'
+
+  test.each([{}, { 'holdfast-progress': 'tools' }])('neither with the headers %j', async (headers) => {
+    const server = await serveOpenAi()
+    const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0, defaultHeaders: headers })
+    const stream = client.chat.completions.stream({ model: 'lab', messages: [{ role: 'user', content: script }] })
+    const told: unknown[] = []
+    stream.on('chunk', (chunk) => 'holdfast' in chunk && told.push(chunk.holdfast))
+    const { message } = (await stream.finalChatCompletion()).choices[0]!
+    expect(message.content).toMatch(/^\[0\] \w+ \[1\] \w+ $/)
+    expect(message.tool_calls ?? []).toEqual([])
+    const parts: string[] = []
+    const model = createOpenAICompatible({ name: 'holdfast', baseURL: server.base, headers })('lab')
+    const result = streamText({ model, prompt: script, maxRetries: 0 })
+    for await (const { type } of result.fullStream) parts.push(type)
+    expect(parts).not.toContain('error')
+    expect(parts).not.toContain('tool-call')
+    expect(told).toMatchObject(
+      'holdfast-progress' in headers
+        ? ['running', 'completed', 'running', 'failed'].map((status) => ({ tool: { status } }))
+        : [],
+    )
+  })
+})
+
+test('#85016: a client that left took the run with it', async () => {
+  const server = await serveOpenAi()
+  const gone = new AbortController()
+  const left = clientOf(server).responses.create(
+    { model: 'lab', input: 'text 2; sleep 200; text 2', stream: true },
+    { signal: gone.signal },
+  )
+  for await (const event of await left) if (event.type === 'response.output_text.delta') break
+  gone.abort()
+  const { id } = await untilRun(server)
+  const response = await until('it has ended', async () => {
+    const found = await clientOf(server).responses.retrieve(id.replace('run_', 'resp_'))
+    return found.status !== 'in_progress' && found
+  })
+  expect(response).toMatchObject({ status: 'completed', output_text: expect.stringContaining('[3]') as string })
+})
+
+test('#103262: events were stolen between subscribers, and #118138: a late one got nothing', async () => {
+  const server = await serveOpenAi()
+  const { id } = await clientOf(server).responses.create({ model: 'lab', input: 'text 20 every 5', background: true })
+  const address = `/v1/responses/${id}?stream=true`
+  const [one, two] = await Promise.all([raw(server, address), raw(server, address)])
+  const late = await raw(server, address)
+  expect(framesIn(one.text)).toHaveLength(framesIn(late.text).length)
+  expect(framesIn(two.text)).toEqual(framesIn(one.text))
+  expect(framesIn(late.text)).toEqual(framesIn(one.text))
+})
+
+test('#84207: a stop could not be told from a failure, and #84139: a second stop rewrote the outcome', async () => {
+  const server = await serveOpenAi()
+  const asked = raw(server, '/v1/chat/completions', chat('text 2; hang', { stream: true }))
+  const { id } = await untilRun(server, 4)
+  await server.service.stop(localPrincipal, id, 'enough')
+  expect((framesIn((await asked).text).at(-1) as Chunk).error).toMatchObject({
+    code: 'cancelled',
+    message: expect.stringContaining('enough') as string,
+  })
+  await server.service.stop(localPrincipal, id, 'again')
+  const response = await clientOf(server).responses.retrieve(id.replace('run_', 'resp_'))
+  expect(response.error!.message).toContain('enough')
+  expect(await runsOf(server)).toMatchObject([{ status: 'cancelled' }])
+})
+
+/** Without the ids that differ from run to run. */
+function said(message: string): string {
+  return message.split(/run_|\(/)[0]!.trim()
+}

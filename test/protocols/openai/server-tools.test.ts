@@ -1,0 +1,73 @@
+/** Tools that are executed on this side: clients show them, and do not try to execute them. */
+import { createOpenAI } from '@ai-sdk/openai'
+import { streamText } from 'ai'
+import OpenAI from 'openai'
+import OpenAI6 from 'openai-v6'
+import { expect, test } from 'vitest'
+import { agent } from '../../../src/agents/generator.ts'
+import { framesIn, raw, serveOpenAi } from './serve.ts'
+
+/** Uses two tools at once, of which one fails, and talks meanwhile. */
+const busy = agent({
+  id: 'busy',
+  async *run(_input, { tool }) {
+    yield 'Searching. '
+    const release = Promise.withResolvers<string>()
+    const both = Promise.allSettled([
+      tool({ name: 'search', id: 'c1', input: { query: 'kelp' } }, () => release.promise),
+      tool({ name: 'lookup', id: 'c2', input: { key: 1 } }, () => Promise.reject(new Error('no such key'))),
+    ])
+    yield 'Meanwhile. '
+    release.resolve('found')
+    await both
+    yield 'Done.'
+  },
+})
+
+test.each([
+  ['openai 7', OpenAI],
+  ['openai 6', OpenAI6 as unknown as typeof OpenAI],
+])('the helper of %s takes tools that are at work at once, and has them in its output', async (_name, Client) => {
+  const server = await serveOpenAi({ components: [busy] })
+  const client = new Client({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
+  const response = await client.responses.stream({ model: 'busy', input: 'go' }).finalResponse()
+  expect(response.output_text).toBe('Searching. Meanwhile. Done.')
+  const tools = response.output.filter((item) => item.type === 'mcp_call')
+  expect(tools.toSorted((left, right) => (left.name < right.name ? -1 : 1))).toMatchObject([
+    { name: 'lookup', arguments: '{"key":1}', output: null, error: 'no such key', status: 'failed' },
+    { name: 'search', arguments: '{"query":"kelp"}', output: 'found', error: null, status: 'completed' },
+  ])
+  expect(new Set(response.output.map(({ id }) => id)).size).toBe(response.output.length)
+})
+
+test('the AI SDK has the call and its result, and finishes with stop', async () => {
+  const { base } = await serveOpenAi()
+  const model = createOpenAI({ baseURL: base, apiKey: 'none' }).responses('lab')
+  const parts: string[] = []
+  const result = streamText({ model, prompt: 'text 1; tool search; text 1', maxRetries: 0 })
+  for await (const { type } of result.fullStream) parts.push(type)
+  expect(parts).toContain('tool-call')
+  expect(parts).toContain('tool-result')
+  expect(parts).not.toContain('tool-error')
+  expect(await result.finishReason).toBe('stop')
+})
+
+test('each item that begins ends, in a run that fails as well', async () => {
+  const server = await serveOpenAi()
+  const { text } = await raw(server, '/v1/responses', {
+    model: 'lab',
+    input: 'text 1; reason 1; text 1; throw boom',
+    stream: true,
+  })
+  const frames = framesIn(text) as {
+    type: string
+    output_index: number
+    response?: { output: { status?: string }[] }
+  }[]
+  const places = (type: string): number[] =>
+    frames.flatMap((frame) => (frame.type === type ? [frame.output_index] : []))
+  expect(places('response.output_item.added')).toEqual([0, 1, 2])
+  expect(places('response.output_item.done')).toEqual([0, 1, 2])
+  const failed = frames.find(({ type }) => type === 'response.failed')!
+  expect(failed.response!.output.at(-1)!.status).toBe('incomplete')
+})

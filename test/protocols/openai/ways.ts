@@ -1,0 +1,189 @@
+/** Every way in which the official JavaScript clients ask for an answer, in one form: the text that came, and what was raised. */
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { generateText, streamText, type LanguageModel } from 'ai'
+import OpenAI7 from 'openai'
+import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources'
+import OpenAI6 from 'openai-v6'
+import { until } from '../../support/until.ts'
+
+export interface Got {
+  readonly text: string
+  /** What told the program that there is no success: an exception, an error part, or a status. */
+  readonly raised: unknown
+  /** What the client says about the end. */
+  readonly finish: unknown
+}
+
+export interface Asked {
+  readonly base: string
+  readonly model: string
+  readonly input: string
+  /** Told whenever some text has come. */
+  readonly onText?: () => void
+}
+
+export interface Way {
+  readonly name: string
+  /** Text comes as it is said; otherwise all at once. */
+  readonly streams: boolean
+  readonly ask: (asked: Asked) => Promise<Got>
+}
+
+/** Both majors have the same calls; the types of the newer one are used for both. */
+const versions: readonly (readonly [string, typeof OpenAI7])[] = [
+  ['openai 7', OpenAI7],
+  ['openai 6', OpenAI6 as unknown as typeof OpenAI7],
+]
+
+interface Seen {
+  text: string
+  finish: unknown
+}
+
+/** Whatever is thrown is what was raised. */
+function way(name: string, streams: boolean, act: (asked: Asked, seen: Seen) => Promise<unknown>): Way {
+  return {
+    name,
+    streams,
+    async ask(asked) {
+      const seen: Seen = { text: '', finish: undefined }
+      try {
+        return { raised: await act(asked, seen), ...seen }
+      } catch (raised) {
+        return { raised, ...seen }
+      }
+    },
+  }
+}
+
+type ChatRequest = Pick<ChatCompletionCreateParamsNonStreaming, 'model' | 'messages'>
+
+function chat({ model, input }: Asked): ChatRequest {
+  return { model, messages: [{ role: 'user', content: input }] }
+}
+
+function openAiWays([version, OpenAI]: (typeof versions)[number]): Way[] {
+  const client = ({ base }: Asked): OpenAI7 => new OpenAI({ baseURL: base, apiKey: 'none', maxRetries: 0 })
+  return [
+    way(`${version}, chat, stream`, true, async (asked, seen) => {
+      const stream = await client(asked).chat.completions.create({ ...chat(asked), stream: true })
+      for await (const { choices } of stream) {
+        const [choice] = choices
+        seen.text += choice?.delta.content ?? ''
+        seen.finish = choice?.finish_reason ?? seen.finish
+        if (seen.text !== '') asked.onText?.()
+      }
+    }),
+    way(`${version}, chat, helper`, true, async (asked, seen) => {
+      const stream = client(asked).chat.completions.stream(chat(asked))
+      stream.on('content', (delta) => {
+        seen.text += delta
+        asked.onText?.()
+      })
+      const [choice] = (await stream.finalChatCompletion()).choices
+      seen.finish = choice!.finish_reason
+    }),
+    way(`${version}, chat, whole`, false, async (asked, seen) => {
+      const { choices } = await client(asked).chat.completions.create(chat(asked))
+      seen.text = choices[0]!.message.content ?? ''
+      seen.finish = choices[0]!.finish_reason
+    }),
+    way(`${version}, response, stream`, true, async (asked, seen) => {
+      const { model, input } = asked
+      for await (const event of await client(asked).responses.create({ model, input, stream: true })) {
+        if ('response' in event) seen.finish = event.response.status
+        if (event.type !== 'response.output_text.delta') continue
+        seen.text += event.delta
+        asked.onText?.()
+      }
+    }),
+    way(`${version}, response, helper`, true, async (asked, seen) => {
+      const { model, input } = asked
+      const stream = client(asked).responses.stream({ model, input })
+      stream.on('response.output_text.delta', ({ delta }) => {
+        seen.text += delta
+        asked.onText?.()
+      })
+      const final = await stream.finalResponse()
+      seen.finish = final.status
+    }),
+    way(`${version}, response, whole`, false, async (asked, seen) => {
+      const { model, input } = asked
+      const response = await client(asked).responses.create({ model, input })
+      seen.text = response.output_text
+      seen.finish = response.status
+    }),
+    way(`${version}, response, background`, false, async (asked, seen) => {
+      const { model, input } = asked
+      const api = client(asked).responses
+      const { id } = await api.create({ model, input, background: true })
+      const ended = await until(
+        `response ${id} has ended`,
+        async () => {
+          const response = await api.retrieve(id)
+          return response.status !== 'queued' && response.status !== 'in_progress' && response
+        },
+        { withinMs: 60_000 },
+      )
+      seen.text = ended.output_text
+      seen.finish = ended.status
+      return ended.status === 'completed' ? undefined : ended.error
+    }),
+    way(`${version}, response, resumed`, true, async (asked, seen) => {
+      const { model, input } = asked
+      const api = client(asked).responses
+      let last = -1
+      let id = ''
+      for await (const event of await api.create({ model, input, background: true, stream: true })) {
+        last = event.sequence_number
+        if (event.type === 'response.created') id = event.response.id
+        if ('response' in event) seen.finish = event.response.status
+        if (event.type !== 'response.output_text.delta') continue
+        seen.text += event.delta
+        break // which cuts the connection
+      }
+      asked.onText?.()
+      if (seen.text === '') return
+      for await (const event of await api.retrieve(id, { stream: true, starting_after: last })) {
+        if (event.type === 'response.output_text.delta') seen.text += event.delta
+        if ('response' in event) seen.finish = event.response.status
+      }
+    }),
+  ]
+}
+
+function aiWays(name: string, modelOf: (asked: Asked) => LanguageModel): Way[] {
+  return [
+    way(`${name}, stream`, true, async (asked, seen) => {
+      let raised: unknown
+      const result = streamText({
+        model: modelOf(asked),
+        prompt: asked.input,
+        maxRetries: 0,
+        onError: ({ error }) => void (raised = error),
+      })
+      for await (const part of result.fullStream) {
+        if (part.type === 'error') raised = part.error
+        if (part.type === 'finish') seen.finish = part.finishReason
+        if (part.type !== 'text-delta') continue
+        seen.text += part.text
+        asked.onText?.()
+      }
+      return raised
+    }),
+    way(`${name}, whole`, false, async (asked, seen) => {
+      const result = await generateText({ model: modelOf(asked), prompt: asked.input, maxRetries: 0 })
+      seen.text = result.text
+      seen.finish = result.finishReason
+    }),
+  ]
+}
+
+export const ways: readonly Way[] = [
+  ...versions.flatMap(openAiWays),
+  ...aiWays('AI SDK, chat', ({ base, model }) =>
+    createOpenAICompatible({ name: 'holdfast', baseURL: base, apiKey: 'none' })(model),
+  ),
+  ...aiWays('AI SDK, response', ({ base, model }) => createOpenAI({ baseURL: base, apiKey: 'none' }).responses(model)),
+]
