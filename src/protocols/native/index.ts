@@ -1,4 +1,5 @@
 /** The native protocol, ready to be mounted. */
+import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Protocol, Route } from '../../http/route.ts'
@@ -6,8 +7,15 @@ import type { Streams } from '../../http/stream.ts'
 import { toProblem } from './errors.ts'
 import { nativeRoutes } from './routes.ts'
 
-export function nativeProtocol(service: Service, streams: Streams, version: string): Protocol {
-  return { name: 'native', routes: [...nativeRoutes(service, streams), openApiRoute(version)], error: toProblem }
+export function nativeProtocol(
+  service: Service,
+  streams: Streams,
+  version: string,
+  clock: Clock = systemClock,
+): Protocol {
+  const startedAt = new Date(clock.now()).toISOString()
+  const routes = [...nativeRoutes(service, streams, startedAt), openApiRoute(version)]
+  return { name: 'native', routes, error: toProblem }
 }
 
 function openApiRoute(version: string): Route {

@@ -4,6 +4,7 @@ import { isFinished, type RunStatus } from '../../core/run.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { readJson } from '../../http/body.ts'
+import { readIdempotencyKey } from '../../http/idempotency-key.ts'
 import { respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
@@ -14,7 +15,7 @@ import { toComponent, toRun } from './wire.ts'
 /** Checking takes longer to load than the server to start, so it is loaded by the first request that needs it. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
 
-export function nativeRoutes(service: Service, streams: Streams): Route[] {
+export function nativeRoutes(service: Service, streams: Streams, startedAt: string): Route[] {
   return [
     {
       method: 'GET',
@@ -28,14 +29,14 @@ export function nativeRoutes(service: Service, streams: Streams): Route[] {
     { method: 'GET', path: '/runs/{id}/events', handle: (call) => serveEvents(call, service, streams) },
     { method: 'POST', path: '/runs/{id}/stop', handle: (call) => stopRun(call, service) },
     { method: 'POST', path: '/runs/{id}/input', handle: (call) => continueRun(call, service) },
-    { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service) },
+    { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service, startedAt) },
   ]
 }
 
 async function startRun(call: Call, service: Service, streams: Streams): Promise<void> {
   const { parseBody, startBody } = await loadShapes()
   const body = parseBody(startBody, await readJson(call.request, service.limits.bodyBytesMax))
-  const idempotencyKey = readKey(call, service.limits.nameCharsMax)
+  const idempotencyKey = readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.nameCharsMax)
   const { session, metadata } = body
   const { stored, created } = await service.start(call.principal, {
     component: body.component,
@@ -51,13 +52,6 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
     return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
   await follow(call, service, streams, id, undefined, 'sse')
-}
-
-function readKey(call: Call, charsMax: number): string | undefined {
-  const header = call.request.headers['idempotency-key']
-  const key = Array.isArray(header) ? header[0] : header
-  if (key === undefined || (key !== '' && key.length <= charsMax)) return key
-  throw new HoldfastError('invalid_request', `Idempotency-Key must have 1 to ${charsMax} characters`)
 }
 
 async function listRuns(call: Call, service: Service): Promise<void> {
@@ -138,7 +132,9 @@ async function describeRun(call: Call, service: Service, stored: StoredRun): Pro
   return toRun(stored, outcome?.type === 'run.completed' ? outcome.data.output : undefined)
 }
 
-function reportHealth(call: Call, service: Service): void {
+/** `instantiated_at` is what clients of AgentOS look for here. */
+function reportHealth(call: Call, service: Service, startedAt: string): void {
   const { ok, ...rest } = service.health()
-  respondJson(call.response, ok ? 200 : 503, { status: ok ? 'ok' : 'unavailable', ...rest })
+  const status = ok ? 'ok' : 'unavailable'
+  respondJson(call.response, ok ? 200 : 503, { status, ...rest, instantiated_at: startedAt })
 }

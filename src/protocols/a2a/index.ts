@@ -1,0 +1,82 @@
+/** A2A, 1.0 and 0.3, ready to be mounted: every component is an agent. */
+import { type Clock, type Ids, systemClock } from '../../core/clock.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { AuthScheme } from '../../core/principal.ts'
+import type { Service } from '../../core/service.ts'
+import type { Call, Protocol, Route } from '../../http/route.ts'
+import type { Streams } from '../../http/stream.ts'
+import { Agents } from './agents.ts'
+import { answerCard } from './card-route.ts'
+import { toStatusAnswer } from './errors.ts'
+import { answerRpc } from './jsonrpc.ts'
+import type { MethodName } from './methods.ts'
+import type { A2aOptions } from './options.ts'
+import { answerRest } from './rest.ts'
+import type { Version } from './version.ts'
+
+export type { A2aOptions, AgentAbout } from './options.ts'
+export type { CardSigner } from './signing.ts'
+
+export interface A2aProtocolOptions {
+  readonly service: Service
+  readonly streams: Streams
+  readonly ids: Ids
+  readonly clock?: Clock
+  readonly logger: Logger
+  readonly auth: AuthScheme
+  readonly version: string
+  readonly options: A2aOptions
+}
+
+const WELL_KNOWN = '/.well-known/agent-card.json'
+
+export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
+  const { options, clock = systemClock } = parts
+  const startedAt = clock.now()
+  const agents = new Agents(parts)
+  const card = (call: Call): Promise<void> => {
+    const { component } = call.params
+    const agent = component === undefined ? agents.default() : agents.get(component)
+    return answerCard(call, agent, options, startedAt)
+  }
+  const rpc = (call: Call): Promise<void> => answerRpc(call, agents.get(call.params['component']!), parts)
+  const rest: Answer = (call, method, version) =>
+    answerRest(call, agents.get(call.params['component']!), parts, { method, version })
+  return {
+    name: 'a2a',
+    routes: [
+      { method: 'GET', path: WELL_KNOWN, public: true, handle: card },
+      { method: 'GET', path: `/a2a/{component}${WELL_KNOWN}`, public: true, handle: card },
+      { method: 'POST', path: '/a2a/{component}', handle: rpc },
+      { method: 'POST', path: '/a2a/{component}/', handle: rpc },
+      ...restRoutes('/a2a/{component}/v1', '0.3', rest),
+      ...restRoutes('/a2a/{component}', '1.0', rest),
+      ...restRoutes('/a2a/{component}/{tenant}', '1.0', rest),
+    ],
+    error: (error) => toStatusAnswer(error, options.errorTable ?? '1.0.1'),
+  }
+}
+
+type Answer = (call: Call, method: MethodName, version: Version) => Promise<void>
+
+/** `{id}` is a task's, with what to do behind a colon; 1.0 says subscribe with either method. */
+function restRoutes(base: string, version: Version, answer: Answer): Route[] {
+  const route = (method: Route['method'], path: string, name: MethodName): Route => ({
+    method,
+    path: base + path,
+    handle: (call) => answer(call, name, version),
+  })
+  const configs = '/tasks/{id}/pushNotificationConfigs'
+  return [
+    route('POST', '/message:send', 'SendMessage'),
+    route('POST', '/message:stream', 'SendStreamingMessage'),
+    ...(version === '1.0' ? [route('GET', '/tasks', 'ListTasks')] : []),
+    route('GET', '/tasks/{id}', 'GetTask'),
+    route('POST', '/tasks/{id}', 'CancelTask'),
+    route('POST', configs, 'CreateTaskPushNotificationConfig'),
+    route('GET', configs, 'ListTaskPushNotificationConfigs'),
+    route('GET', `${configs}/{config}`, 'GetTaskPushNotificationConfig'),
+    route('DELETE', `${configs}/{config}`, 'DeleteTaskPushNotificationConfig'),
+    route('GET', version === '1.0' ? '/extendedAgentCard' : '/card', 'GetExtendedAgentCard'),
+  ]
+}

@@ -1,0 +1,71 @@
+/** The methods of JSON-RPC in 0.3, each by the one of 1.0 that does the same. */
+import type { Agent } from '../agents.ts'
+import { a2aError } from '../errors.ts'
+import { methods, type Outcome } from '../methods.ts'
+import type { Caller } from '../operations.ts'
+import type { PushConfig, PushConfigList, SendResult, Task } from '../wire.ts'
+import { toLegacyCard } from './card.ts'
+import { fromPushConfig, fromSend, fromTask, type LegacyOutcome } from './outcome.ts'
+import { isRaw, toPushConfig, toSend } from './requests.ts'
+
+type LegacyMethod = (agent: Agent, caller: Caller, params: unknown) => Promise<LegacyOutcome>
+
+function resultOf<Result>(outcome: Outcome): Result {
+  return (outcome as { readonly result: Result }).result
+}
+
+export const legacyMethods = {
+  async 'message/send'(agent, caller, params) {
+    return { result: fromSend(resultOf<SendResult>(await methods.SendMessage(agent, caller, toSend(params)))) }
+  },
+  'message/stream': (agent, caller, params) => methods.SendStreamingMessage(agent, caller, toSend(params)),
+  async 'tasks/get'(agent, caller, params) {
+    return { result: fromTask(resultOf<Task>(await methods.GetTask(agent, caller, params))) }
+  },
+  async 'tasks/cancel'(agent, caller, params) {
+    return { result: fromTask(resultOf<Task>(await methods.CancelTask(agent, caller, params))) }
+  },
+  'tasks/resubscribe': (agent, caller, params) => methods.SubscribeToTask(agent, caller, params),
+  async 'tasks/pushNotificationConfig/set'(agent, caller, params) {
+    const { pushNotificationConfig, taskId } = isRaw(params) ? params : {}
+    const request = toPushConfig(pushNotificationConfig ?? {}, taskId)
+    const created = await methods.CreateTaskPushNotificationConfig(agent, caller, request)
+    return { result: fromPushConfig(resultOf<PushConfig>(created)) }
+  },
+  async 'tasks/pushNotificationConfig/get'(agent, caller, params) {
+    const { taskId, id } = pushQuery(params)
+    if (id !== undefined) {
+      const found = await methods.GetTaskPushNotificationConfig(agent, caller, { taskId, id })
+      return { result: fromPushConfig(resultOf<PushConfig>(found)) }
+    }
+    const [first] = await listed(agent, caller, taskId)
+    if (first === undefined) throw a2aError('TASK_NOT_FOUND', 'the task has no push configuration')
+    return { result: fromPushConfig(first) }
+  },
+  async 'tasks/pushNotificationConfig/list'(agent, caller, params) {
+    const { taskId } = pushQuery(params)
+    return { result: (await listed(agent, caller, taskId)).map(fromPushConfig) }
+  },
+  'tasks/pushNotificationConfig/delete': (agent, caller, params) =>
+    methods.DeleteTaskPushNotificationConfig(agent, caller, pushQuery(params)),
+  async 'agent/getAuthenticatedExtendedCard'(agent, caller) {
+    if (!agent.hasExtendedCard)
+      throw a2aError('EXTENDED_AGENT_CARD_NOT_CONFIGURED', `${agent.operations.component.id} has no extended card`)
+    return { result: toLegacyCard(await agent.extendedCard(caller.url, caller.principal)) }
+  },
+} as const satisfies Record<string, LegacyMethod>
+
+export function isLegacyMethod(name: string): name is keyof typeof legacyMethods {
+  return Object.hasOwn(legacyMethods, name)
+}
+
+/** In 0.3 `id` is the task's. */
+function pushQuery(params: unknown): { readonly taskId: unknown; readonly id: unknown } {
+  const { id, pushNotificationConfigId } = isRaw(params) ? params : {}
+  return { taskId: id, id: pushNotificationConfigId ?? undefined }
+}
+
+async function listed(agent: Agent, caller: Caller, taskId: unknown): Promise<readonly PushConfig[]> {
+  const page = await methods.ListTaskPushNotificationConfigs(agent, caller, { taskId })
+  return resultOf<PushConfigList>(page).configs
+}

@@ -1,0 +1,63 @@
+/** From what 0.3 asks to the words of 1.0. What is wrong with it is found when those are checked. */
+type Raw = Readonly<Record<string, unknown>>
+
+const roles: Readonly<Record<string, string>> = { user: 'ROLE_USER', agent: 'ROLE_AGENT' }
+
+export function toMessage(value: unknown): unknown {
+  if (!isRaw(value)) return value
+  const { kind: _kind, role, parts, ...rest } = value
+  return { ...rest, role: roles[String(role)] ?? role, parts: Array.isArray(parts) ? parts.map(toPart) : parts }
+}
+
+function toPart(value: unknown): unknown {
+  if (!isRaw(value)) return value
+  const { kind, text, file, data, metadata } = value
+  const about = metadata === undefined ? {} : { metadata }
+  if (kind === 'text') return { text, ...about }
+  if (kind === 'data') return { data: unwrapped(data, metadata), ...about }
+  if (kind !== 'file' || !isRaw(file)) return {}
+  const { bytes, uri, name, mimeType } = file
+  return { raw: bytes, url: uri, filename: name, mediaType: mimeType, ...about }
+}
+
+/** A value that 0.3 cannot carry comes wrapped. */
+function unwrapped(data: unknown, metadata: unknown): unknown {
+  const isWrapped = isRaw(metadata) && metadata['data_part_compat'] === true && isRaw(data) && 'value' in data
+  return isWrapped ? data['value'] : data
+}
+
+export function toSend(params: unknown): unknown {
+  if (!isRaw(params)) return params
+  const { message, configuration, metadata } = params
+  return { message: toMessage(message), configuration: toConfiguration(configuration), metadata }
+}
+
+export function toConfiguration(value: unknown): unknown {
+  if (!isRaw(value)) return value
+  const { acceptedOutputModes, historyLength, pushNotificationConfig, pushNotification, blocking } = value
+  return {
+    acceptedOutputModes,
+    historyLength,
+    taskPushNotificationConfig: toPushConfig(pushNotificationConfig ?? pushNotification),
+    returnImmediately: blocking === false,
+  }
+}
+
+/** The first of several schemes: 1.0 has one. */
+export function toPushConfig(value: unknown, taskId?: unknown): unknown {
+  if (!isRaw(value)) return value
+  const { id, url, token, authentication } = value
+  const { schemes, credentials } = isRaw(authentication) ? authentication : {}
+  const [scheme] = Array.isArray(schemes) ? (schemes as unknown[]) : []
+  return {
+    id: id === '' ? undefined : id,
+    taskId,
+    url,
+    token: token === '' ? undefined : token,
+    ...(scheme !== undefined && { authentication: { scheme, credentials: credentials === '' ? undefined : credentials } }),
+  }
+}
+
+export function isRaw(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

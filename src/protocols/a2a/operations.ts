@@ -1,0 +1,337 @@
+/** The operations of A2A 1.0 for one agent: what every binding calls, with requests that are checked and results that are typed. */
+import type { Component } from '../../core/agent.ts'
+import type { Ids } from '../../core/clock.ts'
+import { isHoldfastError } from '../../core/errors.ts'
+import type { LoggedEvent } from '../../core/event.ts'
+import type { Principal } from '../../core/principal.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import type { Service, Started } from '../../core/service.ts'
+import type { StoredRun } from '../../core/store.ts'
+import { foldRun } from '../../http/view.ts'
+import { a2aError, invalidParams } from './errors.ts'
+import { RESUME_EXTENSION } from './extensions.ts'
+import { listRuns } from './listing.ts'
+import { aboutOf, answerOf, inputOf, toAbout } from './messages.ts'
+import type { A2aOptions, AgentAbout } from './options.ts'
+import { type Beginning, type TaskFold, taskProjection } from './projection.ts'
+import { PushConfigs } from './push-configs.ts'
+import { resumeFrom } from './resume.ts'
+import { isSettled, taskStates } from './states.ts'
+import { taskOf, taskOfRun, type TaskView } from './task.ts'
+import { answeredBy, answersOf, noteTurn } from './turns.ts'
+import type { Version } from './version.ts'
+import type {
+  ListRequest,
+  Message,
+  Part,
+  PushConfig,
+  PushConfigList,
+  PushConfigRequest,
+  SendRequest,
+  SendResult,
+  Task,
+  TaskList,
+} from './wire.ts'
+
+/** Who calls, and what the binding found out beside the request. */
+export interface Caller {
+  readonly principal: Principal
+  /** Empty for none. */
+  readonly tenant: string
+  readonly version: Version
+  /** Where it reached the server, such as `https://agents.example`. */
+  readonly url: string
+  /** Those that are active. */
+  readonly extensions: ReadonlySet<string>
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+  readonly idempotencyKey?: string | undefined
+  /** The last event that the client has, as it names it. */
+  readonly after?: string | undefined
+}
+
+/** What a binding needs to serve a stream. */
+export interface TaskStream {
+  readonly run: Run
+  readonly beginning: Beginning
+  readonly view: TaskView
+  /** Said with the first event: what the client missed cannot be told. */
+  readonly gap: boolean
+}
+
+/** Where a send leads: to a new task, or to a question of one that there is. */
+interface Sent {
+  readonly run: Run
+  readonly beginning: Beginning
+  readonly answers?: ReadonlyMap<string, Message>
+}
+
+export class Operations {
+  readonly component: Component
+  readonly about: AgentAbout
+  readonly #service: Service
+  readonly #options: A2aOptions
+  readonly #ids: Ids
+
+  constructor(service: Service, component: Component, options: A2aOptions, ids: Ids) {
+    this.#service = service
+    this.component = component
+    this.#options = options
+    this.about = options.agents?.[component.id] ?? {}
+    this.#ids = ids
+  }
+
+  /** Waits until there is nothing more to wait for, unless it is to return at once. */
+  async send(caller: Caller, request: SendRequest): Promise<SendResult> {
+    const { run, beginning, answers } = await this.#accept(caller, request)
+    const { historyLength, returnImmediately = false } = request.configuration ?? {}
+    const from = await this.#answeredAt(caller, run, beginning)
+    const fold = await this.#outcome(caller, run.id, (state, index) => index >= from && isDue(state, returnImmediately))
+    if (fold.direct !== undefined) return { message: fold.direct }
+    return { task: taskOf(fold, { historyLength, ...(answers !== undefined && { answers }) }) }
+  }
+
+  async stream(caller: Caller, request: SendRequest): Promise<TaskStream> {
+    const { run, beginning, answers } = await this.#accept(caller, request)
+    const historyLength = request.configuration?.historyLength
+    return { run, beginning, view: { historyLength, ...(answers !== undefined && { answers }) }, gap: false }
+  }
+
+  async get(caller: Caller, id: string, historyLength?: number): Promise<Task> {
+    return this.#show(caller, await this.#task(caller, id), { historyLength })
+  }
+
+  async list(caller: Caller, request: ListRequest): Promise<TaskList> {
+    const { historyLength = 0, includeArtifacts = false } = request
+    const belongs = (run: Run): boolean => this.#belongs(caller, run)
+    const page = await listRuns(this.#service, caller.principal, this.component.id, request, belongs)
+    const tasks: Task[] = []
+    for (const run of page.runs) {
+      const needsLog = historyLength > 0 || includeArtifacts
+      tasks.push(needsLog ? await this.#show(caller, run, { historyLength, includeArtifacts }) : taskOfRun(run))
+    }
+    const { nextPageToken, pageSize, totalSize } = page
+    return { tasks, nextPageToken, pageSize, totalSize }
+  }
+
+  /** Asks for a stop and waits for it, for a while; the task as it is then. */
+  async cancel(caller: Caller, id: string): Promise<Task> {
+    const run = await this.#task(caller, id)
+    if (isFinished(run.status) && run.status !== 'cancelled')
+      throw a2aError('TASK_NOT_CANCELABLE', `task ${id} is ${taskOfRun(run).status.state}`, { taskId: id })
+    const stored = await this.#stopped(caller, await this.#service.stop(caller.principal, id, 'canceled by the client'))
+    if (isFinished(stored.run.status) && stored.run.status !== 'cancelled')
+      throw a2aError('TASK_NOT_CANCELABLE', `task ${id} ended before it could be canceled`, { taskId: id })
+    return this.#show(caller, stored.run, {})
+  }
+
+  async subscribe(caller: Caller, id: string): Promise<TaskStream> {
+    await this.#task(caller, id)
+    const stored = await this.#service.get(caller.principal, id)
+    const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
+    const { beginning, gap } = resumed
+      ? await resumeFrom(this.#service, caller.principal, stored, caller.after!)
+      : { beginning: { kind: 'index', index: stored.next - 1 } as const, gap: false }
+    if (!resumed && isFinished(stored.run.status))
+      throw a2aError('UNSUPPORTED_OPERATION', `task ${id} has ended; get it instead`, { taskId: id })
+    return { run: stored.run, beginning, view: { answers: await this.#answers(caller, id) }, gap }
+  }
+
+  async createPushConfig(caller: Caller, task: string, request: PushConfigRequest): Promise<PushConfig> {
+    return (await this.#pushConfigs(caller, task)).create(task, request, caller.version)
+  }
+
+  async getPushConfig(caller: Caller, task: string, id: string): Promise<PushConfig> {
+    return (await this.#pushConfigs(caller, task)).get(task, id)
+  }
+
+  async listPushConfigs(caller: Caller, task: string, pageSize?: number, pageToken?: string): Promise<PushConfigList> {
+    return (await this.#pushConfigs(caller, task)).list(task, pageSize, pageToken)
+  }
+
+  async deletePushConfig(caller: Caller, task: string, id: string): Promise<void> {
+    await (await this.#pushConfigs(caller, task)).remove(task, id)
+  }
+
+  async #pushConfigs(caller: Caller, task: string): Promise<PushConfigs> {
+    this.#requirePush()
+    await this.#task(caller, task)
+    return new PushConfigs(this.#service.documents(caller.principal), this.component.id, this.#ids)
+  }
+
+  #requirePush(): void {
+    if (this.#options.push !== true)
+      throw a2aError('PUSH_NOTIFICATION_NOT_SUPPORTED', `${this.component.id} sends no push notifications`)
+  }
+
+  async #accept(caller: Caller, request: SendRequest): Promise<Sent> {
+    const { message, configuration, metadata = {} } = request
+    if (configuration?.taskPushNotificationConfig !== undefined) this.#requirePush()
+    if (Object.hasOwn(metadata, 'a2a')) throw invalidParams('metadata must not have the key a2a')
+    checkModes(message.parts, this.about.inputModes)
+    const taskId = message.taskId ?? ''
+    const sent = taskId === '' ? await this.#start(caller, request) : await this.#continue(caller, taskId, message)
+    const push = configuration?.taskPushNotificationConfig
+    if (push !== undefined) await this.createPushConfig(caller, sent.run.id, push)
+    return sent
+  }
+
+  async #start(caller: Caller, { message, metadata }: SendRequest): Promise<Sent> {
+    const { contextId = '' } = message
+    const { nameCharsMax } = this.#service.limits
+    if (contextId.length > nameCharsMax) throw invalidParams(`contextId has more than ${nameCharsMax} characters`)
+    const idempotencyKey = await this.#keyOf(caller, message)
+    const { stored }: Started = await this.#service.start(caller.principal, {
+      component: this.component.id,
+      input: inputOf(message.parts),
+      protocol: 'a2a',
+      metadata: { ...metadata, a2a: toAbout(message, caller.tenant, this.about.answersDirectly === true) },
+      ...(contextId !== '' && { session: contextId }),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    })
+    return { run: stored.run, beginning: { kind: 'start' } }
+  }
+
+  /** A message is the same when its id is, in the same context; a key that the client gives says more. */
+  async #keyOf(caller: Caller, { messageId, contextId = '' }: Message): Promise<string | undefined> {
+    if (caller.idempotencyKey !== undefined) return `a2a ${await digestOf([caller.idempotencyKey])}`
+    if (this.#options.idempotent === false) return undefined
+    return `a2a ${await digestOf([this.component.id, caller.tenant, contextId, messageId])}`
+  }
+
+  /** Answers what a task asks. A message that did so before is not taken for the answer to another question. */
+  async #continue(caller: Caller, id: string, message: Message): Promise<Sent> {
+    const run = await this.#task(caller, id)
+    const { contextId = run.session } = message
+    if (contextId !== '' && contextId !== run.session)
+      throw invalidParams(`task ${id} is of another context`, [{ field: 'message.contextId', description: 'does not fit taskId' }])
+    const documents = this.#service.documents(caller.principal)
+    const asked = (run.waiting ?? []).map((question) => question.id)
+    const known = this.#options.idempotent === false ? undefined : answeredBy(await answersOf(documents, id), message)
+    if (known !== undefined && !asked.includes(known))
+      return { run, beginning: { kind: 'answer', question: known, from: 0 }, answers: await answersOf(documents, id) }
+    const [question] = run.waiting ?? []
+    if (question === undefined) throw notWaiting(run)
+    const { next } = await this.#service.get(caller.principal, id)
+    await noteTurn(documents, id, question.id, message)
+    await this.#answer(caller, run, message)
+    const beginning = { kind: 'answer', question: question.id, from: next } as const
+    return { run, beginning, answers: await answersOf(documents, id) }
+  }
+
+  /** Several questions that wait at once are answered by one message: by id, in a data part, or all with the same. */
+  async #answer({ principal }: Caller, run: Run, message: Message): Promise<void> {
+    const waiting = run.waiting ?? []
+    const given = message.parts.find(({ data }) => hasAnswers(data))?.data as { answers: Record<string, unknown> } | undefined
+    const same = Object.fromEntries(waiting.map((question) => [question.id, answerOf(question, message)]))
+    try {
+      await this.#service.continue(principal, run.id, given?.answers ?? same)
+    } catch (cause) {
+      if (isHoldfastError(cause, 'conflict')) throw notWaiting(run)
+      throw cause
+    }
+  }
+
+  /** Where the question that a message answers was answered: only what comes after that is an answer to the message. */
+  async #answeredAt(caller: Caller, run: Run, beginning: Beginning): Promise<number> {
+    if (beginning.kind !== 'answer') return 0
+    let from = Infinity
+    await foldRun(this.#service, caller.principal, run.id, taskProjection, {
+      wait: caller.signal,
+      until: (_state, event) => {
+        const isAnswer = event.type === 'run.resumed' && event.index >= beginning.from
+        if (isAnswer && Object.hasOwn(event.data.answers, beginning.question)) from = event.index
+        return from !== Infinity
+      },
+    })
+    return from
+  }
+
+  /** Waits until the answer is due. The task may have moved on since; then it is shown as it is, if that is an answer too. */
+  async #outcome(
+    { principal, signal }: Caller,
+    id: string,
+    due: (state: TaskFold, index: number) => boolean,
+  ): Promise<TaskFold> {
+    const until = (state: TaskFold, { index }: LoggedEvent): boolean => due(state, index)
+    const then = await foldRun(this.#service, principal, id, taskProjection, { wait: signal, until })
+    if (then.direct !== undefined || taskStates[then.state].terminal) return then
+    const now = await foldRun(this.#service, principal, id, taskProjection)
+    return due(now, Infinity) ? now : then
+  }
+
+  /** The task as its log is now. */
+  async #show(caller: Caller, run: Run, view: TaskView): Promise<Task> {
+    const fold = await foldRun(this.#service, caller.principal, run.id, taskProjection)
+    const answers = fold.turns === undefined || view.historyLength === 0 ? undefined : await this.#answers(caller, run.id)
+    return taskOf(fold, { ...view, ...(answers && { answers }) })
+  }
+
+  #answers({ principal }: Caller, task: string): Promise<ReadonlyMap<string, Message>> {
+    return answersOf(this.#service.documents(principal), task)
+  }
+
+  async #task(caller: Caller, id: string): Promise<Run> {
+    const stored = await this.#service.get(caller.principal, id).catch((cause: unknown) => {
+      if (isHoldfastError(cause, 'not_found')) return undefined
+      throw cause
+    })
+    if (stored !== undefined && this.#belongs(caller, stored.run)) return stored.run
+    throw a2aError('TASK_NOT_FOUND', `there is no task ${id.slice(0, 100)}`, { taskId: id.slice(0, 100) })
+  }
+
+  /** A run of another agent or tenant does not exist here. */
+  #belongs({ tenant }: Caller, run: Run): boolean {
+    return run.component === this.component.id && (aboutOf(run)?.tenant ?? '') === tenant
+  }
+
+  async #stopped({ principal, signal }: Caller, asked: StoredRun): Promise<StoredRun> {
+    const until = performance.now() + this.#service.limits.longPollMs
+    let stored = asked
+    while (!isFinished(stored.run.status) && performance.now() < until && !signal.aborted) {
+      const { id } = stored.run
+      await this.#service.waitForMore(principal, id, stored.next - 1, until - performance.now(), signal, 'in passing')
+      stored = await this.#service.get(principal, id)
+    }
+    return stored
+  }
+}
+
+/** A task that is returned at once is there when it is known not to be a message. */
+function isDue({ state, held, direct }: TaskFold, returnImmediately: boolean): boolean {
+  if (direct !== undefined) return true
+  return returnImmediately ? held === undefined : isSettled(state)
+}
+
+function notWaiting(run: Run): Error {
+  const { state } = taskOfRun(run).status
+  const why = taskStates[state].terminal ? 'it has ended' : 'it waits for no message'
+  return a2aError('UNSUPPORTED_OPERATION', `task ${run.id} is ${state}: ${why}`, { taskId: run.id, state })
+}
+
+function hasAnswers(data: unknown): boolean {
+  const answers = (data as { answers?: unknown } | null | undefined)?.answers
+  return typeof answers === 'object' && answers !== null
+}
+
+function checkModes(parts: readonly Part[], modes: readonly string[] | undefined): void {
+  if (modes === undefined) return
+  for (const { mediaType } of parts) {
+    if (mediaType === undefined || modes.some((mode) => covers(mode, mediaType))) continue
+    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', `${mediaType.slice(0, 100)} is not taken; ${modes.join(', ')} are`, {
+      mediaType: mediaType.slice(0, 100),
+    })
+  }
+}
+
+/** `image/*` covers `image/png`. */
+function covers(mode: string, mediaType: string): boolean {
+  const given = mediaType.split(';')[0]!.trim().toLowerCase()
+  const wanted = mode.toLowerCase()
+  return wanted === '*/*' || wanted === given || (wanted.endsWith('/*') && given.startsWith(wanted.slice(0, -1)))
+}
+
+async function digestOf(values: readonly string[]): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(values)))
+  return Buffer.from(digest).toString('base64url')
+}

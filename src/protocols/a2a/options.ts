@@ -1,0 +1,40 @@
+/** What a server says about how it speaks A2A. */
+import type { Principal } from '../../core/principal.ts'
+import type { ErrorTable } from './errors.ts'
+import type { CardSigner } from './signing.ts'
+import type { AgentCard, AgentExtension, AgentSkill } from './wire.ts'
+
+export interface A2aOptions {
+  /** Component whose card is at the root; the first one where nothing is said. */
+  readonly default?: string
+  /** Where clients reach the server, such as `https://agents.example`; what they asked for, where nothing is said. */
+  readonly url?: string
+  /** Which statuses errors have: 1.0.1 of the specification where nothing is said. */
+  readonly errorTable?: ErrorTable
+  /** Signs the cards. */
+  readonly signer?: CardSigner
+  /** Whether a message that is sent again is the same task; it is where nothing is said. */
+  readonly idempotent?: boolean
+  /** Whether subscriptions to pushes are taken; whoever says so delivers them. */
+  readonly push?: boolean
+  /** Address of the gRPC binding as cards name it. */
+  readonly grpcUrl?: string
+  /** What a caller who is known is shown instead of the public card. */
+  readonly extendedCard?: (card: AgentCard, component: string, principal: Principal) => AgentCard
+  /** More about a component than it says itself, by its id. */
+  readonly agents?: Readonly<Record<string, AgentAbout>>
+}
+
+export interface AgentAbout {
+  readonly version?: string
+  readonly provider?: AgentCard['provider']
+  readonly documentationUrl?: string
+  readonly iconUrl?: string
+  readonly skills?: readonly AgentSkill[]
+  /** Media types that it takes: a message with another is refused. It takes any where nothing is said. */
+  readonly inputModes?: readonly string[]
+  readonly outputModes?: readonly string[]
+  readonly extensions?: readonly AgentExtension[]
+  /** It may answer with a message instead of a task, so streams begin only when it says the first thing. */
+  readonly answersDirectly?: boolean
+}

@@ -1,0 +1,81 @@
+/** Subscriptions to pushes: documents, one for each, under the task that they are about. */
+import type { Document } from '../../core/document.ts'
+import type { Ids } from '../../core/clock.ts'
+import type { OwnedDocuments } from '../../core/owned-documents.ts'
+import { a2aError, invalidParams } from './errors.ts'
+import type { Version } from './version.ts'
+import type { PushConfig, PushConfigList, PushConfigRequest } from './wire.ts'
+
+/** What whoever delivers finds in a document of this collection. */
+export const PUSH_CONFIGS = 'a2a.push'
+
+export interface StoredPushConfig {
+  readonly component: string
+  readonly config: PushConfig
+  /** The words in which it wants to be told. */
+  readonly version: Version
+}
+
+const PAGE = 50
+
+export class PushConfigs {
+  readonly #documents: OwnedDocuments
+  readonly #component: string
+  readonly #ids: Ids
+
+  constructor(documents: OwnedDocuments, component: string, ids: Ids) {
+    this.#documents = documents
+    this.#component = component
+    this.#ids = ids
+  }
+
+  async create(task: string, request: PushConfigRequest, version: Version): Promise<PushConfig> {
+    checkUrl(request.url)
+    const { id = '', url, token, authentication } = request
+    const config: PushConfig = {
+      taskId: task,
+      id: id === '' ? this.#ids.unique() : id,
+      url,
+      ...(token !== undefined && { token }),
+      ...(authentication !== undefined && { authentication }),
+    }
+    const body: StoredPushConfig = { component: this.#component, config, version }
+    await this.#documents.put({ collection: PUSH_CONFIGS, id: idOf(task, config.id), label: task, body })
+    return config
+  }
+
+  async get(task: string, id: string): Promise<PushConfig> {
+    const found = await this.#documents.get(PUSH_CONFIGS, idOf(task, id))
+    if (found === undefined) throw a2aError('TASK_NOT_FOUND', `task ${task} has no push configuration ${id.slice(0, 100)}`)
+    return configIn(found)
+  }
+
+  async list(task: string, pageSize = PAGE, pageToken = ''): Promise<PushConfigList> {
+    const offset = pageToken === '' ? 0 : Number(pageToken)
+    if (!Number.isSafeInteger(offset) || offset < 0) throw invalidParams('pageToken is not one that a page gave')
+    const limit = Math.min(Math.max(pageSize === 0 ? PAGE : pageSize, 1), PAGE)
+    const page = await this.#documents.list({ collection: PUSH_CONFIGS, label: task, ascending: true, offset, limit })
+    const next = offset + page.documents.length
+    return { configs: page.documents.map(configIn), nextPageToken: next < page.total ? String(next) : '' }
+  }
+
+  async remove(task: string, id: string): Promise<void> {
+    await this.#documents.remove(PUSH_CONFIGS, idOf(task, id))
+  }
+}
+
+function configIn({ body }: Document): PushConfig {
+  return (body as StoredPushConfig).config
+}
+
+function idOf(task: string, id: string): string {
+  return `${task}/${id}`
+}
+
+/** Where it leads is looked at when something is sent there. */
+function checkUrl(url: string): void {
+  if (/^https?:$/.test(URL.parse(url)?.protocol ?? '')) return
+  throw invalidParams('the url of a push configuration begins with https:// or http://', [
+    { field: 'url', description: 'is not an http(s) address' },
+  ])
+}

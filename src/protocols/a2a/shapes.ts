@@ -1,0 +1,114 @@
+/** The requests of A2A 1.0 as schemas. Unknown fields are left out, and null is the same as nothing, as ProtoJSON has it. */
+import { z } from 'zod'
+import { invalidParams } from './errors.ts'
+import { taskStates, type TaskState } from './states.ts'
+import type { ListRequest, PushConfigRequest, SendRequest } from './wire.ts'
+
+/** Throws `invalid_request`, naming every field that is wrong. */
+export function parseRequest<Shape extends z.ZodType>(shape: Shape, given: unknown): z.output<Shape> {
+  const parsed = shape.safeParse(given ?? {})
+  if (parsed.success) return parsed.data
+  const fields = parsed.error.issues.map(({ path, message }) => ({ field: path.join('.'), description: message }))
+  const [first] = fields
+  throw invalidParams(`${first?.field || 'the request'}: ${first?.description ?? 'is wrong'}`, fields.slice(0, FIELDS_MAX))
+}
+
+const FIELDS_MAX = 20
+
+/** Null and absent are the same. */
+function maybe<Shape extends z.ZodType>(shape: Shape) {
+  return z.preprocess((value) => value ?? undefined, shape.optional()).optional()
+}
+
+const text = z.string()
+const metadata = z.record(text, z.unknown())
+const historyLength = maybe(z.int().min(0))
+
+const part = z
+  .object({
+    text: maybe(text),
+    raw: maybe(z.string().regex(/^[\w+/-]*={0,2}$/, 'is not base64')),
+    url: maybe(text),
+    data: z.unknown().optional(),
+    metadata: maybe(metadata),
+    filename: maybe(text),
+    mediaType: maybe(text),
+  })
+  .superRefine((given, context) => {
+    const contents = (['text', 'raw', 'url', 'data'] as const).filter((name) => given[name] !== undefined)
+    if (contents.length !== 1)
+      context.addIssue({ code: 'custom', message: 'has not exactly one of text, raw, url and data' })
+  })
+  .transform(withoutUndefined)
+
+const message = z
+  .object({
+    messageId: text.min(1, 'is empty').max(1024),
+    contextId: maybe(text),
+    taskId: maybe(text),
+    role: z.enum(['ROLE_USER', 'ROLE_AGENT']),
+    parts: z.array(part).min(1, 'is empty'),
+    metadata: maybe(metadata),
+    extensions: maybe(z.array(text)),
+    referenceTaskIds: maybe(z.array(text)),
+  })
+  .transform(withoutUndefined)
+
+const pushConfig = z
+  .object({
+    id: maybe(text),
+    taskId: maybe(text),
+    url: text.min(1, 'is empty'),
+    token: maybe(text),
+    authentication: maybe(z.object({ scheme: text, credentials: maybe(text) }).transform(withoutUndefined)),
+  })
+  .transform(withoutUndefined)
+
+const states = Object.keys(taskStates) as [TaskState, ...TaskState[]]
+
+const tenant = { tenant: maybe(text) }
+
+export const sendRequest = z.object({
+  ...tenant,
+  message,
+  configuration: maybe(
+    z.object({
+      acceptedOutputModes: maybe(z.array(text)),
+      taskPushNotificationConfig: maybe(pushConfig),
+      historyLength,
+      returnImmediately: maybe(z.boolean()),
+    }),
+  ),
+  metadata: maybe(metadata),
+}) as unknown as z.ZodType<SendRequest & { tenant?: string }>
+
+export const taskRequest = z.object({ ...tenant, id: text.min(1, 'is empty'), historyLength, metadata: maybe(metadata) })
+
+export const listRequest = z.object({
+  ...tenant,
+  contextId: maybe(text),
+  status: maybe(z.enum(['TASK_STATE_UNSPECIFIED', ...states])),
+  pageSize: maybe(z.int()),
+  pageToken: maybe(text),
+  historyLength,
+  statusTimestampAfter: maybe(text),
+  includeArtifacts: maybe(z.boolean()),
+}) as unknown as z.ZodType<ListRequest & { tenant?: string }>
+
+export const pushConfigRequest = z
+  .object({ ...tenant })
+  .and(pushConfig) as unknown as z.ZodType<PushConfigRequest & { tenant?: string }>
+
+export const pushConfigQuery = z.object({
+  ...tenant,
+  taskId: text.min(1, 'is empty'),
+  id: maybe(text),
+  pageSize: maybe(z.int().min(0)),
+  pageToken: maybe(text),
+})
+
+export const cardRequest = z.object(tenant)
+
+function withoutUndefined<Value extends object>(value: Value): Value {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as Value
+}

@@ -1,0 +1,46 @@
+/** What a component has said and given, as far as it stands. */
+import type { Speaker, State } from './state.ts'
+import { values } from './trail.ts'
+
+export function textOf({ said }: Speaker): string {
+  return values(said)
+    .map(({ text }) => text)
+    .join('')
+}
+
+export function thoughtOf({ thought }: Speaker): string {
+  return values(thought).join('')
+}
+
+/** Its output, else what it said; for one that only lets others speak, what the last of them gave. */
+export function contentOf(state: State, speaker: Speaker): unknown {
+  const output = speaker.outcome?.output
+  if (output !== undefined && output !== null) return output
+  const said = textOf(speaker)
+  if (said !== '') return said
+  if (speaker.kind === 'agent') return undefined
+  const called = [...state.speakers.values()].findLast(({ parent }) => parent === speaker.run)
+  return called === undefined ? undefined : contentOf(state, called)
+}
+
+/** Those that a component called, in order. */
+export function calledBy(state: State, { run }: Speaker): Speaker[] {
+  return [...state.speakers.values()].filter(({ parent }) => parent === run)
+}
+
+export interface MediaLists {
+  readonly images?: readonly object[]
+  readonly videos?: readonly object[]
+  readonly audio?: readonly object[]
+  readonly files?: readonly object[]
+}
+
+const LISTS: Readonly<Record<string, keyof MediaLists>> = { image: 'images', video: 'videos', audio: 'audio' }
+
+export function mediaOf({ media }: Speaker): MediaLists {
+  return Object.groupBy(values(media), ({ mime_type: type }) => LISTS[type.split('/')[0]!] ?? 'files')
+}
+
+export function citationsOf({ sources }: Speaker): { readonly citations?: object } {
+  return sources === undefined ? {} : { citations: { urls: values(sources) } }
+}

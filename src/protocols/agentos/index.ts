@@ -1,0 +1,28 @@
+/** The AgentOS protocol, ready to be mounted: agno's clients work with it unchanged. */
+import type { Logger } from '../../core/logger.ts'
+import type { Service } from '../../core/service.ts'
+import type { Protocol } from '../../http/route.ts'
+import type { Streams } from '../../http/stream.ts'
+import { toDetail } from './errors.ts'
+import { AgentOs } from './os.ts'
+import type { ServerFacts } from './routes-os.ts'
+import { agentosRoutes } from './routes.ts'
+import { Sockets } from './sockets.ts'
+
+export interface AgentOsOptions extends ServerFacts {
+  readonly service: Service
+  readonly streams: Streams
+  readonly logger: Logger
+}
+
+export function agentosProtocol({ service, streams, logger, ...facts }: AgentOsOptions): Protocol {
+  const os = new AgentOs(service, streams)
+  const sockets = new Sockets(os, logger)
+  return {
+    name: 'agentos',
+    routes: agentosRoutes(os, logger, facts),
+    upgrades: sockets.upgrades(),
+    close: (reason) => sockets.close(reason),
+    error: toDetail,
+  }
+}

@@ -1,0 +1,40 @@
+/** What this protocol serves, for each family and for the server as a whole. */
+import type { Logger } from '../../core/logger.ts'
+import { respondJson } from '../../http/respond.ts'
+import type { Route } from '../../http/route.ts'
+import { componentDetail, componentSummary } from './components.ts'
+import { families, type Family } from './families.ts'
+import type { AgentOs } from './os.ts'
+import { checkpointRoutes } from './checkpoints.ts'
+import { osRoutes, type ServerFacts } from './routes-os.ts'
+import { runRoutes } from './routes-runs.ts'
+import { sessionRoutes } from './routes-sessions.ts'
+
+export function agentosRoutes(os: AgentOs, logger: Logger, facts: ServerFacts): Route[] {
+  const all = Object.values(families).flatMap((family) => [
+    ...componentRoutes(os, family),
+    ...runRoutes(os, family, logger),
+    ...(family.kind === 'workflow' ? [] : checkpointRoutes(os, family)),
+  ])
+  return [...all, ...sessionRoutes(os), ...osRoutes(os, facts)].flatMap(withSlash)
+}
+
+function componentRoutes(os: AgentOs, family: Family): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: `/${family.path}`,
+      handle: ({ response }) => respondJson(response, 200, os.components(family).map(componentSummary)),
+    },
+    {
+      method: 'GET',
+      path: `/${family.path}/{id}`,
+      handle: (call) => respondJson(call.response, 200, componentDetail(os.component(family, call))),
+    },
+  ]
+}
+
+/** Clients of AgentOS may end a path with a slash. */
+function withSlash(route: Route): Route[] {
+  return route.path.endsWith('/') ? [route] : [route, { ...route, path: `${route.path}/` }]
+}

@@ -1,0 +1,44 @@
+/** The bytes by which a protocol would tell of a run, up to where its log is now. */
+import { START } from '../../core/cursor.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { lastOf, type Slice } from '../../core/record.ts'
+import type { Run } from '../../core/run.ts'
+import type { Service } from '../../core/service.ts'
+import { respondText } from '../../http/respond.ts'
+import type { Call } from '../../http/route.ts'
+
+export interface WireView {
+  readonly id: string
+  /** As people call it. */
+  readonly title: string
+  /** A fold that begins at the start of the log. */
+  open(run: Run): Promise<{ encode(slice: Slice): Uint8Array | string }>
+}
+
+const FRAMES_CHARS_MAX = 1_000_000
+
+export async function serveFrames(call: Call, service: Service, views: readonly WireView[]): Promise<void> {
+  const wanted = call.query.get('as') ?? ''
+  const view = views.find(({ id }) => id === wanted)
+  if (view === undefined) {
+    const known = views.map(({ id }) => id).join(', ')
+    throw new HoldfastError('invalid_request', `as is ${JSON.stringify(wanted.slice(0, 100))}; it can be ${known}`)
+  }
+  const id = call.params['id']!
+  const { run, first } = await service.get(call.principal, id)
+  const { encode } = await view.open(run)
+  const decoder = new TextDecoder()
+  let text = ''
+  let after = Math.max(START, first - 1)
+  while (text.length < FRAMES_CHARS_MAX && !call.signal.aborted) {
+    const slice = await service.read(call.principal, id, after)
+    if (slice === undefined) break
+    const encoded = encode(slice)
+    text += typeof encoded === 'string' ? encoded : decoder.decode(encoded)
+    after = lastOf(slice)
+    if (slice.closed) break
+  }
+  const whole = text.length <= FRAMES_CHARS_MAX
+  const shown = whole ? text : text.slice(0, Math.max(text.lastIndexOf('\n\n', FRAMES_CHARS_MAX), 0) + 2)
+  respondText(call.response, 200, 'text/plain; charset=utf-8', shown, { 'holdfast-whole': String(whole) })
+}

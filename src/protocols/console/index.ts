@@ -1,0 +1,97 @@
+/** The console, ready to be mounted: a page for people, its files, and the few things that it asks for besides the native protocol. */
+import type { Service } from '../../core/service.ts'
+import { respondText } from '../../http/respond.ts'
+import type { Call, Protocol, Route } from '../../http/route.ts'
+import { toProblemAnswer } from './errors.ts'
+import { type ConsoleFiles, openFiles } from './files.ts'
+import { serveFrames, type WireView } from './frames.ts'
+import { LiveRuns } from './live-runs.ts'
+import { describeServer, type ServerFacts } from './server-facts.ts'
+
+export interface ConsoleOptions extends ServerFacts {
+  readonly service: Service
+  /** How other protocols tell of a run. */
+  readonly views: readonly WireView[]
+  readonly files?: ConsoleFiles
+}
+
+export function consoleProtocol({ service, views, files = openFiles(), ...facts }: ConsoleOptions): Protocol {
+  const runs = new LiveRuns(service)
+  return {
+    name: 'console',
+    routes: [
+      ...PAGES.map((path): Route => ({ method: 'GET', path, public: true, handle: (call) => servePage(call, files) })),
+      { method: 'GET', path: '/console/api/server', handle: (call) => describeServer(call, service, facts, views) },
+      { method: 'GET', path: '/console/api/runs', handle: (call) => runs.serve(call) },
+      {
+        method: 'GET',
+        path: '/console/api/runs/{id}/frames',
+        handle: (call) => serveFrames(call, service, views),
+      },
+      {
+        method: 'GET',
+        path: '/console/assets/{file}',
+        public: true,
+        handle: (call) => serveAsset(call, files),
+      },
+    ],
+    error: toProblemAnswer,
+  }
+}
+
+/** Where a person can be in the console; all are the same page, which looks at its address. */
+const PAGES = [
+  '/console',
+  '/console/',
+  '/console/runs',
+  '/console/runs/{id}',
+  '/console/start',
+  '/console/break',
+  '/console/server',
+]
+
+/**
+ * Nothing but our own files, and no markup from a string: what an agent says can be shown in no way that makes it do something.
+ * Images of artifacts are made in the page, as data or blobs.
+ */
+const PAGE_HEADERS = {
+  'content-security-policy': [
+    `default-src 'none'`,
+    `script-src 'self'`,
+    `style-src 'self'`,
+    `img-src 'self' data: blob:`,
+    `connect-src 'self'`,
+    `base-uri 'none'`,
+    `form-action 'none'`,
+    `frame-ancestors 'none'`,
+    `require-trusted-types-for 'script'`,
+    `trusted-types 'none'`,
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+  'cache-control': 'no-cache',
+}
+
+async function servePage(call: Call, files: ConsoleFiles): Promise<void> {
+  const { page } = await files.load()
+  respondText(call.response, 200, 'text/html; charset=utf-8', page, PAGE_HEADERS)
+}
+
+async function serveAsset(call: Call, files: ConsoleFiles): Promise<void> {
+  const asset = files.asset(await files.load(), call.params['file']!)
+  const { request, response } = call
+  const zipped = asset.zipped !== undefined && /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
+  const body = zipped ? asset.zipped! : asset.bytes
+  response.writeHead(200, {
+    'content-type': asset.type,
+    'content-length': body.length,
+    // Their names have a hash of what is in them.
+    'cache-control': 'public, max-age=31536000, immutable',
+    'x-content-type-options': 'nosniff',
+    vary: 'accept-encoding',
+    ...(zipped && { 'content-encoding': 'gzip' }),
+  })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}

@@ -1,0 +1,103 @@
+/**
+ * A page of the list of runs that is kept current: whoever says which version it has is answered when there is another one.
+ * So an open console costs one waiting request, and a look at the store each second.
+ */
+import { createHash } from 'node:crypto'
+import type { Principal } from '../../core/principal.ts'
+import { isFinished, terminalStatuses, type RunStatus } from '../../core/run.ts'
+import type { ListRequest, Service } from '../../core/service.ts'
+import type { StoredRun } from '../../core/store.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { respondJson } from '../../http/respond.ts'
+import type { Call } from '../../http/route.ts'
+
+const LOOK_MS = 1000
+const PAGE_RUNS_MAX = 100
+/** Finished runs whose tokens are remembered: what they took does not change. */
+const REMEMBERED_MAX = 10_000
+const STATUSES: readonly string[] = ['queued', 'running', 'paused', ...terminalStatuses]
+
+export class LiveRuns {
+  readonly #service: Service
+  readonly #tokens = new Map<string, number | null>()
+
+  constructor(service: Service) {
+    this.#service = service
+  }
+
+  async serve(call: Call): Promise<void> {
+    const request = readRequest(call.query)
+    const known = call.query.get('known')
+    const until = performance.now() + this.#service.limits.longPollMs
+    for (;;) {
+      // Not before a while has passed: a run that streams changes with every token.
+      if (known !== null) await rest(LOOK_MS, call.signal)
+      const page = await this.#page(call.principal, request)
+      const version = createHash('sha256').update(JSON.stringify(page)).digest('base64url').slice(0, 16)
+      const over = known === null || performance.now() >= until || call.signal.aborted || this.#service.closed
+      if (over || version !== known) return respondJson(call.response, 200, { version, ...page })
+    }
+  }
+
+  async #page(principal: Principal, request: ListRequest): Promise<object> {
+    const { runs, cursor } = await this.#service.list(principal, request)
+    const rows = await Promise.all(runs.map((stored) => this.#row(principal, stored)))
+    return { runs: rows, ...(cursor !== undefined && { cursor }) }
+  }
+
+  async #row(principal: Principal, { run, next }: StoredRun): Promise<object> {
+    const { id, component, session, status, createdAt, startedAt, finishedAt, attempt, protocol } = run
+    const tokens = isFinished(status) ? await this.#tokensOf(principal, id) : null
+    const row = { id, component, session, status, createdAt, startedAt, finishedAt, attempt, protocol, events: next }
+    return tokens === null ? row : { ...row, tokens }
+  }
+
+  async #tokensOf(principal: Principal, id: string): Promise<number | null> {
+    const known = this.#tokens.get(id)
+    if (known !== undefined) return known
+    const tokens = await this.#readTokens(principal, id)
+    if (this.#tokens.size >= REMEMBERED_MAX) this.#tokens.delete(this.#tokens.keys().next().value!)
+    this.#tokens.set(id, tokens)
+    return tokens
+  }
+
+  async #readTokens(principal: Principal, id: string): Promise<number | null> {
+    try {
+      const outcome = await this.#service.outcome(principal, id)
+      const usage = outcome !== undefined && 'usage' in outcome.data ? outcome.data.usage : undefined
+      if (usage === undefined) return null
+      return usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
+    } catch (cause) {
+      // Removed between the list and this look.
+      if (cause instanceof HoldfastError && cause.code === 'not_found') return null
+      throw cause
+    }
+  }
+}
+
+function readRequest(query: URLSearchParams): ListRequest {
+  const [component, session, after] = ['component', 'session', 'cursor'].map((name) => query.get(name) || undefined)
+  const status = (query.get('status') ?? '').split(',').filter((name) => name !== '')
+  const unknown = status.find((name) => !STATUSES.includes(name))
+  if (unknown !== undefined)
+    throw new HoldfastError('invalid_request', `status is ${JSON.stringify(unknown.slice(0, 100))}; it can be ${STATUSES.join(', ')}`)
+  return {
+    limit: Math.min(Math.max(Number.parseInt(query.get('limit') ?? '', 10) || 50, 1), PAGE_RUNS_MAX),
+    ...(component !== undefined && { component }),
+    ...(session !== undefined && { session }),
+    ...(after !== undefined && { after }),
+    ...(status.length > 0 && { status: status as RunStatus[] }),
+  }
+}
+
+function rest(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, signal.aborted ? 0 : ms)
+    signal.addEventListener('abort', done)
+  })
+}

@@ -1,0 +1,88 @@
+/** The agent that the official compatibility kit (a2aproject/a2a-tck) tests: it does what the beginning of a message's id says. */
+import type { Component, Emission, RunContext } from '../../../src/core/agent.ts'
+import { emit } from '../../../src/core/agent.ts'
+import { agent } from '../../../src/agents/generator.ts'
+import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
+
+interface SentMessage {
+  readonly messageId: string
+}
+
+const file = { artifact: 'file', name: 'output.txt', mediaType: 'text/plain', last: true }
+
+/** Twice as long as the kit waits for a stream. */
+const LINGER_MS = 4_500
+
+type Behaviour = (context: RunContext) => AsyncGenerator<Emission, unknown, void>
+
+/** The first whose name begins the id; longer names come first. */
+const behaviours: readonly (readonly [string, Behaviour])[] = [
+  ['tck-artifact-file-url', say(emit('artifact.added', { ...file, url: 'https://example.com/output.txt' }))],
+  ['tck-artifact-file', say(emit('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
+  ['tck-artifact-text', say('Generated text content')],
+  ['tck-artifact-data', say(emit('artifact.added', { artifact: 'data', mediaType: 'application/json', value: { key: 'value', count: 42 } }))],
+  ['tck-message-response', say(emit('custom.emitted', { name: 'a2a.message', value: 'Direct message response' }))],
+  ['tck-input-required', ask],
+  ['tck-reject-task', reject],
+  ['tck-stream-001', say('Stream hello from TCK')],
+  ['tck-stream-002', say()],
+  ['tck-stream-003', say('Stream task lifecycle')],
+  ['tck-stream-ordering-001', say('Ordered output')],
+  ['tck-stream-artifact-text', say('Streamed text content')],
+  ['tck-stream-artifact-file', say(emit('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
+  ['tck-stream-artifact-chunked', chunks],
+  ['test-resubscribe-message-id', linger],
+]
+
+export const tckAgent: Component = agent<unknown>({
+  id: 'tck',
+  name: 'TCK agent',
+  description: 'Does what the compatibility kit asks for.',
+  async *run(_input, context) {
+    const { message } = context.metadata['a2a'] as { message: SentMessage }
+    return yield* behaviourOf(message)(context)
+  },
+})
+
+/** The kit gives several messages of a run the same id, so an id is no reason to take one for another. */
+export const tckOptions: A2aOptions = {
+  default: 'tck',
+  idempotent: false,
+  errorTable: '1.0.0',
+  agents: { tck: { answersDirectly: true } },
+}
+
+function behaviourOf({ messageId }: SentMessage): Behaviour {
+  return behaviours.find(([name]) => messageId.startsWith(name))?.[1] ?? say('Hello from TCK')
+}
+
+function say(...emissions: readonly Emission[]): Behaviour {
+  return async function* () {
+    yield* emissions
+    return undefined
+  }
+}
+
+async function* chunks(): AsyncGenerator<Emission, unknown, void> {
+  const chunk = { artifact: 'chunked', mediaType: 'text/plain' }
+  yield emit('artifact.added', { ...chunk, text: 'chunk-1 ' })
+  yield emit('artifact.added', { ...chunk, text: 'chunk-2', append: true, last: true })
+  return undefined
+}
+
+/** Whatever the answer's id says is done next; so it may be asked again. */
+async function* ask(context: RunContext): AsyncGenerator<Emission, unknown, void> {
+  const answer = await context.ask({ prompt: 'More input, please', details: { a2a: { answer: 'message' } } })
+  return yield* behaviourOf(answer as SentMessage)(context)
+}
+
+// oxlint-disable-next-line require-yield -- it is refused before it says anything
+async function* reject(context: RunContext): AsyncGenerator<Emission, unknown, void> {
+  context.reject('rejected')
+}
+
+async function* linger(context: RunContext): AsyncGenerator<Emission, unknown, void> {
+  yield emit('custom.emitted', { name: 'a2a.status', value: 'working' })
+  await context.sleep(LINGER_MS)
+  return undefined
+}

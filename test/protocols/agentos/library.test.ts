@@ -1,0 +1,49 @@
+/** Requests that agno's client library makes and that no other client does. */
+import { expect, test } from 'vitest'
+import { getJson, idsOf, postForm, serveAgentOs, stream } from './serve.ts'
+
+test('files in JSON are texts where their type says so, and base64 otherwise', async () => {
+  const server = await serveAgentOs()
+  const send = (files: unknown): Promise<Response> =>
+    postForm(server, '/agents/echo/runs', { message: 'look', stream: 'false', input_files: JSON.stringify(files) })
+  const answer = await send([
+    { id: '1', mime_type: 'text/csv', filename: 'table.csv', content: 'a,b\n1,2\n' },
+    { id: '2', mime_type: 'text/plain', content: 'TestData' },
+    { id: '3', mime_type: 'application/pdf', filename: 'a.pdf', content: 'AQID' },
+  ])
+  const { content } = (await answer.json()) as { content: { input: { files: unknown } } }
+  expect(content.input.files).toEqual([
+    { mediaType: 'text/csv', data: Buffer.from('a,b\n1,2\n').toString('base64'), name: 'table.csv' },
+    { mediaType: 'text/plain', data: Buffer.from('TestData').toString('base64') },
+    { mediaType: 'application/pdf', data: 'AQID', name: 'a.pdf' },
+  ])
+  const refused = await send([{ mime_type: 'application/pdf', content: 'not base64' }])
+  expect([refused.status, await refused.json()]).toEqual([
+    400,
+    expect.objectContaining({ detail: 'input_files[0] needs a url or its content in base64' }),
+  ])
+})
+
+test('runs of a session are previewed, cut short, and filtered by any of several statuses', async () => {
+  const server = await serveAgentOs()
+  const { run, session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'big 1', user_id: 'ann' }))
+  await stream(server, '/agents/lab/runs', { message: 'text 1; throw boom', session_id: session })
+  const previews = async (query: string): Promise<{ status: string; content_preview: string }[]> =>
+    (await getJson(server, `/sessions/${session}/run-previews${query}`)).body
+  const [first, second] = await previews('')
+  expect(first).toEqual({
+    run_id: run,
+    agent_id: 'lab',
+    user_id: 'ann',
+    status: 'COMPLETED',
+    run_input: 'big 1',
+    content_preview: expect.stringMatching(/^.{280}$/s),
+    created_at: expect.stringMatching(/Z$/),
+  })
+  expect(second).toMatchObject({ status: 'ERROR', content_preview: 'boom' })
+  expect((await previews('?status=error')).map(({ status }) => status)).toEqual(['ERROR'])
+  expect(await previews('?status=error&status=completed')).toHaveLength(2)
+  const { body: runs } = await getJson(server, `/sessions/${session}/runs?status=completed`)
+  expect(runs).toMatchObject([{ run_id: run }])
+  expect((await getJson(server, '/sessions/unknown/run-previews')).status).toBe(404)
+})
