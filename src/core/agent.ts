@@ -25,11 +25,23 @@ export type Emission = string | Event
 /** A value that the agent returns becomes the output of `run.completed`. */
 export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unknown, void>
 
+/** What a component is made of, for those who list it; nothing depends on it. */
+export interface Makeup {
+  readonly model?: { readonly id: string; readonly provider?: string }
+  /** Of a team, and how they work together. */
+  readonly members?: readonly ComponentFacts[]
+  readonly mode?: string
+}
+
+/** All that is known of a component without running it. */
+export type ComponentFacts = Omit<Component, 'run' | 'parse'>
+
 export interface Component<Input = unknown> {
   readonly id: string
   readonly kind: ComponentKind
   readonly name?: string
   readonly description?: string
+  readonly makeup?: Makeup
   readonly recovery?: Recovery
   readonly session?: BusyPolicy
   readonly disconnect?: DisconnectPolicy

@@ -40,6 +40,9 @@ const QUEUE_RETRY_MS = 5000
 const SETBACK_MS = 100
 const SETBACK_MAX_MS = 5000
 
+/** Claimable runs that are looked at, at a time, for one that nobody serves. */
+const UNSERVED_LOOK = 20
+
 interface Begun {
   readonly drive: Drive
   readonly ended: Promise<DriveEnd>
@@ -173,6 +176,7 @@ export class Dispatcher {
         else await this.#checkStop(id, drive).catch((cause: unknown) => this.#complain(id, cause))
       }
       await this.#releaseStrays(held)
+      await this.#endUnserved()
     } catch (cause) {
       this.#options.logger.warn({ reason: messageOf(cause) }, 'claims could not be renewed')
     } finally {
@@ -191,6 +195,30 @@ export class Dispatcher {
       const isDriven = this.#drives.has(id) || this.#starting.has(id)
       if (stored !== undefined && !isDriven) await this.#options.store.release(id, stored.epoch)
     }
+  }
+
+  /** Another node may serve what this one does not. A run that none has taken for long is ended here, and says so (RUN-1). */
+  async #endUnserved(): Promise<void> {
+    const { store, registry, clock, limits } = this.#options
+    if (!store.capabilities.shared || this.#draining) return
+    for (const id of await store.claimable(UNSERVED_LOOK)) {
+      const stored = await store.get(id)
+      if (stored === undefined || registry.find(stored.run.component) !== undefined) continue
+      const since = Math.max(Date.parse(stored.run.updatedAt), stored.lease?.until ?? 0)
+      if (clock.now() - since < limits.unservedMs) continue
+      const claimed = await store.claim(id, this.owner, limits.leaseMs)
+      if (claimed !== undefined) await this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
+    }
+  }
+
+  /** Runs that this node may take. Where no other node can, it takes also what it does not serve, to end it. */
+  #claimable(limit: number): Promise<readonly string[]> {
+    const { store, registry } = this.#options
+    if (!store.capabilities.shared) return store.claimable(limit)
+    return store.claimable(
+      limit,
+      registry.list().map(({ id }) => id),
+    )
   }
 
   async #checkStop(id: string, drive: Drive): Promise<void> {
@@ -213,7 +241,7 @@ export class Dispatcher {
       this.#lookAgain = false
       const room = limits.runsConcurrentMax - this.running
       if (room <= 0 || this.#draining) return
-      for (const id of await store.claimable(room)) {
+      for (const id of await this.#claimable(room)) {
         if (this.#draining) return
         // Its claim ran out because this process was busy; nobody took it, so it is renewed and not taken.
         if (this.#drives.has(id) || this.#starting.has(id)) {

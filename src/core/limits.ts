@@ -36,6 +36,8 @@ export interface Limits {
   readonly longPollMs: number
   /** A claim not renewed for this long may be taken over by another worker. */
   readonly leaseMs: number
+  /** Where nodes share a store: how long a run that this node does not serve is left to others before it is failed. */
+  readonly unservedMs: number
   /** Starts of one run, the first included, before an interrupted run is failed for good. */
   readonly attemptsMax: number
   /** Longest time one drive of a run may take. */
@@ -95,6 +97,7 @@ export const defaultLimits: Limits = {
   pollMs: 1 * SECOND,
   longPollMs: 30 * SECOND,
   leaseMs: 15 * SECOND,
+  unservedMs: 1 * HOUR,
   attemptsMax: 3,
   runDeadlineMs: 24 * HOUR,
   runIdleMs: 15 * MINUTE,

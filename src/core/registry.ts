@@ -5,20 +5,15 @@ import { HoldfastError } from './errors.ts'
 const COMPONENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 export class Registry {
-  readonly #components = new Map<string, Component>()
+  #components: ReadonlyMap<string, Component>
 
   constructor(components: Iterable<Component>) {
-    for (const component of components) {
-      if (!COMPONENT_ID.test(component.id)) {
-        throw new HoldfastError(
-          'invalid_request',
-          `component id ${JSON.stringify(component.id)} must be 1 to 128 letters, digits, '.', '_' or '-'`,
-        )
-      }
-      if (this.#components.has(component.id))
-        throw new HoldfastError('conflict', `two components have the id ${component.id}`)
-      this.#components.set(component.id, component)
-    }
+    this.#components = named(components)
+  }
+
+  /** From now on these. What runs goes on with the component that it began with. */
+  replace(components: Iterable<Component>): void {
+    this.#components = named(components)
   }
 
   find(id: string): Component | undefined {
@@ -34,4 +29,19 @@ export class Registry {
   list(): readonly Component[] {
     return [...this.#components.values()]
   }
+}
+
+function named(components: Iterable<Component>): ReadonlyMap<string, Component> {
+  const found = new Map<string, Component>()
+  for (const component of components) {
+    if (!COMPONENT_ID.test(component.id)) {
+      throw new HoldfastError(
+        'invalid_request',
+        `component id ${JSON.stringify(component.id)} must be 1 to 128 letters, digits, '.', '_' or '-'`,
+      )
+    }
+    if (found.has(component.id)) throw new HoldfastError('conflict', `two components have the id ${component.id}`)
+    found.set(component.id, component)
+  }
+  return found
 }

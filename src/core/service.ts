@@ -170,6 +170,8 @@ export class Service {
   async continue(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
     this.#assertOpen()
     const { run } = await this.get(principal, id)
+    if (this.#options.registry.find(run.component) === undefined)
+      throw new HoldfastError('unsupported', `component ${run.component} is not served here`)
     const continuation = { answers, by: ownerKey(principal) }
     checkAnswers(run, answers)
     this.#encode({ type: 'run.resumed', data: continuation })

@@ -155,8 +155,8 @@ export interface Store {
   renew(owner: string, ttlMs: number): Promise<readonly string[]>
   /** Gives a claim back; nothing happens when it is no longer held with this epoch. */
   release(id: string, epoch: number): Promise<void>
-  /** Runs that `claim` would give, oldest first. */
-  claimable(limit: number): Promise<readonly string[]>
+  /** Runs that `claim` would give, oldest first; with `components` only runs of these. */
+  claimable(limit: number, components?: readonly string[]): Promise<readonly string[]>
   /** How many runs have not been started yet. */
   queued(): Promise<number>
 

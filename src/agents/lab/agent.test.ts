@@ -52,7 +52,8 @@ class Seen {
       replaying,
       signal,
       step: (name, act) => work(`step ${name}`, () => act(signal)),
-      tool: (call, act) => work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal, progress: async () => {} })),
+      tool: (call, act) =>
+        work(`tool ${JSON.stringify(call)}`, () => act({ key: 'key', signal, progress: async () => {} })),
       stage: () => Promise.reject(new Error('the lab has no stage')),
       call: () => Promise.reject(new Error('the lab calls nobody')),
       within: () => this.context,

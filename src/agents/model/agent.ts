@@ -6,7 +6,7 @@ import { callerOf, callerTools, withCaller } from './caller.ts'
 import { type AgentHistory, conversation } from './history.ts'
 import { checkInput, type ModelInput } from './input.ts'
 import { loop } from './loop.ts'
-import type { ModelSettings } from './request.ts'
+import { describeModel, type ModelSettings } from './request.ts'
 import { RETRIES, RETRY_DELAY_MS } from './retry.ts'
 import { loadSdk } from './sdk.ts'
 import { type AgentTools, openTools } from './tool-sources.ts'
@@ -40,10 +40,8 @@ export function modelAgent(definition: ModelAgentDefinition): Component<ModelInp
   return {
     ...commonOf(definition),
     kind: 'agent',
-    parse(input) {
-      callerOf(input)
-      return checkInput(input)
-    },
+    makeup: { model: describeModel(definition.model) },
+    parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }
 }

@@ -20,18 +20,20 @@ export async function conversation(
   history: AgentHistory = {},
 ): Promise<ModelMessage[]> {
   const messages = messagesOf(input)
-  return [...(await earlier(context, messages, history)), ...messages]
+  return [...(await earlier(context, input, messages, history)), ...messages]
 }
 
 async function earlier(
   context: RunContext,
+  input: ModelInput,
   messages: readonly ModelMessage[],
   history: AgentHistory,
 ): Promise<readonly ModelMessage[]> {
   if (history === false) return []
   if (typeof history === 'function') return context.step('history', async () => newest(await history(context)))
-  // A caller that gives the answers too gives the whole conversation.
-  if (messages.some(({ role }) => role !== 'user')) return []
+  // A caller that gives the answers too gives the whole conversation, unless it says that it goes on with the session's.
+  const isWhole = messages.some(({ role }) => role !== 'user') && !(typeof input === 'object' && 'continues' in input)
+  if (isWhole) return []
   return (await context.history(history)).map(({ role, content }) => ({ role, content }))
 }
 

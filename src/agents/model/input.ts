@@ -1,12 +1,14 @@
 /** What a run is given, as messages for a model. */
 import type { FilePart, ModelMessage } from 'ai'
+import type { Caller } from '../../core/caller.ts'
 import { HoldfastError } from '../../core/errors.ts'
+import { callerOf } from './caller.ts'
 
 /** A text, a text with files, a conversation, or any other JSON value, which the model gets as JSON. */
 export type ModelInput =
   | string
   | { readonly text: string; readonly files?: readonly InputFile[] }
-  | { readonly messages: readonly ModelMessage[] }
+  | { readonly messages: readonly ModelMessage[]; readonly caller?: Caller; readonly continues?: true }
 
 export interface InputFile {
   /** Such as `image/png`, or `image` where it is not known better. */
@@ -20,6 +22,7 @@ export interface InputFile {
 /** Refuses what no message can be made of; what it returns is the input itself. */
 export function checkInput(input: unknown): ModelInput {
   messagesOf(input)
+  callerOf(input)
   return input as ModelInput
 }
 

@@ -143,6 +143,12 @@ function assertWhole(finish: string): void {
   })
 }
 
-function nameOf(model: LanguageModel): { model: string; provider?: string } {
+export function nameOf(model: LanguageModel): { model: string; provider?: string } {
   return typeof model === 'string' ? { model } : { model: model.modelId, provider: model.provider }
+}
+
+/** The same, for those who list the component. */
+export function describeModel(model: LanguageModel): { id: string; provider?: string } {
+  const { model: id, ...rest } = nameOf(model)
+  return { id, ...rest }
 }

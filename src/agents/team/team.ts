@@ -3,10 +3,11 @@ import type { LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/agent.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { CONCURRENCY, MAX_STEPS } from '../model/agent.ts'
+import { callerOf, callerTools, withCaller } from '../model/caller.ts'
 import { type AgentHistory, conversation } from '../model/history.ts'
 import { checkInput, type ModelInput } from '../model/input.ts'
 import { loop, type LoopOptions } from '../model/loop.ts'
-import type { ModelSettings } from '../model/request.ts'
+import { describeModel, type ModelSettings } from '../model/request.ts'
 import { RETRIES, RETRY_DELAY_MS } from '../model/retry.ts'
 import { loadSdk } from '../model/sdk.ts'
 import { type AgentTools, openTools } from '../model/tool-sources.ts'
@@ -50,6 +51,7 @@ export function team(definition: TeamDefinition): Component<ModelInput> {
   return {
     ...commonOf(definition),
     kind: 'team',
+    makeup: { model: describeModel(definition.model), members, mode: definition.mode ?? 'coordinate' },
     parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }
@@ -61,13 +63,16 @@ async function* run(
   context: RunContext,
 ): AsyncGenerator<Emission, unknown, void> {
   const sdk = await loadSdk()
+  const caller = callerOf(input)
+  const own = leader(definition)
   const messages = await conversation(context, input, definition.history)
   const { tools, close } = await openTools(definition.tools, context)
   try {
-    const toolbox = await toolboxOf(sdk, tools)
+    const toolbox = await toolboxOf(sdk, { ...callerTools(sdk, caller), ...tools })
     const options = {
       sdk,
-      ...leader(definition),
+      ...own,
+      ...withCaller(sdk, caller, own),
       concurrency: definition.concurrency ?? CONCURRENCY,
       messages,
       toolbox,

@@ -35,6 +35,7 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'team',
         name: 'Newsroom',
         description: 'An editor, who sends two reporters out and writes the story.',
+        makeup: { mode: 'coordinate', members: ['harbour', 'weather'].map((id) => ({ id, kind: 'agent', name: id })) },
         recovery: 'resume',
         parse: checkInput,
       },

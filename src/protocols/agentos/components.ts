@@ -1,5 +1,5 @@
 /** Components as AgentOS describes them. What they do not say about themselves is left out. */
-import type { Component } from '../../core/agent.ts'
+import type { ComponentFacts } from '../../core/agent.ts'
 
 /** There is one store, and clients want it named. */
 export const DB_ID = 'holdfast'
@@ -7,7 +7,6 @@ export const DB_ID = 'holdfast'
 /** What some kinds of component say beyond the seam. */
 interface Described {
   readonly steps?: readonly Node[]
-  readonly model?: { readonly id?: unknown; readonly provider?: unknown }
 }
 
 interface Node {
@@ -16,7 +15,7 @@ interface Node {
   readonly kind?: unknown
 }
 
-export function componentSummary(component: Component): object {
+export function componentSummary(component: ComponentFacts): object {
   const { id, name = id, description } = component
   return {
     id,
@@ -30,20 +29,20 @@ export function componentSummary(component: Component): object {
   }
 }
 
-export function componentDetail(component: Component): object {
+export function componentDetail(component: ComponentFacts): object {
   const { steps } = component as Described
   const shared = componentSummary(component)
   switch (component.kind) {
     case 'workflow':
       return { ...shared, ...(steps !== undefined && { steps: steps.map(stepOf) }) }
     case 'team':
-      return { ...shared, members: [], streaming: { stream: true, stream_events: true } }
+      return { ...shared, ...teamOf(component), streaming: { stream: true, stream_events: true } }
     case 'agent':
       return { ...shared, streaming: { stream: true, stream_events: true } }
   }
 }
 
-function modelOf(component: Component): object {
+function modelOf(component: ComponentFacts): object {
   const found = modelNamed(component)
   return found === undefined ? {} : { model: { name: found.id, model: found.id, provider: found.provider } }
 }
@@ -53,10 +52,15 @@ export interface ModelName {
   readonly provider: string
 }
 
-export function modelNamed(component: Component): ModelName | undefined {
-  const { model } = component as Described
-  if (typeof model?.id !== 'string') return undefined
-  return { id: model.id, provider: typeof model.provider === 'string' ? model.provider : '' }
+export function modelNamed({ makeup }: ComponentFacts): ModelName | undefined {
+  return makeup?.model && { id: makeup.model.id, provider: makeup.model.provider ?? '' }
+}
+
+function teamOf({ makeup }: ComponentFacts): object {
+  return {
+    members: (makeup?.members ?? []).map((member) => componentDetail(member)),
+    ...(makeup?.mode !== undefined && { mode: makeup.mode }),
+  }
 }
 
 function stepOf({ type, name, kind }: Node): object {

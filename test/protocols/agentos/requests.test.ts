@@ -122,7 +122,12 @@ describe('the server', () => {
     const { body } = await getJson(server, '/config')
     expect(body).toMatchObject({ databases: ['holdfast'], session: { dbs: [{ db_id: 'holdfast' }] }, interfaces: [] })
     expect(body.workflows.map(({ id }: { id: string }) => id)).toContain('publish')
-    expect(await getJson(server, '/models')).toMatchObject({ status: 200, body: expect.any(Array) })
+    expect((await getJson(server, '/models')).body).toContainEqual({ id: 'clerk-model', provider: 'holdfast' })
+    expect((await getJson(server, '/teams/newsroom')).body).toMatchObject({
+      mode: 'coordinate',
+      model: { model: 'editor' },
+      members: [{ id: 'harbour', model: { model: 'harbour-model' } }, { id: 'weather' }],
+    })
   })
 
   test('answers for what it has no notion of in the same form', async () => {
