@@ -30,11 +30,14 @@ export {
   type BusyPolicy,
   type CallOptions,
   type Component,
+  type ComponentFacts,
   type ComponentKind,
+  type DisconnectPolicy,
   emit,
   type Emission,
   type HistoryMessage,
   type HistoryOptions,
+  type Makeup,
   type Recovery,
   RejectedError,
   type RunContext,
@@ -57,6 +60,7 @@ export {
   type Question,
   type Usage,
 } from './core/event.ts'
+export type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './core/document.ts'
 export { defaultLimits, type Limits } from './core/limits.ts'
 export type { Run, RunStatus } from './core/run.ts'
 export type { Store, StoredRun } from './core/store.ts'
