@@ -6,7 +6,9 @@ import type { Store } from '../core/store.ts'
 import { openAuthenticator } from '../server/auth/index.ts'
 import type { Config, StoreConfig } from '../server/config.ts'
 import { createServer, type Server } from '../server/create-server.ts'
+import { openA2a } from '../server/open-a2a.ts'
 import { openStore } from '../server/open-store.ts'
+import { withoutPassword } from '../server/postgres-address.ts'
 import type { CommandIo } from './io.ts'
 import { lazyLogger } from './lazy-logger.ts'
 import { boundYoungGeneration } from './young-generation.ts'
@@ -16,13 +18,14 @@ export async function hostServer(
   config: Config,
   components: readonly Component[],
   io: CommandIo,
-  nextSteps: (url: string) => string,
+  nextSteps: (url: string, server: Server) => string,
   opening?: Promise<Store>,
 ): Promise<number> {
   const ending = nextSignal()
   boundYoungGeneration()
   const registered = new Registry(components) // before anything is made on disk
   const authenticator = await openAuthenticator(config.auth)
+  const a2a = await openA2a(config.a2a, registered)
   const logger = lazyLogger(config.logLevel)
   const store = await (opening ?? openStore(config.store))
   process.on('unhandledRejection', (cause) => {
@@ -32,13 +35,23 @@ export async function hostServer(
   let server: Server
   try {
     const { host, port, limits, corsOrigins } = config
-    server = await createServer({ components: registered.list(), store, host, port, limits, authenticator, corsOrigins, logger })
+    server = await createServer({
+      components: registered.list(),
+      store,
+      host,
+      port,
+      limits,
+      authenticator,
+      corsOrigins,
+      a2a,
+      logger,
+    })
   } catch (cause) {
     await store.close()
     throw cause
   }
   io.stdout.write(
-    `Holdfast listens at ${server.url}\nIt is process ${process.pid}, and keeps runs in ${describe(config.store)}\n${nextSteps(server.url)}`,
+    `Holdfast listens at ${server.url}\nIt is process ${process.pid}, and keeps runs in ${describeStore(config.store)}\n${nextSteps(server.url, server)}`,
   )
   module.flushCompileCache() // now: a server may be killed rather than ended
   const signal = await ending
@@ -47,11 +60,13 @@ export async function hostServer(
   return 0
 }
 
-function describe(store: StoreConfig): string {
+export function describeStore(store: StoreConfig): string {
+  if (store.kind === 'postgres') return withoutPassword(store.url)
   return store.kind === 'sqlite' ? store.path : 'memory, until this process ends'
 }
 
-function nextSignal(): Promise<NodeJS.Signals> {
+/** The signal that asks this process to end. */
+export function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
   })

@@ -1,8 +1,16 @@
 /** What a command needs of the process that it runs in. */
 import type { Environment } from '../server/options.ts'
 
+export interface Output {
+  write(text: string): unknown
+  /** A person watches. */
+  readonly isTTY?: boolean
+  readonly columns?: number
+  readonly rows?: number
+}
+
 export interface CommandIo {
-  readonly stdout: { write(text: string): unknown }
-  readonly stderr: { write(text: string): unknown }
+  readonly stdout: Output
+  readonly stderr: Output
   readonly env: Environment
 }

@@ -8,6 +8,8 @@ if (problem === undefined) {
   module.enableCompileCache() // half the time of starting again
   // Only now: what the commands import does not load on an old Node.
   const { runCommand } = await import('./run-command.ts')
+  const { UNREAD } = await import('./exit-codes.ts')
+  process.stdout.on('error', () => process.exit(UNREAD))
   const code = await runCommand(process.argv.slice(2), {
     stdout: process.stdout,
     stderr: process.stderr,

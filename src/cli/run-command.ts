@@ -1,57 +1,53 @@
 /** From a command's name to its exit code. */
 import { isHoldfastError, messageOf } from '../core/errors.ts'
 import { version } from '../server/version.ts'
+import { catalogue } from './catalogue.ts'
+import { commandHelp } from './command.ts'
+import { DONE, FAILED, MISUSED } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
-
-interface Command {
-  readonly summary: string
-  load(): Promise<(argv: readonly string[], io: CommandIo) => Promise<number>>
-}
-
-const commands: Readonly<Record<string, Command>> = {
-  serve: {
-    summary: 'Serve the components that a module exports: holdfast serve FILE',
-    load: async () => (await import('./commands/serve.ts')).serve,
-  },
-  demo: {
-    summary: 'Serve ready-made components, to try things out',
-    load: async () => (await import('./commands/demo.ts')).demo,
-  },
-  new: {
-    summary: 'Write a small project to start from: holdfast new DIRECTORY',
-    load: async () => (await import('./commands/new.ts')).newProject,
-  },
-  keys: { summary: 'Make, list and revoke API keys', load: async () => (await import('./commands/keys.ts')).keys },
-}
-
-const MISUSED = 2
 
 export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const [name = 'help', ...rest] = argv
   if (name === '--version' || name === '-v') {
     io.stdout.write(`${version}\n`)
-    return 0
+    return DONE
   }
-  if (name === 'help' || name === '--help' || name === '-h') {
-    io.stdout.write(usage())
-    return 0
-  }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (command === undefined) {
-    io.stderr.write(`holdfast: there is no command ${JSON.stringify(name)}\n\n${usage()}`)
-    return MISUSED
-  }
+  if (name === 'help' || name === '--help' || name === '-h') return help(rest[0], io)
+  const entry = entryOf(name)
+  if (entry === undefined) return unknown(name, io)
+  if (asksForHelp(rest)) return help(name, io)
   try {
-    return await (
-      await command.load()
-    )(rest, io)
+    return await (await entry.load()).run(rest, io)
   } catch (error) {
     io.stderr.write(`holdfast ${name}: ${messageOf(error)}\n`)
-    return isHoldfastError(error) ? MISUSED : 1
+    return isHoldfastError(error) ? MISUSED : FAILED
   }
 }
 
+function entryOf(name: string): (typeof catalogue)[string] | undefined {
+  return Object.hasOwn(catalogue, name) ? catalogue[name] : undefined
+}
+
+/** What stands behind `--` is for the command, such as an input that says `--help`. */
+function asksForHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  const flags = end < 0 ? argv : argv.slice(0, end)
+  return flags.includes('--help') || flags.includes('-h')
+}
+
+async function help(name: string | undefined, io: CommandIo): Promise<number> {
+  const entry = name === undefined ? undefined : entryOf(name)
+  if (name !== undefined && entry === undefined) return unknown(name, io)
+  io.stdout.write(name === undefined ? usage() : commandHelp(name, await entry!.load()))
+  return DONE
+}
+
+function unknown(name: string, io: CommandIo): number {
+  io.stderr.write(`holdfast: there is no command ${JSON.stringify(name)}\n\n${usage()}`)
+  return MISUSED
+}
+
 function usage(): string {
-  const lines = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(8)} ${summary}`)
-  return `holdfast ${version}: agent runs that outlive their connections\n\nUsage: holdfast COMMAND [options]\n\n${lines.join('\n')}\n\nholdfast COMMAND --help says more.\n`
+  const lines = Object.entries(catalogue).map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
+  return `holdfast ${version}: agent runs that outlive their connections\n\nUsage: holdfast COMMAND [options]\n\n${lines.join('\n')}\n\nholdfast COMMAND --help says more, with examples.\n`
 }

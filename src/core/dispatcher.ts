@@ -200,7 +200,7 @@ export class Dispatcher {
   /** Another node may serve what this one does not. A run that none has taken for long is ended here, and says so (RUN-1). */
   async #endUnserved(): Promise<void> {
     const { store, registry, clock, limits } = this.#options
-    if (!store.capabilities.shared || this.#draining) return
+    if (!store.capabilities.shared || this.#draining || this.running >= limits.runsConcurrentMax) return
     for (const id of await store.claimable(UNSERVED_LOOK)) {
       const stored = await store.get(id)
       if (stored === undefined || registry.find(stored.run.component) !== undefined) continue

@@ -96,7 +96,7 @@ export const defaultLimits: Limits = {
   retryMs: 1 * SECOND,
   pollMs: 1 * SECOND,
   longPollMs: 30 * SECOND,
-  leaseMs: 15 * SECOND,
+  leaseMs: 10 * SECOND, // with the look every third of it, a dead worker's runs are taken over within 15 seconds
   unservedMs: 1 * HOUR,
   attemptsMax: 3,
   runDeadlineMs: 24 * HOUR,

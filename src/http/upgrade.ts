@@ -1,5 +1,5 @@
 /** Requests to turn a connection into a WebSocket: find who serves it, and refuse pages of other sites. */
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
@@ -61,6 +61,7 @@ async function answer(
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
     if (error.status >= 500) logger.error({ path: request.url?.slice(0, 500), err: cause }, 'an upgrade failed')
+    const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
     socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\nconnection: close\r\n\r\n`)
   }
 }

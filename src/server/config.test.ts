@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../core/limits.ts'
 import { configOptions, isLoopback, logLevels, readConfig } from './config.ts'
+import { withoutPassword } from './postgres-address.ts'
 import { flagName, helpText, type Option } from './options.ts'
 
 const usage = (argv: readonly string[], env: Readonly<Record<string, string>> = {}): string => {
@@ -26,6 +27,7 @@ describe('configuration', () => {
       auth: {},
       corsOrigins: [],
       model: {},
+      a2a: { errorTable: '1.0.1' },
       limits: {
         retainMs: defaultLimits.retainMs,
         retainBytesMax: defaultLimits.retainBytesMax,
@@ -53,6 +55,10 @@ describe('configuration', () => {
     'jwt-principal-claim': 'email',
     'jwt-tenant-claim': 'org',
     'cors-origins': 'https://app.example, http://localhost:3000/',
+    'a2a-default': 'clerk',
+    'a2a-url': 'https://agents.example',
+    'a2a-errors': '1.0.0',
+    'a2a-sign-key': 'card.pem',
     retain: '30d',
     'retain-size': '10GB',
     'max-runs': '7',
@@ -78,6 +84,7 @@ describe('configuration', () => {
     },
     corsOrigins: ['https://app.example', 'http://localhost:3000'],
     model: { url: 'http://127.0.0.1:11434/v1', name: 'llama', key: 'key' },
+    a2a: { default: 'clerk', url: 'https://agents.example', errorTable: '1.0.0', signKey: 'card.pem' },
     limits: { retainMs: 2_592_000_000, retainBytesMax: 10_000_000_000, runsConcurrentMax: 7, drainMs: 0 },
   }
 
@@ -149,22 +156,41 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--retain', '99999999999999999d'], /not a duration/],
     [['--retain-size', '10'], /^--retain-size: "10" is not a size/],
     [['--retain-size', '1constructor'], /not a size/],
-    [['--store', 'runs.db'], /^--store: "runs.db" is not a store: use sqlite:PATH or memory:$/],
-    [['--store', 'sqlite:'], /use sqlite:PATH or memory:/],
-    [['--store', 'sqlite::memory:'], /use sqlite:PATH or memory:/],
-    [['--store', 'memory'], /use sqlite:PATH or memory:/],
+    [['--store', 'runs.db'], /^--store: "runs.db" is not a store: use sqlite:PATH, postgres:\/\/… or memory:$/],
+    [['--store', 'sqlite:'], /use sqlite:PATH, postgres:\/\/… or memory:/],
+    [['--store', 'sqlite::memory:'], /use sqlite:PATH, postgres:\/\/… or memory:/],
+    [['--store', 'memory'], /use sqlite:PATH, postgres:\/\/… or memory:/],
   ])('%j', (argv, message) => {
     expect(usage(argv)).toMatch(message)
   })
 
   test('a store that is not there yet says what there is, and keeps the password to itself', () => {
-    for (const scheme of ['postgres', 'postgresql', 'redis']) {
+    for (const scheme of ['mysql', 'redis']) {
       expect(() => readConfig(['--store', `${scheme}://user:hunter2@db/runs`], {})).toThrow(
         expect.objectContaining({
           code: 'unsupported',
-          message: '--store: unsupported in this version: use sqlite:PATH or memory:',
+          message: '--store: unsupported in this version: use sqlite:PATH, postgres://… or memory:',
         }) as Error,
       )
+    }
+  })
+
+  test('a PostgreSQL store keeps its own parameters apart from those of the connection', () => {
+    const store = (text: string): unknown => readConfig(['--store', text], {}).store
+    const url = 'postgres://user:hunter2@db:6432/runs?sslmode=require'
+    expect(store(url)).toEqual({ kind: 'postgres', url })
+    expect(withoutPassword(url)).toBe('postgres://user@db:6432/runs')
+    expect(store(`${url}&schema=team_a&connections=20&direct=primary:5432`)).toEqual({
+      kind: 'postgres',
+      url,
+      schema: 'team_a',
+      connections: 20,
+      directUrl: 'postgres://user:hunter2@primary:5432/runs?sslmode=require',
+    })
+    for (const mistake of ['connections=0', 'connections=many', 'direct=', 'direct=a/b', 'direct=postgres://db']) {
+      const message = usage(['--store', `${url}&${mistake}`])
+      expect(message).toContain(mistake.split('=')[0]!)
+      expect(message).not.toContain('hunter2')
     }
   })
 
@@ -315,10 +341,10 @@ describe('the table of options', () => {
 
   test('is all that docs/config.md speaks of', async () => {
     const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8')
-    const flags = page.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? []
+    const flags = page.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []
     const ofKeys = ['principal', 'tenant', 'json']
     expect(new Set(flags)).toEqual(new Set([...Object.keys(table), ...ofKeys].map((name) => `--${name}`)))
-    const variables = page.match(/HOLDFAST_[A-Z_]*[A-Z]/g) ?? []
+    const variables = page.match(/HOLDFAST_[A-Z0-9_]*[A-Z]/g) ?? []
     expect(new Set(variables)).toEqual(new Set(Object.values(table).map(({ env }) => env)))
   })
 })

@@ -18,8 +18,12 @@ import {
 } from './option-values.ts'
 import type { Environment, OptionTable, OptionValues } from './options.ts'
 import { parseOptions } from './options.ts'
+import { type PostgresConfig, toPostgres } from './postgres-address.ts'
 
-export type StoreConfig = { readonly kind: 'sqlite'; readonly path: string } | { readonly kind: 'memory' }
+export type StoreConfig =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'memory' }
+  | PostgresConfig
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -34,9 +38,18 @@ export interface Config {
   readonly auth: AuthOptions
   readonly corsOrigins: readonly string[]
   readonly model: ModelConfig
+  readonly a2a: A2aConfig
   readonly limits: Partial<Limits>
   /** What the command line has besides flags: the file to serve. */
   readonly positionals: readonly string[]
+}
+
+export interface A2aConfig {
+  readonly default?: string
+  readonly url?: string
+  readonly errorTable: '1.0.1' | '1.0.0'
+  /** Path of the key that cards are signed with. */
+  readonly signKey?: string
 }
 
 /** The model that the demo's components ask, where it is not to be the scripted one. */
@@ -70,7 +83,7 @@ export const configOptions = {
     env: 'HOLDFAST_STORE',
     fallback: 'sqlite:.holdfast/holdfast.db',
     parse: toStore,
-    help: 'Where runs are kept: sqlite:PATH, or memory: to forget them at the end.',
+    help: 'Where runs are kept: sqlite:PATH, postgres://… for many nodes, or memory: to forget them at the end.',
   },
   lab: {
     env: 'HOLDFAST_LAB',
@@ -164,6 +177,31 @@ export const configOptions = {
     parse: toSwitch,
     help: 'Serve everyone who can reach an address that is not loopback, without authentication.',
   },
+  'a2a-default': {
+    value: 'COMPONENT',
+    env: 'HOLDFAST_A2A_DEFAULT',
+    parse: toText,
+    help: 'Component whose A2A card is at the root of the server; the first one when not given.',
+  },
+  'a2a-url': {
+    value: 'URL',
+    env: 'HOLDFAST_A2A_URL',
+    parse: toWebAddress,
+    help: 'Address that A2A cards say the server has; the one that a client asked when not given.',
+  },
+  'a2a-errors': {
+    value: 'TABLE',
+    env: 'HOLDFAST_A2A_ERRORS',
+    fallback: '1.0.1',
+    parse: toChoice(['1.0.1', '1.0.0']),
+    help: 'Version of the A2A specification whose table gives errors their statuses: 1.0.1 or 1.0.0.',
+  },
+  'a2a-sign-key': {
+    value: 'PATH',
+    env: 'HOLDFAST_A2A_SIGN_KEY',
+    parse: toText,
+    help: 'Sign A2A cards with the private key of this file, PEM or JWK.',
+  },
   retain: {
     value: 'DURATION',
     env: 'HOLDFAST_RETAIN',
@@ -210,6 +248,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     auth,
     corsOrigins: values['cors-origins'] ?? [],
     model: toModel(values),
+    a2a: toA2a(values),
     limits: {
       retainMs: values.retain,
       retainBytesMax: values['retain-size'],
@@ -217,6 +256,16 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       drainMs: values['drain-ms'],
     },
     positionals,
+  }
+}
+
+function toA2a(values: Values): A2aConfig {
+  const { 'a2a-default': first, 'a2a-url': url, 'a2a-errors': errorTable, 'a2a-sign-key': signKey } = values
+  return {
+    ...(first !== undefined && { default: first }),
+    ...(url !== undefined && { url }),
+    errorTable,
+    ...(signKey !== undefined && { signKey }),
   }
 }
 
@@ -292,10 +341,11 @@ function toHost(text: string): string {
 function toStore(text: string): StoreConfig {
   if (text === 'memory:') return { kind: 'memory' }
   if (/^sqlite:(?!:|$)/.test(text)) return { kind: 'sqlite', path: text.slice('sqlite:'.length) }
+  if (/^postgres(ql)?:\/\//.test(text)) return toPostgres(text)
   // Not repeated: the URL of a database server has a password in it.
   if (/^[a-z+]+:\/\//i.test(text))
-    throw new HoldfastError('unsupported', 'unsupported in this version: use sqlite:PATH or memory:')
-  throw new Error(`${JSON.stringify(text)} is not a store: use sqlite:PATH or memory:`)
+    throw new HoldfastError('unsupported', 'unsupported in this version: use sqlite:PATH, postgres://… or memory:')
+  throw new Error(`${JSON.stringify(text)} is not a store: use sqlite:PATH, postgres://… or memory:`)
 }
 
 function usage(message: string): HoldfastError {

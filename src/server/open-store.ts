@@ -8,5 +8,7 @@ export async function openStore(config: StoreConfig): Promise<Store> {
       return (await import('../stores/memory.ts')).openMemoryStore()
     case 'sqlite':
       return (await import('../stores/sqlite/index.ts')).openSqliteStore({ path: config.path })
+    case 'postgres':
+      return (await import('../stores/postgres/index.ts')).openPostgresStore(config)
   }
 }

@@ -28,11 +28,10 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
     },
     {
       segments: ['a2a', '.well-known'],
-      load: async () =>
-        (await import('../protocols/a2a/index.ts')).a2aProtocol({
-          ...{ service, streams, ids, logger, auth, version },
-          options: a2a,
-        }),
+      async load() {
+        const { a2aProtocol } = await import('../protocols/a2a/index.ts')
+        return a2aProtocol({ service, streams, ids, logger, auth, version, options: a2a })
+      },
     },
     {
       segments: AGENTOS,

@@ -2,20 +2,26 @@
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { HoldfastError, messageOf } from '../core/errors.ts'
-import { lockFile, openDatabase } from '../stores/sqlite/file.ts'
-import { SCHEMA_VERSION } from '../stores/sqlite/schema.ts'
+import { damageOr, lockFile, openDatabase } from '../stores/sqlite/file.ts'
+import { checkVersion, SCHEMA_VERSION } from '../stores/sqlite/schema.ts'
 import type { StoreConfig } from './config.ts'
+import { openStore } from './open-store.ts'
 
 export interface SchemaChange {
   readonly from: number
   readonly to: number
 }
 
-/** Brings the schema of a store up to date. The store must exist, and nobody may be using it. */
-export function migrateStore(config: StoreConfig): SchemaChange {
-  if (config.kind !== 'sqlite')
-    throw new HoldfastError('unsupported', `a store of the kind ${config.kind} has no schema`)
-  const { path } = config
+/** Brings the schema of a store up to date; undefined where it cannot be told what it was before. */
+export async function migrateStore(config: StoreConfig): Promise<SchemaChange | undefined> {
+  if (config.kind === 'sqlite') return migrateSqlite(config.path)
+  if (config.kind === 'memory') throw new HoldfastError('unsupported', 'a store in memory has no schema')
+  await (await openStore(config)).close() // which brings it up to date, whoever else uses it
+  return undefined
+}
+
+/** The file must exist, and nobody may be using it. */
+function migrateSqlite(path: string): SchemaChange {
   if (!existsSync(path)) throw new Error(`there is no store ${path}; a new one is made by whoever first uses it`)
   const lock = lockFile(path)
   try {
@@ -54,11 +60,19 @@ export function inspectSqlite(path: string): StoreCondition {
   }
 }
 
+/** Throws for a file that is damaged, of another program, or of a newer version. */
 function schemaOf(path: string): number {
-  const database = new DatabaseSync(path, { readOnly: true })
+  let database: DatabaseSync | undefined
   try {
-    return Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
+    database = new DatabaseSync(path, { readOnly: true })
+    const [application, version] = ['application_id', 'user_version'].map((name) =>
+      Number(database!.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0),
+    ) as [number, number]
+    checkVersion(application, version, path)
+    return version
+  } catch (cause) {
+    throw damageOr(path, cause)
   } finally {
-    database.close()
+    database?.close()
   }
 }

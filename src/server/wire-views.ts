@@ -40,6 +40,20 @@ export function wireViews(service: Service): WireView[] {
         )
       },
     },
+    {
+      id: 'a2a',
+      title: 'A2A',
+      async open(run) {
+        const [{ taskProjection }, { taskOf }] = await Promise.all([
+          import('../protocols/a2a/projection.ts'),
+          import('../protocols/a2a/task.ts'),
+        ])
+        return fold(taskProjection, run, ({ sequence, update, fold: task }) => {
+          const data = 'task' in update ? { task: taskOf(task) } : update
+          return `id: ${sequence}\ndata: ${JSON.stringify(data)}\n\n`
+        })
+      },
+    },
   ]
 }
 

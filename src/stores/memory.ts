@@ -185,11 +185,12 @@ class MemoryStore implements Store {
     if (this.#isClaimable(entry)) this.#hint(entry, { claimable: true })
   }
 
-  async claimable(limit: number): Promise<readonly string[]> {
+  async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
     const ids: string[] = []
     for (const entry of this.#entries.values()) {
       if (ids.length >= limit) break
-      if (this.#isClaimable(entry)) ids.push(entry.run.id)
+      const isWanted = components === undefined || components.includes(entry.run.component)
+      if (isWanted && this.#isClaimable(entry)) ids.push(entry.run.id)
     }
     return ids
   }

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { configOptions } from '../../src/server/config.ts'
+import { catalogue } from '../../src/cli/catalogue.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { version } from '../../src/server/version.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -27,8 +28,7 @@ describe('holdfast', () => {
   test.each([[], ['help'], ['--help'], ['-h']])('with %s says which commands there are', async (...argv) => {
     const { code, stdout, stderr } = await call(...argv)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    for (const command of ['serve', 'demo', 'new', 'keys'])
-      expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))
+    for (const command of Object.keys(catalogue)) expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))
   })
 
   test.each(['serv', 'toString', '__proto__', '', '--port'])(

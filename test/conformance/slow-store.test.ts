@@ -49,7 +49,7 @@ function slowHandle(store: Store): Store {
     claim: slowly((id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, options)),
     renew: slowly((owner, ttlMs) => store.renew(owner, ttlMs)),
     release: slowly((id, epoch) => store.release(id, epoch)),
-    claimable: slowly((limit) => store.claimable(limit)),
+    claimable: slowly((limit, components) => store.claimable(limit, components)),
     requestStop: slowly((id, stop) => store.requestStop(id, stop)),
     documents: {
       get: slowly((owner, collection, id) => store.documents.get(owner, collection, id)),

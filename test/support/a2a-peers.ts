@@ -1,17 +1,31 @@
 /** Agents behind the official A2A servers, 1.0 and 0.3: what they do is scripted, and their streams can be cut. */
+import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { Role, TaskState } from '@a2a-js/sdk'
 import * as newer from '@a2a-js/sdk/server'
 import * as newerExpress from '@a2a-js/sdk/server/express'
 import * as older from 'a2a-sdk-v03/server'
 import * as olderExpress from 'a2a-sdk-v03/server/express'
+import * as grpc from '@grpc/grpc-js'
 import { onTestFinished } from 'vitest'
 
-export type PeerVersion = '1.0' | '0.3'
+/** Of the SDK that serves; `1.0 as 0.3` is the newer one, which offers only the older version. */
+export type PeerVersion = '1.0' | '1.0 as 0.3' | '0.3'
 
-type PeerState = 'submitted' | 'working' | 'completed' | 'failed' | 'canceled' | 'rejected' | 'input-required'
+export type PeerBinding = 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
+
+type PeerState =
+  | 'submitted'
+  | 'working'
+  | 'completed'
+  | 'failed'
+  | 'canceled'
+  | 'rejected'
+  | 'input-required'
+  | 'auth-required'
 
 export type PeerStep =
   | { readonly status: PeerState; readonly text?: string }
@@ -25,6 +39,10 @@ export interface PeerOptions {
   /** What the agent does with a message; a task is made before, unless the first step is a message. */
   readonly script: (text: string, turn: number) => readonly PeerStep[]
   readonly streaming?: boolean
+  /** The only one that the card offers; JSON-RPC where none is said. */
+  readonly binding?: PeerBinding
+  /** How long the store takes to write. */
+  readonly slowStoreMs?: number
   /** The first streams end after so many events each. */
   readonly cuts?: readonly number[]
   /** A cut is a broken connection, or an end that looks orderly. */
@@ -33,7 +51,9 @@ export interface PeerOptions {
 
 export interface Peer {
   readonly url: string
-  /** Methods that were called, in order. */
+  /** Where it listens for gRPC, if it does. */
+  readonly grpc: string
+  /** Methods that were called over HTTP, in order; of HTTP+JSON, their paths. */
   readonly calls: string[]
   readonly cancelled: string[]
   /** Messages that were received. */
@@ -42,7 +62,9 @@ export interface Peer {
 
 /** Stopped when the test is over. */
 export async function startPeer(options: PeerOptions): Promise<Peer> {
-  const peer = { url: '', calls: [], cancelled: [], messages: [] } as { -readonly [Key in keyof Peer]: Peer[Key] }
+  const peer = { url: '', grpc: '', calls: [], cancelled: [], messages: [] } as {
+    -readonly [Key in keyof Peer]: Peer[Key]
+  }
   const express = createRequire(import.meta.url)('express') as () => ExpressApp
   const app = express()
   const server = createServer(app as unknown as RequestListener)
@@ -54,10 +76,25 @@ export async function startPeer(options: PeerOptions): Promise<Peer> {
     await closed
   })
   app.use('/rpc', watching(peer, options))
-  if (options.version === '1.0') serveNewer(app, peer, options)
-  else serveOlder(app, peer, options)
+  const calls = new grpc.Server()
+  if (options.binding === 'GRPC') peer.grpc = await listening(calls)
+  if (options.version === '0.3') await serveOlder(app, calls, peer, options)
+  else await serveNewer(app, calls, peer, options)
   return peer
 }
+
+async function listening(calls: grpc.Server): Promise<string> {
+  const port = await new Promise<number>((resolve, reject) =>
+    calls.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    ),
+  )
+  onTestFinished(() => calls.forceShutdown())
+  return `127.0.0.1:${port}`
+}
+
+/** The official servers need a package for gRPC that nothing else does. */
+export const servesGrpc = existsSync(join(import.meta.dirname, '../../node_modules/@bufbuild/protobuf'))
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 interface ExpressApp {
@@ -70,7 +107,10 @@ function watching(peer: Peer, { cuts = [], cut = 'break' }: PeerOptions): Handle
   return (request, response, next) => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => void peer.calls.push((JSON.parse(body) as { method: string }).method))
+    const path = request.url ?? ''
+    request.on('end', () => {
+      peer.calls.push(path === '/' ? (JSON.parse(body) as { method: string }).method : `${request.method} ${path}`)
+    })
     const write = response.write.bind(response) as (chunk: unknown) => boolean
     let events = 0
     response.write = ((chunk: unknown) => {
@@ -88,26 +128,30 @@ function watching(peer: Peer, { cuts = [], cut = 'break' }: PeerOptions): Handle
   }
 }
 
-function cardOf(peer: Peer, { version, streaming = true }: PeerOptions): object {
+function cardOf(peer: Peer, { version, streaming = true, binding = 'JSONRPC' }: PeerOptions): object {
+  const url = binding === 'GRPC' ? peer.grpc : `${peer.url}/rpc`
+  const protocolVersion = version === '1.0' ? '1.0' : '0.3'
   return {
     name: 'peer',
     description: 'a scripted agent',
     version: '1',
-    capabilities: { streaming, pushNotifications: false, extensions: [] },
+    capabilities: { streaming, pushNotifications: true, extensions: [] },
     defaultInputModes: ['text/plain'],
     defaultOutputModes: ['text/plain'],
     skills: [],
-    ...(version === '1.0'
-      ? {
+    ...(version === '0.3'
+      ? { protocolVersion: '0.3.0', url, preferredTransport: binding }
+      : {
           supportedInterfaces: [
-            { url: `${peer.url}/grpc`, protocolBinding: 'GRPC', tenant: '', protocolVersion: '1.0' },
-            { url: `${peer.url}/rpc`, protocolBinding: 'JSONRPC', tenant: '', protocolVersion: '1.0' },
+            ...(binding === 'JSONRPC' && version === '1.0'
+              ? [{ url: `${peer.url}/custom`, protocolBinding: 'CUSTOM', tenant: '', protocolVersion }]
+              : []),
+            { url, protocolBinding: binding, tenant: '', protocolVersion },
           ],
           securitySchemes: {},
           securityRequirements: [],
           signatures: [],
-        }
-      : { protocolVersion: '0.3.0', url: `${peer.url}/rpc`, preferredTransport: 'JSONRPC' }),
+        }),
   }
 }
 
@@ -156,7 +200,7 @@ interface Words<Event> {
   step(step: Exclude<PeerStep, { until: unknown }>, turn: Turn): Event
 }
 
-function serveNewer(app: ExpressApp, peer: Peer, options: PeerOptions): void {
+async function serveNewer(app: ExpressApp, calls: grpc.Server, peer: Peer, options: PeerOptions): Promise<void> {
   const performer = new Performer(peer, options, newerWords)
   const executor: newer.AgentExecutor = {
     async execute({ userMessage, taskId, contextId, task }, bus) {
@@ -176,10 +220,38 @@ function serveNewer(app: ExpressApp, peer: Peer, options: PeerOptions): void {
     },
   }
   const card = cardOf(peer, options) as never
-  const handler = new newer.DefaultRequestHandler(card, new newer.InMemoryTaskStore(), executor)
+  const store = new SlowTaskStore(options.slowStoreMs ?? 0)
+  const handler = new newer.DefaultRequestHandler(card, store, executor)
   const userBuilder = newerExpress.UserBuilder.noAuthentication
-  app.use('/.well-known/agent-card.json', newerExpress.agentCardHandler({ agentCardProvider: handler }))
-  app.use('/rpc', newerExpress.jsonRpcHandler({ requestHandler: handler, userBuilder }))
+  const legacyCompat = { enabled: options.version !== '1.0' }
+  const served = { requestHandler: handler, userBuilder, legacyCompat }
+  app.use('/.well-known/agent-card.json', newerExpress.agentCardHandler({ agentCardProvider: handler, legacyCompat }))
+  app.use(
+    '/rpc',
+    options.binding === 'HTTP+JSON' ? newerExpress.restHandler(served) : newerExpress.jsonRpcHandler(served),
+  )
+  if (options.binding !== 'GRPC') return
+  const spoken = { requestHandler: handler, userBuilder }
+  if (options.version === '1.0') {
+    const { A2AService, grpcService } = await import('@a2a-js/sdk/server/grpc')
+    return calls.addService(A2AService, grpcService(spoken))
+  }
+  const { LegacyA2AService, legacyGrpcService } = await import('@a2a-js/sdk/compat/v0_3/server/grpc')
+  calls.addService(LegacyA2AService, legacyGrpcService(spoken))
+}
+
+class SlowTaskStore extends newer.InMemoryTaskStore {
+  readonly #milliseconds: number
+
+  constructor(milliseconds: number) {
+    super()
+    this.#milliseconds = milliseconds
+  }
+
+  override async save(...args: Parameters<newer.InMemoryTaskStore['save']>): Promise<void> {
+    if (this.#milliseconds > 0) await new Promise((resolve) => setTimeout(resolve, this.#milliseconds))
+    return super.save(...args)
+  }
 }
 
 const part = (content: { $case: 'text'; value: string } | { $case: 'data'; value: object }) => ({
@@ -239,7 +311,7 @@ const newerWords: Words<newer.AgentExecutionEvent> = {
   },
 }
 
-function serveOlder(app: ExpressApp, peer: Peer, options: PeerOptions): void {
+async function serveOlder(app: ExpressApp, calls: grpc.Server, peer: Peer, options: PeerOptions): Promise<void> {
   const performer = new Performer(peer, options, olderWords)
   const executor: older.AgentExecutor = {
     async execute({ userMessage, taskId, contextId, task }, bus) {
@@ -263,7 +335,14 @@ function serveOlder(app: ExpressApp, peer: Peer, options: PeerOptions): void {
   )
   const userBuilder = olderExpress.UserBuilder.noAuthentication
   app.use('/.well-known/agent-card.json', olderExpress.agentCardHandler({ agentCardProvider: handler }))
-  app.use('/rpc', olderExpress.jsonRpcHandler({ requestHandler: handler, userBuilder }))
+  const served = { requestHandler: handler, userBuilder }
+  app.use(
+    '/rpc',
+    options.binding === 'HTTP+JSON' ? olderExpress.restHandler(served) : olderExpress.jsonRpcHandler(served),
+  )
+  if (options.binding !== 'GRPC') return
+  const { A2AService, grpcService, UserBuilder } = await import('a2a-sdk-v03/server/grpc')
+  calls.addService(A2AService, grpcService({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication }))
 }
 
 const FINAL: readonly PeerState[] = ['completed', 'failed', 'canceled', 'rejected', 'input-required']

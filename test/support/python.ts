@@ -18,8 +18,7 @@ export async function ensurePython(requirements: string): Promise<string> {
   const python = join(folder, 'bin/python')
   if (existsSync(join(folder, 'ready'))) return python
   mkdirSync(cache, { recursive: true })
-  if ((await run('python3', ['-c', 'import ensurepip, venv'])).code !== 0)
-    await ensureAptPackage('python3-venv', '/usr/lib/python3/dist-packages/ensurepip')
+  if (!(await hasVenv())) await ensureAptPackage('python3-venv', '/var/lib/dpkg/info/python3-venv.list')
   // One at a time: test files run side by side.
   const lock = join(cache, 'lock')
   const script = ['-w', String(PYTHON_INSTALL_MS / 1000), lock, 'sh', '-ec', INSTALL, 'install', folder, requirements]
@@ -28,6 +27,12 @@ export async function ensurePython(requirements: string): Promise<string> {
   throw new Error(
     `the Python packages of ${requirements} could not be installed (${code ?? 'out of time'}):\n${output}`,
   )
+}
+
+/** Debian has it in a package of its own, which brings Python where there is none; its files are elsewhere in each version. */
+async function hasVenv(): Promise<boolean> {
+  const found = await run('python3', ['-c', 'import ensurepip, venv']).catch(() => undefined)
+  return found?.code === 0
 }
 
 const INSTALL = `

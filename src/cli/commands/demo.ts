@@ -2,25 +2,27 @@
 import { HoldfastError } from '../../core/errors.ts'
 import { configOptions, readConfig } from '../../server/config.ts'
 import { openStore } from '../../server/open-store.ts'
-import { helpText } from '../../server/options.ts'
 import { demoComponents } from '../demo/components.ts'
 import { demoModel } from '../demo/model.ts'
+import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
 
-const usage = `Usage: holdfast demo [options]
-
-Serves ready-made components: the agent storyteller, the agent clerk (tools, and one that needs approval), the team newsroom,
+const about = `Serves ready-made components: the agent storyteller, the agent clerk (tools, and one that needs approval), the team newsroom,
 the workflow publish, and with --lab the lab (docs/lab.md). They need no key and no network. With OPENAI_API_KEY,
-ANTHROPIC_API_KEY or --model-url they ask a real model.
+ANTHROPIC_API_KEY or --model-url they ask a real model.`
 
-Options:
-${helpText(configOptions)}`
+export const demo: Command = {
+  operands: [],
+  about,
+  examples: [
+    { line: 'holdfast demo', does: 'and in another terminal:  holdfast run storyteller "the sea"' },
+    { line: 'holdfast demo --lab --store memory:', does: 'with the lab, and forgetting all at the end' },
+  ],
+  options: configOptions,
+  run: serveDemo,
+}
 
-export async function demo(argv: readonly string[], io: CommandIo): Promise<number> {
-  if (argv.includes('--help') || argv.includes('-h')) {
-    io.stdout.write(usage)
-    return 0
-  }
+async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number> {
   const config = readConfig(argv, io.env)
   if (config.positionals.length > 0) {
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)

@@ -6,6 +6,7 @@ import { configOptions } from '../../server/config.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
 import type { OptionTable, OptionValues } from '../../server/options.ts'
 import { helpText, parseOptions } from '../../server/options.ts'
+import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
 
 const options = {
@@ -29,6 +30,19 @@ const usageText = `Usage:
 
 Options:
 ${helpText(options)}`
+
+export const keysCommand: Command = {
+  operands: ['ACTION', '[NAME]'],
+  about: `Makes, lists and revokes the API keys of a file (docs/config.md). A server lets in who has one when it is started with --auth-keys.
+The key is printed once, alone on standard output; the file holds only its hash. Running servers notice a change within a second.`,
+  examples: [
+    { line: 'holdfast keys create ci', does: 'make a key and show it, once' },
+    { line: 'holdfast keys list --json', does: 'what keys there are' },
+    { line: 'holdfast keys revoke ci', does: 'by name or id' },
+  ],
+  options,
+  run: keys,
+}
 
 const OK = 0
 const FAILED = 1

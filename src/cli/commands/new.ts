@@ -3,22 +3,23 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { basename, join, resolve } from 'node:path'
 import { HoldfastError } from '../../core/errors.ts'
 import { parseOptions } from '../../server/options.ts'
+import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
 import { projectFiles, type ProjectVersions } from '../new/project.ts'
 
-const usage = `Usage: holdfast new DIRECTORY
+export const newProject: Command = {
+  operands: ['DIRECTORY'],
+  about:
+    'Writes a small project: an agent with a tool, which starts with npm install and npm start. The directory is made, or is empty.',
+  examples: [{ line: 'holdfast new my-agents', does: 'then: cd my-agents, npm install, npm start' }],
+  options: {},
+  run: writeProject,
+}
 
-Writes a small project: an agent with a tool, which starts with npm install and npm start. The directory is made, or is empty.
-`
-
-export async function newProject(argv: readonly string[], io: CommandIo): Promise<number> {
-  if (argv.includes('--help') || argv.includes('-h')) {
-    io.stdout.write(usage)
-    return 0
-  }
+async function writeProject(argv: readonly string[], io: CommandIo): Promise<number> {
   const [directory, ...others] = parseOptions({}, argv, {}).positionals
   if (directory === undefined || others.length > 0)
-    throw new HoldfastError('invalid_request', `give one directory\n\n${usage}`)
+    throw new HoldfastError('invalid_request', 'give one directory\n\nUsage: holdfast new DIRECTORY')
   checkEmpty(directory)
   const files = Object.entries(projectFiles(packageName(directory), versions()))
   mkdirSync(directory, { recursive: true })

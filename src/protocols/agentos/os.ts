@@ -21,9 +21,8 @@ export class AgentOs {
   constructor(service: Service, streams: Streams) {
     this.service = service
     this.streams = streams
-    const components = new Map(service.components().map((component) => [component.id, component]))
     this.projection = agentosProjection((id) => {
-      const component = components.get(id)
+      const component = service.components().find((each) => each.id === id) // they may be replaced
       return component === undefined ? undefined : { kind: component.kind, name: component.name ?? id }
     })
   }

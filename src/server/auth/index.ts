@@ -1,12 +1,9 @@
-/** Chooses how callers are recognized: API keys, tokens, both, or not at all. */
+/** Chooses how callers are recognized: API keys, tokens, both, or not at all. What is not chosen is not loaded. */
 import type { Clock } from '../../core/clock.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Authenticator } from '../../core/principal.ts'
 import { credentialMissing, localPrincipal } from '../../core/principal.ts'
 import type { JwtOptions } from './jwt.ts'
-import { openJwtAuthenticator } from './jwt.ts'
-import { KEY_PREFIX, openKeyAuthenticator } from './keys.ts'
-import { securityKeyAuthenticator } from './security-key.ts'
 
 export type { JwtOptions } from './jwt.ts'
 
@@ -19,12 +16,14 @@ export interface AuthOptions {
 }
 
 export async function openAuthenticator(options: AuthOptions, clock: Clock = systemClock): Promise<Authenticator> {
-  const keys = options.keys === undefined ? undefined : await openKeyAuthenticator(options.keys, clock)
-  const jwt = options.jwt === undefined ? undefined : await openJwtAuthenticator(options.jwt, clock)
-  const others = keys && jwt ? both(keys, jwt) : (keys ?? jwt)
-  return options.securityKey === undefined
-    ? (others ?? everyoneIsLocal)
-    : securityKeyAuthenticator(options.securityKey, others)
+  const keys =
+    options.keys === undefined ? undefined : await (await import('./keys.ts')).openKeyAuthenticator(options.keys, clock)
+  const jwt =
+    options.jwt === undefined ? undefined : await (await import('./jwt.ts')).openJwtAuthenticator(options.jwt, clock)
+  const others = keys && jwt ? await both(keys, jwt) : (keys ?? jwt)
+  if (options.securityKey === undefined) return others ?? everyoneIsLocal
+  const { securityKeyAuthenticator } = await import('./security-key.ts')
+  return securityKeyAuthenticator(options.securityKey, others)
 }
 
 const everyoneIsLocal: Authenticator = {
@@ -32,7 +31,8 @@ const everyoneIsLocal: Authenticator = {
   authenticate: () => Promise.resolve(localPrincipal),
 }
 
-function both(keys: Authenticator, jwt: Authenticator): Authenticator {
+async function both(keys: Authenticator, jwt: Authenticator): Promise<Authenticator> {
+  const { KEY_PREFIX } = await import('./keys.ts')
   return {
     scheme: 'keys+jwt',
     async authenticate(credential) {

@@ -7,7 +7,7 @@ import { assertReadable } from '../../core/cursor.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
 import { cursorOf } from '../../core/page.ts'
-import { lastOf, type Slice, sliceAfter, sliceBefore, sliceWithin } from '../../core/record.ts'
+import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import type {
   ClaimOptions,
@@ -23,6 +23,7 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../../core/store.ts'
+import { joinAfter } from '../shared/join-slices.ts'
 import { ActiveRun } from './active-run.ts'
 import { SqliteDocuments } from './documents.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -230,12 +231,13 @@ export class SqliteStore implements Store {
     return Promise.resolve()
   }
 
-  claimable(limit: number): Promise<readonly string[]> {
+  claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
     const now = this.#options.clock.now()
     const ids: string[] = []
     for (const active of this.#active.values()) {
       if (ids.length >= limit) break
-      if (this.#isClaimable(active, now)) ids.push(active.run.id)
+      const isWanted = components === undefined || components.includes(active.run.component)
+      if (isWanted && this.#isClaimable(active, now)) ids.push(active.run.id)
     }
     return Promise.resolve(ids)
   }
@@ -380,20 +382,4 @@ export class SqliteStore implements Store {
     this.#failure = undefined
     for (const [id, active] of this.#active) this.#hints.give({ run: id, next: active.durable!.next, claimable: true })
   }
-}
-
-/** Neighbouring slices as one, from the record after an index on: whole ones, as many as fit, so that none has to be searched. */
-function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): Slice {
-  const position = slices.findLastIndex((slice) => slice.first <= after + 1)
-  const head = sliceAfter(slices[position]!, after)
-  const parts = [head.bytes]
-  let { count } = head
-  let bytes = head.bytes.length
-  for (const slice of slices.slice(position + 1)) {
-    bytes += slice.bytes.length
-    if (bytes > bytesMax) break
-    parts.push(slice.bytes)
-    count += slice.count
-  }
-  return { first: head.first, count, bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), closed: false }
 }

@@ -17,6 +17,7 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'never gives a paused run back', section: 'leases', breakStore: keepsPaused },
   { name: 'does not wake a paused run', section: 'leases', breakStore: neverWakes },
   { name: 'lists claimable runs newest first', section: 'leases', breakStore: listsNewestFirst },
+  { name: 'lists claimable runs of every component', section: 'leases', breakStore: ignoresComponents },
   { name: 'lets the last stop request win', section: 'leases', breakStore: keepsLastStop },
   { name: 'keeps a run that is to be stopped from everybody', section: 'leases', breakStore: neverGivesStopped },
   { name: 'counts every unfinished run as queued', section: 'leases', breakStore: countsAllAsQueued },
@@ -45,6 +46,10 @@ export function countsAllAsQueued(store: Store): Store {
   return overriding(store, {
     queued: async () => (await store.list({ limit: 1000 })).runs.filter(({ run }) => !isFinished(run.status)).length,
   })
+}
+
+function ignoresComponents(store: Store): Store {
+  return overriding(store, { claimable: (limit) => store.claimable(limit) })
 }
 
 export function givesHeldAway(store: Store): Store {

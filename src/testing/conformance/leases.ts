@@ -31,6 +31,7 @@ export const leasesSection: ConformanceSection = {
     },
     { name: 'a finished run is held by nobody and never claimed', run: finishes },
     { name: 'claimable gives what claim would give, oldest first', run: listsClaimable },
+    { name: 'claimable gives only runs of the components that are asked for', run: listsClaimableOf },
     { name: '[RUN-2] the first stop request stays', run: keepsFirstStop },
     {
       name: '[RUN-2] a run that is to be stopped can be claimed, though it is paused or out of turn',
@@ -274,6 +275,19 @@ async function listsClaimable(trial: Trial): Promise<void> {
   expect(await trial.store.claimable(2)).toEqual(expected.slice(0, 2))
   for (const id of expected) expect(await trial.store.claim(id, 'worker-9', TTL_MS)).toBeDefined()
   expect(await trial.store.claimable(100)).toEqual([])
+}
+
+async function listsClaimableOf(trial: Trial): Promise<void> {
+  const ids: string[] = []
+  for (const component of ['a', 'b', 'c', 'a']) ids.push((await trial.create({ component })).run.id)
+  const [firstA, b, , secondA] = ids as [string, string, string, string]
+  expect(await trial.store.claimable(100, ['a'])).toEqual([firstA, secondA])
+  // The bound is for what is asked for: what is left out takes no place.
+  expect(await trial.store.claimable(2, ['b', 'a'])).toEqual([firstA, b])
+  expect(await trial.store.claimable(1, ['c'])).toHaveLength(1)
+  expect(await trial.store.claimable(100, [])).toEqual([])
+  expect(await trial.store.claimable(100, ['nobody serves this'])).toEqual([])
+  expect(await trial.store.claimable(100)).toEqual(ids)
 }
 
 async function keepsFirstStop(trial: Trial): Promise<void> {

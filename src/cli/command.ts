@@ -1,0 +1,78 @@
+/** A command: what it takes and does. Parsing, help, docs/cli.md and completion are all made from it. */
+import { HoldfastError } from '../core/errors.ts'
+import { helpText, type OptionTable, type OptionValues, parseOptions } from '../server/options.ts'
+import type { CommandIo } from './io.ts'
+
+export interface Example {
+  readonly line: string
+  readonly does: string
+}
+
+export interface Command {
+  /** What it takes besides options, as the help shows it: `RUN`, `[FILE]`. */
+  readonly operands: readonly string[]
+  /** What it does and what is worth knowing, in paragraphs for a terminal. */
+  readonly about: string
+  readonly examples: readonly Example[]
+  readonly options: OptionTable
+  /** Resolves with the exit code; throws what is wrong, for the person who wrote the command. */
+  run(argv: readonly string[], io: CommandIo): Promise<number>
+}
+
+/** Commands by name, each loaded when it is called. */
+export type Catalogue = Readonly<Record<string, CatalogueEntry>>
+
+export interface CatalogueEntry {
+  readonly summary: string
+  readonly load: () => Promise<Command>
+}
+
+export interface Invocation<Table extends OptionTable> {
+  readonly values: OptionValues<Table>
+  readonly operands: readonly string[]
+}
+
+export interface CommandDefinition<Table extends OptionTable> extends Omit<Command, 'run' | 'options'> {
+  readonly options: Table
+  run(invocation: Invocation<Table>, io: CommandIo): Promise<number>
+}
+
+/** A command whose options are its own table, and whose operands are counted. */
+export function defineCommand<Table extends OptionTable>(definition: CommandDefinition<Table>): Command {
+  return {
+    ...definition,
+    run(argv, io) {
+      const { values, positionals } = parseOptions(definition.options, argv, io.env)
+      checkOperands(definition.operands, positionals)
+      return definition.run({ values, operands: positionals }, io)
+    },
+  }
+}
+
+function checkOperands(wanted: readonly string[], given: readonly string[]): void {
+  const missing = wanted[given.length]
+  if (missing !== undefined && !missing.startsWith('['))
+    throw new HoldfastError('invalid_request', `${missing} is missing: give ${wanted.join(' ')}`)
+  const extra = given[wanted.length]
+  if (extra === undefined) return
+  const takes = wanted.length === 0 ? 'no operands' : wanted.join(' ')
+  throw new HoldfastError(
+    'invalid_request',
+    `${JSON.stringify(extra)} is one too many: it takes ${takes}; put quotes around a text with blanks`,
+  )
+}
+
+export function usageLine(name: string, { operands }: Command): string {
+  return ['holdfast', name, ...operands, '[options]'].join(' ')
+}
+
+export function commandHelp(name: string, command: Command): string {
+  const width = Math.max(0, ...command.examples.map(({ line }) => line.length))
+  const examples = command.examples.map(({ line, does }) => `  ${line.padEnd(width)}   # ${does}\n`).join('')
+  const options = helpText(command.options)
+  return [
+    `Usage: ${usageLine(name, command)}\n\n${command.about}\n`,
+    ...(examples === '' ? [] : [`Examples:\n${examples}`]),
+    ...(options === '' ? [] : [`Options:\n${options}`]),
+  ].join('\n')
+}

@@ -1,0 +1,35 @@
+/** `holdfast completion`: a script that completes commands and options in a shell. */
+import { HoldfastError } from '../../core/errors.ts'
+import { type Catalogue, type Command, defineCommand } from '../command.ts'
+import { bashScript, fishScript, zshScript } from '../completion/scripts.ts'
+import { type CompletedCommand, completedCommands } from '../completion/words.ts'
+import { DONE } from '../exit-codes.ts'
+
+const shells: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+}
+
+export function completionOf(catalogue: Catalogue): Command {
+  return defineCommand({
+    operands: ['SHELL'],
+    about: `Prints a script for bash, zsh or fish. With it, the Tab key completes commands, options and files.`,
+    examples: [
+      { line: 'source <(holdfast completion bash)', does: 'in ~/.bashrc' },
+      { line: 'source <(holdfast completion zsh)', does: 'in ~/.zshrc, below compinit' },
+      { line: 'holdfast completion fish | source', does: 'in ~/.config/fish/config.fish' },
+    ],
+    options: {},
+    async run({ operands: [shell = ''] }, io) {
+      const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined
+      if (script === undefined)
+        throw new HoldfastError(
+          'invalid_request',
+          `${JSON.stringify(shell)} is not known: give ${Object.keys(shells).join(', ')}`,
+        )
+      io.stdout.write(script(await completedCommands(catalogue)))
+      return DONE
+    },
+  })
+}

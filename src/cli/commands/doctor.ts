@@ -1,0 +1,58 @@
+/** `holdfast doctor`: looks for what is wrong, and says what to do. */
+import { toSwitch } from '../../server/option-values.ts'
+import { defineCommand } from '../command.ts'
+import { bad, type Finding } from '../doctor/finding.ts'
+import { examinePort, examineStore, examineVersions } from '../doctor/machine.ts'
+import { examineProxyVariables, examineServer } from '../doctor/network.ts'
+import { DONE, FAILED } from '../exit-codes.ts'
+import { type Style, styleOf } from '../terminal/style.ts'
+import { defaultStore, defaultUrl, problemOf, type TargetValues, targetOptions } from '../target.ts'
+import type { Environment } from '../../server/options.ts'
+
+export const doctor = defineCommand({
+  operands: [],
+  about: `Looks at the versions, the store, the disk, the port, the server and the way to it, and says what is wrong and what to do about it. It
+changes nothing. With a run under way it also tries whether events come through at once. The exit code is 1 if something is wrong.`,
+  examples: [{ line: 'holdfast doctor --url https://agents.example.com', does: 'with what stands in between' }],
+  options: {
+    ...targetOptions,
+    json: { fallback: 'false', parse: toSwitch, help: 'Print every finding as a line of JSON.' },
+  },
+  async run({ values }, io) {
+    const findings = await examine(values, io.env)
+    const style = styleOf(io.stdout, io.env)
+    for (const finding of findings)
+      io.stdout.write(values.json ? `${JSON.stringify(finding)}\n` : findingText(finding, style))
+    const wrong = findings.filter(({ state }) => state === 'bad').length
+    if (!values.json)
+      io.stdout.write(
+        wrong === 0 ? '\nNothing is wrong.\n' : `\n${wrong === 1 ? '1 thing is' : `${wrong} things are`} wrong.\n`,
+      )
+    return wrong === 0 ? DONE : FAILED
+  },
+})
+
+async function examine(values: TargetValues, env: Environment): Promise<Finding[]> {
+  const url = (values.url ?? defaultUrl(env)).replace(/\/+$/, '')
+  const problem = await problemOf(url)
+  const runs = problem === undefined
+  const store = values.store ?? (values.url === undefined ? defaultStore(env) : undefined)
+  return [
+    ...examineVersions(),
+    ...(store === undefined ? [] : examineStore(store, runs)),
+    ...(runs ? await examineServer({ url, key: values.key }) : []),
+    ...(!runs && values.url !== undefined
+      ? [bad('server', `${url} cannot be talked to: ${problem}`, 'check the address, and that the server runs')]
+      : []),
+    ...(!runs && values.url === undefined ? [await examinePort(url)] : []),
+    ...examineProxyVariables(env),
+  ]
+}
+
+const signs = { good: ['✓', 'green'], note: ['!', 'yellow'], bad: ['✗', 'red'] } as const
+
+function findingText({ about, state, says, next }: Finding, style: Style): string {
+  const [sign, colour] = signs[state]
+  const advice = next === undefined ? '' : `${' '.repeat(13)}→ ${next}\n`
+  return `${style[colour](sign)} ${style.bold(about.padEnd(10))} ${says}\n${advice}`
+}

@@ -1,0 +1,90 @@
+/** `holdfast replay`: shows a run again as it happened. */
+import type { RunStatus } from '../../core/run.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import { toDuration, toSwitch } from '../../server/option-values.ts'
+import { defineCommand } from '../command.ts'
+import { isEnd } from '../display/lines.ts'
+import { presenterFor } from '../display/presenter.ts'
+import { codeOfEnd, DETACHED, DONE } from '../exit-codes.ts'
+import { targetOptions } from '../target.ts'
+import { withTarget } from '../with-target.ts'
+
+const SPEED_MAX = 1_000_000
+
+export const replay = defineCommand({
+  operands: ['RUN'],
+  about: `Shows the events of a run with the pauses that were between them, or faster. It looks as it did on a terminal that followed the run.
+A run that has not ended is shown up to where it is now. The exit code is that of the run.`,
+  examples: [
+    { line: 'holdfast replay run_01k… --speed 4', does: 'four times as fast' },
+    { line: 'holdfast replay run_01k… --speed 0 > text.txt', does: 'without any pause' },
+  ],
+  options: {
+    ...targetOptions,
+    speed: { value: 'FACTOR', fallback: '1', parse: toSpeed, help: '2 is twice as fast; 0 makes no pauses.' },
+    'max-pause': {
+      value: 'DURATION',
+      fallback: '10s',
+      parse: toDuration,
+      help: 'The longest pause: a run may have waited for days.',
+    },
+    json: { fallback: 'false', parse: toSwitch, help: 'Print every event as a line of JSON, when its time has come.' },
+  },
+  run: ({ values, operands }, io) =>
+    withTarget(values, io.env, async ({ client }) => {
+      const handle = client.runs.open(operands[0]!)
+      const { events: count } = await handle.get()
+      const pace = new Pace(values.speed, values['max-pause'])
+      const presenter = presenterFor(io, { json: values.json, now: () => pace.now })
+      const left = new AbortController()
+      const leave = (): void => left.abort()
+      process.once('SIGINT', leave)
+      try {
+        const onGap = ({ earliest }: { earliest: number }): void =>
+          presenter.note(`The events before ${earliest} are no longer kept.`)
+        for await (const event of handle.events({ signal: left.signal, onGap })) {
+          await pace.until(Date.parse(event.time), left.signal)
+          presenter.event(event)
+          if (isEnd(event)) return codeOfEnd(event.type.slice('run.'.length) as RunStatus)
+          if (event.index >= count - 1) break
+        }
+        return DONE
+      } catch (cause) {
+        if (left.signal.aborted) return DETACHED
+        throw cause
+      } finally {
+        process.off('SIGINT', leave)
+        presenter.close()
+      }
+    }),
+})
+
+/** The time of the run, as it passes here. */
+class Pace {
+  readonly #speed: number
+  readonly #pauseMsMax: number
+  #time: number | undefined
+  #since = performance.now()
+
+  constructor(speed: number, pauseMsMax: number) {
+    this.#speed = speed
+    this.#pauseMsMax = pauseMsMax
+  }
+
+  get now(): number {
+    return (this.#time ?? Date.now()) + (performance.now() - this.#since) * this.#speed
+  }
+
+  async until(time: number, signal: AbortSignal): Promise<void> {
+    const pause = this.#speed === 0 || this.#time === undefined ? 0 : (time - this.now) / this.#speed
+    if (pause > 1) await wait(Math.min(pause, this.#pauseMsMax), undefined, { signal })
+    this.#time = time
+    this.#since = performance.now()
+  }
+}
+
+function toSpeed(text: string): number {
+  const speed = /^\d+(\.\d+)?x?$/.test(text) ? Number.parseFloat(text) : Number.NaN
+  if (speed <= SPEED_MAX) return speed
+  throw new Error(`${JSON.stringify(text)} is not a speed: give a factor such as 1, 0.5 or 10, or 0 for no pauses`)
+}

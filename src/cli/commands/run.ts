@@ -1,0 +1,83 @@
+/** `holdfast run`: starts a run and follows it. */
+import { HoldfastError } from '../../core/errors.ts'
+import { toSwitch, toText } from '../../server/option-values.ts'
+import type { OptionTable } from '../../server/options.ts'
+import { loadComponents } from '../components-file.ts'
+import { defineCommand } from '../command.ts'
+import { DONE } from '../exit-codes.ts'
+import { followRun } from '../follow.ts'
+import { givenValue, VALUE_RULE, valueOptions } from '../given-value.ts'
+import { isTerminal, styleOf } from '../terminal/style.ts'
+import { type Target, targetOptions } from '../target.ts'
+import { withTarget } from '../with-target.ts'
+
+const options = {
+  ...targetOptions,
+  file: {
+    value: 'FILE',
+    parse: toText,
+    help: 'Where no server runs: drive the run here, with the components of this module.',
+  },
+  session: { value: 'ID', parse: toText, help: 'Session that the run belongs to; a new one where none is given.' },
+  detach: { fallback: 'false', parse: toSwitch, help: 'Only start it, and print its id.' },
+  json: { fallback: 'false', parse: toSwitch, help: 'Print every event as a line of JSON.' },
+  ...valueOptions,
+} as const satisfies OptionTable
+
+export const run = defineCommand({
+  operands: ['COMPONENT', 'INPUT'],
+  about: `Starts a run of a component and follows it. On a terminal you see its text as it comes, and its tools, steps and members as a
+tree that moves; in a pipe the text goes to standard output and everything else to standard error, in plain lines.
+
+Ctrl-C leaves, and the run goes on: it says how to come back. Twice stops the run. The exit code is that of the run: 0 only if it
+completed, 3 if it failed. In a pipe, a run that asks a question ends the command with 6.
+
+${VALUE_RULE}`,
+  examples: [
+    { line: 'holdfast run storyteller "the sea"', does: 'start and follow' },
+    { line: 'holdfast run summarize - < page.txt > summary.txt', does: 'input from a file, text into another' },
+    { line: 'id=$(holdfast run publish "bees" --detach)', does: 'start only; follow later with holdfast tail $id' },
+    { line: 'holdfast run assistant "hello" --file agents.ts', does: 'without a server' },
+  ],
+  options,
+  async run({ values, operands }, io) {
+    const [component, given] = operands as [string, string]
+    const input = await givenValue(given, values.text)
+    const components = values.file === undefined ? undefined : await loadComponents(values.file)
+    return withTarget(
+      values,
+      io.env,
+      async (target) => {
+        await checkComponent(target, component, values.file)
+        if (target.local && values.detach)
+          throw new HoldfastError(
+            'invalid_request',
+            '--detach needs a server: nobody would drive the run after this command',
+          )
+        const { session } = values
+        const started = await target.client.runs.start({ component, input, ...(session !== undefined && { session }) })
+        if (values.detach) {
+          io.stdout.write(`${started.id}\n`)
+          return DONE
+        }
+        const output = isTerminal(io.stdout, io.env) && !values.json ? io.stdout : io.stderr
+        output.write(`${styleOf(output, io.env).dim(`run ${started.id}`)}\n`)
+        return followRun(started, target, io, { json: values.json, secondInterrupt: 'stop' })
+      },
+      components === undefined ? {} : { components },
+    )
+  },
+})
+
+/** Before the run is started, since there are better answers to a wrong name than that it is unknown. */
+async function checkComponent(target: Target, component: string, file: string | undefined): Promise<void> {
+  const known = (await target.client.components.list()).map(({ id }) => id)
+  if (known.includes(component)) return
+  if (target.local && file === undefined) {
+    throw new Error(
+      'no server runs here that could drive a run: start one with  holdfast serve FILE,  say where with --url, or give --file FILE to drive it here',
+    )
+  }
+  const some = known.slice(0, 20).join(', ')
+  throw new Error(`there is no component ${JSON.stringify(component)}; there are: ${some}`)
+}

@@ -1,0 +1,143 @@
+/** `holdfast runs`: lists runs. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { RunFilter, RunInfo } from '../../client/index.ts'
+import type { RunStatus } from '../../core/run.ts'
+import { toCount, toSwitch, toText } from '../../server/option-values.ts'
+import { defineCommand } from '../command.ts'
+import { DONE } from '../exit-codes.ts'
+import type { CommandIo } from '../io.ts'
+import { Screen } from '../terminal/screen.ts'
+import { isTerminal, type Style, styleOf } from '../terminal/style.ts'
+import { tableLines } from '../terminal/table.ts'
+import { duration, inOneLine } from '../terminal/text.ts'
+import { type Target, targetOptions } from '../target.ts'
+import { withTarget } from '../with-target.ts'
+
+const colours: Readonly<Record<RunStatus, keyof Style>> = {
+  queued: 'dim',
+  running: 'cyan',
+  paused: 'yellow',
+  completed: 'green',
+  failed: 'red',
+  cancelled: 'yellow',
+  rejected: 'yellow',
+}
+
+const WATCH_MS = 1000
+
+export const runs = defineCommand({
+  operands: [],
+  about: `Lists your runs, newest first. With --watch the list is kept current until Ctrl-C; in a pipe, --watch prints a line whenever a run
+is new or has another status.`,
+  examples: [
+    { line: 'holdfast runs --status running,paused', does: 'what is not over' },
+    { line: 'holdfast runs --component publish --watch', does: 'runs of one component, as they go' },
+    { line: 'holdfast runs --json | jq .id', does: 'one run a line' },
+  ],
+  options: {
+    ...targetOptions,
+    component: { value: 'ID', parse: toText, help: 'Only runs of this component.' },
+    session: { value: 'ID', parse: toText, help: 'Only runs of this session.' },
+    status: {
+      value: 'STATUSES',
+      parse: toStatuses,
+      help: `Only runs with one of these, separated by commas: ${Object.keys(colours).join(', ')}.`,
+    },
+    limit: { value: 'N', fallback: '20', parse: toCount(1, 10_000), help: 'How many at most.' },
+    watch: { fallback: 'false', parse: toSwitch, help: 'Keep the list current.' },
+    json: { fallback: 'false', parse: toSwitch, help: 'Print every run as a line of JSON.' },
+  },
+  run: ({ values, operands: _none }, io) =>
+    withTarget(values, io.env, async (target) => {
+      const { component, session, status, limit, watch, json } = values
+      const filter: RunFilter = {
+        ...(component !== undefined && { component }),
+        ...(session !== undefined && { session }),
+        ...(status !== undefined && { status }),
+      }
+      const list = (): Promise<RunInfo[]> => newest(target, filter, limit)
+      if (watch) return watchRuns(list, io, json)
+      const found = await list()
+      if (json) for (const each of found) io.stdout.write(`${JSON.stringify(each)}\n`)
+      else if (found.length > 0) io.stdout.write(`${rows(found, styleOf(io.stdout, io.env)).join('\n')}\n`)
+      else io.stderr.write('There are no such runs.  holdfast run COMPONENT "INPUT"  starts one\n')
+      return DONE
+    }),
+})
+
+const PAGE_RUNS = 200
+
+async function newest({ client }: Target, filter: RunFilter, limit: number): Promise<RunInfo[]> {
+  const found: RunInfo[] = []
+  for (let cursor: string | undefined; found.length < limit;) {
+    const page = await client.runs.list({
+      ...filter,
+      limit: Math.min(PAGE_RUNS, limit - found.length),
+      ...(cursor !== undefined && { cursor }),
+    })
+    found.push(...page.runs)
+    if (page.cursor === undefined) break
+    cursor = page.cursor
+  }
+  return found
+}
+
+function rows(found: readonly RunInfo[], style: Style): string[] {
+  const [head, ...lines] = tableLines([
+    ['RUN', 'COMPONENT', 'STATUS', 'STARTED', 'TOOK', 'EVENTS', ''],
+    ...found.map((run) => [
+      run.id,
+      inOneLine(run.component, 30),
+      style[colours[run.status]](run.status),
+      `${duration(Date.now() - Date.parse(run.createdAt))} ago`,
+      tookOf(run),
+      String(run.events),
+      style.dim(whyOf(run)),
+    ]),
+  ])
+  return [style.bold(head!), ...lines]
+}
+
+function tookOf({ startedAt, finishedAt }: RunInfo): string {
+  if (startedAt === undefined) return '–'
+  return duration((finishedAt === undefined ? Date.now() : Date.parse(finishedAt)) - Date.parse(startedAt))
+}
+
+function whyOf({ error, waiting, reason }: RunInfo): string {
+  if (error !== undefined) return inOneLine(`${error.code}: ${error.message}`, 60)
+  return inOneLine(waiting?.[0]?.prompt ?? reason ?? '', 60)
+}
+
+async function watchRuns(list: () => Promise<RunInfo[]>, io: CommandIo, json: boolean): Promise<number> {
+  const left = new AbortController()
+  const leave = (): void => left.abort()
+  process.once('SIGINT', leave)
+  const style = styleOf(io.stdout, io.env)
+  const screen = json || !isTerminal(io.stdout, io.env) ? undefined : new Screen(io.stdout)
+  let known: ReadonlyMap<string, RunStatus> = new Map()
+  try {
+    while (!left.signal.aborted) {
+      const found = await list()
+      if (screen !== undefined) screen.draw([], rows(found, style).slice(0, screen.rows))
+      for (const run of screen === undefined ? found.toReversed() : []) {
+        if (known.get(run.id) === run.status) continue
+        io.stdout.write(
+          json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.component} ${run.status} ${whyOf(run)}`.trimEnd() + '\n',
+        )
+      }
+      known = new Map(found.map(({ id, status }) => [id, status]))
+      await wait(WATCH_MS, undefined, { signal: left.signal }).catch(() => {})
+    }
+    if (screen !== undefined) io.stdout.write('\n')
+    return DONE
+  } finally {
+    process.off('SIGINT', leave)
+  }
+}
+
+function toStatuses(text: string): RunStatus[] {
+  return text.split(',').map((status) => {
+    if (Object.hasOwn(colours, status)) return status as RunStatus
+    throw new Error(`${JSON.stringify(status)} is no status: give ${Object.keys(colours).join(', ')}`)
+  })
+}

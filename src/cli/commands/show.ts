@@ -1,0 +1,90 @@
+/** `holdfast show`: all about a run as it is now. */
+import { type RunInfo, RunText } from '../../client/index.ts'
+import { toSwitch } from '../../server/option-values.ts'
+import { defineCommand } from '../command.ts'
+import { isEnd, lineText, valueText } from '../display/lines.ts'
+import { type Line, RunTree } from '../display/tree.ts'
+import { DONE } from '../exit-codes.ts'
+import type { CommandIo } from '../io.ts'
+import { type Style, styleOf } from '../terminal/style.ts'
+import { duration, printable } from '../terminal/text.ts'
+import { type Target, targetOptions } from '../target.ts'
+import { withTarget } from '../with-target.ts'
+
+export const show = defineCommand({
+  operands: ['RUN'],
+  about: `Says all about a run as it is now: what it was given, what it did, what it said, how it ended or what it waits for. It does not wait;
+holdfast tail does. The exit code is 0 whatever became of the run.`,
+  examples: [{ line: 'holdfast show run_01k… --json', does: 'the run as JSON, without its events' }],
+  options: { ...targetOptions, json: { fallback: 'false', parse: toSwitch, help: 'Print the run as JSON.' } },
+  run: ({ values, operands }, io) =>
+    withTarget(values, io.env, async (target) => {
+      const run = await target.client.runs.get(operands[0]!)
+      if (values.json) io.stdout.write(`${JSON.stringify(run, null, 2)}\n`)
+      else await describe(run, target, io)
+      return DONE
+    }),
+})
+
+interface Told {
+  readonly lines: readonly string[]
+  readonly input: unknown
+  readonly text: string
+  /** Index before which events are no longer kept. */
+  readonly earliest: number
+}
+
+async function describe(run: RunInfo, target: Target, io: CommandIo): Promise<void> {
+  const style = styleOf(io.stdout, io.env)
+  const { lines, input, text, earliest } = await read(run, target, style)
+  const section = (title: string, body: string): string =>
+    body === '' ? '' : `\n${style.bold(title)}\n${printable(body)}\n`
+  io.stdout.write(fieldsText(run, style))
+  if (earliest > 0) io.stdout.write(`\nThe events before ${earliest} are no longer kept.\n`)
+  if (input !== undefined) io.stdout.write(section('Input', valueText(input)))
+  if (lines.length > 0) io.stdout.write(`\n${style.bold('Done')}\n${lines.join('\n')}\n`)
+  io.stdout.write(section('Text', text))
+  if (run.output !== undefined && run.output !== text) io.stdout.write(section('Output', valueText(run.output)))
+  for (const { id, prompt } of run.waiting ?? [])
+    io.stdout.write(`\n${style.yellow('?')} ${printable(prompt)} ${style.dim(`(${id})`)}\n`)
+  if (run.waiting !== undefined) io.stdout.write(`  Answer with:  holdfast input ${run.id} ANSWER${target.flags}\n`)
+}
+
+async function read({ id, events: count, waiting }: RunInfo, { client }: Target, style: Style): Promise<Told> {
+  const tree = new RunTree()
+  const text = new RunText()
+  const lines: Line[] = []
+  let input: unknown
+  let earliest = 0
+  for await (const event of client.runs.stream(id, { onGap: (gap) => (earliest = gap.earliest) })) {
+    if (event.type === 'run.created') input = event.data.input
+    text.apply(event)
+    lines.push(...tree.apply(event))
+    if (isEnd(event) || event.index >= count - 1) break
+  }
+  const open = tree.open.map(({ depth, text: name }): Line => ({ depth, mark: 'begun', text: name }))
+  // What it asks now is told below, with how to answer.
+  const done = waiting === undefined ? lines : lines.filter(({ mark }) => mark !== 'asked')
+  return { lines: [...done, ...open].map((line) => lineText(line, style)), input, text: text.value, earliest }
+}
+
+function fieldsText(run: RunInfo, style: Style): string {
+  const end = run.finishedAt ?? run.updatedAt
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['Run', run.id],
+    ['Component', run.component],
+    ['Session', run.session],
+    ['Status', run.status],
+    ['Created', run.createdAt],
+    ['Took', run.startedAt === undefined ? undefined : duration(Date.parse(end) - Date.parse(run.startedAt))],
+    ['Attempts', run.attempt > 1 ? String(run.attempt) : undefined],
+    ['Events', String(run.events)],
+    ['Protocol', run.protocol],
+    ['Error', run.error === undefined ? undefined : `${run.error.code}: ${run.error.message}`],
+    ['Reason', run.reason],
+  ]
+  return fields
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${style.dim(name.padEnd(10))} ${printable(value!)}\n`)
+    .join('')
+}

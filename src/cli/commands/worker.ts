@@ -1,0 +1,57 @@
+/** `holdfast worker FILE`: drives runs without HTTP. */
+import { HoldfastError } from '../../core/errors.ts'
+import { Registry } from '../../core/registry.ts'
+import { configOptions, readConfig } from '../../server/config.ts'
+import { createWorker } from '../../server/create-worker.ts'
+import { openStore } from '../../server/open-store.ts'
+import type { OptionTable } from '../../server/options.ts'
+import type { Command } from '../command.ts'
+import { loadComponents } from '../components-file.ts'
+import { describeStore, nextSignal } from '../host.ts'
+import { lazyLogger } from '../lazy-logger.ts'
+import { boundYoungGeneration } from '../young-generation.ts'
+import { DONE } from '../exit-codes.ts'
+import { fileOf, labIn } from './serve.ts'
+
+const { store, lab, 'log-level': logLevel, 'max-runs': maxRuns, 'drain-ms': drainMs } = configOptions
+const options = { store, lab, 'log-level': logLevel, 'max-runs': maxRuns, 'drain-ms': drainMs } satisfies OptionTable
+
+export const worker: Command = {
+  operands: ['FILE'],
+  about: `Drives runs of the components that a module exports, without listening on any port. It is for a store that several processes share:
+servers take requests, workers do the work, and either may die. A worker must have every component whose runs it may meet.
+
+The sqlite store is for one process. A worker can open it while no server does, and then finishes what is in it.`,
+  examples: [{ line: 'holdfast worker agents.ts --max-runs 50', does: 'at most fifty runs at once' }],
+  options,
+  async run(argv, io) {
+    const config = readConfig(argv, io.env)
+    const components = [...(await loadComponents(fileOf(config, 'worker'))), ...labIn(config)]
+    if (config.store.kind === 'memory')
+      throw new HoldfastError(
+        'invalid_request',
+        'a store in memory has no runs for a worker: give it the store of a server',
+      )
+    const ending = nextSignal()
+    boundYoungGeneration()
+    const registered = new Registry(components).list() // before anything is made on disk
+    const logger = lazyLogger(config.logLevel)
+    const opened = await openStore(config.store)
+    process.on('unhandledRejection', (cause) => logger.error({ err: cause }, 'unhandled rejection'))
+    const { limits } = config
+    const running = createWorker({ components: registered, store: opened, limits, logger })
+    const where = describeStore(config.store)
+    io.stdout.write(
+      `Holdfast works on ${where}\nIt is process ${process.pid}, and drives ${registered.map(({ id }) => id).join(', ')}\n`,
+    )
+    if (!opened.capabilities.shared) {
+      io.stderr.write(
+        `${where} is for one process: no server can open it, and no run can be started in it, while this worker has it. It drives what is in it.\nFor servers and workers side by side, use a store that is shared; holdfast serve alone drives runs, too.\n`,
+      )
+    }
+    const signal = await ending
+    io.stderr.write(`${signal}: draining, at most ${limits.drainMs ?? 0} ms\n`)
+    await running.stop()
+    return DONE
+  },
+}

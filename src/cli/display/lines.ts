@@ -1,0 +1,60 @@
+/** Lines of a run's tree and of its end, as text. */
+import type { LoggedEvent } from '../../core/event.ts'
+import type { Style } from '../terminal/style.ts'
+import { duration, inOneLine } from '../terminal/text.ts'
+import type { Line, Mark } from './tree.ts'
+
+const marks: Readonly<Record<Mark, readonly [sign: string, colour: keyof Style]>> = {
+  begun: ['▸', 'cyan'],
+  done: ['✓', 'green'],
+  failed: ['✗', 'red'],
+  skipped: ['–', 'dim'],
+  asked: ['?', 'yellow'],
+  noted: ['·', 'dim'],
+}
+
+export function lineText({ depth, mark, text, detail, tookMs }: Line, style: Style): string {
+  const [sign, colour] = marks[mark]
+  const took = tookMs === undefined ? '' : ` ${style.dim(duration(tookMs))}`
+  const said = mark === 'noted' ? style.dim(text) : text
+  const more = detail === undefined ? '' : style.dim(mark === 'asked' ? ` (${detail})` : ` → ${detail}`)
+  return `${'  '.repeat(depth)}${style[colour](sign)} ${said}${took}${more}`
+}
+
+export type End = Extract<LoggedEvent, { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }>
+
+export function isEnd(event: LoggedEvent): event is End {
+  return ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'].includes(event.type)
+}
+
+/** How a run ended, in a line. */
+export function endText(event: End, tookMs: number | undefined, style: Style): string {
+  const took = tookMs === undefined ? '' : ` after ${duration(tookMs)}`
+  switch (event.type) {
+    case 'run.completed':
+      return `${style.green('✓ completed')}${took}${style.dim(tokensText(event.data.usage))}`
+    case 'run.failed': {
+      const { code, message, retryable } = event.data.error
+      const retry = retryable === true ? style.dim(' (to try again may help)') : ''
+      return `${style.red('✗ failed')}${took}: ${inOneLine(code)}: ${inOneLine(message, 500)}${retry}`
+    }
+    case 'run.cancelled':
+      return `${style.yellow('■ stopped')}${took}${reasonText(event.data.reason)}`
+    case 'run.rejected':
+      return `${style.yellow('■ rejected')}${took}${reasonText(event.data.reason)}`
+  }
+}
+
+function reasonText(reason: string | undefined): string {
+  return reason === undefined ? '' : `: ${inOneLine(reason, 500)}`
+}
+
+function tokensText(usage: { readonly inputTokens?: number; readonly outputTokens?: number } | undefined): string {
+  if (usage?.inputTokens === undefined && usage?.outputTokens === undefined) return ''
+  return `, ${usage.inputTokens ?? 0} tokens in, ${usage.outputTokens ?? 0} out`
+}
+
+/** A value for people: text as it is, anything else as JSON. */
+export function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')
+}

@@ -1,0 +1,50 @@
+/** A run in a pipe: what it says goes to standard output as it comes, all else in plain lines to standard error. */
+import type { LoggedEvent } from '../../core/event.ts'
+import type { CommandIo } from '../io.ts'
+import { type Style, styleOf } from '../terminal/style.ts'
+import { endText, isEnd, lineText, valueText } from './lines.ts'
+import type { Presenter } from './presenter.ts'
+import { RunTree } from './tree.ts'
+
+export class PlainPresenter implements Presenter {
+  readonly #io: CommandIo
+  readonly #style: Style
+  readonly #tree = new RunTree()
+  #since: number | undefined
+  #said = false
+  #lineIsOpen = false
+
+  constructor(io: CommandIo) {
+    this.#io = io
+    this.#style = styleOf(io.stderr, io.env)
+  }
+
+  event(event: LoggedEvent): void {
+    if (event.type === 'run.created') this.#since = Date.parse(event.time)
+    // As it is: whoever reads a pipe wants what was said, and is no terminal.
+    if (event.type === 'text.delta' && event.actor === undefined) this.#say(event.data.text)
+    for (const line of this.#tree.apply(event)) this.note(lineText(line, this.#style))
+    if (!isEnd(event)) return
+    if (event.type === 'run.completed' && !this.#said && event.data.output !== undefined)
+      this.#say(valueText(event.data.output))
+    this.close()
+    const took = this.#since === undefined ? undefined : Date.parse(event.time) - this.#since
+    this.note(endText(event, took, this.#style))
+  }
+
+  note(text: string): void {
+    this.#io.stderr.write(`${text}\n`)
+  }
+
+  close(): void {
+    if (this.#lineIsOpen) this.#io.stdout.write('\n')
+    this.#lineIsOpen = false
+  }
+
+  #say(text: string): void {
+    if (text === '') return
+    this.#io.stdout.write(text)
+    this.#said = true
+    this.#lineIsOpen = !text.endsWith('\n')
+  }
+}

@@ -1,0 +1,158 @@
+/** What the doctor finds out about a server and the way to it. */
+import { createClient } from '../../client/index.ts'
+import { isHoldfastError, messageOf } from '../../core/errors.ts'
+import type { Environment } from '../../server/options.ts'
+import { version } from '../../server/version.ts'
+import { bad, type Finding, good, note } from './finding.ts'
+
+export interface Address {
+  readonly url: string
+  readonly key: string | undefined
+}
+
+const ASK_MS = 5000
+const SKEW_MS_MAX = 60_000
+
+export async function examineServer(address: Address): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const { url } = address
+  const answer = await ask(`${url}/health`)
+  const health = answer.body as { store?: { ok: boolean; reason?: string }; draining?: boolean; running?: number }
+  if (health.store?.ok === false)
+    findings.push(
+      bad(
+        'server',
+        `${url}: its store is not usable: ${health.store.reason ?? ''}`,
+        'see the log of the server; it tries again by itself',
+      ),
+    )
+  else if (health.draining === true) findings.push(note('server', `${url} is shutting down, and takes no runs`))
+  else findings.push(good('server', `${url} answers; runs under way: ${health.running ?? 0}`))
+  findings.push(versionOf(await ask(`${url}/openapi.json`)), ...clockOf(answer), ...wayOf(answer))
+  findings.push(...(await examineRuns(address)))
+  return findings
+}
+
+interface Answer {
+  readonly body: unknown
+  readonly headers: Headers
+}
+
+async function ask(address: string): Promise<Answer> {
+  const response = await fetch(address, { signal: AbortSignal.timeout(ASK_MS) })
+  return { body: await response.json(), headers: response.headers }
+}
+
+function versionOf({ body }: Answer): Finding {
+  const theirs = (body as { info?: { version?: string } }).info?.version ?? 'unknown'
+  return theirs === version
+    ? good('version', `the server has ${theirs}, too`)
+    : note('version', `the server has ${theirs}, this command ${version}`, 'use the same version for both')
+}
+
+function clockOf({ headers }: Answer): Finding[] {
+  const date = Date.parse(headers.get('date') ?? '')
+  const skew = Math.abs(Date.now() - date)
+  if (Number.isNaN(date) || skew < SKEW_MS_MAX) return []
+  return [
+    bad(
+      'clock',
+      `the server's clock and this one differ by ${Math.round(skew / 1000)} s`,
+      'set both by NTP: tokens and leases depend on it',
+    ),
+  ]
+}
+
+/** What stands in between says so, most often. */
+const PROXY_HEADERS = ['via', 'x-cache', 'cf-ray', 'x-amz-cf-id', 'x-varnish', 'x-served-by']
+
+function wayOf({ headers }: Answer): Finding[] {
+  const seen = PROXY_HEADERS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`)
+  return seen.length === 0 ? [] : [note('proxy', `something stands in between (${seen.join(', ')})`, PROXY_ADVICE)]
+}
+
+const PROXY_ADVICE =
+  'let it pass on text/event-stream at once: no buffering (nginx: proxy_buffering off), no compression, idle timeout above 30 s'
+
+async function examineRuns({ url, key }: Address): Promise<Finding[]> {
+  const client = createClient({ url, retries: 0, ...(key !== undefined && { key }) })
+  try {
+    const { runs } = await client.runs.list({ status: ['running', 'paused'], limit: 1 })
+    const [run] = runs
+    if (run === undefined)
+      return [
+        note(
+          'streams',
+          'no run is under way, so streaming was not tried',
+          'start a run, and call holdfast doctor again',
+        ),
+      ]
+    return [await examineStream(`${url}/runs/${run.id}/events?format=sse&after=${run.events - 1}`, key)]
+  } catch (cause) {
+    const code = (cause as { code?: string }).code
+    if (code === 'unauthenticated')
+      return [
+        bad(
+          'key',
+          'the server wants to know who is calling',
+          'give its key with --key or HOLDFAST_KEY; holdfast keys makes one',
+        ),
+      ]
+    return [
+      bad(
+        'runs',
+        `runs cannot be listed: ${isHoldfastError(cause) ? cause.code : messageOf(cause)}`,
+        'see the log of the server',
+      ),
+    ]
+  }
+}
+
+/** A stream says hello with its head; what keeps that back will keep events back. */
+async function examineStream(address: string, key: string | undefined): Promise<Finding> {
+  const since = performance.now()
+  try {
+    const response = await fetch(address, {
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      signal: AbortSignal.timeout(ASK_MS),
+    })
+    const encoding = response.headers.get('content-encoding')
+    const reader = response.body?.getReader()
+    await reader?.read()
+    await reader?.cancel()
+    if (encoding !== null)
+      return bad('streams', `they come compressed (${encoding}), so events may be held back`, PROXY_ADVICE)
+    return good('streams', `they come at once: first bytes after ${Math.round(performance.now() - since)} ms`)
+  } catch (cause) {
+    return bad(
+      'streams',
+      `nothing came within ${ASK_MS / 1000} s (${messageOf(cause)}): something on the way keeps them back`,
+      PROXY_ADVICE,
+    )
+  }
+}
+
+/** Variables that other programs obey. Node's own fetch does so only when it is told to. */
+export function examineProxyVariables(env: Environment): Finding[] {
+  const set = ['http_proxy', 'https_proxy', 'all_proxy']
+    .flatMap((name) => [name, name.toUpperCase()])
+    .filter((name) => (env[name] ?? '') !== '')
+  if (set.length === 0) return []
+  const obeyed = (env['NODE_USE_ENV_PROXY'] ?? '') !== ''
+  const names = set.join(', ')
+  return obeyed
+    ? [
+        note(
+          'proxy',
+          `${names}: requests of holdfast and of your agents go through it`,
+          `name this machine in NO_PROXY; ${PROXY_ADVICE}`,
+        ),
+      ]
+    : [
+        note(
+          'proxy',
+          `${names}: set, and not obeyed by Node`,
+          'set NODE_USE_ENV_PROXY=1 if agents must use it to reach models',
+        ),
+      ]
+}

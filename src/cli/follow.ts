@@ -1,0 +1,129 @@
+/** Follows a run on behalf of a person: shows it, obeys Ctrl-C, and gives the exit code that its end deserves. */
+import type { RunHandle, LoggedEvent } from '../client/index.ts'
+import type { RunStatus } from '../core/run.ts'
+import { isEnd } from './display/lines.ts'
+import { type Presenter, presenterFor } from './display/presenter.ts'
+import { codeOfEnd, DETACHED, PAUSED } from './exit-codes.ts'
+import type { CommandIo } from './io.ts'
+import { isTerminal } from './terminal/style.ts'
+import type { Target } from './target.ts'
+
+export interface FollowOptions {
+  readonly json: boolean
+  readonly after?: number
+  /** What a second Ctrl-C does, shortly after the first. A run that somebody only looks at is not stopped by leaving. */
+  readonly secondInterrupt: 'stop' | 'none'
+}
+
+/** How long a first Ctrl-C waits for a second. */
+const SECOND_MS = 2000
+
+export async function followRun(
+  run: RunHandle,
+  target: Target,
+  io: CommandIo,
+  { json, after, secondInterrupt }: FollowOptions,
+): Promise<number> {
+  const presenter = presenterFor(io, { json })
+  const interrupts = new Interrupts(run, target, presenter, secondInterrupt)
+  const waits = isTerminal(io.stdout, io.env)
+  let pause: { readonly event: Pause; readonly end: number } | undefined
+  try {
+    const events = run.events({
+      signal: interrupts.signal,
+      onGap: ({ earliest }) => presenter.note(`The events before ${earliest} are no longer kept.`),
+      ...(after !== undefined && { after }),
+    })
+    for await (const event of events) {
+      presenter.event(event)
+      if (isEnd(event)) return codeOfEnd(event.type.slice('run.'.length) as RunStatus)
+      if (event.type === 'run.paused') pause = { event, end: await endIfPaused(run, interrupts.signal) }
+      if (event.type === 'run.resumed') pause = undefined
+      // Only where the log ends does it wait now; a question before that has been answered.
+      if (pause === undefined || event.index < pause.end) continue
+      if (!json) tellHowToAnswer(pause.event, presenter, target)
+      if (!waits) return PAUSED
+      pause = undefined
+    }
+    return codeOfEnd((await run.get()).status)
+  } catch (cause) {
+    if (interrupts.left) return DETACHED
+    throw cause
+  } finally {
+    interrupts.close()
+    presenter.close()
+  }
+}
+
+type Pause = Extract<LoggedEvent, { type: 'run.paused' }>
+
+/** Index of the last event of a run that is paused now; of one that is not, there is none. */
+async function endIfPaused(run: RunHandle, signal: AbortSignal): Promise<number> {
+  const { status, events } = await run.get({ signal })
+  return status === 'paused' ? events - 1 : Infinity
+}
+
+function tellHowToAnswer({ run, data }: Pause, presenter: Presenter, { flags, local }: Target): void {
+  const [first, second] = data.questions
+  const one = first?.kind === 'approval' ? 'true' : '"your answer"'
+  const example = second === undefined ? one : `'{"${first?.id}": …, "${second.id}": …}'`
+  presenter.note(`  Answer with:  holdfast input ${run} ${example}${flags}${local ? ' --file FILE' : ''}`)
+}
+
+/** Ctrl-C: once to leave, twice to stop the run. */
+class Interrupts {
+  readonly #run: RunHandle
+  readonly #target: Target
+  readonly #presenter: Presenter
+  readonly #second: FollowOptions['secondInterrupt']
+  readonly #controller = new AbortController()
+  readonly #listener = (): void => this.#interrupt()
+  #count = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(run: RunHandle, target: Target, presenter: Presenter, second: FollowOptions['secondInterrupt']) {
+    this.#run = run
+    this.#target = target
+    this.#presenter = presenter
+    this.#second = second
+    process.on('SIGINT', this.#listener)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get left(): boolean {
+    return this.signal.aborted
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    process.off('SIGINT', this.#listener)
+  }
+
+  #interrupt(): void {
+    this.#count++
+    clearTimeout(this.#timer)
+    if (this.#count === 1) this.#leaveSoon()
+    else if (this.#count === 2 && this.#second === 'stop') this.#stop()
+    else this.#controller.abort()
+  }
+
+  #leaveSoon(): void {
+    const { local, flags } = this.#target
+    const { id } = this.#run
+    const goesOn = local
+      ? 'This process drives the run. It is handed over now, and goes on with the next server if its component can be recovered.'
+      : `The run goes on. Come back with:  holdfast tail ${id}${flags}`
+    this.#presenter.note(this.#second === 'stop' ? `${goesOn}\nCtrl-C again stops it.` : goesOn)
+    this.#timer = setTimeout(() => this.#controller.abort(), this.#second === 'stop' ? SECOND_MS : 0)
+  }
+
+  #stop(): void {
+    this.#presenter.note('Stopping the run …')
+    this.#run.stop({ reason: 'Ctrl-C', signal: this.signal }).catch((cause: unknown) => {
+      if (!this.left) this.#presenter.note(`It cannot be stopped now: ${String(cause)}`)
+    })
+  }
+}

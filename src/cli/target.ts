@@ -1,0 +1,137 @@
+/** Where the runs are that a command is about: at a server, or in a store that no server uses. */
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { type Client, createClient } from '../client/index.ts'
+import type { Component } from '../core/agent.ts'
+import { messageOf } from '../core/errors.ts'
+import { configOptions, type StoreConfig } from '../server/config.ts'
+import { withoutPassword } from '../server/postgres-address.ts'
+import { toText, toWebAddress } from '../server/option-values.ts'
+import type { Environment, OptionTable, OptionValues } from '../server/options.ts'
+import { onlyOwnRuns } from './own-runs.ts'
+
+export const targetOptions = {
+  url: {
+    value: 'URL',
+    env: 'HOLDFAST_URL',
+    parse: toWebAddress,
+    help: 'The server to talk to. Without it: the one at port 7777 (HOLDFAST_PORT) of this machine, and if there is none, the store itself.',
+  },
+  key: {
+    value: 'KEY',
+    env: 'HOLDFAST_KEY',
+    parse: toText,
+    help: 'API key or token for the server.',
+  },
+  store: {
+    value: 'STORE',
+    parse: configOptions.store.parse,
+    help: `Open this store, and ask no server: sqlite:PATH, which no server may be using, or postgres://…. Where no server is found: HOLDFAST_STORE, or ${configOptions.store.fallback}.`,
+  },
+} as const satisfies OptionTable
+
+export type TargetValues = OptionValues<typeof targetOptions>
+
+export interface Target {
+  readonly client: Client
+  readonly url: string
+  readonly key: string | undefined
+  /** The store was opened here, so that nothing drives runs but this process. */
+  readonly local: boolean
+  /** What to add to another command to get here: ` --url http://…`, or nothing. */
+  readonly flags: string
+  close(): Promise<void>
+}
+
+export interface OpenOptions {
+  /** Components for runs that are driven here; without them a local store is only looked at. */
+  readonly components?: readonly Component[]
+}
+
+/** Throws an error that says where it looked and what to do. */
+export async function openTarget(
+  values: TargetValues,
+  env: Environment,
+  { components }: OpenOptions = {},
+): Promise<Target> {
+  if (values.store !== undefined) return openLocal(values.store, ` --store ${storeText(values.store)}`, components)
+  if (values.url !== undefined) {
+    const problem = await problemOf(values.url)
+    if (problem !== undefined) throw new Error(`${values.url} is no Holdfast server that can be talked to: ${problem}`)
+    return atServer(values.url, values.key, env['HOLDFAST_URL'] === values.url ? '' : ` --url ${values.url}`)
+  }
+  const url = defaultUrl(env)
+  if ((await problemOf(url)) === undefined) return atServer(url, values.key, '')
+  return openLocal(defaultStore(env), '', components, url)
+}
+
+export function defaultUrl(env: Environment): string {
+  return `http://127.0.0.1:${configOptions.port.parse(env['HOLDFAST_PORT'] ?? configOptions.port.fallback)}`
+}
+
+export function defaultStore(env: Environment): StoreConfig {
+  return configOptions.store.parse(env['HOLDFAST_STORE'] ?? configOptions.store.fallback)
+}
+
+/** As it is given, without what must not be shown. */
+export function storeText(store: StoreConfig): string {
+  if (store.kind === 'postgres') return withoutPassword(store.url)
+  return store.kind === 'sqlite' ? `sqlite:${store.path}` : 'memory:'
+}
+
+const PROBE_MS = 3000
+
+/** Why a server cannot be talked to; undefined when it can. */
+export async function problemOf(url: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${url.replace(/\/+$/, '')}/health`, { signal: AbortSignal.timeout(PROBE_MS) })
+    const body = (await response.json()) as { store?: unknown; draining?: unknown } | null
+    return body?.store === undefined || body.draining === undefined ? 'something else answers there' : undefined
+  } catch (cause) {
+    if (cause instanceof SyntaxError) return 'something else answers there'
+    return messageOf((cause as { cause?: unknown } | null)?.cause ?? cause)
+  }
+}
+
+function atServer(url: string, key: string | undefined, flags: string): Target {
+  const client = createClient({ url, ...(key !== undefined && { key }) })
+  return { client, url, key, local: false, flags, close: () => Promise.resolve() }
+}
+
+/** A server of its own for this command, which nobody else can talk to: so a store is used as a server is. */
+async function openLocal(
+  config: StoreConfig,
+  flags: string,
+  components: readonly Component[] | undefined,
+  asked?: string,
+): Promise<Target> {
+  const nobody = asked === undefined ? '' : `no server answers at ${asked}, and `
+  if (config.kind === 'memory') throw new Error(`${nobody}a store in memory is only in its server: give --url`)
+  if (config.kind === 'sqlite' && components === undefined && !existsSync(config.path)) {
+    throw new Error(
+      `${nobody}there is no store ${config.path}: start a server with  holdfast serve FILE,  or say where with --url or --store`,
+    )
+  }
+  const [{ createServer }, { openStore }, { securityKeyAuthenticator }] = await Promise.all([
+    import('../server/create-server.ts'),
+    import('../server/open-store.ts'),
+    import('../server/auth/security-key.ts'),
+  ])
+  const since = Date.now()
+  const opened = await openStore(config).catch((cause: unknown) => {
+    throw new Error(`${nobody}${messageOf(cause)}; a server that uses it is talked to with --url`, { cause })
+  })
+  const key = randomBytes(32).toString('hex')
+  // Without components it drives nothing: a run that it took would fail for want of one.
+  const limits = components === undefined ? { runsConcurrentMax: 0, drainMs: 0 } : { drainMs: 0 }
+  try {
+    const authenticator = securityKeyAuthenticator(key)
+    const store = components === undefined ? opened : onlyOwnRuns(opened, components, since)
+    const server = await createServer({ components: components ?? [], store, authenticator, limits })
+    const client = createClient({ url: server.url, key })
+    return { client, url: server.url, key, local: true, flags, close: () => server.stop() }
+  } catch (cause) {
+    await opened.close()
+    throw cause
+  }
+}

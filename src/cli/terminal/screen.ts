@@ -1,0 +1,34 @@
+/** The end of a terminal as a place that can be drawn again, below what stays. */
+import type { Output } from '../io.ts'
+import { cut } from './text.ts'
+
+const COLUMNS = 80
+const ROWS = 24
+
+export class Screen {
+  readonly #output: Output
+  #drawn = 0
+
+  constructor(output: Output) {
+    this.#output = output
+  }
+
+  /** The last column stays free: some terminals go to the next row when it is written. */
+  get columns(): number {
+    return (this.#output.columns || COLUMNS) - 1
+  }
+
+  get rows(): number {
+    return (this.#output.rows || ROWS) - 1
+  }
+
+  /** Adds lines that stay, and draws the rows below them anew. */
+  draw(staying: readonly string[], rows: readonly string[]): void {
+    const up = this.#drawn > 1 ? `\u001b[${this.#drawn - 1}A` : ''
+    const shown = rows.slice(-this.rows).map((row) => cut(row, this.columns))
+    this.#output.write(
+      `${this.#drawn > 0 ? `${up}\r\u001b[J` : ''}${staying.map((line) => `${line}\n`).join('')}${shown.join('\n')}`,
+    )
+    this.#drawn = shown.length
+  }
+}

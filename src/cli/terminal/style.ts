@@ -1,0 +1,22 @@
+/** Colours, where a terminal shows them and nobody asked for none. */
+import { styleText } from 'node:util'
+import type { Environment } from '../../server/options.ts'
+import type { Output } from '../io.ts'
+
+const formats = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const
+
+export type Style = Readonly<Record<(typeof formats)[number], (text: string) => string>>
+
+export function styleOf(output: Output, env: Environment): Style {
+  const colours = isTerminal(output, env) && (env['NO_COLOR'] ?? '') === ''
+  const paint = formats.map((format) => [
+    format,
+    (text: string) => (colours ? styleText(format, text, { validateStream: false }) : text),
+  ])
+  return Object.fromEntries(paint) as Style
+}
+
+/** Whether rows can be drawn again. */
+export function isTerminal({ isTTY }: Output, env: Environment): boolean {
+  return isTTY === true && env['TERM'] !== 'dumb'
+}

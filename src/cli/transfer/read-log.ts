@@ -1,0 +1,99 @@
+/** Reads an exported log, and refuses whatever is not the whole and unchanged log of one finished run (LOG-1, LOG-3). */
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { wrongField } from '../../core/event-fields.ts'
+import { type EventData, isEventType, isTerminal, type LoggedEvent } from '../../core/event.ts'
+import { defaultLimits } from '../../core/limits.ts'
+import { reduce, type Run } from '../../core/run.ts'
+
+export interface ReadLog {
+  /** As the log leaves it. */
+  readonly run: Run
+  /** In the stored form. */
+  readonly records: readonly string[]
+}
+
+const RUN_ID = /^[\w.-]{1,256}$/
+
+export function readLog(text: string, owner: string): ReadLog {
+  const lines = text.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  if (lines.length === 0) throw refused(1, 'the file is empty')
+  const records: string[] = []
+  let run: Run | undefined
+  for (const [index, line] of lines.entries()) {
+    const event = parse(line, index, run?.id)
+    if (isTerminal(event.type) !== (index === lines.length - 1))
+      throw refused(
+        index + 1,
+        isTerminal(event.type) ? 'the run ends before the file does' : 'the end of the run is missing',
+      )
+    run = run === undefined ? created(event, owner) : fold(run, event)
+    records.push(`id: ${index}\nevent: ${event.type}\ndata: ${line}\n\n`)
+  }
+  return { run: run!, records }
+}
+
+function parse(line: string, index: number, run: string | undefined): LoggedEvent {
+  if (Buffer.byteLength(line) > defaultLimits.eventBytesMax * 2) throw refused(index + 1, 'it is too long for an event')
+  const event = parseJson(line, index)
+  if (typeof event.run !== 'string' || !RUN_ID.test(event.run)) throw refused(index + 1, 'it has no run id')
+  if (run !== undefined && event.run !== run)
+    throw refused(index + 1, `it is of another run, ${event.run.slice(0, 100)}`)
+  if (event.index !== index) throw refused(index + 1, `its index is ${String(event.index)} and must be ${index}`)
+  if (!isEventType(event.type)) throw refused(index + 1, `${JSON.stringify(event.type)} is no event type`)
+  if (!isIsoTime(event.time)) throw refused(index + 1, 'it has no time')
+  if (typeof event.data !== 'object' || event.data === null) throw refused(index + 1, 'it has no data')
+  // The stored form is these bytes, and readers find their way in it by how it begins.
+  const head = `{"run":"${event.run}","index":${index},"time":"${event.time}","type":"${event.type}",`
+  if (!line.startsWith(head) || !/^"(?:actor|data)":\{/.test(line.slice(head.length)))
+    throw refused(index + 1, 'it is not written as Holdfast writes events')
+  const wrong = wrongField(event.type, event.data)
+  if (wrong !== undefined) throw refused(index + 1, wrong)
+  return event
+}
+
+function parseJson(line: string, index: number): LoggedEvent {
+  try {
+    const value: unknown = JSON.parse(line)
+    if (typeof value === 'object' && value !== null) return value as LoggedEvent
+  } catch {
+    // Said below.
+  }
+  throw refused(index + 1, 'it is no JSON object')
+}
+
+function isIsoTime(time: unknown): boolean {
+  return typeof time === 'string' && !Number.isNaN(Date.parse(time)) && new Date(time).toISOString() === time
+}
+
+function created(event: LoggedEvent, owner: string): Run {
+  if (event.type !== 'run.created') throw refused(1, `it begins with ${event.type}, not with run.created`)
+  const { component, session, metadata, protocol } = event.data as Partial<EventData['run.created']>
+  if (typeof component !== 'string' || typeof session !== 'string')
+    throw refused(1, 'it names no component or no session')
+  return {
+    id: event.run,
+    component,
+    session,
+    ...(metadata !== undefined && { metadata }),
+    ...(protocol !== undefined && { protocol }),
+    owner,
+    status: 'queued',
+    createdAt: event.time,
+    updatedAt: event.time,
+    attempt: 0,
+  }
+}
+
+function fold(run: Run, event: LoggedEvent): Run {
+  if (event.type === 'run.created') throw refused(event.index + 1, 'a run is created once')
+  try {
+    return reduce(run, event)
+  } catch (cause) {
+    throw refused(event.index + 1, messageOf(cause))
+  }
+}
+
+function refused(line: number, why: string): HoldfastError {
+  return new HoldfastError('invalid_request', `line ${line}: ${why}; nothing was imported`)
+}

@@ -1,0 +1,42 @@
+/** Writes a whole log into a store, as the worker that drove the run would have. */
+import { defaultLimits } from '../../core/limits.ts'
+import { rawRecords } from '../../core/record.ts'
+import type { Run } from '../../core/run.ts'
+import type { Store } from '../../core/store.ts'
+import type { ReadLog } from './read-log.ts'
+
+const CLAIM_MS = 60_000
+
+/** `existing`: the store has this very log. Throws when it has another one under the same id. */
+export async function writeLog(store: Store, { run, records }: ReadLog): Promise<'imported' | 'existing'> {
+  if ((await store.get(run.id)) !== undefined) {
+    if (await isSame(store, run, records)) return 'existing'
+    throw new Error(`the store has another run ${run.id}; what is there is never changed`)
+  }
+  const claim = { owner: `import of ${run.id}`, ttlMs: CLAIM_MS }
+  const { stored } = await store.create({ run: unfinished(run), record: records[0]!, claim })
+  const writer = store.writer(run.id, { epoch: stored.epoch, next: 1 })
+  for (const [index, record] of records.entries()) {
+    if (index === 0) continue
+    writer.append(record, index === records.length - 1 ? run : undefined)
+    if (writer.pendingChars > defaultLimits.pendingCharsMax) await writer.flush()
+  }
+  await writer.flush()
+  return 'imported'
+}
+
+/** Paused, until its end is written: if this process dies in between, no worker takes it for a run that it should drive. */
+function unfinished({ finishedAt: _finishedAt, error: _error, reason: _reason, ...run }: Run): Run {
+  return { ...run, status: 'paused', waiting: [] }
+}
+
+async function isSame(store: Store, { id }: Run, records: readonly string[]): Promise<boolean> {
+  for (let after = -1; after < records.length - 1;) {
+    const slice = await store.read(id, after, defaultLimits.readBytesMax).catch(() => undefined)
+    if (slice === undefined) return false
+    for (const { index, type, envelope } of rawRecords(slice))
+      if (records[index] !== `id: ${index}\nevent: ${type}\ndata: ${envelope}\n\n`) return false
+    after = slice.first + slice.count - 1
+  }
+  return (await store.get(id))?.next === records.length
+}

@@ -1,0 +1,37 @@
+/** Does something with the runs of a target, and says what went wrong as a person can use it. */
+import { ApiError, ConnectionError } from '../client/index.ts'
+import type { Environment } from '../server/options.ts'
+import { openTarget, type OpenOptions, type Target, type TargetValues } from './target.ts'
+
+export async function withTarget(
+  values: TargetValues,
+  env: Environment,
+  work: (target: Target) => Promise<number>,
+  options: OpenOptions = {},
+): Promise<number> {
+  const target = await openTarget(values, env, options)
+  try {
+    return await work(target)
+  } catch (cause) {
+    throw explained(cause, target)
+  } finally {
+    await target.close()
+  }
+}
+
+function explained(cause: unknown, { url, key, flags, local }: Target): unknown {
+  if (cause instanceof ConnectionError) return new Error(`${url} no longer answers: ${cause.message}`, { cause })
+  if (!(cause instanceof ApiError)) return cause
+  if (cause.code === 'unauthenticated') {
+    const next =
+      key === undefined ? 'give its key with --key or HOLDFAST_KEY' : 'the key that was given is not one of its keys'
+    return new Error(`${url} wants to know who is calling: ${next}`, { cause })
+  }
+  if (cause.code === 'not_found' && cause.run !== undefined) {
+    const where = local ? 'in this store' : `at ${url}, or it is somebody else's`
+    return new Error(`there is no run ${cause.run} ${where};  holdfast runs${flags}  lists those that there are`, {
+      cause,
+    })
+  }
+  return cause
+}

@@ -1,0 +1,129 @@
+/** The documents of the PostgreSQL store: each command is one statement. */
+import {
+  type Document,
+  type DocumentDraft,
+  type DocumentPage,
+  type DocumentQuery,
+  type Documents,
+  folded,
+} from '../../core/document.ts'
+import type { Database } from './database.ts'
+
+interface Row {
+  readonly owner: string
+  readonly collection: string
+  readonly id: string
+  readonly label: string | null
+  readonly title: string | null
+  readonly version: number
+  readonly created: string
+  readonly updated: string
+  readonly body: string
+}
+
+const COLUMNS = 'owner, collection, id, label, title, version, created, updated, body'
+
+export class PostgresDocuments implements Documents {
+  readonly #database: Database
+  readonly #schema: string
+  /** For the database's own clock: null. */
+  readonly #now: () => number | null
+
+  constructor(database: Database, schema: string, now: () => number | null) {
+    this.#database = database
+    this.#schema = schema
+    this.#now = now
+  }
+
+  async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
+    const text = `SELECT ${COLUMNS} FROM ${this.#schema}.documents WHERE owner = $1 AND collection = $2 AND id = $3`
+    const [row] = await this.#database.query<Row>(text, [owner, collection, id])
+    return row && documentOf(row)
+  }
+
+  /** Which row is there decides which statement can do anything at all. */
+  async put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
+    const { owner, collection, id, label, title, body } = draft
+    const values = [
+      owner,
+      collection,
+      id,
+      label ?? null,
+      title ?? null,
+      folded(title ?? ''),
+      JSON.stringify(body),
+      this.#now(),
+    ]
+    const schema = this.#schema
+    const [documents, durably] = [`${schema}.documents`, `${schema}.durably()`]
+    const insert = `INSERT INTO ${documents} AS d (owner, collection, id, label, title, search, body, version, created, updated)
+      SELECT $1, $2, $3, $4, $5, $6, $7, 1, ${schema}.iso($8), ${schema}.iso($8) WHERE ${durably}
+      ON CONFLICT (collection, owner, id)`
+    const change = `version = d.version + 1, updated = greatest(d.updated, ${schema}.iso($8))`
+    if (expected === undefined) {
+      const replaced = ['label', 'title', 'search', 'body'].map((name) => `${name} = excluded.${name}`).join(', ')
+      return this.#put(`${insert} DO UPDATE SET ${replaced}, ${change}`, values)
+    }
+    if (expected === 0) return this.#put(`${insert} DO NOTHING`, values)
+    const update = `UPDATE ${documents} d SET label = $4, title = $5, search = $6, body = $7, ${change}
+      WHERE owner = $1 AND collection = $2 AND id = $3 AND version = $9 AND ${durably}`
+    return this.#put(update, [...values, expected])
+  }
+
+  async remove(owner: string, collection: string, id: string): Promise<boolean> {
+    const text = `DELETE FROM ${this.#schema}.documents
+      WHERE owner = $1 AND collection = $2 AND id = $3 AND ${this.#schema}.durably() RETURNING id`
+    return (await this.#database.once(text, [owner, collection, id])).length > 0
+  }
+
+  async list(query: DocumentQuery): Promise<DocumentPage> {
+    const { order = 'created', ascending = false, offset = 0, limit } = query
+    const { where, values } = filterOf(query)
+    const places = [order, 'id', 'owner'].map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`).join(', ')
+    const documents = `${this.#schema}.documents`
+    // One statement, so that the page and the total are of the same moment; the total comes also where the page is empty.
+    const text = `SELECT page.*, counted.total::integer FROM (SELECT count(*) AS total FROM ${documents} WHERE ${where}) counted
+      LEFT JOIN (
+        SELECT ${COLUMNS}, row_number() OVER (ORDER BY ${places}) AS place FROM ${documents} WHERE ${where}
+        ORDER BY ${places} LIMIT $${values.length + 1} OFFSET $${values.length + 2}
+      ) page ON true ORDER BY page.place`
+    const rows = await this.#database.query<Row & { id: string | null; total: number }>(text, [
+      ...values,
+      limit,
+      offset,
+    ])
+    return { documents: rows.filter(({ id }) => id !== null).map(documentOf), total: rows[0]!.total }
+  }
+
+  async #put(statement: string, values: readonly unknown[]): Promise<Document | undefined> {
+    const columns = COLUMNS.split(', ').map((name) => `d.${name}`)
+    const [row] = await this.#database.once<Row>(`${statement} RETURNING ${columns.join(', ')}`, values)
+    return row && documentOf(row)
+  }
+}
+
+function filterOf(query: DocumentQuery): { readonly where: string; readonly values: readonly string[] } {
+  const conditions: string[] = []
+  const values: string[] = []
+  for (const column of ['collection', 'owner', 'label'] as const) {
+    const value = query[column]
+    if (value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
+  }
+  if (query.title !== undefined) conditions.push(`strpos(search, $${values.push(folded(query.title))}) > 0`)
+  return { where: conditions.join(' AND '), values }
+}
+
+function documentOf(row: Row): Document {
+  const { owner, collection, id, label, title, version, created, updated, body } = row
+  return {
+    owner,
+    collection,
+    id,
+    ...(label !== null && { label }),
+    ...(title !== null && { title }),
+    body: JSON.parse(body) as unknown,
+    version,
+    createdAt: created,
+    updatedAt: updated,
+  }
+}

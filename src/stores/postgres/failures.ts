@@ -1,0 +1,36 @@
+/** What a failed statement says about what it did. */
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+
+/**
+ * `undone`: it was rolled back and the same may succeed now. `unknown`: the connection broke, or the server is not itself; it may
+ * have been done. `refused`: it was rolled back and would be again.
+ */
+export type FailureKind = 'undone' | 'unknown' | 'refused'
+
+/** Serialization failure, deadlock, lock timeout: by the server's own word nothing was done. */
+const UNDONE = ['40001', '40P01', '55P03']
+/** Classes of SQLSTATE for a server that is broken, full, shutting down, starting, or became a read-only replica. */
+const UNFIT = ['08', '53', '57', '58', 'F0', 'XX']
+const READ_ONLY = '25006'
+
+export function failureKind(cause: unknown): FailureKind {
+  const code = sqlStateOf(cause)
+  // Not an answer of the server, so something went wrong on the way to it or back.
+  if (code === undefined) return 'unknown'
+  if (UNDONE.includes(code)) return 'undone'
+  return UNFIT.includes(code.slice(0, 2)) || code === READ_ONLY ? 'unknown' : 'refused'
+}
+
+/** What callers of the store are told of a failure that is not to be tried again. */
+export function storeError(cause: unknown, retryAfterMs: number): HoldfastError {
+  if (cause instanceof HoldfastError) return cause
+  // Data that it has no place for: a zero character in a name, a name that is too long for an index.
+  if (/^(22|54)/.test(sqlStateOf(cause) ?? ''))
+    return new HoldfastError('invalid_request', `PostgreSQL cannot keep this: ${messageOf(cause)}`, { cause })
+  return new HoldfastError('unavailable', `the database does not do it: ${messageOf(cause)}`, { cause, retryAfterMs })
+}
+
+function sqlStateOf(cause: unknown): string | undefined {
+  if (typeof cause !== 'object' || cause === null || !('severity' in cause) || !('code' in cause)) return undefined
+  return typeof cause.code === 'string' ? cause.code : undefined
+}

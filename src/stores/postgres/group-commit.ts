@@ -1,0 +1,153 @@
+/**
+ * Group commit: one statement with the records of many runs, sent when the one before it is answered. How much rides on one
+ * commit so adapts to the load, and a lone event waits for nobody but its own turn of the event loop.
+ */
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import type { Slice } from '../../core/record.ts'
+import { isFinished } from '../../core/run.ts'
+import type { Database, Statement } from './database.ts'
+import type { Part, PostgresWriter } from './writer.ts'
+
+export interface GroupCommitOptions {
+  readonly database: Database
+  readonly schema: string
+  /** A name that no other commit has. */
+  readonly name: () => string
+  /** How long a commit is tried while the server cannot be reached. */
+  readonly outageMs: number
+  readonly onDurable: (part: Part, slice: Slice) => void
+}
+
+/** Characters of one commit: beyond it a larger one no longer saves anything and only delays its first event. */
+const COMMIT_CHARS_MAX = 1024 * 1024
+const COMMIT_RUNS_MAX = 2000
+
+interface Answer {
+  readonly id: string
+  readonly written: boolean | null
+  readonly epoch: number | null
+  readonly next: number | null
+  readonly closed: boolean | null
+}
+
+interface Batch {
+  readonly parts: readonly Part[]
+  readonly lengths: readonly number[]
+  readonly data: Buffer
+}
+
+export class GroupCommit {
+  readonly #options: GroupCommitOptions
+  readonly #waiting = new Set<PostgresWriter>()
+  #working: Promise<void> | undefined
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options
+  }
+
+  appended(writer: PostgresWriter): void {
+    this.#waiting.add(writer)
+    this.#working ??= this.#work()
+  }
+
+  /** Until nothing waits. */
+  async idle(): Promise<void> {
+    while (this.#working !== undefined) await this.#working
+  }
+
+  async #work(): Promise<void> {
+    // Not at once: what this turn of the event loop still brings comes along.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#waiting.size > 0) await this.#commit(this.#take())
+    this.#working = undefined
+  }
+
+  /** Oldest first, and no run twice: two writers of one run are rivals, and the first to come decides. */
+  #take(): Batch {
+    const parts: Part[] = []
+    const runs = new Set<string>()
+    let chars = 0
+    for (const writer of this.#waiting) {
+      if (runs.has(writer.id)) continue
+      this.#waiting.delete(writer)
+      runs.add(writer.id)
+      chars += writer.waitingChars
+      const part = writer.take()
+      if (part.count > 0) parts.push(part)
+      if (chars >= COMMIT_CHARS_MAX || runs.size >= COMMIT_RUNS_MAX) break
+    }
+    return batchOf(parts)
+  }
+
+  async #commit(batch: Batch): Promise<void> {
+    const { parts } = batch
+    if (parts.length === 0) return
+    const { database, name, outageMs } = this.#options
+    const statement = this.#statement(batch, name())
+    try {
+      // Sent again as it is: a commit that was done before the answer was lost finds its name on what it wrote.
+      const answers = await database.repeat<Answer>(() => statement, outageMs)
+      this.#deliver(batch, answers)
+    } catch (cause) {
+      // One that the server refuses must not take the others along.
+      if (parts.length > 1 && !isHoldfastError(cause, 'unavailable'))
+        for (const part of parts) await this.#commit(batchOf([part]))
+      else for (const { writer } of parts) writer.refuse(cause)
+    }
+  }
+
+  #statement({ parts, lengths, data }: Batch, commit: string): Statement {
+    const changes = parts.map(({ change }) => change)
+    return {
+      text: `SELECT * FROM ${this.#options.schema}.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+      values: [
+        commit,
+        parts.map(({ writer }) => writer.id),
+        parts.map(({ writer }) => writer.epoch),
+        parts.map(({ first }) => first),
+        parts.map(({ count }) => count),
+        lengths,
+        changes.map((change) => (change === undefined ? null : JSON.stringify(change))),
+        changes.map((change) => change?.status ?? null),
+        changes.map((change) => change?.wakeAt ?? null),
+        parts.map(({ ends }) => ends),
+        changes.map((change) => change !== undefined && isFinished(change.status)),
+        data,
+      ],
+    }
+  }
+
+  #deliver({ parts, lengths, data }: Batch, answers: readonly Answer[]): void {
+    const byRun = new Map(answers.map((answer) => [answer.id, answer]))
+    let offset = 0
+    for (const [place, part] of parts.entries()) {
+      const { writer, first, count, change } = part
+      const bytes = data.subarray(offset, (offset += lengths[place]!))
+      const answer = byRun.get(writer.id)
+      if (answer?.written !== true) {
+        writer.refuse(refusalOf(part, answer))
+        continue
+      }
+      writer.settle(first + count)
+      this.#options.onDurable(part, { first, count, bytes, closed: change !== undefined && isFinished(change.status) })
+    }
+  }
+}
+
+function batchOf(parts: readonly Part[]): Batch {
+  const text = parts.map((part) => part.text).join('')
+  const data = Buffer.from(text)
+  // Where every character is one byte, nothing has to be counted.
+  const isAscii = data.length === text.length
+  return { parts, data, lengths: parts.map((part) => (isAscii ? part.text.length : Buffer.byteLength(part.text))) }
+}
+
+function refusalOf({ writer: { id, epoch }, first }: Part, answer: Answer | undefined): HoldfastError {
+  if (answer === undefined || answer.epoch === null) return new HoldfastError('not_found', `there is no run ${id}`)
+  if (answer.closed === true) return new HoldfastError('closed', `run ${id} has its terminal event`)
+  const problem =
+    answer.epoch === epoch
+      ? `expects event ${answer.next}, not ${first}`
+      : `was claimed again (${answer.epoch}, not ${epoch})`
+  return new HoldfastError('fenced', `run ${id} ${problem}`)
+}

@@ -1,0 +1,50 @@
+/** The shared store on PostgreSQL 15 or later, for any number of nodes. */
+import type { Clock } from '../../core/clock.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import type { Store } from '../../core/store.ts'
+import type { Pg } from './database.ts'
+import { checkSchemaName } from './schema.ts'
+import { PostgresStore } from './store.ts'
+
+export interface OpenPostgresOptions {
+  /** `postgres://user:password@host:port/database`; what it leaves out is taken from `PGHOST` and the like. */
+  readonly url: string
+  /**
+   * The same database without a proxy, where `url` leads through one that pools transactions: LISTEN needs a session. Without it
+   * nodes behind such a proxy hear of each other's work only when they look.
+   */
+  readonly directUrl?: string
+  /** Where the tables are; made where there is none. `holdfast` where nothing is said. */
+  readonly schema?: string
+  /** Connections for everything but commits and hints, which have one each: 8. */
+  readonly connections?: number
+  /** How long one statement may take: 30 seconds. */
+  readonly answerMs?: number
+  /** How long appends are tried while the server cannot be reached, before their runs are given up here: 60 seconds. */
+  readonly outageMs?: number
+  /** Instead of the database's clock, for tests. */
+  readonly clock?: Clock
+}
+
+export async function openPostgresStore(options: OpenPostgresOptions): Promise<Store> {
+  const { url, directUrl = url, schema = 'holdfast', connections = 8, clock } = options
+  const { answerMs = 30_000, outageMs = 60_000 } = options
+  return PostgresStore.open(await loadPg(), {
+    url,
+    directUrl,
+    schema: checkSchemaName(schema),
+    connections,
+    answerMs,
+    outageMs,
+    now: () => clock?.now() ?? null,
+  })
+}
+
+async function loadPg(): Promise<Pg> {
+  try {
+    return await import('pg')
+  } catch (cause) {
+    const message = `the PostgreSQL store needs the package \`pg\` (npm install pg): ${messageOf(cause)}`
+    throw new HoldfastError('unsupported', message, { cause })
+  }
+}

@@ -1,0 +1,61 @@
+/** Reads stretches of a run's log. */
+import { assertReadable } from '../../core/cursor.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { lastOf, type Slice, sliceWithin } from '../../core/record.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import { joinAfter } from '../shared/join-slices.ts'
+import type { Database } from './database.ts'
+
+/** Rows of one read: some events each, where runs are slow. */
+const ROWS_MAX = 512
+
+interface Row {
+  readonly run: string
+  readonly kept: number
+  readonly next: number
+  readonly first: number | null
+  readonly count: number
+  /** As text: of bytes, the package makes twice as many on the wire. */
+  readonly data: string
+}
+
+/** What is there of the run and of its records comes in one answer, and so is of one moment. */
+export async function readLog(
+  database: Database,
+  schema: string,
+  id: string,
+  after: number,
+  bytesMax: number,
+): Promise<Slice | undefined> {
+  const wanted = Number.isInteger(after) ? Math.min(Math.max(after + 1, 0), INTEGER_MAX) : 0
+  const rows = await database.query<Row>(statement(schema), [id, wanted, bytesMax])
+  const [head] = rows
+  if (head === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+  const run = JSON.parse(head.run) as Run
+  assertReadable({ run, first: head.kept, next: head.next, epoch: 0 }, after)
+  if (after === head.next - 1) return undefined
+  const pieces = rows.map(({ first, count, data }) => ({
+    first: first!,
+    count,
+    bytes: Buffer.from(data),
+    closed: false,
+  }))
+  const slice = sliceWithin(joinAfter(pieces, after, bytesMax), bytesMax)
+  return { ...slice, closed: isFinished(run.status) && lastOf(slice) === head.next - 1 }
+}
+
+const INTEGER_MAX = 2 ** 31 - 1
+
+/** From the row that has the first record that is wanted, until they have enough bytes. */
+function statement(schema: string): string {
+  return `SELECT r.run, h.first AS kept, h.next, l.first, l.count, convert_from(l.data, 'UTF8') AS data
+    FROM ${schema}.heads h JOIN ${schema}.runs r ON r.id = h.id LEFT JOIN LATERAL (
+      SELECT p.* FROM (
+        SELECT q.first, q.count, q.data, sum(octet_length(q.data)) OVER (ORDER BY q.first) - octet_length(q.data) AS before
+        FROM ${schema}.log q WHERE q.run = h.number AND q.first >= (
+          SELECT max(s.first) FROM ${schema}.log s WHERE s.run = h.number AND s.first <= $2::integer)
+        ORDER BY q.first LIMIT ${ROWS_MAX}
+      ) p WHERE p.before < $3::integer
+    ) l ON $2::integer < h.next
+    WHERE h.id = $1 ORDER BY l.first`
+}

@@ -1,0 +1,36 @@
+/** Rows of the database as the seam describes them. */
+import type { Run } from '../../core/run.ts'
+import type { StopRequest, StoredRun } from '../../core/store.ts'
+
+/** Columns of the view `stored`, and of what the functions answer. */
+export interface StoredRow {
+  readonly run: string
+  readonly first: number
+  readonly next: number
+  readonly epoch: number
+  readonly lease_owner: string | null
+  /** A bigint, which comes as text. */
+  readonly held_until: string | null
+  readonly stop: string | null
+}
+
+export const STORED_COLUMNS = 'run, first, next, epoch, lease_owner, held_until, stop'
+
+export function storedRun({
+  run,
+  first,
+  next,
+  epoch,
+  lease_owner: owner,
+  held_until: until,
+  stop,
+}: StoredRow): StoredRun {
+  return {
+    run: JSON.parse(run) as Run,
+    first,
+    next,
+    epoch,
+    ...(owner !== null && { lease: { owner, until: Number(until) } }),
+    ...(stop !== null && { stop: JSON.parse(stop) as StopRequest }),
+  }
+}

@@ -1,0 +1,82 @@
+/** Brings a database to the version that this code knows, however many nodes do so at once. */
+import type { ClientBase } from 'pg'
+import { functions } from './functions.ts'
+import { tables } from './tables.ts'
+
+/** Each is a step from one version to the next. A step must leave the functions that the version before calls. */
+const migrations: readonly ((schema: string) => string)[] = [(schema) => tables(schema) + functions(schema)]
+
+export const SCHEMA_VERSION: number = migrations.length
+
+/** Anything that a query can be sent with. */
+type Session = Pick<ClientBase, 'query'>
+
+/** PostgreSQL 15, as `server_version_num` says it. */
+const SERVER_VERSION_MIN = 150_000
+
+export function checkSchemaName(schema: string): string {
+  if (/^[a-z_][a-z0-9_]{0,39}$/.test(schema)) return schema
+  throw new Error(
+    `${JSON.stringify(schema)} cannot be the schema: give 1 to 40 lower-case letters, digits or '_', not first a digit`,
+  )
+}
+
+export async function migrate(session: Session, schema: string): Promise<void> {
+  await checkServer(session)
+  // Who finds it done needs no right to change tables, and waits for nobody.
+  if (newest(await versionOf(session, schema), schema)) return
+  await session.query('BEGIN')
+  try {
+    // For this transaction only: a lock of the session would stay with a connection that a pooling proxy gives to others.
+    await session.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`holdfast schema ${schema}`])
+    const version = await versionOf(session, schema)
+    if (!newest(version, schema)) {
+      if (version === 0) await session.query(create(schema))
+      for (const step of migrations.slice(version)) await session.query(step(schema))
+      await session.query(`UPDATE ${schema}.version SET version = ${SCHEMA_VERSION}`)
+    }
+    await session.query('COMMIT')
+  } catch (cause) {
+    await session.query('ROLLBACK').catch(() => {})
+    throw cause
+  }
+}
+
+function create(schema: string): string {
+  return `CREATE SCHEMA IF NOT EXISTS ${schema};
+    CREATE TABLE ${schema}.version (version integer NOT NULL);
+    INSERT INTO ${schema}.version VALUES (0);`
+}
+
+async function checkServer(session: Session): Promise<void> {
+  const { rows } = await session.query<{ number: string; version: string; encoding: string }>(
+    `SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS version,
+       current_setting('server_encoding') AS encoding`,
+  )
+  const { number, version, encoding } = rows[0]!
+  if (Number(number) < SERVER_VERSION_MIN)
+    throw new Error(`Holdfast needs PostgreSQL 15 or later, and this server is ${version}`)
+  if (encoding !== 'UTF8')
+    throw new Error(`Holdfast needs a database with the encoding UTF8, and this one has ${encoding}`)
+}
+
+/**
+ * 0 where there is nothing of ours. Asked of the catalogue itself: `to_regclass` may remember that there was nothing, and not
+ * hear of what was made while this session waited for the lock.
+ */
+async function versionOf(session: Session, schema: string): Promise<number> {
+  const { rowCount } = await session.query(
+    `SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'version'`,
+    [schema],
+  )
+  if (rowCount === 0) return 0
+  const found = await session.query<{ version: number }>(`SELECT version FROM ${schema}.version`)
+  return found.rows[0]?.version ?? 0
+}
+
+function newest(version: number, schema: string): boolean {
+  if (version <= SCHEMA_VERSION) return version === SCHEMA_VERSION
+  throw new Error(
+    `the schema ${schema} was made by a newer Holdfast (version ${version}; this one knows up to ${SCHEMA_VERSION}); update Holdfast or name another schema`,
+  )
+}

@@ -1,0 +1,319 @@
+/**
+ * The shared store: one PostgreSQL database, any number of nodes. Nothing about a run is kept here between two calls; every
+ * decision is the database's, in one statement, by its clock.
+ */
+import { systemIds } from '../../core/clock.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { Hints } from '../../core/hints.ts'
+import { cursorOf, positionOf } from '../../core/page.ts'
+import { type Slice, sliceOf } from '../../core/record.ts'
+import { isFinished, type RunStatus } from '../../core/run.ts'
+import type {
+  ClaimOptions,
+  Created,
+  Hint,
+  HintListener,
+  LogWriter,
+  NewRun,
+  RunPage,
+  RunQuery,
+  StopRequest,
+  Store,
+  StoreCapabilities,
+  StoredRun,
+  StoreHealth,
+} from '../../core/store.ts'
+import { Database, pause, type Pg, Reachability } from './database.ts'
+import { PostgresDocuments } from './documents.ts'
+import { GroupCommit } from './group-commit.ts'
+import { Listener } from './listener.ts'
+import { readLog } from './log.ts'
+import { decodeNotices } from './notices.ts'
+import { Notifier } from './notifier.ts'
+import { STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
+import { migrate } from './schema.ts'
+import { UNHELD } from './tables.ts'
+import { type Part, PostgresWriter } from './writer.ts'
+
+export interface PostgresStoreOptions {
+  readonly url: string
+  /** Leads to the server itself, where `url` leads through a proxy that pools transactions. */
+  readonly directUrl: string
+  readonly schema: string
+  readonly connections: number
+  readonly answerMs: number
+  readonly outageMs: number
+  /** Milliseconds since 1970, or null for the database's own clock. */
+  readonly now: () => number | null
+}
+
+/** How long closing waits for what is on its way. */
+const CLOSE_MS = 5000
+/** Owners that were last heard of so long ago, and hold nothing, are forgotten. */
+const OWNER_KEPT_MS = 24 * 60 * 60 * 1000
+/** How long a claim or a creation is tried while the server cannot be reached, before the caller is told. */
+const COMMAND_MS = 10_000
+
+export class PostgresStore implements Store {
+  readonly name = 'postgres'
+  readonly capabilities: StoreCapabilities = { durable: true, shared: true }
+  readonly documents: PostgresDocuments
+  readonly #schema: string
+  readonly #now: () => number | null
+  readonly #reachability: Reachability
+  readonly #database: Database
+  /** Commits have a connection to themselves: readers must not make them wait. */
+  readonly #committing: Database
+  readonly #commits: GroupCommit
+  readonly #notifier: Notifier
+  readonly #listener: Listener
+  readonly #hints = new Hints()
+  readonly #ids = systemIds()
+  #closing: Promise<void> | undefined
+
+  private constructor(pg: Pg, options: PostgresStoreOptions, database: Database, reachability: Reachability) {
+    const { schema, url, directUrl, answerMs, outageMs, now } = options
+    this.#schema = schema
+    this.#now = now
+    this.#database = database
+    this.#reachability = reachability
+    this.#committing = new Database(pg, { url, reachability, connections: 1, answerMs })
+    this.documents = new PostgresDocuments(database, schema, now)
+    this.#commits = new GroupCommit({
+      database: this.#committing,
+      schema,
+      name: () => this.#ids.unique(),
+      outageMs,
+      onDurable: (part, slice) => this.#announce(part, slice),
+    })
+    const [channel, node] = [`holdfast_${schema}`, this.#ids.unique()]
+    this.#notifier = new Notifier(database, channel, node)
+    this.#listener = new Listener({
+      pg,
+      url: directUrl,
+      channel,
+      onNotice: (text) => {
+        for (const notice of decodeNotices(node, text)) this.#hints.give(notice)
+      },
+      onGap: () => void this.#hintClaimable(),
+    })
+  }
+
+  static async open(pg: Pg, options: PostgresStoreOptions): Promise<PostgresStore> {
+    const { url, connections, answerMs, schema } = options
+    const reachability = new Reachability()
+    const database = new Database(pg, { url, reachability, connections, answerMs })
+    try {
+      await database.session((session) => migrate(session, schema))
+      await database.query(
+        `DELETE FROM ${schema}.owners o WHERE o.until < ${schema}.clock($1) - $2::bigint
+           AND NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.lease_owner = o.owner)`,
+        [options.now(), OWNER_KEPT_MS],
+      )
+    } catch (cause) {
+      await database.close()
+      throw cause
+    }
+    return new PostgresStore(pg, options, database, reachability)
+  }
+
+  health(): StoreHealth {
+    if (this.#closing !== undefined) return { ok: false, reason: 'the store is closed' }
+    return this.#reachability.health()
+  }
+
+  async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<Created> {
+    const values = [
+      this.#now(),
+      JSON.stringify(run),
+      run.id,
+      run.owner,
+      run.component,
+      run.session,
+      run.createdAt,
+      run.lane ?? null,
+      idempotency?.key ?? null,
+      idempotency?.fingerprint ?? null,
+      Buffer.from(record),
+      rejectIfBusy,
+      claim?.owner ?? null,
+      claim?.ttlMs ?? null,
+    ]
+    const text = `SELECT * FROM ${this.#schema}.create_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+    type Answer = StoredRow & { readonly outcome: Created['kind'] | 'taken' }
+    const rows = await this.#database.repeat<Answer>((again) => ({ text, values: [...values, again] }), COMMAND_MS)
+    const { outcome, ...row } = rows[0]!
+    if (outcome === 'taken') throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+    const stored = storedRun(row)
+    if (outcome === 'created') {
+      this.#hints.give({ run: run.id, next: 1, slice: sliceOf(0, [record], false) })
+      // Also where its lane is taken: whoever is before it may have ended just now, and could not see it yet.
+      if (stored.lease === undefined) this.#hint({ run: run.id, next: 1, claimable: true })
+    }
+    return { kind: outcome, stored }
+  }
+
+  async get(id: string): Promise<StoredRun | undefined> {
+    const [stored] = await this.#stored('id = $1', [id])
+    return stored
+  }
+
+  async findByKey(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
+    const [row] = await this.#database.query<StoredRow & { fingerprint: string }>(
+      `SELECT fingerprint, ${STORED_COLUMNS} FROM ${this.#schema}.stored WHERE owner = $1 AND idempotency_key = $2`,
+      [owner, key],
+    )
+    return row && { stored: storedRun(row), fingerprint: row.fingerprint }
+  }
+
+  async list(query: RunQuery): Promise<RunPage> {
+    const values: unknown[] = []
+    const conditions: string[] = []
+    for (const column of ['owner', 'component', 'session'] as const) {
+      const value = query[column]
+      if (value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
+    }
+    if (query.status !== undefined) conditions.push(`status = ANY($${values.push(query.status)})`)
+    if (query.after !== undefined) {
+      const { createdAt, id } = positionOf(query.after)
+      conditions.push(`(created, id) < ($${values.push(createdAt)}, $${values.push(id)})`)
+    }
+    const where = conditions.length === 0 ? 'true' : conditions.join(' AND ')
+    const order = `ORDER BY created DESC, id DESC LIMIT $${values.push(query.limit + 1)}`
+    const found = await this.#stored(`${where} ${order}`, values)
+    const runs = found.slice(0, query.limit)
+    return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
+  }
+
+  async remove(id: string): Promise<boolean> {
+    const text = `SELECT * FROM ${this.#schema}.remove_run($1)`
+    const [row] = await this.#database.once<{ status: RunStatus }>(text, [id])
+    if (row === undefined) return false
+    if (!isFinished(row.status)) throw new HoldfastError('conflict', `run ${id} is ${row.status}: stop it first`)
+    return true
+  }
+
+  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
+    return new PostgresWriter(id, claim, (writer) => this.#commits.appended(writer))
+  }
+
+  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+    return readLog(this.#database, this.#schema, id, after, bytesMax)
+  }
+
+  async trim(id: string, before: number): Promise<void> {
+    await this.#database.query(`SELECT ${this.#schema}.trim_run($1, $2)`, [id, before])
+  }
+
+  async size(): Promise<number> {
+    const text = `SELECT coalesce(sum(bytes), 0) AS bytes FROM ${this.#schema}.heads`
+    const [row] = await this.#database.query<{ bytes: string }>(text, [])
+    return Number(row!.bytes)
+  }
+
+  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+    const { paused = false, outOfTurn = false } = options
+    const text = `SELECT * FROM ${this.#schema}.claim_run($1, $2, $3, $4, $5, $6, $7)`
+    const statement = { text, values: [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfTurn] }
+    const [row] = await this.#database.repeat<StoredRow>(() => statement, COMMAND_MS)
+    return row && storedRun(row)
+  }
+
+  async renew(owner: string, ttlMs: number): Promise<readonly string[]> {
+    const rows = await this.#database.query<{ id: string }>(
+      `WITH renewed AS (
+         INSERT INTO ${this.#schema}.owners (owner, until) VALUES ($1, ${this.#schema}.clock($2) + $3::bigint)
+         ON CONFLICT (owner) DO UPDATE SET until = excluded.until)
+       SELECT id FROM ${this.#schema}.runs WHERE lease_owner = $1`,
+      [owner, this.#now(), ttlMs],
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  async release(id: string, epoch: number): Promise<void> {
+    const text = `SELECT * FROM ${this.#schema}.release_run($1, $2)`
+    const [row] = await this.#database.query<{ next: number }>(text, [id, epoch])
+    if (row !== undefined) this.#hint({ run: id, next: row.next, claimable: true })
+  }
+
+  /** Those that nobody holds, and those of owners that were not heard of in time. */
+  async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
+    const schema = this.#schema
+    const rows = await this.#database.query<{ id: string }>(
+      `WITH t AS MATERIALIZED (SELECT ${schema}.clock($1) AS now), found AS (
+         SELECT r.id, r.number FROM ${schema}.runs r, t WHERE ${UNHELD} AND ${schema}.is_ready(r, t.now, false, false)
+           AND ($2::text[] IS NULL OR r.component = ANY($2))
+         UNION ALL
+         SELECT r.id, r.number FROM t JOIN ${schema}.owners o ON o.until <= t.now
+           JOIN ${schema}.runs r ON r.lease_owner = o.owner AND r.lease_until <= t.now
+           WHERE ${schema}.is_ready(r, t.now, false, false) AND ($2::text[] IS NULL OR r.component = ANY($2)))
+       SELECT id FROM found ORDER BY number LIMIT $3`,
+      [this.#now(), components ?? null, limit],
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  async queued(): Promise<number> {
+    const text = `SELECT count(*)::integer AS queued FROM ${this.#schema}.runs WHERE status = 'queued'`
+    const [row] = await this.#database.query<{ queued: number }>(text, [])
+    return row!.queued
+  }
+
+  async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
+    const text = `UPDATE ${this.#schema}.runs SET stop = $2
+      WHERE id = $1 AND NOT finished AND stop IS NULL AND ${this.#schema}.durably()`
+    await this.#database.query(text, [id, JSON.stringify(stop)])
+    const stored = await this.get(id)
+    if (stored !== undefined && !isFinished(stored.run.status)) this.#hint({ run: id, next: stored.next, stop: true })
+    return stored
+  }
+
+  watch(id: string, listener: HintListener): () => void {
+    return this.#hints.watch(id, listener)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const enough = new AbortController()
+    const late = pause(CLOSE_MS, enough.signal)
+    await Promise.race([this.#commits.idle(), late])
+    await Promise.race([this.#notifier.stop(), late])
+    await Promise.race([Promise.all([this.#listener.close(), this.#committing.close(), this.#database.close()]), late])
+    enough.abort()
+  }
+
+  async #stored(where: string, values: readonly unknown[]): Promise<StoredRun[]> {
+    const text = `SELECT ${STORED_COLUMNS} FROM ${this.#schema}.stored WHERE ${where}`
+    return (await this.#database.query<StoredRow>(text, values)).map(storedRun)
+  }
+
+  /** To who watches here and on other nodes. */
+  #hint(hint: Omit<Hint, 'slice'>): void {
+    this.#hints.give(hint)
+    this.#notifier.tell(hint)
+  }
+
+  #announce({ writer: { id }, change }: Part, slice: Slice): void {
+    const next = slice.first + slice.count
+    this.#hints.give({ run: id, next, slice })
+    this.#notifier.tell({ run: id, next })
+    if (slice.closed && change?.lane !== undefined) void this.#hintHeir(change.lane)
+  }
+
+  /** Asked after the commit: a run that is created meanwhile is seen here, or sees that its lane is free. */
+  async #hintHeir(lane: string): Promise<void> {
+    const [heir] = await this.#stored('lane = $1 AND NOT finished ORDER BY number LIMIT 1', [lane]).catch(() => [])
+    if (heir !== undefined) this.#hint({ run: heir.run.id, next: heir.next, claimable: true })
+  }
+
+  /** What was told while nobody listened may have been that there is work. */
+  async #hintClaimable(): Promise<void> {
+    const [id] = await this.claimable(1).catch(() => [])
+    const stored = id === undefined ? undefined : await this.get(id).catch(() => undefined)
+    if (stored !== undefined) this.#hints.give({ run: stored.run.id, next: stored.next, claimable: true })
+  }
+}

@@ -1,0 +1,262 @@
+/** Without a server: commands open the store themselves, and only look unless they are told to do more. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createNetServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { migrate as migrateTo, SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
+import { getRun, startRun, untilFinished, untilStatus } from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
+import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { callWith, NOBODY } from './called.ts'
+import { CommandLine, root, run } from './command-line.ts'
+
+const call = callWith(NOBODY)
+
+/** A store with a finished run, a paused one, and one whose server was shut down in the middle. */
+async function leftBehind(): Promise<{ path: string; store: string; done: string; paused: string; running: string }> {
+  const path = temporaryDatabase()
+  const server = await serveInProcess({ path })
+  const done = (await startRun(server, 'say hello')).id
+  const paused = (await startRun(server, 'ask Shall I?; say on', { component: 'lab-resume' })).id
+  const running = (await startRun(server, 'text 3; sleep 100000', { component: 'lab-resume' })).id
+  await untilFinished(server, done)
+  await untilStatus(server, paused, ['paused'])
+  await until('it has begun', async () => (await getRun(server, running)).events > 4)
+  await server.stop()
+  return { path, store: `sqlite:${path}`, done, paused, running }
+}
+
+describe('a store that no server uses', () => {
+  test('[RUN-1] is looked at, and no run in it is driven or ended by that', async () => {
+    const { path, store, done, paused, running } = await leftBehind()
+    const { stdout } = await call('runs', '--store', store)
+    expect(stdout).toMatch(
+      new RegExp(`${running} +lab-resume +running[^]*${paused} +lab-resume +paused[^]*${done} +lab +completed`),
+    )
+    for (const id of [done, paused, running])
+      expect(await call('show', id, '--store', store)).toMatchObject({ code: 0 })
+    expect(await call('replay', done, '--speed', '0', '--store', store)).toMatchObject({ code: 0, stdout: 'hello\n' })
+    const server = await serveInProcess({ path })
+    expect(await getRun(server, paused)).toMatchObject({ status: 'paused' })
+    expect(await getRun(server, running)).toMatchObject({ status: 'running' })
+  })
+
+  test('is found by itself where no server answers, and by HOLDFAST_STORE', async () => {
+    const { store, done } = await leftBehind()
+    expect((await callWith({ ...NOBODY, HOLDFAST_STORE: store })('runs')).stdout).toContain(done)
+  })
+
+  test('[RUN-2] has its runs stopped', async () => {
+    const { path, store, paused, running } = await leftBehind()
+    for (const id of [paused, running])
+      expect(await call('stop', id, '--store', store)).toMatchObject({ code: 0, stdout: `${id} is stopped\n` })
+    const server = await serveInProcess({ path })
+    for (const id of [paused, running]) expect(await getRun(server, id)).toMatchObject({ status: 'cancelled' })
+  })
+
+  test('needs components to drive a run, and says how to get them', async () => {
+    const { store, paused } = await leftBehind()
+    for (const argv of [
+      ['run', 'lab', 'x'],
+      ['input', paused, 'yes'],
+    ]) {
+      const { code, stderr } = await call(...argv, '--store', store)
+      expect(code).toBe(1)
+      expect(stderr).toMatch(/no server runs here .*holdfast serve FILE.*--url.*--file FILE/)
+    }
+  })
+
+  test('that is in use, or is not there, is told with what to do', async () => {
+    const path = temporaryDatabase()
+    expect((await call('runs', '--store', `sqlite:${path}`)).stderr).toMatch(
+      /there is no store .*: start a server with {2}holdfast serve FILE/,
+    )
+    expect((await callWith({ ...NOBODY, HOLDFAST_STORE: 'memory:' })('runs')).stderr).toMatch(
+      /no server answers at http:\/\/127\.0\.0\.1:1, and a store in memory is only in its server/,
+    )
+    expect(existsSync(path)).toBe(false)
+    await serveInProcess({ path })
+    expect((await call('runs', '--store', `sqlite:${path}`)).stderr).toMatch(/in use by another process.*--url/)
+  })
+})
+
+const AGENTS = `
+import { agent } from ${JSON.stringify(join(root, 'src/index.ts'))}
+export const echo = agent({ id: 'echo', async *run(input) { yield 'You said ' + input } })
+export const asker = agent({ id: 'asker', recovery: 'resume', async *run(_, { ask }) { yield 'well '; yield String(await ask('Sure?')) } })
+export const patient = agent({ id: 'patient', recovery: 'resume', async *run(_, { step }) { yield 'begun '; await step('wait', () => new Promise((done) => setTimeout(done, globalThis.process.env.LONG ? 1e8 : 1))); yield 'done' } })
+`
+
+describe('--file', () => {
+  test('drives a run here, and answers it in another process', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'agents.ts'), AGENTS)
+    const options = { cwd: folder, env: NOBODY }
+    expect(await run(['run', 'echo', 'hello', '--file', 'agents.ts'], options)).toMatchObject({
+      code: 0,
+      stdout: 'You said hello\n',
+    })
+    expect(await run(['run', 'echo', 'hello', '--file', 'agents.ts', '--detach'], options)).toMatchObject({ code: 2 })
+    const asked = await run(['run', 'asker', 'x', '--file', 'agents.ts'], options)
+    expect(asked).toMatchObject({ code: 6, stdout: 'well \n' })
+    const id = /run_[0-9a-z]{26}/.exec(asked.stderr)![0]
+    expect(await run(['input', id, 'yes', '--file', 'agents.ts'], options)).toMatchObject({ code: 0, stdout: 'yes\n' })
+  }, 60_000)
+
+  test('[RUN-1] leaves runs alone that others are to drive', async () => {
+    const { path, store, running } = await leftBehind()
+    const file = join(temporaryFolder(), 'agents.ts')
+    writeFileSync(file, AGENTS)
+    expect(await call('run', 'echo', 'hello', '--file', file, '--store', store)).toMatchObject({ code: 0 })
+    const server = await serveInProcess({ path })
+    expect(await getRun(server, running)).toMatchObject({ status: 'running' })
+  })
+
+  test('[RUN-1] Ctrl-C hands the run over, and a worker goes on with it', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'agents.ts'), AGENTS)
+    const first = new CommandLine(['run', 'patient', 'x', '--file', 'agents.ts'], {
+      cwd: folder,
+      env: { ...NOBODY, LONG: '1' },
+    })
+    await until('it has begun', () => first.stdout.includes('begun'), { withinMs: 20_000 })
+    first.kill('SIGINT')
+    const ended = await first.ended()
+    expect(ended.code).toBe(130)
+    expect(ended.stderr).toContain('It is handed over now')
+    const id = /run_[0-9a-z]{26}/.exec(ended.stderr)![0]
+    const worker = new CommandLine(['worker', 'agents.ts', '--drain-ms', '15000'], { cwd: folder })
+    await until('it works', () => worker.stdout.includes('drives asker, echo, patient'), { withinMs: 20_000 })
+    worker.kill('SIGTERM')
+    const left = await worker.ended()
+    expect(left.code).toBe(0)
+    expect(left.stderr).toMatch(/\.holdfast\/holdfast\.db is for one process: no server can open it/)
+    const tail = await run(['tail', id], { cwd: folder, env: NOBODY })
+    expect(tail).toMatchObject({ code: 0, stdout: 'begun done\n' })
+    expect(tail.stderr).toContain('started again, attempt 2')
+  }, 90_000)
+})
+
+test('holdfast worker refuses a store in memory, and one that a server uses', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'agents.ts'), AGENTS)
+  expect(await run(['worker', 'agents.ts', '--store', 'memory:'], { cwd: folder })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('has no runs for a worker') as string,
+  })
+  const path = temporaryDatabase()
+  await serveInProcess({ path })
+  expect(await run(['worker', 'agents.ts', '--store', `sqlite:${path}`], { cwd: folder })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is in use by another process') as string,
+  })
+}, 60_000)
+
+test('holdfast gc trims finished runs now, and leaves the others', async () => {
+  const { store, done, paused } = await leftBehind()
+  expect(await call('gc', '--store', store, '--retain', '30d')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('trimmed 0 runs') as string,
+  })
+  expect(await call('gc', '--store', store, '--retain', '1ms')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('trimmed 1 run;') as string,
+  })
+  expect((await call('show', done, '--store', store)).stdout).toMatch(/The events before \d are no longer kept/)
+  expect((await call('show', paused, '--store', store)).stdout).toContain('? Shall I?')
+  expect(await call('export', done, '--store', store)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('was trimmed') as string,
+  })
+})
+
+describe('holdfast migrate', () => {
+  test('brings an older file up to date, and says from where to where', async () => {
+    const path = temporaryDatabase()
+    const old = new DatabaseSync(path)
+    migrateTo(old, path, 1)
+    old.close()
+    const store = `sqlite:${path}`
+    expect((await call('doctor', '--store', store)).stdout).toMatch(
+      /! store .* has schema 1 of \d+\n +→ holdfast migrate/,
+    )
+    expect(await call('migrate', '--store', store)).toMatchObject({
+      code: 0,
+      stdout: `${store}: schema 1 has become schema ${SCHEMA_VERSION}\n`,
+    })
+    expect(await call('migrate', '--store', store)).toMatchObject({
+      code: 0,
+      stdout: `${store} is up to date: schema ${SCHEMA_VERSION}\n`,
+    })
+  })
+
+  test('refuses a file of a newer version, one that is not there, and one in use', async () => {
+    const { path, store } = await leftBehind()
+    expect((await call('migrate', '--store', `sqlite:${path}.none`)).stderr).toContain('there is no store')
+    const server = await serveInProcess({ path })
+    expect((await call('migrate', '--store', store)).stderr).toContain('is in use by another process')
+    await server.stop()
+    const database = new DatabaseSync(path)
+    database.exec('PRAGMA user_version = 99')
+    database.close()
+    expect(await call('migrate', '--store', store)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('written by a newer Holdfast') as string,
+    })
+  })
+})
+
+describe('holdfast doctor', () => {
+  test('finds nothing wrong with a good store and a free port', async () => {
+    const { store } = await leftBehind()
+    const port = await freePort()
+    const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
+    expect(stdout).toMatch(
+      /✓ node .*\n✓ store .*schema \d+\n✓ disk .* free\n✓ port +\d+ is free\n[^]*Nothing is wrong\.\n$/,
+    )
+    expect(code).toBe(0)
+  })
+
+  test('finds a damaged store and a port that something else has, and says what to do', async () => {
+    const { path, store } = await leftBehind()
+    const bytes = readFileSync(path)
+    writeFileSync(path, bytes.subarray(0, bytes.length / 2))
+    const { port, close } = await listening()
+    const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
+    expect(stdout).toMatch(/✗ store .*is damaged.*\n +→ /)
+    expect(stdout).toMatch(new RegExp(`✗ port +${port} cannot be used: .*EADDRINUSE.*\\n +→ end what uses it`))
+    expect(stdout).toContain('2 things are wrong.')
+    expect(code).toBe(1)
+    expect(readFileSync(path).length).toBe(Math.floor(bytes.length / 2))
+    close()
+  })
+
+  test('looks at a server, tries its streams, and notices proxies', async () => {
+    const server = await serveInProcess()
+    const { id } = await startRun(server, 'hang')
+    const { code, stdout } = await callWith({ HTTPS_PROXY: 'http://proxy:1' })('doctor', '--url', server.url)
+    expect(stdout).toMatch(/✓ server .* answers; runs under way: 1\n✓ version .*\n✓ streams +they come at once/)
+    expect(stdout).toMatch(/! proxy +HTTPS_PROXY: set, and not obeyed by Node\n +→ set NODE_USE_ENV_PROXY=1/)
+    expect(code).toBe(0)
+    await server.service.stop({ id: 'local' }, id)
+    expect(await call('doctor', '--url', 'http://127.0.0.1:7')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/✗ server .*cannot be talked to/) as string,
+    })
+  })
+})
+
+async function listening(): Promise<{ readonly port: number; readonly close: () => void }> {
+  const server = createNetServer((socket) => socket.destroy())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() }
+}
+
+async function freePort(): Promise<number> {
+  const { port, close } = await listening()
+  close()
+  return port
+}

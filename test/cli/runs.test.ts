@@ -1,0 +1,297 @@
+/** Commands about runs, in a pipe: what scripts can rely on. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { agent } from '../../src/index.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { getRun, readEvents, startRun, untilFinished, untilStatus } from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
+import { callWith, type Caller, NOBODY } from './called.ts'
+import { CommandLine, root } from './command-line.ts'
+
+async function lab(): Promise<{ readonly url: string; readonly call: Caller }> {
+  const { url } = await serveInProcess()
+  return { url, call: callWith({ HOLDFAST_URL: url }) }
+}
+
+function idIn(text: string): string {
+  return /run_[0-9a-z]{26}/.exec(text)![0]
+}
+
+describe('holdfast run in a pipe', () => {
+  test('gives the text alone on standard output, and plain lines for all else on standard error', async () => {
+    const { call } = await lab()
+    const { code, stdout, stderr } = await call('run', 'lab', 'say one; tool search; step prepare; say  two')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'onetwo\n' })
+    expect(stderr.replaceAll(/\d+\.\ds/g, 'N.Ns')).toBe(
+      `run ${idIn(stderr)}\n✓ search {"number":0} N.Ns → {"tool":"search","number":0}\n✓ prepare N.Ns\n✓ completed after N.Ns\n`,
+    )
+  })
+
+  test('gives the output of a run that says nothing', async () => {
+    const { url } = await serveInProcess({
+      components: [
+        agent({
+          id: 'quiet',
+          async *run() {
+            return { answer: 42 }
+          },
+        }),
+      ],
+    })
+    const { stdout } = await callWith({})('run', 'quiet', 'x', '--url', url)
+    expect(JSON.parse(stdout)).toEqual({ answer: 42 })
+  })
+
+  test('with --json gives every event of the log, a line each, and nothing else', async () => {
+    const { call, url } = await lab()
+    const { code, stdout, stderr } = await call('run', 'lab', 'text 3; tool search', '--json')
+    expect(code).toBe(0)
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown)
+    expect(events).toEqual(await readEvents({ url }, idIn(stderr)))
+  })
+
+  test.each([
+    ['say hi', 0, /✓ completed after/],
+    ['throw boom', 3, /✗ failed after .*: agent_failed: boom/],
+    ['reject not this', 5, /■ rejected after .*: not this/],
+    ['ask Shall I?', 6, /\? Shall I\? \(question\)\n {2}Answer with: {2}holdfast input run_\w+ "your answer"/],
+  ])('[RUN-3] ends %j with %i', async (input, expected, said) => {
+    const { call } = await lab()
+    const { code, stderr } = await call('run', 'lab', input)
+    expect(stderr).toMatch(said)
+    expect(code).toBe(expected)
+  })
+
+  test('takes objects, lists and switches as JSON, and all else as text', async () => {
+    const echo = agent({
+      id: 'echo',
+      async *run(input) {
+        return { type: typeof input, input }
+      },
+    })
+    const { url } = await serveInProcess({ components: [echo] })
+    const call = callWith({ HOLDFAST_URL: url })
+    for (const [given, type] of [
+      ['{"a":1}', 'object'],
+      ['[1]', 'object'],
+      ['true', 'boolean'],
+      ['42', 'string'],
+      ['true story', 'string'],
+    ] as const)
+      expect(JSON.parse((await call('run', 'echo', given)).stdout)).toMatchObject({ type })
+    expect(JSON.parse((await call('run', 'echo', '{"a":1}', '--text')).stdout)).toEqual({
+      type: 'string',
+      input: '{"a":1}',
+    })
+    expect(await call('run', 'echo', '{oops')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--text takes it as text') as string,
+    })
+  })
+
+  test('with --detach only starts it, and prints its id', async () => {
+    const { call, url } = await lab()
+    const { code, stdout } = await call('run', 'lab', 'say hi', '--detach', '--session', 'mine')
+    expect(code).toBe(0)
+    expect(await untilFinished({ url }, stdout.trim())).toMatchObject({ status: 'completed', session: 'mine' })
+  })
+
+  test('says which components there are when there is none of that name', async () => {
+    const { call } = await lab()
+    expect(await call('run', 'lap', 'x')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/there is no component "lap"; there are: lab, lab-retry/) as string,
+    })
+  })
+
+  test('[RUN-2] that is ended from outside leaves the run as it is', async () => {
+    const { url } = await lab()
+    const program = new CommandLine(['run', 'lab', 'text 5; hang'], { env: { HOLDFAST_URL: url } })
+    await expect.poll(() => program.stdout, { timeout: 20_000 }).toContain('[4]')
+    program.kill('SIGTERM')
+    await program.ended()
+    const [run] = (await callWith({ HOLDFAST_URL: url })('runs', '--json')).stdout.split('\n')
+    expect(JSON.parse(run!)).toMatchObject({ status: 'running' })
+  })
+})
+
+test('[RUN-2] a reader that has enough ends the command, and not the run', async () => {
+  const { url } = await lab()
+  const program = `'${process.execPath}' '${join(root, 'src/cli/main.ts')}' run lab 'text 100000 every 5' | head -c 5; echo " $PIPESTATUS"`
+  const { stdout } = await promisify(execFile)('bash', ['-c', program], { env: { ...process.env, HOLDFAST_URL: url } })
+  expect(stdout).toBe('[0] k 141\n')
+  expect((await callWith({ HOLDFAST_URL: url })('runs')).stdout).toMatch(/lab +running/)
+})
+
+test('of a run that has asked before, only what it asks now is told with how to answer', async () => {
+  const { call, url } = await lab()
+  const { id } = await startRun({ url }, 'ask First?; ask Second?')
+  await untilStatus({ url }, id, ['paused'])
+  const { code, stderr } = await call('input', id, 'yes', '--follow')
+  expect(code).toBe(6)
+  expect(stderr).toContain('? Second?')
+  const tail = await call('tail', id)
+  expect(tail.code).toBe(6)
+  expect(tail.stderr).toMatch(/\? First\?.*\n· answered\n\? Second\?.*\n {2}Answer with:.*\n$/)
+})
+
+describe('holdfast runs', () => {
+  test('lists the newest first, and filters by component, session and status', async () => {
+    const { call, url } = await lab()
+    const first = await startRun({ url }, 'say hi', { session: 'one' })
+    const second = await startRun({ url }, 'throw boom', { session: 'two', component: 'lab-retry' })
+    await untilFinished({ url }, first.id)
+    await untilFinished({ url }, second.id)
+    const ids = async (...argv: string[]): Promise<string[]> =>
+      (await call('runs', ...argv)).stdout.match(/run_[0-9a-z]{26}/g) ?? []
+    expect(await ids()).toEqual([second.id, first.id])
+    expect(await ids('--component', 'lab')).toEqual([first.id])
+    expect(await ids('--session', 'two')).toEqual([second.id])
+    expect(await ids('--status', 'completed,cancelled')).toEqual([first.id])
+    expect(await ids('--limit', '1')).toEqual([second.id])
+    expect((await call('runs')).stdout).toMatch(
+      /^RUN +COMPONENT +STATUS +STARTED +TOOK +EVENTS\n\S+ +lab-retry +failed .*agent_failed: boom\n/,
+    )
+    expect(await call('runs', '--status', 'paused')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('no such runs') as string,
+    })
+    expect(await call('runs', '--status', 'broken')).toMatchObject({ code: 2 })
+  })
+})
+
+describe('holdfast show', () => {
+  test('says what a run was given, did and said, and why it ended', async () => {
+    const { call, url } = await lab()
+    const { id } = await startRun({ url }, 'say hello; tool search; throw boom')
+    await untilFinished({ url }, id)
+    const { code, stdout } = await call('show', id)
+    expect(code).toBe(0)
+    for (const said of [
+      `Run        ${id}`,
+      'Status     failed',
+      'Error      agent_failed: boom',
+      'Input\nsay hello; tool search; throw boom\n',
+      '✓ search',
+      'Text\nhello\n',
+    ])
+      expect(stdout).toContain(said)
+    expect(JSON.parse((await call('show', id, '--json')).stdout)).toEqual(await getRun({ url }, id))
+  })
+
+  test('does not wait for a run that is not over, and says what it asks', async () => {
+    const { call, url } = await lab()
+    const { id } = await startRun({ url }, 'say hello; ask Shall I?')
+    await untilStatus({ url }, id, ['paused'])
+    const { stdout } = await call('show', id)
+    expect(stdout.match(/\? Shall I\?/g)).toHaveLength(1)
+    expect(stdout).toContain(`Answer with:  holdfast input ${id} ANSWER\n`)
+  })
+})
+
+describe('holdfast input', () => {
+  test('answers a question; with --follow it shows what comes of it', async () => {
+    const { call, url } = await lab()
+    const [first, second] = [
+      await startRun({ url }, 'ask Sure?; say on'),
+      await startRun({ url }, 'ask Sure?; say on; throw boom'),
+    ]
+    for (const { id } of [first, second]) await untilStatus({ url }, id, ['paused'])
+    expect(await call('input', first.id, 'yes')).toMatchObject({ code: 0, stdout: `${first.id} goes on\n` })
+    expect(await untilFinished({ url }, first.id)).toMatchObject({ status: 'completed' })
+    expect(await call('input', second.id, 'yes', '--follow')).toMatchObject({ code: 3, stdout: 'on\n' })
+    expect(await call('input', second.id, 'again')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('it waits for nothing') as string,
+    })
+  })
+})
+
+describe('holdfast stop', () => {
+  test('[RUN-2] stops a run, with a reason, and leaves one that has ended as it is', async () => {
+    const { call, url } = await lab()
+    const { id } = await startRun({ url }, 'hang')
+    expect(await call('stop', id, '--reason', 'enough')).toMatchObject({ code: 0, stdout: `${id} is stopped\n` })
+    expect(await getRun({ url }, id)).toMatchObject({ status: 'cancelled', reason: 'enough' })
+    const done = await startRun({ url }, 'say hi')
+    await untilFinished({ url }, done.id)
+    expect(await call('stop', done.id)).toMatchObject({
+      code: 0,
+      stdout: `${done.id} had ended before: it is completed\n`,
+    })
+  })
+})
+
+describe('holdfast tail', () => {
+  test('[SUB-2] begins where it is told to', async () => {
+    const { call, url } = await lab()
+    const { id } = await startRun({ url }, 'text 5')
+    await untilFinished({ url }, id)
+    const all = await readEvents({ url }, id)
+    const { code, stdout } = await call('tail', id, '--json', '--after', '3')
+    expect(code).toBe(0)
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual(all.slice(4))
+    expect(await call('tail', id, '--after', '99')).toMatchObject({ code: 1 })
+  })
+})
+
+describe('an error says what, which and what next', () => {
+  test('for a run that is not there', async () => {
+    const { call } = await lab()
+    for (const command of [
+      ['show', 'run_x'],
+      ['tail', 'run_x'],
+      ['stop', 'run_x'],
+      ['replay', 'run_x'],
+      ['export', 'run_x'],
+      ['input', 'run_x', 'y'],
+    ]) {
+      const { code, stderr } = await call(...command)
+      expect(code, command[0]).toBe(1)
+      expect(stderr).toMatch(
+        /^holdfast \w+: there is no run run_x at \S+, or it is somebody else's; {2}holdfast runs {2}lists/,
+      )
+    }
+  })
+
+  test('for a server that is not there, and for something else that answers', async () => {
+    const { code, stderr } = await callWith({})('runs', '--url', 'http://127.0.0.1:7')
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^holdfast runs: http:\/\/127\.0\.0\.1:7 is no Holdfast server/) as string,
+    })
+  })
+
+  test('[SEC-1] for a server that wants a key', async () => {
+    const { url } = await serveInProcess({ authenticator: await openAuthenticator({ securityKey: 'sesame' }) })
+    const call = callWith({ HOLDFAST_URL: url })
+    expect((await call('runs')).stderr).toContain('give its key with --key or HOLDFAST_KEY')
+    expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key that was given is not one of its keys')
+    expect(await call('run', 'lab', 'say hi', '--key', 'sesame')).toMatchObject({ code: 0, stdout: 'hi\n' })
+  })
+
+  test.each([
+    [['run'], 'COMPONENT is missing: give COMPONENT INPUT'],
+    [['run', 'lab'], 'INPUT is missing'],
+    [['run', 'lab', 'two', 'words'], '"words" is one too many'],
+    [['tail', 'x', '--afer', '1'], 'did you mean --after?'],
+    [['replay', 'x', '--speed', 'fast'], '"fast" is not a speed'],
+    [['completion', 'tcsh'], '"tcsh" is not known: give bash, zsh, fish'],
+    [['gc'], 'say what may go: --retain 30d'],
+  ])('for the command line %j', async (argv, said) => {
+    const { code, stdout, stderr } = await callWith(NOBODY)(...argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(said)
+  })
+})

@@ -1,0 +1,261 @@
+/** What becomes of runs when the database, or the way to it, fails: outcomes are found out, never guessed. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Store } from '../../src/core/store.ts'
+import { openPostgresStore, type OpenPostgresOptions } from '../../src/stores/postgres/index.ts'
+import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { newRun, type NewRunOptions, Scribe } from '../../src/testing/fixtures.ts'
+import { PostgresServer, startPostgres } from '../support/postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+const server = await startPostgres()
+let runs = 0
+let schemas = 0
+
+const newSchema = (): string => `faults_${++schemas}`
+
+/** A node's store, by the database's own clock; closed when the test is over. */
+async function open(options: Partial<OpenPostgresOptions> & { schema: string }): Promise<Store> {
+  const store = await openPostgresStore({ url: server.url, connections: 3, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const through = (proxy: TcpProxy): string => server.url.replace(`:${server.port}/`, `:${proxy.port}/`)
+
+async function startRun(store: Store, options: NewRunOptions = {}): Promise<Scribe> {
+  const draft = newRun(`run_${++runs}`, new Date().toISOString(), {
+    claim: { owner: 'worker-1', ttlMs: 600_000 },
+    ...options,
+  })
+  const { stored } = await store.create(draft)
+  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  scribe.start()
+  await scribe.flush()
+  return scribe
+}
+
+/** How many records the database itself has of a run. */
+async function recordsInDatabase(schema: string, id: string): Promise<number> {
+  const [row] = await server.query<{ next: number }>(`SELECT next FROM ${schema}.heads WHERE id = $1`, [id])
+  return row?.next ?? 0
+}
+
+describe('an append whose answer is lost', () => {
+  test('[LOG-1] is found to be written, when it was, and is not written twice', async () => {
+    const schema = newSchema()
+    const proxy = await startTcpProxy(server.port)
+    const store = await open({ schema, url: through(proxy) })
+    const scribe = await startRun(store)
+    proxy.loseAnswers()
+    scribe.text('was this written? ')
+    scribe.complete()
+    const flushed = scribe.flush()
+    await until('the database has it', async () => (await recordsInDatabase(schema, scribe.id)) === 4)
+    proxy.heal()
+    proxy.cut()
+    await flushed
+    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    expect(await store.get(scribe.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
+  })
+
+  test('[LOG-1] is written when it was not', async () => {
+    const schema = newSchema()
+    const proxy = await startTcpProxy(server.port)
+    const store = await open({ schema, url: through(proxy) })
+    const scribe = await startRun(store)
+    proxy.block()
+    scribe.text('this never arrives')
+    const flushed = scribe.flush()
+    await until('the commit is on its way', () => store.health().ok && scribe.writer.pending === 1)
+    proxy.heal()
+    proxy.cut()
+    await flushed
+    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  })
+
+  test('[LOG-4] is found to be written, when it was, though another worker has claimed the run since', async () => {
+    const schema = newSchema()
+    const proxy = await startTcpProxy(server.port)
+    const [cutOff, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
+    const scribe = await startRun(cutOff)
+    proxy.loseAnswers()
+    scribe.text('mine, just before the takeover')
+    const flushed = scribe.flush()
+    await until('the database has it', async () => (await recordsInDatabase(schema, scribe.id)) === 3)
+    await other.release(scribe.id, scribe.epoch)
+    const claim = await other.claim(scribe.id, 'worker-2', 600_000)
+    expect(claim).toMatchObject({ epoch: 2, next: 3 })
+    proxy.heal()
+    proxy.cut()
+    await flushed
+    scribe.text('too late')
+    await expect(scribe.flush()).rejects.toMatchObject({ code: 'fenced' })
+    expect(await recordsInDatabase(schema, scribe.id)).toBe(3)
+  })
+})
+
+describe('a command whose answer is lost', () => {
+  test('[RUN-4] a creation is one run, and is answered as created', async () => {
+    const schema = newSchema()
+    const proxy = await startTcpProxy(server.port)
+    const store = await open({ schema, url: through(proxy) })
+    for (const options of [
+      {},
+      { idempotency: { key: 'one', fingerprint: 'body' } },
+      { lane: 'lane-1', rejectIfBusy: true },
+    ]) {
+      const draft = newRun(`run_${++runs}`, new Date().toISOString(), options)
+      proxy.loseAnswers()
+      const creating = store.create(draft)
+      await until('the database has it', async () => (await recordsInDatabase(schema, draft.run.id)) === 1)
+      proxy.heal()
+      proxy.cut()
+      expect(await creating).toMatchObject({ kind: 'created', stored: { run: draft.run, next: 1 } })
+    }
+    expect((await store.list({ limit: 10 })).runs).toHaveLength(3)
+  })
+
+  test('[LOG-4] a claim is given once, to who asked', async () => {
+    const schema = newSchema()
+    const proxy = await startTcpProxy(server.port)
+    const [store, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
+    const { stored } = await store.create(newRun(`run_${++runs}`, new Date().toISOString()))
+    proxy.loseAnswers()
+    const claiming = store.claim(stored.run.id, 'worker-1', 600_000)
+    await until('the database has it', async () => (await other.get(stored.run.id))?.epoch === 1)
+    proxy.heal()
+    proxy.cut()
+    expect(await claiming).toMatchObject({ epoch: 1, lease: { owner: 'worker-1' } })
+    expect(await other.claim(stored.run.id, 'worker-2', 600_000)).toBeUndefined()
+  })
+})
+
+test('[LOG-4] a worker that was cut off while its lease ran out by the database’s clock writes nothing more', async () => {
+  const schema = newSchema()
+  const proxy = await startTcpProxy(server.port)
+  const [cutOff, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
+  const zombie = await startRun(cutOff, { claim: { owner: 'worker-1', ttlMs: 300 } })
+  proxy.block()
+  zombie.text('written by the dead')
+  const refused = zombie.flush().catch((cause: unknown) => cause)
+  const claim = await until('the lease is over', () => other.claim(zombie.id, 'worker-2', 600_000))
+  const heir = new Scribe(other, systemClock, claim, await readRecords(other, zombie.id))
+  heir.text('I go on. ')
+  await heir.flush()
+  proxy.heal()
+  proxy.cut()
+  expect(await refused).toMatchObject({ code: 'fenced' })
+  heir.complete()
+  await heir.flush()
+  expect(await readRecords(other, zombie.id)).toEqual(heir.records)
+})
+
+test('[LOG-1] [LOG-2] a server that is restarted under load, in order or by a crash, loses, doubles and changes nothing', async () => {
+  const schema = newSchema()
+  const [store, other] = [await open({ schema }), await open({ schema })]
+  const scribes = await Promise.all(Array.from({ length: 20 }, () => startRun(store)))
+  let durable = 0
+  const writing = scribes.map(async (scribe) => {
+    for (let turn = 0; turn < 120; turn++) {
+      scribe.text(`${turn} `)
+      await scribe.flush()
+      durable++
+    }
+    scribe.complete()
+    await scribe.flush()
+  })
+  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGQUIT'] as const) {
+    const before = durable
+    await until('some more is written', () => durable > before + 200 || durable === 2400, { withinMs: 60_000 })
+    await server.stop(signal)
+    await until('the store knows', () => !store.health().ok, { withinMs: 30_000 })
+    await server.start()
+  }
+  await Promise.all(writing)
+  expect(durable).toBe(2400)
+  for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
+  expect(store.health()).toEqual({ ok: true })
+}, 180_000)
+
+test('[LOG-1] [LOG-2] a failover to a synchronous replica under load loses, doubles and changes nothing', async () => {
+  const primary = await PostgresServer.create()
+  onTestFinished(() => primary.remove())
+  await primary.start()
+  const replica = await PostgresServer.following(primary)
+  onTestFinished(() => replica.remove())
+  await replica.start()
+  await primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+  await primary.query('SELECT pg_reload_conf()')
+  await until('the replica is synchronous', async () => {
+    return (await primary.query("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'")).length === 1
+  })
+  let current = primary
+  const proxy = await startTcpProxy(() => current.port)
+  const store = await open({ schema: 'holdfast', url: through(proxy) })
+  const scribes = await Promise.all(Array.from({ length: 10 }, () => startRun(store)))
+  let durable = 0
+  const writing = scribes.map(async (scribe) => {
+    for (let turn = 0; turn < 100; turn++) {
+      scribe.text(`${turn} `)
+      await scribe.flush()
+      durable++
+    }
+    scribe.complete()
+    await scribe.flush()
+  })
+  await until('some is written', () => durable > 200, { withinMs: 60_000 })
+  await primary.stop('SIGQUIT')
+  // Clients are led to the replica before it is one that can be written to.
+  current = replica
+  proxy.cut()
+  await until('the store knows', () => !store.health().ok, { withinMs: 30_000 })
+  await replica.query('SELECT pg_promote()')
+  await Promise.all(writing)
+  for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+}, 180_000)
+
+test('a slow way to the server makes commits larger, and nothing else', async () => {
+  const schema = newSchema()
+  const proxy = await startTcpProxy(server.port)
+  const store = await open({ schema, url: through(proxy) })
+  const scribe = await startRun(store)
+  proxy.delay(50)
+  let turns = 0
+  const flushes: Promise<void>[] = []
+  await new Promise<void>((resolve) => {
+    const turn = (): void => {
+      scribe.text(`${turns} `)
+      flushes.push(scribe.flush())
+      if (++turns < 500) setImmediate(turn)
+      else resolve()
+    }
+    turn()
+  })
+  await Promise.all(flushes)
+  proxy.delay(0)
+  expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  const [{ rows }] = (await server.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM ${schema}.log`)) as [
+    { rows: number },
+  ]
+  expect(rows).toBeLessThan(100)
+})
+
+test('while the server cannot be reached, callers are told within a bound and nothing is lost that was durable', async () => {
+  const schema = newSchema()
+  const proxy = await startTcpProxy(server.port)
+  const store = await open({ schema, url: through(proxy), outageMs: 300 })
+  const scribe = await startRun(store)
+  proxy.block()
+  proxy.cut()
+  scribe.text('given up')
+  await expect(scribe.flush()).rejects.toMatchObject({ code: 'unavailable', retryable: true })
+  expect(() => scribe.text('and so is what follows')).toThrow(/the database does not do it/)
+  expect(store.health().ok).toBe(false)
+  proxy.heal()
+  proxy.cut()
+  const { next } = (await store.get(scribe.id))!
+  expect(next).toBe(2)
+  expect(store.health().ok).toBe(true)
+}, 60_000)

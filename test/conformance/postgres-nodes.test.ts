@@ -1,0 +1,206 @@
+/** Several nodes on one database: what they hear of each other, and that they can be opened at once and through a pooler. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { createClient } from '../../src/client/index.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Hint, Store } from '../../src/core/store.ts'
+import { type OpenPostgresOptions, openPostgresStore } from '../../src/stores/postgres/index.ts'
+import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
+import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { openNode, subject, textOf } from '../support/node.ts'
+import { INSTALL_MS } from '../support/apt.ts'
+import { startPgBouncer } from '../support/pgbouncer.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { startServer } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const server = await startPostgres()
+let schemas = 0
+const newSchema = (): string => `nodes_${++schemas}`
+
+async function open(schema: string, options: Partial<OpenPostgresOptions> = {}): Promise<Store> {
+  const store = await openPostgresStore({ url: server.url, connections: 3, schema, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+function hintsOf(store: Store): Hint[] {
+  const hints: Hint[] = []
+  store.watch('*', (hint) => void hints.push(hint))
+  return hints
+}
+
+/** Its LISTEN has arrived: from then on it misses nothing. */
+async function listening(schema: string, nodes: number): Promise<void> {
+  await until('every node listens', async () => {
+    const rows = await server.query(`SELECT FROM pg_stat_activity WHERE query = 'LISTEN holdfast_${schema}'`)
+    return rows.length === nodes
+  })
+}
+
+describe('nodes that share a database', () => {
+  test('hear of appends, stops and claimable runs of the others, without the records', async () => {
+    const schema = newSchema()
+    const [here, there] = [await open(schema), await open(schema)]
+    await listening(schema, 2)
+    const hints = hintsOf(there)
+    const draft = newRun('run_1', new Date().toISOString())
+    await here.create(draft)
+    const heard = (what: (hint: Hint) => boolean): Promise<Hint> =>
+      until('the other node is told', () => hints.find((hint) => hint.run === 'run_1' && what(hint)))
+    await heard(({ claimable }) => claimable === true)
+    const claim = (await there.claim('run_1', 'worker-2', 60_000))!
+    const scribe = new Scribe(here, systemClock, claim, [draft.record])
+    scribe.start()
+    scribe.text('far away')
+    await scribe.flush()
+    expect((await heard(({ next }) => next === 3)).slice).toBeUndefined()
+    expect(await readRecords(there, 'run_1')).toEqual(scribe.records)
+    await here.requestStop('run_1', { at: new Date().toISOString() })
+    await heard(({ stop }) => stop === true)
+  })
+
+  test('[RUN-2] a run is followed, answered and stopped on any of them', async () => {
+    const schema = newSchema()
+    const asking = subject(async function* (_, context) {
+      yield 'Hm. '
+      yield String(await context.ask({ prompt: 'Well?' }))
+      await context.sleep(600_000)
+    })
+    const [first, second, third] = [await open(schema), await open(schema), await open(schema)].map((store) =>
+      openNode({ components: [asking], store, limits: { leaseMs: 3000, pollMs: 200 } }),
+    ) as [ReturnType<typeof openNode>, ReturnType<typeof openNode>, ReturnType<typeof openNode>]
+    const id = await first.start('subject')
+    const { run } = await second.reached(id, 'paused', 15_000)
+    await second.continue(id, { [run.waiting![0]!.id]: 'Yes.' })
+    await third.emitted(id, 'text.delta', 2)
+    await third.stop(id, 'enough')
+    const log = await first.ended(id, 15_000)
+    expect(textOf(log)).toBe('Hm. Yes.')
+    expect(log.at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough' } })
+  })
+
+  test('[RUN-1] the runs of one that is gone are taken over when its lease is over', async () => {
+    const schema = newSchema()
+    const resuming = agent<unknown>({
+      id: 'subject',
+      recovery: 'resume',
+      async *run(_, context) {
+        yield await context.step('once', () => 'paid ')
+        if (context.attempt === 1) await context.sleep(600_000)
+        yield 'done'
+      },
+    })
+    const dead = await open(schema)
+    const limits = { leaseMs: 1000, pollMs: 200 }
+    const node = openNode({ components: [resuming], store: dead, limits })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta', 1)
+    await dead.close() // its claims stay, and nobody renews them
+    const heir = openNode({ components: [resuming], store: await open(schema), limits })
+    expect(textOf(await heir.ended(id, 20_000))).toBe('paid done')
+  })
+})
+
+describe('the schema', () => {
+  test('is made once by nodes that start at the same time', async () => {
+    const schema = newSchema()
+    const stores = await Promise.all(Array.from({ length: 8 }, () => open(schema)))
+    for (const [number, store] of stores.entries())
+      expect((await store.create(newRun(`run_${number}`, new Date().toISOString()))).kind).toBe('created')
+    expect((await stores[0]!.list({ limit: 100 })).runs).toHaveLength(8)
+  })
+
+  test('of a newer version is refused, and of one that has another name not looked at', async () => {
+    const schema = newSchema()
+    await (await open(schema)).close()
+    await server.query(`UPDATE ${schema}.version SET version = ${SCHEMA_VERSION + 1}`)
+    await expect(open(schema)).rejects.toThrow(/made by a newer Holdfast \(version \d+; this one knows up to \d+\)/)
+    await open(newSchema())
+  })
+
+  test('must have a name that needs no quotes', async () => {
+    for (const name of ['', 'Upper', '1st', 'a-b', 'a"b', 'x'.repeat(41)])
+      await expect(open(name)).rejects.toThrow(/cannot be the schema/)
+  })
+})
+
+test('[LOG-2] a database that acknowledges early is made to wait for what Holdfast writes', async () => {
+  const schema = newSchema()
+  await server.query('ALTER ROLE holdfast SET synchronous_commit = off')
+  onTestFinished(() => server.query('ALTER ROLE holdfast RESET synchronous_commit').then(() => undefined))
+  const store = await open(schema)
+  // Looks when the transaction commits, and lets none through that would not wait.
+  await server.query(`
+    CREATE FUNCTION ${schema}.look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF current_setting('synchronous_commit') = 'off' THEN RAISE EXCEPTION 'acknowledged early'; END IF;
+      RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER look_at_log AFTER INSERT ON ${schema}.log DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION ${schema}.look();
+    CREATE CONSTRAINT TRIGGER look_at_documents AFTER INSERT OR UPDATE OR DELETE ON ${schema}.documents
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION ${schema}.look();
+    CREATE CONSTRAINT TRIGGER look_at_runs AFTER UPDATE ON ${schema}.runs DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION ${schema}.look();`)
+  const draft = newRun('run_1', new Date().toISOString())
+  await store.create(draft)
+  const claim = (await store.claim('run_1', 'worker-1', 60_000))!
+  const scribe = new Scribe(store, systemClock, claim, [draft.record])
+  scribe.start()
+  await scribe.flush()
+  expect(await store.requestStop('run_1', { at: new Date().toISOString() })).toMatchObject({ stop: {} })
+  const note = { owner: 'anna', collection: 'notes', id: 'one', body: 1 }
+  for (const expected of [0, 1, undefined]) expect(await store.documents.put(note, expected)).toBeDefined()
+  expect(await store.documents.remove('anna', 'notes', 'one')).toBe(true)
+  await expect(server.query(`UPDATE ${schema}.runs SET stop = NULL`)).rejects.toThrow('acknowledged early')
+})
+
+test('a name that PostgreSQL cannot keep is refused as such, and costs nobody else anything', async () => {
+  const store = await open(newSchema())
+  const draft = newRun('run_1', new Date().toISOString(), { session: 'zero \0 byte' })
+  await expect(store.create(draft)).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(store.health()).toEqual({ ok: true })
+})
+
+test('the command line serves runs from it', async () => {
+  const store = `${server.url}?schema=${newSchema()}&connections=2`
+  const served = await startServer({ store: 'not this one', args: ['--store', store] })
+  const run = await createClient({ url: served.url }).runs.start({ component: 'lab', input: 'text 3' })
+  await run.result()
+  const another = await startServer({ store: 'nor this one', args: ['--store', store] })
+  expect(await createClient({ url: another.url }).runs.get(run.id)).toMatchObject({ status: 'completed' })
+})
+
+describe('through a proxy that pools transactions', () => {
+  test(
+    'runs are created, claimed, written, read and stopped, and hints come over the direct address',
+    async () => {
+      const schema = newSchema()
+      const pooled = await startPgBouncer(server)
+      const [here, there] = [
+        await open(schema, { url: pooled, directUrl: server.url }),
+        await open(schema, { url: pooled, directUrl: server.url }),
+      ]
+      await listening(schema, 2)
+      const hints = hintsOf(there)
+      const drafts = Array.from({ length: 20 }, (_, number) =>
+        newRun(`run_${number}`, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } }),
+      )
+      const scribes = await Promise.all(
+        drafts.map(async (draft) => new Scribe(here, systemClock, (await here.create(draft)).stored, [draft.record])),
+      )
+      for (const scribe of scribes) scribe.start()
+      for (let turn = 0; turn < 20; turn++) {
+        for (const scribe of scribes) scribe.text(`${turn} `)
+        await Promise.all(scribes.map((scribe) => scribe.flush()))
+      }
+      for (const scribe of scribes) expect(await readRecords(there, scribe.id)).toEqual(scribe.records)
+      await until('the other node is told', () => hints.some(({ next }) => next === scribes[0]!.records.length))
+      expect(await there.renew('worker-1', 60_000)).toHaveLength(20)
+      await there.documents.put({ owner: 'anna', collection: 'notes', id: 'one', body: 1 }, 0)
+      expect(await here.documents.get('anna', 'notes', 'one')).toMatchObject({ body: 1, version: 1 })
+    },
+    INSTALL_MS,
+  )
+})

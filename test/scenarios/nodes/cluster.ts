@@ -1,0 +1,94 @@
+/** Three nodes behind one address, of which one after the other dies and comes back. */
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { ServerProcess } from '../../support/process.ts'
+
+const NODES = 3
+
+export class Cluster {
+  /** Where clients connect: each connection goes to the next node that lives. */
+  readonly url: string
+  readonly counts = { kills: 0, drains: 0 }
+  readonly #database: string
+  readonly #nodes: ServerProcess[]
+  /** Which nodes take connections. */
+  readonly #ready: boolean[]
+
+  private constructor(database: string, nodes: ServerProcess[], port: number) {
+    this.#database = database
+    this.#nodes = nodes
+    this.#ready = nodes.map(() => true)
+    this.url = `http://127.0.0.1:${port}`
+  }
+
+  static async start(database: string): Promise<Cluster> {
+    // All at once: whoever comes first makes the tables.
+    const nodes = Array.from({ length: NODES }, () => startNode(database))
+    await Promise.all(nodes.map((node) => node.listening))
+    let turn = 0
+    const port = await startBalancer(() => cluster.#urls(turn++))
+    const cluster = new Cluster(database, nodes, port)
+    return cluster
+  }
+
+  get nodes(): readonly ServerProcess[] {
+    return this.#nodes
+  }
+
+  /** One node dies, or is asked to end, and another takes its place. */
+  async replace(place: number, how: 'kill' | 'drain'): Promise<void> {
+    this.#ready[place] = false
+    const node = this.#nodes[place]!
+    if (how === 'kill') await node.kill()
+    else await node.terminate()
+    this.counts[how === 'kill' ? 'kills' : 'drains']++
+    this.#nodes[place] = startNode(this.#database)
+    await this.#nodes[place].listening
+    this.#ready[place] = true
+  }
+
+  /** Addresses of the nodes that live, another one first each time. */
+  #urls(turn: number): string[] {
+    const alive = this.#nodes.filter((_, place) => this.#ready[place]).map(({ url }) => url)
+    return alive.map((_, place) => alive[(place + turn) % alive.length]!)
+  }
+}
+
+function startNode(database: string): ServerProcess {
+  const program = join(import.meta.dirname, 'node.ts')
+  return new ServerProcess({ store: '', wrap: ([node]) => [node!, program, database] })
+}
+
+async function startBalancer(targets: () => readonly string[]): Promise<number> {
+  const open = new Set<Socket>()
+  const server = createServer((incoming) => {
+    open.add(incoming)
+    incoming.on('error', () => {})
+    incoming.on('close', () => open.delete(incoming))
+    forward(incoming, targets())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of open) socket.destroy()
+    await closed
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** To the first target that answers; broken when none does. */
+function forward(incoming: Socket, [target, ...others]: readonly string[]): void {
+  if (target === undefined) return void incoming.destroy()
+  const { hostname, port } = new URL(target)
+  const outgoing = connect(Number(port), hostname)
+  const onRefused = (): void => forward(incoming, others)
+  outgoing.once('error', onRefused)
+  outgoing.once('connect', () => {
+    outgoing.off('error', onRefused)
+    outgoing.on('error', () => {})
+    outgoing.on('close', () => incoming.destroy())
+    incoming.on('close', () => outgoing.destroy())
+    incoming.pipe(outgoing).pipe(incoming)
+  })
+}

@@ -1,0 +1,15 @@
+/** A program: one node on a shared store, with claims that run out soon. Its argument is the address of the database. */
+import { labAgent } from '../../../src/agents/lab/agent.ts'
+import { labComponents } from '../../../src/agents/lab/kinds.ts'
+import { createServer } from '../../../src/server/create-server.ts'
+import { openPostgresStore } from '../../../src/stores/postgres/index.ts'
+
+const store = await openPostgresStore({ url: process.argv[2]! })
+const server = await createServer({
+  components: [...labComponents(), { ...labAgent({ id: 'lab-queue', recovery: 'resume' }), session: 'enqueue' }],
+  store,
+  // However often a node dies, a run that can go on does.
+  limits: { leaseMs: 3000, attemptsMax: 1000, drainMs: 500, retryMs: 100 },
+})
+process.stdout.write(`Holdfast listens at ${server.url}\n`)
+process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)))

@@ -1,0 +1,161 @@
+/** A real PostgreSQL server for one test file, on a folder and a port of its own. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll } from 'vitest'
+import { ensureAptPackage } from './apt.ts'
+import { until } from './until.ts'
+
+/** What Debian has; any later one that is there already is taken instead. */
+const DEBIAN_PACKAGE = 'postgresql-15'
+const ROOT = '/usr/lib/postgresql'
+const START_MS = 60_000
+const OUTPUT_CHARS_MAX = 16_000
+
+/** The folder with the server's programs; installed where there is none. A machine that cannot have it fails the test. */
+export async function postgresPrograms(): Promise<string> {
+  const [newest] = existsSync(ROOT) ? readdirSync(ROOT).toSorted((a, b) => Number(b) - Number(a)) : []
+  const folder = join(ROOT, newest ?? '15', 'bin')
+  await ensureAptPackage(DEBIAN_PACKAGE, join(folder, 'postgres'))
+  return folder
+}
+
+/** Started before the tests of the file, and stopped and removed after them. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const server = await PostgresServer.create()
+  afterAll(() => server.remove())
+  await server.start()
+  return server
+}
+
+export class PostgresServer {
+  readonly port: number
+  readonly #programs: string
+  readonly #folder: string
+  readonly #identity = postgresIdentity()
+  #process: ChildProcess | undefined
+  #output = ''
+
+  private constructor(programs: string, port: number) {
+    this.#programs = programs
+    this.port = port
+    this.#folder = mkdtempSync(join(tmpdir(), 'holdfast-postgres-'))
+    const { uid, gid } = this.#identity
+    if (uid !== undefined && gid !== undefined) chownSync(this.#folder, uid, gid)
+  }
+
+  /** An empty one, not started yet. */
+  static async create(): Promise<PostgresServer> {
+    const server = new PostgresServer(await postgresPrograms(), await freePort())
+    const how = ['-U', 'holdfast', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']
+    server.#run('initdb', ['-D', server.#data, ...how])
+    return server
+  }
+
+  /** One that follows another, from what that has now; not started yet. */
+  static async following(primary: PostgresServer): Promise<PostgresServer> {
+    const server = new PostgresServer(primary.#programs, await freePort())
+    const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'holdfast', '--checkpoint=fast', '--no-sync']
+    server.#run('pg_basebackup', ['-D', server.#data, '-R', ...from])
+    return server
+  }
+
+  get url(): string {
+    return `postgres://holdfast@127.0.0.1:${this.port}/postgres`
+  }
+
+  /** Resolves when it takes connections. */
+  async start(): Promise<void> {
+    // What is written survives the end of the server, if not of the machine: enough here, and kind to the disk.
+    const settings = [
+      'fsync=off',
+      'full_page_writes=off',
+      'max_connections=300',
+      'shared_buffers=64MB',
+      'max_wal_size=256MB',
+    ]
+    const args = ['-D', this.#data, '-p', String(this.port), '-h', '127.0.0.1', '-k', this.#folder]
+    const child = spawn(
+      join(this.#programs, 'postgres'),
+      [...args, ...settings.flatMap((setting) => ['-c', setting])],
+      {
+        ...this.#identity,
+        cwd: this.#folder,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    )
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#output = (this.#output + text).slice(-OUTPUT_CHARS_MAX)
+    })
+    this.#process = child
+    await until('PostgreSQL takes connections', () => this.#answers(child), { withinMs: START_MS, everyMs: 50 })
+  }
+
+  /** SIGINT ends its connections and shuts down in order; SIGQUIT ends it as a crash does, and it recovers at its next start. */
+  async stop(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
+    const child = this.#process
+    if (child === undefined || child.exitCode !== null) return
+    const exited = new Promise((resolve) => child.once('exit', resolve))
+    child.kill(signal)
+    await exited
+    this.#process = undefined
+  }
+
+  async remove(): Promise<void> {
+    await this.stop('SIGQUIT')
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  /** The rows of a statement, over a connection of its own. */
+  async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    const client = new pg.Client(this.url)
+    await client.connect()
+    try {
+      return (await client.query<Row>(text, values)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  get #data(): string {
+    return join(this.#folder, 'data')
+  }
+
+  #run(program: string, args: readonly string[]): void {
+    const options = { ...this.#identity, cwd: this.#folder, encoding: 'utf8' } as const
+    const { status, stderr } = spawnSync(join(this.#programs, program), args, options)
+    if (status !== 0) throw new Error(`${program} failed: ${stderr}`)
+  }
+
+  async #answers(child: ChildProcess): Promise<boolean> {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL ended (${child.exitCode}):\n${this.#output}`)
+    return this.query('SELECT 1').then(
+      () => true,
+      () => false,
+    )
+  }
+}
+
+/** It refuses to run as root. */
+export function postgresIdentity(): { readonly uid?: number; readonly gid?: number } {
+  if (process.getuid?.() !== 0) return {}
+  return { uid: idOfPostgres('-u'), gid: idOfPostgres('-g') }
+}
+
+function idOfPostgres(flag: '-u' | '-g'): number {
+  return Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+}

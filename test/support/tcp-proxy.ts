@@ -1,0 +1,58 @@
+/** Stands between a program and a server and can be a bad network: slow, deaf, or gone. */
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+export interface TcpProxy {
+  readonly port: number
+  /** What the server says is lost from now on, and nobody is told. */
+  loseAnswers(): void
+  /** Nothing passes in either direction from now on, and nobody is told. */
+  block(): void
+  /** Every connection breaks; those that come find things as they are now. */
+  cut(): void
+  /** All is well again for new connections. */
+  heal(): void
+  /** Each piece takes so long on its way to the server. */
+  delay(milliseconds: number): void
+}
+
+export async function startTcpProxy(target: number | (() => number)): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  let state: 'open' | 'deaf' | 'blocked' = 'open'
+  let delayMs = 0
+  const relay = (from: Socket, to: Socket, passes: () => boolean): void => {
+    from.on('data', (piece) => {
+      if (!passes()) return
+      if (delayMs === 0) to.write(piece)
+      else setTimeout(() => to.writable && to.write(piece), delayMs)
+    })
+    from.on('error', () => {})
+    from.on('close', () => {
+      sockets.delete(from)
+      to.destroy()
+    })
+    sockets.add(from)
+  }
+  const server = createServer((incoming) => {
+    const outgoing = connect(typeof target === 'number' ? target : target(), '127.0.0.1')
+    relay(incoming, outgoing, () => state !== 'blocked')
+    relay(outgoing, incoming, () => state === 'open')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    cut()
+    await closed
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    loseAnswers: () => (state = 'deaf'),
+    block: () => (state = 'blocked'),
+    cut,
+    heal: () => (state = 'open'),
+    delay: (milliseconds) => (delayMs = milliseconds),
+  }
+}
