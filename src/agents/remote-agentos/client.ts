@@ -31,9 +31,16 @@ export class AgentOsClient {
     this.#runs = `${url.replace(/\/+$/, '')}/${kind}s/${encodeURIComponent(component)}/runs`
   }
 
-  /** Starts a run under an id of our own. */
-  start(ids: RunIds, fields: Readonly<Record<string, string>>): AsyncGenerator<RemoteEvent, void, void> {
-    return this.#stream(this.#runs, { ...fields, run_id: ids.run, session_id: ids.session, stream: 'true' })
+  /** Starts a run under an id of our own; where the server gives ids itself, under a key by which it knows a repeated start. */
+  async *start(ids: RunIds, fields: Readonly<Record<string, string>>): AsyncGenerator<RemoteEvent, void, void> {
+    const asked = { ...fields, session_id: ids.session, stream: 'true' }
+    const key = { 'idempotency-key': ids.run }
+    try {
+      yield* this.#stream(this.#runs, { ...asked, run_id: ids.run }, key)
+    } catch (thrown) {
+      if (!refusesRunId(thrown)) throw thrown
+      yield* this.#stream(this.#runs, asked, key)
+    }
   }
 
   /** What came after an event; all of it where none is named. */
@@ -72,12 +79,24 @@ export class AgentOsClient {
     return `${this.#runs}/${encodeURIComponent(run)}${path}`
   }
 
-  async *#stream(url: string, fields: Readonly<Record<string, string>>): AsyncGenerator<RemoteEvent, void, void> {
-    const { headers, signal, timeoutMs, silenceMs } = this.#options
+  async *#stream(
+    url: string,
+    fields: Readonly<Record<string, string>>,
+    more: Readonly<Record<string, string>> = {},
+  ): AsyncGenerator<RemoteEvent, void, void> {
+    const { signal, timeoutMs, silenceMs } = this.#options
+    const headers = { ...this.#options.headers, ...more }
     const body = new URLSearchParams(fields)
     const response = await requestOk({ url, method: 'POST', headers, body, signal, timeoutMs })
     for await (const { data } of eventsOf(response, silenceMs)) yield parse(data)
   }
+}
+
+/** Nothing was begun then. */
+function refusesRunId(thrown: unknown): boolean {
+  if (!(thrown instanceof WorkFailure)) return false
+  const { status } = (thrown.failure.details ?? {}) as { status?: unknown }
+  return (status === 400 || status === 422) && thrown.message.includes('run_id')
 }
 
 function parse(data: string): RemoteEvent {
