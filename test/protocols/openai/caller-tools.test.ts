@@ -7,6 +7,7 @@ import type { ChatCompletionMessageParam } from 'openai/resources'
 import OpenAI6 from 'openai-v6'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { until } from '../../support/until.ts'
 import { type OpenAiServer, raw, runsOf, serveOpenAi } from './serve.ts'
 
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
@@ -21,53 +22,96 @@ const clients: readonly (readonly [string, typeof OpenAI])[] = [
 const clientOf = (server: OpenAiServer, Client: typeof OpenAI): OpenAI =>
   new Client({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
 
-describe.each(clients)('%s', (_name, Client) => {
-  test.each([false, true])(
-    'chat: the calls are answered by a follow-up, in the same run (stream: %s)',
-    async (stream) => {
-      const server = await serveOpenAi()
-      const api = clientOf(server, Client).chat.completions
-      const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: 'Oslo and Rome' }]
-      const ask = (): Promise<OpenAI.ChatCompletion> => {
-        const body = { model: 'forecaster', messages, tools: [chatTool] }
-        return stream ? api.stream(body).finalChatCompletion() : api.create(body)
+type ChatBody = { model: string; messages: ChatCompletionMessageParam[]; tools: OpenAI.ChatCompletionTool[] }
+type ResponseBody = {
+  model: string
+  input: OpenAI.Responses.ResponseInput
+  tools: OpenAI.Responses.Tool[]
+  previous_response_id?: string
+}
+type Ask<Body, Answer> = (client: OpenAI, body: Body) => Promise<Answer>
+
+const chatWays: Readonly<Record<string, Ask<ChatBody, OpenAI.ChatCompletion.Choice>>> = {
+  whole: async (client, body) => (await client.chat.completions.create(body)).choices[0]!,
+  helper: async (client, body) => (await client.chat.completions.stream(body).finalChatCompletion()).choices[0]!,
+  stream: async (client, body) => {
+    const message = { role: 'assistant' as const, content: '', refusal: null, tool_calls: [] as FunctionCall[] }
+    let finish: OpenAI.ChatCompletion.Choice['finish_reason'] | null = null
+    for await (const { choices } of await client.chat.completions.create({ ...body, stream: true })) {
+      const { delta, finish_reason: reason } = choices[0]!
+      message.content += delta.content ?? ''
+      finish = reason ?? finish
+      for (const { index, id, function: piece } of delta.tool_calls ?? []) {
+        const call = (message.tool_calls[index] ??= {
+          id: id!,
+          type: 'function',
+          function: { name: '', arguments: '' },
+        })
+        call.function.name += piece?.name ?? ''
+        call.function.arguments += piece?.arguments ?? ''
       }
-      const first = (await ask()).choices[0]!
+    }
+    return { index: 0, message, finish_reason: finish!, logprobs: null }
+  },
+}
+
+type FunctionCall = OpenAI.ChatCompletionMessageFunctionToolCall
+
+const responseWays: Readonly<Record<string, Ask<ResponseBody, OpenAI.Responses.Response>>> = {
+  whole: (client, body) => client.responses.create(body),
+  helper: (client, body) => client.responses.stream(body).finalResponse(),
+  stream: async (client, body) => {
+    let last: OpenAI.Responses.ResponseStreamEvent | undefined
+    for await (const event of await client.responses.create({ ...body, stream: true })) last = event
+    const { id } = (last as OpenAI.Responses.ResponseCompletedEvent).response
+    return client.responses.retrieve(id)
+  },
+  background: async (client, body) => {
+    const { id } = await client.responses.create({ ...body, background: true })
+    return until(`response ${id} has ended`, async () => {
+      const response = await client.responses.retrieve(id)
+      return response.status !== 'queued' && response.status !== 'in_progress' && response
+    })
+  },
+}
+
+describe.each(clients)('%s', (_name, Client) => {
+  test.each(Object.entries(chatWays))(
+    'chat, %s: the calls are answered by a follow-up, in the same run',
+    async (_way, ask) => {
+      const server = await serveOpenAi()
+      const client = clientOf(server, Client)
+      const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: 'Oslo and Rome' }]
+      const body = { model: 'forecaster', messages, tools: [chatTool] }
+      const first = await ask(client, body)
       expect(first.finish_reason).toBe('tool_calls')
       expect(first.message.content).toBe('Looking it up. ')
-      const calls = first.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
+      const calls = first.message.tool_calls as FunctionCall[]
       expect(calls.map(({ function: { name, arguments: input } }) => [name, JSON.parse(input)])).toEqual([
         ['weather', { city: 'Oslo' }],
         ['weather', { city: 'Rome' }],
       ])
       messages.push(first.message, ...calls.map(({ id }, at) => result(id, ['snow', 'sun'][at]!)))
-      const second = (await ask()).choices[0]!
+      const second = await ask(client, body)
       expect(second.finish_reason).toBe('stop')
       expect(second.message.content).toBe('It is snow. It is sun.')
       expect(await runsOf(server)).toMatchObject([{ status: 'completed' }])
     },
   )
 
-  test.each([false, true])('responses: the same (stream: %s)', async (stream) => {
+  test.each(Object.entries(responseWays))('responses, %s: the same', async (_way, ask) => {
     const server = await serveOpenAi()
-    const api = clientOf(server, Client).responses
-    const ask = (input: OpenAI.Responses.ResponseInput, previous?: string): Promise<OpenAI.Responses.Response> => {
-      const body = {
-        model: 'forecaster',
-        input,
-        tools: [responseTool],
-        ...(previous !== undefined && { previous_response_id: previous }),
-      }
-      return stream ? api.stream(body).finalResponse() : api.create(body)
-    }
-    const first = await ask([{ role: 'user', content: 'Oslo' }])
+    const client = clientOf(server, Client)
+    const api = client.responses
+    const body = { model: 'forecaster', tools: [responseTool] }
+    const first = await ask(client, { ...body, input: [{ role: 'user', content: 'Oslo' }] })
     expect(first.status).toBe('completed')
     expect(first.output_text).toBe('Looking it up. ')
     const call = first.output.find((item) => item.type === 'function_call')!
     expect(call).toMatchObject({ name: 'weather', arguments: '{"city":"Oslo"}' })
     expect(first.output.map(({ type }) => type)).toEqual(['message', 'function_call'])
     const results = [{ type: 'function_call_output' as const, call_id: call.call_id, output: 'snow' }]
-    const second = await ask(results, first.id)
+    const second = await ask(client, { ...body, input: results, previous_response_id: first.id })
     expect(second).toMatchObject({ status: 'completed', output_text: 'It is snow.', previous_response_id: first.id })
     expect(second.id).not.toBe(first.id)
     expect(await api.retrieve(first.id)).toMatchObject({ output_text: first.output_text, status: 'completed' })

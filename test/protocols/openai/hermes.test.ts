@@ -8,6 +8,8 @@ import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import type { Component } from '../../../src/core/agent.ts'
 import { localPrincipal } from '../../../src/core/principal.ts'
+import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
+import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { framesIn, type OpenAiServer, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
 
@@ -201,6 +203,66 @@ test('#84207: a stop could not be told from a failure, and #84139: a second stop
   const response = await clientOf(server).responses.retrieve(id.replace('run_', 'resp_'))
   expect(response.error!.message).toContain('enough')
   expect(await runsOf(server)).toMatchObject([{ status: 'cancelled' }])
+})
+
+test('#15561 and #90436: a run that had said something was completed although its result was a failure', async () => {
+  const server = await serveOpenAi()
+  for (const script of ['text 3; fail no luck', 'text 3; reject no']) {
+    const { text } = await raw(server, '/v1/responses', { model: 'lab', input: script, stream: true })
+    expect(text).not.toContain('response.completed')
+    expect(text).toContain('response.failed')
+    expect((await runsOf(server))[0]!.status).not.toBe('completed')
+  }
+})
+
+test('#53567: an exception while an event was written gave a finish without an error', async () => {
+  const server = await serveOpenAi()
+  const { text } = await raw(server, '/v1/chat/completions', chat('text 2; getter; text 1', { stream: true }))
+  expect((framesIn(text).at(-1) as Chunk).error).toMatchObject({ code: 'unserializable' })
+})
+
+test('#88400: an answer that was lost on its way made a second run', async () => {
+  const server = await serveOpenAi()
+  const body = { model: 'lab', input: 'text 2', background: true }
+  const key = { 'idempotency-key': 'once' }
+  const lost = await raw(server, '/v1/responses', body, key)
+  const again = await raw(server, '/v1/responses', body, key)
+  expect(again.headers.get('idempotency-replayed')).toBe('true')
+  expect(again.headers.get('holdfast-run')).toBe(lost.headers.get('holdfast-run'))
+  expect(await runsOf(server)).toHaveLength(1)
+})
+
+test('#7901: nothing was sent while a tool took its time', async () => {
+  const server = await serveOpenAi({ limits: { heartbeatMs: 30 } })
+  const { text } = await raw(server, '/v1/chat/completions', chat('text 1; tool search 300; text 1', { stream: true }))
+  const meanwhile = text.slice(text.indexOf('[0]'), text.indexOf('[1]'))
+  expect(meanwhile.match(/^: ping$/gm)!.length).toBeGreaterThan(1)
+})
+
+test('#112361: what had been streamed could not be streamed again after a restart', async () => {
+  const path = temporaryDatabase()
+  const before = await serveOpenAi({ store: await openSqliteStore({ path }) })
+  const { id } = await clientOf(before).responses.create({ model: 'lab', input: 'text 3; tool search' })
+  const address = `/v1/responses/${id}?stream=true`
+  const { text } = await raw(before, address)
+  await before.stop()
+  const after = await serveOpenAi({ store: await openSqliteStore({ path }) })
+  expect(framesIn((await raw(after, address)).text)).toEqual(framesIn(text))
+})
+
+test('#61788: a subscriber that was slow lost the end', async () => {
+  const server = await serveOpenAi({ limits: { subscriberStallMs: 60_000 } })
+  const response = await fetch(`${server.base}/responses`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'lab', input: `${'big 512; '.repeat(16)}text 1`, stream: true }),
+  })
+  const run = await untilRun(server)
+  // The run is not held back by who does not read, and what was not read yet is not lost.
+  await until('the run has ended', async () => (await runsOf(server))[0]!.status === 'completed')
+  const frames = framesIn(await response.text()) as { type?: string }[]
+  expect(run.id).toBe(response.headers.get('holdfast-run'))
+  expect(frames.at(-2)).toMatchObject({ type: 'response.completed' })
 })
 
 /** Without the ids that differ from run to run. */

@@ -1,5 +1,5 @@
 /** Each way to ask × each way to end: failures raise in every client, successes in none, and the text is the log's. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { localPrincipal } from '../../../src/core/principal.ts'
 import { readEvents } from '../../support/http.ts'
 import { serveOpenAi, untilRun, type OpenAiServer } from './serve.ts'
@@ -12,7 +12,8 @@ interface Case {
   readonly input: string
   /** Done while the run goes on. */
   readonly meanwhile?: (server: OpenAiServer) => Promise<unknown>
-  readonly through?: (url: string) => Promise<string>
+  /** Each byte of a character comes alone. */
+  readonly split?: true
 }
 
 const successes: readonly Case[] = [
@@ -20,7 +21,7 @@ const successes: readonly Case[] = [
   { name: 'reasoning and tools', input: 'reason 2; text 2; tool search; text 2' },
   { name: 'a team', model: 'lab-team', input: 'text 3; tool search' },
   { name: 'long silence with heartbeats', input: 'sleep 300; text 2; sleep 300; text 1' },
-  { name: 'unicode split over chunks', input: 'say "dünen 🌊 und 海藻"; say " é🏴‍☠️"', through: splitBytes },
+  { name: 'unicode split over chunks', input: 'say "dünen 🌊 und 海藻"; say " é🏴‍☠️"', split: true },
 ]
 
 const failures: readonly Case[] = [
@@ -41,10 +42,10 @@ async function stop(server: OpenAiServer): Promise<unknown> {
 
 const SUCCESS = ['stop', 'completed']
 
-describe.each(successes)('success: $name', ({ model = 'lab', input, through }) => {
+describe.each(successes)('success: $name', ({ model = 'lab', input, split }) => {
   test.each(ways)('[RUN-3] $name', async ({ ask }) => {
     const server = await serveOpenAi({ limits: { heartbeatMs: 40 } })
-    const base = through === undefined ? server.base : `${await through(server.url)}/v1`
+    const base = split === undefined ? server.base : await throughSplitBytes(server)
     const got = await ask({ base, model, input })
     expect(got.raised).toBeUndefined()
     expect(SUCCESS).toContain(got.finish)
@@ -73,6 +74,12 @@ describe('failure: a server that is drained midway', () => {
     await drained
   })
 })
+
+async function throughSplitBytes({ url }: OpenAiServer): Promise<string> {
+  const relay = await splitBytes(url)
+  onTestFinished(() => relay.close())
+  return `${relay.url}/v1`
+}
 
 /** What the component of the newest run said itself. */
 async function textOf(server: OpenAiServer): Promise<string> {

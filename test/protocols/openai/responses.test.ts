@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import OpenAI from 'openai'
 import type { Responses } from 'openai/resources'
 import OpenAI6 from 'openai-v6'
+import { localPrincipal } from '../../../src/core/principal.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { createKeys } from '../../support/keys.ts'
@@ -28,17 +29,43 @@ async function collect(stream: AsyncIterable<Responses.ResponseStreamEvent>): Pr
   }
 }
 
+interface End {
+  readonly name: string
+  readonly model?: string
+  readonly input: string
+  readonly tools?: Responses.Tool[]
+  readonly fails?: true
+  readonly stopped?: true
+}
+
+const weather: Responses.Tool = { type: 'function', name: 'weather', parameters: {}, strict: false }
+
+const ends = (
+  [
+    { name: 'a success', input: 'reason 1; text 3; tool search; text 2; usage 1 2' },
+    { name: 'unicode', input: 'say "dünen 🌊 und 海藻"; say " é🏴‍☠️"' },
+    { name: 'a call of a tool of the client', model: 'forecaster', input: 'Oslo and Rome', tools: [weather] },
+    { name: 'a throw before the first token', input: 'throw boom', fails: true },
+    { name: 'a throw midway', input: 'text 3; tool search; throw boom', fails: true },
+    { name: 'something unserializable midway', input: 'text 3; circular; text 2', fails: true },
+    { name: 'a rejection', input: 'text 1; reject not this', fails: true },
+    { name: 'a stop', input: 'text 3; hang', fails: true, stopped: true },
+    { name: 'a deadline', model: 'lab-hurried', input: 'text 3; hang', fails: true },
+  ] satisfies readonly End[]
+).flatMap((end: End) => [
+  { ...end, version: 'openai 7' as const },
+  { ...end, version: 'openai 6' as const },
+])
+
 describe('resuming', () => {
-  test.each([
-    ['a success', 'openai 7', 'reason 1; text 3; tool search; text 2; usage 1 2', false],
-    ['a failure', 'openai 7', 'text 3; tool search; throw boom', true],
-    ['a success', 'openai 6', 'reason 1; text 3; tool search; text 2; usage 1 2', false],
-    ['a failure', 'openai 6', 'text 3; tool search; throw boom', true],
-  ] as const)('[LOG-5] %s is the same from each sequence number (%s)', async (_name, version, input, fails) => {
+  test.each(ends)('[LOG-5] $name is the same from each sequence number ($version)', async (end) => {
+    const { version, model = 'lab', input, tools = [], fails = false, stopped = false } = end
     const server = await serveOpenAi()
+    const stop = async (): Promise<unknown> => server.service.stop(localPrincipal, (await untilRun(server, 4)).id)
+    const stopping = stopped ? stop() : undefined
     const client = clientOf(server, 'none', version)
-    const created = await client.responses.create({ model: 'lab', input, background: true, stream: true })
-    const live = await collect(created)
+    const live = await collect(await client.responses.create({ model, input, tools, background: true, stream: true }))
+    await stopping
     const { id } = (live.events[0] as Responses.ResponseCreatedEvent).response
     const whole = await raw(server, `/v1/responses/${id}?stream=true`)
     expect(live.events.map(({ sequence_number: number }) => number)).toEqual([...live.events.keys()])

@@ -52,6 +52,24 @@ test('the AI SDK has the call and its result, and finishes with stop', async () 
   expect(await result.finishReason).toBe('stop')
 })
 
+test('the arguments of a call come in pieces and then as a whole, and an item that begins has none', async () => {
+  const server = await serveOpenAi()
+  const { text } = await raw(server, '/v1/responses', { model: 'lab', input: 'tool search', background: true })
+  const { id } = JSON.parse(text) as { readonly id: string }
+  const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
+  const told: string[] = []
+  for await (const event of await client.responses.retrieve(id, { stream: true })) {
+    if (event.type === 'response.output_item.added') told.push((event.item as { arguments: string }).arguments)
+    if (event.type === 'response.mcp_call_arguments.delta') told.push(event.delta)
+    if (event.type === 'response.mcp_call_arguments.done') told.push(event.arguments)
+  }
+  const [begun, pieces, whole] = told
+  expect(begun).toBe('')
+  expect(JSON.parse(pieces!)).toMatchObject({})
+  expect(whole).toBe(pieces)
+  expect((await client.responses.retrieve(id)).output).toMatchObject([{ type: 'mcp_call', arguments: whole }])
+})
+
 test('each item that begins ends, in a run that fails as well', async () => {
   const server = await serveOpenAi()
   const { text } = await raw(server, '/v1/responses', {

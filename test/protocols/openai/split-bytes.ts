@@ -1,8 +1,12 @@
 /** A relay that hands on answers one byte at a time, so that every character of more than one is split. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { onTestFinished } from 'vitest'
 
-export async function splitBytes(target: string): Promise<string> {
+export interface Relay {
+  readonly url: string
+  close(): Promise<void>
+}
+
+export async function splitBytes(target: string): Promise<Relay> {
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (client) => {
     const upstream = connect(Number(new URL(target).port), '127.0.0.1')
@@ -14,12 +18,14 @@ export async function splitBytes(target: string): Promise<string> {
     void handOn(upstream, client)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(async () => {
-    const closed = new Promise((resolve) => server.close(resolve))
-    for (const socket of sockets) socket.destroy()
-    await closed
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
 }
 
 /** Of a byte that begins or goes on with a character nothing else is in the same packet; plain ASCII goes as it comes. */

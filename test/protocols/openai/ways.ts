@@ -4,6 +4,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, streamText, type LanguageModel } from 'ai'
 import OpenAI7 from 'openai'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources'
+import type { ResponseStreamEvent } from 'openai/resources/responses/responses'
 import OpenAI6 from 'openai-v6'
 import { until } from '../../support/until.ts'
 
@@ -19,8 +20,6 @@ export interface Asked {
   readonly base: string
   readonly model: string
   readonly input: string
-  /** Told whenever some text has come. */
-  readonly onText?: () => void
 }
 
 export interface Way {
@@ -72,14 +71,12 @@ function openAiWays([version, OpenAI]: (typeof versions)[number]): Way[] {
         const [choice] = choices
         seen.text += choice?.delta.content ?? ''
         seen.finish = choice?.finish_reason ?? seen.finish
-        if (seen.text !== '') asked.onText?.()
       }
     }),
     way(`${version}, chat, helper`, true, async (asked, seen) => {
       const stream = client(asked).chat.completions.stream(chat(asked))
       stream.on('content', (delta) => {
         seen.text += delta
-        asked.onText?.()
       })
       const [choice] = (await stream.finalChatCompletion()).choices
       seen.finish = choice!.finish_reason
@@ -92,10 +89,7 @@ function openAiWays([version, OpenAI]: (typeof versions)[number]): Way[] {
     way(`${version}, response, stream`, true, async (asked, seen) => {
       const { model, input } = asked
       for await (const event of await client(asked).responses.create({ model, input, stream: true })) {
-        if ('response' in event) seen.finish = event.response.status
-        if (event.type !== 'response.output_text.delta') continue
-        seen.text += event.delta
-        asked.onText?.()
+        take(event, seen)
       }
     }),
     way(`${version}, response, helper`, true, async (asked, seen) => {
@@ -103,7 +97,6 @@ function openAiWays([version, OpenAI]: (typeof versions)[number]): Way[] {
       const stream = client(asked).responses.stream({ model, input })
       stream.on('response.output_text.delta', ({ delta }) => {
         seen.text += delta
-        asked.onText?.()
       })
       const final = await stream.finalResponse()
       seen.finish = final.status
@@ -131,26 +124,38 @@ function openAiWays([version, OpenAI]: (typeof versions)[number]): Way[] {
       return ended.status === 'completed' ? undefined : ended.error
     }),
     way(`${version}, response, resumed`, true, async (asked, seen) => {
-      const { model, input } = asked
       const api = client(asked).responses
-      let last = -1
-      let id = ''
-      for await (const event of await api.create({ model, input, background: true, stream: true })) {
-        last = event.sequence_number
-        if (event.type === 'response.created') id = event.response.id
-        if ('response' in event) seen.finish = event.response.status
-        if (event.type !== 'response.output_text.delta') continue
-        seen.text += event.delta
-        break // which cuts the connection
-      }
-      asked.onText?.()
-      if (seen.text === '') return
-      for await (const event of await api.retrieve(id, { stream: true, starting_after: last })) {
-        if (event.type === 'response.output_text.delta') seen.text += event.delta
-        if ('response' in event) seen.finish = event.response.status
-      }
+      const { id, last } = await cut(api, asked, seen)
+      for await (const event of await api.retrieve(id, { stream: true, starting_after: last })) take(event, seen)
+    }),
+    way(`${version}, response, resumed by the helper`, true, async (asked, seen) => {
+      const api = client(asked).responses
+      const { id, last } = await cut(api, asked, seen)
+      const stream = api.stream({ response_id: id, starting_after: last })
+      for await (const event of stream) take(event, seen)
+      const final = await stream.finalResponse()
+      seen.finish = final.status
     }),
   ]
+}
+
+/** A stream in the background whose connection is cut when the first text has come, or at its end where none comes. */
+async function cut(api: OpenAI7['responses'], asked: Asked, seen: Seen): Promise<{ id: string; last: number }> {
+  const { model, input } = asked
+  let last = -1
+  let id = ''
+  for await (const event of await api.create({ model, input, background: true, stream: true })) {
+    last = event.sequence_number
+    if (event.type === 'response.created') id = event.response.id
+    take(event, seen)
+    if (event.type === 'response.output_text.delta') break // which cuts the connection
+  }
+  return { id, last }
+}
+
+function take(event: ResponseStreamEvent, seen: Seen): void {
+  if ('response' in event) seen.finish = event.response.status
+  if (event.type === 'response.output_text.delta') seen.text += event.delta
 }
 
 function aiWays(name: string, modelOf: (asked: Asked) => LanguageModel): Way[] {
@@ -168,7 +173,6 @@ function aiWays(name: string, modelOf: (asked: Asked) => LanguageModel): Way[] {
         if (part.type === 'finish') seen.finish = part.finishReason
         if (part.type !== 'text-delta') continue
         seen.text += part.text
-        asked.onText?.()
       }
       return raised
     }),

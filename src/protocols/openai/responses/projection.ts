@@ -198,10 +198,13 @@ class Draft {
     this.#endMessage('completed')
     this.#endReasoning()
     const given = JSON.stringify(input ?? {})
-    const index = this.#addItem('mcp', (id) => mcpCall(id, name, given, 'in_progress'))
-    this.#set({ tools: new Map(this.state.tools).set(call, index) })
+    // Without its arguments, which clients put together from the pieces that follow.
+    const index = this.#addItem('mcp', (id) => mcpCall(id, name, '', 'in_progress'))
+    const items = this.state.items.with(index, mcpCall(this.#idAt(index), name, given, 'in_progress'))
+    this.#set({ items, tools: new Map(this.state.tools).set(call, index) })
     const place = { item_id: this.#idAt(index), output_index: index }
     this.#emit('response.mcp_call.in_progress', place)
+    this.#emit('response.mcp_call_arguments.delta', { ...place, delta: given })
     this.#emit('response.mcp_call_arguments.done', { ...place, arguments: given })
   }
 

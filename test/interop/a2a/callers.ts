@@ -1,0 +1,279 @@
+/** The official clients and ours behind one small face, so that a scenario is written once for all of them. */
+import {
+  AgentCard,
+  type Message as NewerMessage,
+  Role,
+  type StreamResponse,
+  TaskState,
+  type Task as NewerTask,
+} from '@a2a-js/sdk'
+import * as newer from '@a2a-js/sdk/client'
+import type {
+  Message as OlderMessage,
+  Task as OlderTask,
+  TaskArtifactUpdateEvent,
+  TaskStatusUpdateEvent,
+} from 'a2a-sdk-v03'
+import * as older from 'a2a-sdk-v03/client'
+import { A2aClient, type Message, type Task, textOf, type Update } from '../../../src/a2a/index.ts'
+
+export interface SeenTask {
+  readonly id: string
+  readonly context: string
+  /** As 0.3 writes it. */
+  readonly state: string
+  readonly note: string
+  readonly texts: readonly string[]
+  readonly values: readonly unknown[]
+  readonly history: readonly string[]
+}
+
+export type SeenEvent =
+  | { readonly task: SeenTask }
+  | { readonly message: string }
+  | { readonly state: string; readonly note: string; readonly final?: boolean }
+  | { readonly artifact: string; readonly text: string; readonly append: boolean; readonly last: boolean }
+
+export interface SendOptions {
+  readonly task?: string
+  readonly context?: string
+  readonly wait?: boolean
+  readonly message?: string
+}
+
+export interface Caller {
+  send(text: string, options?: SendOptions): Promise<SeenEvent>
+  stream(text: string, options?: SendOptions): AsyncIterable<SeenEvent>
+  get(id: string, historyLength?: number): Promise<SeenTask>
+  cancel(id: string): Promise<SeenTask>
+  subscribe(id: string): AsyncIterable<SeenEvent>
+}
+
+export type Transport = 'JSONRPC' | 'HTTP+JSON'
+
+export const callers: Readonly<Record<string, (url: string, transport: Transport) => Promise<Caller>>> = {
+  'the official client of 1.0': (url, transport) => newerCaller(url, transport, '1.0'),
+  'the official client of 1.0 as one of 0.3': (url, transport) => newerCaller(url, transport, '0.3'),
+  'the official client of 0.3': olderCaller,
+  'our client of 1.0': (url, transport) => ourCaller(url, transport, '1.0'),
+  'our client of 0.3': (url, transport) => ourCaller(url, transport, '0.3'),
+}
+
+/** What a client that does as A2A says has at the end. */
+export function put(events: readonly SeenEvent[]): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const event of events) {
+    if (!('artifact' in event)) continue
+    texts[event.artifact] = (event.append ? (texts[event.artifact] ?? '') : '') + event.text
+  }
+  return texts
+}
+
+export async function all<Item>(items: AsyncIterable<Item>, into: Item[] = []): Promise<Item[]> {
+  for await (const item of items) into.push(item)
+  return into
+}
+
+const kebab = (state: string): string => state.replace('TASK_STATE_', '').replaceAll('_', '-').toLowerCase()
+
+async function newerCaller(url: string, transport: Transport, version: '1.0' | '0.3'): Promise<Caller> {
+  const legacyCompat = { enabled: version === '0.3' }
+  const card = (await (
+    await fetch(`${url}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
+  ).json()) as {
+    supportedInterfaces: { protocolVersion: string; protocolBinding: string }[]
+  }
+  const supportedInterfaces = card.supportedInterfaces.filter(
+    (each) => each.protocolVersion === version && each.protocolBinding === transport,
+  )
+  const transports = [
+    new newer.JsonRpcTransportFactory({ legacyCompat }),
+    new newer.RestTransportFactory({ legacyCompat }),
+  ]
+  const options = newer.ClientFactoryOptions.createFrom(newer.ClientFactoryOptions.default, { transports })
+  const client = await new newer.ClientFactory(options).createFromAgentCard(
+    AgentCard.fromJSON({ ...card, supportedInterfaces }),
+  )
+  const request = (
+    text: string,
+    { task = '', context = '', wait = true, message = crypto.randomUUID() }: SendOptions,
+  ) => ({
+    tenant: '',
+    message: {
+      messageId: message,
+      contextId: context,
+      taskId: task,
+      role: Role.ROLE_USER,
+      parts: [{ content: { $case: 'text' as const, value: text }, metadata: undefined, filename: '', mediaType: '' }],
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    },
+    configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately: !wait },
+    metadata: undefined,
+  })
+  return {
+    async send(text, options_ = {}) {
+      const answer = await client.sendMessage(request(text, options_))
+      return 'parts' in answer ? { message: newerText(answer) } : { task: newerTask(answer) }
+    },
+    async *stream(text, options_ = {}) {
+      for await (const event of client.sendMessageStream(request(text, options_))) yield newerEvent(event)
+    },
+    get: async (id, historyLength) =>
+      newerTask(await client.getTask({ id, tenant: '', ...(historyLength !== undefined && { historyLength }) })),
+    cancel: async (id) => newerTask(await client.cancelTask({ id, tenant: '', metadata: undefined })),
+    async *subscribe(id) {
+      for await (const event of client.resubscribeTask({ id, tenant: '' })) yield newerEvent(event)
+    },
+  }
+}
+
+const newerText = ({ parts }: Pick<NewerMessage, 'parts'>): string =>
+  parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('')
+
+function newerTask({ id, contextId, status, artifacts, history }: NewerTask): SeenTask {
+  return {
+    id,
+    context: contextId,
+    state: kebab(TaskState[status?.state ?? 0]!),
+    note: status?.message === undefined ? '' : newerText(status.message),
+    texts: artifacts.map(newerText),
+    values: artifacts.flatMap(({ parts }) =>
+      parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value] : [])),
+    ),
+    history: history.map(newerText),
+  }
+}
+
+function newerEvent({ payload }: StreamResponse): SeenEvent {
+  switch (payload?.$case) {
+    case 'task':
+      return { task: newerTask(payload.value) }
+    case 'message':
+      return { message: newerText(payload.value) }
+    case 'statusUpdate': {
+      const { state = 0, message } = payload.value.status ?? {}
+      return { state: kebab(TaskState[state]!), note: message === undefined ? '' : newerText(message) }
+    }
+    case 'artifactUpdate': {
+      const { artifact, append, lastChunk } = payload.value
+      return { artifact: artifact!.artifactId, text: newerText(artifact!), append, last: lastChunk }
+    }
+    default:
+      throw new Error('an event without a payload')
+  }
+}
+
+async function olderCaller(url: string, transport: Transport): Promise<Caller> {
+  const transports = [transport === 'JSONRPC' ? new older.JsonRpcTransportFactory() : new older.RestTransportFactory()]
+  const options = older.ClientFactoryOptions.createFrom(older.ClientFactoryOptions.default, {
+    transports,
+    preferredTransports: [transport],
+  })
+  const client = await new older.ClientFactory(options).createFromUrl(`${url}/`)
+  const params = (text: string, { task, context, wait = true, message = crypto.randomUUID() }: SendOptions) => ({
+    message: {
+      kind: 'message' as const,
+      messageId: message,
+      role: 'user' as const,
+      parts: [{ kind: 'text' as const, text }],
+      ...(task !== undefined && { taskId: task }),
+      ...(context !== undefined && { contextId: context }),
+    },
+    configuration: { blocking: wait },
+  })
+  return {
+    send: async (text, options_ = {}) => olderEvent(await client.sendMessage(params(text, options_))),
+    async *stream(text, options_ = {}) {
+      for await (const event of client.sendMessageStream(params(text, options_))) yield olderEvent(event)
+    },
+    get: async (id, historyLength) =>
+      olderTask(await client.getTask({ id, ...(historyLength !== undefined && { historyLength }) })),
+    cancel: async (id) => olderTask(await client.cancelTask({ id })),
+    async *subscribe(id) {
+      for await (const event of client.resubscribeTask({ id })) yield olderEvent(event)
+    },
+  }
+}
+
+const olderText = (parts: OlderMessage['parts']): string =>
+  parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+
+function olderTask({ id, contextId, status, artifacts = [], history = [] }: OlderTask): SeenTask {
+  return {
+    id,
+    context: contextId,
+    state: status.state,
+    note: status.message === undefined ? '' : olderText(status.message.parts),
+    texts: artifacts.map(({ parts }) => olderText(parts)),
+    values: artifacts.flatMap(({ parts }) => parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []))),
+    history: history.map(({ parts }) => olderText(parts)),
+  }
+}
+
+function olderEvent(event: OlderTask | OlderMessage | TaskStatusUpdateEvent | TaskArtifactUpdateEvent): SeenEvent {
+  switch (event.kind) {
+    case 'task':
+      return { task: olderTask(event) }
+    case 'message':
+      return { message: olderText(event.parts) }
+    case 'status-update': {
+      const { state, message } = event.status
+      return { state, note: message === undefined ? '' : olderText(message.parts), final: event.final }
+    }
+    case 'artifact-update': {
+      const { artifact, append = false, lastChunk = false } = event
+      return { artifact: artifact.artifactId, text: olderText(artifact.parts), append, last: lastChunk }
+    }
+  }
+}
+
+async function ourCaller(url: string, transport: Transport, version: '1.0' | '0.3'): Promise<Caller> {
+  const client = await A2aClient.connect(url, { bindings: [transport], versions: [version], pollMs: 20, retryMs: 10 })
+  const outgoing = (
+    text: string,
+    { task, context, message }: SendOptions,
+  ): Partial<Message> & Pick<Message, 'parts'> => ({
+    parts: [{ text }],
+    ...(task !== undefined && { taskId: task }),
+    ...(context !== undefined && { contextId: context }),
+    ...(message !== undefined && { messageId: message }),
+  })
+  return {
+    send: async (text, options = {}) =>
+      ourEvent(await client.send(outgoing(text, options), { wait: options.wait ?? true })),
+    async *stream(text, options = {}) {
+      for await (const update of client.stream(outgoing(text, options))) yield ourEvent(update)
+    },
+    get: async (id, historyLength) =>
+      ourTask(await client.get(id, historyLength === undefined ? {} : { historyLength })),
+    cancel: async (id) => ourTask(await client.cancel(id)),
+    async *subscribe(id) {
+      for await (const update of client.subscribe(id)) yield ourEvent(update)
+    },
+  }
+}
+
+function ourTask({ id, contextId = '', status, artifacts = [], history = [] }: Task): SeenTask {
+  return {
+    id,
+    context: contextId,
+    state: kebab(status.state),
+    note: textOf(status.message?.parts ?? []),
+    texts: artifacts.map(({ parts }) => textOf(parts)),
+    values: artifacts.flatMap(({ parts }) => parts.flatMap(({ data }) => (data === undefined ? [] : [data]))),
+    history: history.map(({ parts }) => textOf(parts)),
+  }
+}
+
+function ourEvent(update: Update): SeenEvent {
+  if ('task' in update) return { task: ourTask(update.task) }
+  if ('message' in update) return { message: textOf(update.message.parts) }
+  if ('statusUpdate' in update) {
+    const { state, message } = update.statusUpdate.status
+    return { state: kebab(state), note: textOf(message?.parts ?? []) }
+  }
+  const { artifact, append = false, lastChunk = false } = update.artifactUpdate
+  return { artifact: artifact.artifactId, text: textOf(artifact.parts), append, last: lastChunk }
+}

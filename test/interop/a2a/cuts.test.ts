@@ -1,0 +1,276 @@
+/** Our client with official servers on a bad network, and with servers that do what is hard on a client. */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { A2aClient, type A2aClientOptions, type Task, textOf, type Update } from '../../../src/a2a/index.ts'
+import { type PeerStep, startPeer } from '../../support/a2a-peers.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { until } from '../../support/until.ts'
+
+const HASTE: A2aClientOptions = { pollMs: 20, retryMs: 10, timeoutMs: 20_000 }
+
+function told(updates: readonly Update[]): string {
+  let text = ''
+  for (const update of updates) {
+    if ('task' in update) text = textsOf(update.task)
+    if ('artifactUpdate' in update) {
+      const { artifact, append = false } = update.artifactUpdate
+      text = (append ? text : '') + textOf(artifact.parts)
+    }
+  }
+  return text
+}
+
+function textsOf({ artifacts = [] }: Task): string {
+  return artifacts.map(({ parts }) => textOf(parts)).join('')
+}
+
+async function collected(updates: AsyncIterable<Update>, into: Update[] = []): Promise<Update[]> {
+  for await (const update of updates) into.push(update)
+  return into
+}
+
+const chunks = Array.from({ length: 40 }, (_, index) => `[${index}]`)
+
+function chunked(gate?: (index: number) => Promise<unknown> | undefined): PeerStep[] {
+  const steps = chunks.flatMap((artifact, index): PeerStep[] => {
+    const wait = gate?.(index)
+    return [...(wait === undefined ? [] : [{ until: wait }]), { artifact, append: index > 0 }]
+  })
+  return [{ status: 'working' }, ...steps, { status: 'completed' }]
+}
+
+describe.each([
+  ['1.0', 'JSONRPC'],
+  ['1.0', 'HTTP+JSON'],
+  ['0.3', 'JSONRPC'],
+  ['0.3', 'HTTP+JSON'],
+] as const)('an official server of %s over %s', (version, binding) => {
+  test.each(['break', 'end'] as const)(
+    '[RUN-3] streams that are cut again and again (%s) are taken up, and nothing is lost or told twice',
+    async (cut) => {
+      const script = () =>
+        chunked((index) => (index % 8 === 7 ? new Promise((next) => setTimeout(next, 40)) : undefined))
+      const peer = await startPeer({ version, binding, script, cut, cuts: [3, 1, 5, 2, 4] })
+      const client = await A2aClient.connect(peer.url, HASTE)
+      const stream = client.stream('count')
+      expect(told(await collected(stream))).toBe(chunks.join(''))
+      expect(textsOf(stream.task!)).toBe(chunks.join(''))
+      expect(stream.task!.status.state).toBe('TASK_STATE_COMPLETED')
+      expect(peer.messages).toHaveLength(1)
+    },
+  )
+
+  test('[RUN-3] a network that is gone for a while is waited for', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const peer = await startPeer({ version, binding, script: () => chunked((at) => (at === 9 ? promise : undefined)) })
+    const proxy = await startTcpProxy(Number(new URL(peer.url).port))
+    const card = (await A2aClient.connect(peer.url, HASTE)).card
+    const through = JSON.parse(
+      JSON.stringify(card).replaceAll(new URL(peer.url).host, `127.0.0.1:${proxy.port}`),
+    ) as typeof card
+    const client = await A2aClient.of(through, peer.url, { ...HASTE, silenceMs: 300, retries: 50 })
+    const seen: Update[] = []
+    const running = collected(client.stream('count'), seen)
+    await until('it has begun', () => told(seen).includes('[8]'))
+    proxy.block()
+    proxy.cut()
+    resolve()
+    await new Promise((next) => setTimeout(next, 400))
+    proxy.cut()
+    proxy.heal()
+    expect(told(await running)).toBe(chunks.join(''))
+  })
+})
+
+test('the slow store of the official server loses chunks for whoever subscribes; our client puts the task right in the end', async () => {
+  const script = () => chunked((index) => (index > 0 ? new Promise((next) => setTimeout(next, 10)) : undefined))
+  const peer = await startPeer({ version: '1.0', script, slowStoreMs: 60, cuts: [8, 3] })
+  const client = await A2aClient.connect(peer.url, { ...HASTE, retries: 200 })
+  const stream = client.stream('count')
+  expect(told(await collected(stream))).toBe(chunks.join(''))
+  expect(textsOf(stream.task!)).toBe(chunks.join(''))
+})
+
+/** A server of 1.0 that answers each call of a method with what is next for it. */
+async function scripted(
+  answers: Record<string, ((response: ServerResponse) => void)[]>,
+): Promise<{ url: string; calls: string[] }> {
+  const calls: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      if (request.method === 'GET') return void response.end(card)
+      const { method } = JSON.parse(body) as { method: string }
+      calls.push(method)
+      const queue = answers[method] ?? []
+      const answer = queue.length > 1 ? queue.shift() : queue[0]
+      if (answer === undefined) response.end('{"error":{"code":-32601,"message":"no"}}')
+      else answer(response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls }
+}
+
+const card = JSON.stringify({
+  capabilities: { streaming: true },
+  supportedInterfaces: [{ url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+})
+
+const task = (state: string, ...texts: string[]): object => ({
+  id: 't',
+  contextId: 'c',
+  status: { state: `TASK_STATE_${state}` },
+  artifacts: texts.length === 0 ? [] : [{ artifactId: 'a', parts: texts.map((text) => ({ text })) }],
+})
+
+const chunk = (text: string, append = true): object => ({
+  artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] }, append },
+})
+
+const status = (state: string): object => ({
+  statusUpdate: { taskId: 't', contextId: 'c', status: { state: `TASK_STATE_${state}` } },
+})
+
+const result = (value: object) => (response: ServerResponse) => void response.end(JSON.stringify({ result: value }))
+
+const streamed =
+  (...events: object[]) =>
+  (response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const event of events)
+      response.write(`data: ${JSON.stringify('error' in event ? event : { result: event })}\n\n`)
+    response.end()
+  }
+
+describe('a server that', () => {
+  test.each([
+    ['sends nothing twice', [chunk('three')]],
+    ['sends the last chunk of the snapshot once more', [chunk('two '), chunk('three')]],
+    ['sends all of the snapshot once more', [chunk('one ', false), chunk('two '), chunk('three')]],
+  ])('%s after a snapshot is understood', async (_what, events) => {
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('one ', false))],
+      SubscribeToTask: [streamed({ task: task('WORKING', 'one ', 'two ') }, ...events, status('COMPLETED'))],
+      GetTask: [result(task('COMPLETED', 'one ', 'two ', 'three'))],
+    })
+    const stream = (await A2aClient.connect(peer.url, HASTE)).stream('count')
+    const updates = await collected(stream)
+    expect(
+      updates.flatMap((update) => ('artifactUpdate' in update ? textOf(update.artifactUpdate.artifact.parts) : [])),
+    ).toEqual(['one ', 'two ', 'three'])
+    expect(textsOf(stream.task!)).toBe('one two three')
+  })
+
+  test('repeats itself in earnest is believed in the end', async () => {
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('ha ', false))],
+      SubscribeToTask: [streamed({ task: task('WORKING', 'ha ', 'ha ') }, chunk('ha '), status('COMPLETED'))],
+      GetTask: [result(task('COMPLETED', 'ha ', 'ha ', 'ha '))],
+    })
+    const stream = (await A2aClient.connect(peer.url, HASTE)).stream('laugh')
+    expect(told(await collected(stream))).toBe('ha ha ha ')
+  })
+
+  test('shows an older state than it has told is not believed', async () => {
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('one ', false), chunk('two '))],
+      SubscribeToTask: [streamed({ task: task('WORKING', 'one ') }, chunk('three'), status('COMPLETED'))],
+      GetTask: [result(task('WORKING', 'one ', 'two ')), result(task('COMPLETED', 'one ', 'two ', 'three'))],
+    })
+    const updates = await collected((await A2aClient.connect(peer.url, HASTE)).stream('count'))
+    expect(updates.filter((update) => 'artifactUpdate' in update)).toHaveLength(3)
+    expect(told(updates)).toBe('one two three')
+  })
+
+  test('ends every stream at once is asked for the task instead', async () => {
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') })],
+      SubscribeToTask: [streamed({ task: task('WORKING') })],
+      GetTask: [
+        result(task('WORKING', 'one ')),
+        result(task('WORKING', 'one ', 'two')),
+        result(task('COMPLETED', 'one ', 'two')),
+      ],
+    })
+    const updates = await collected((await A2aClient.connect(peer.url, HASTE)).stream('count'))
+    expect(told(updates)).toBe('one two')
+    expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
+    expect(peer.calls.filter((method) => method === 'GetTask')).toHaveLength(3)
+  })
+
+  test('says in the middle of a stream that something went wrong is asked again', async () => {
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') }, { error: { code: -32603, message: 'closing' } })],
+      SubscribeToTask: [streamed({ task: task('WORKING', 'one') }, status('COMPLETED'))],
+      GetTask: [result(task('COMPLETED', 'one'))],
+    })
+    expect(told(await collected((await A2aClient.connect(peer.url, HASTE)).stream('count')))).toBe('one')
+  })
+
+  test('[RUN-3] never gets to an end is not said to have: the client gives up, and says what it knows', async () => {
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('half', false))],
+      SubscribeToTask: [(response) => void response.destroy()],
+      GetTask: [(response) => void response.destroy()],
+    })
+    const stream = (await A2aClient.connect(peer.url, { ...HASTE, retries: 4 })).stream('count')
+    await expect(collected(stream)).rejects.toMatchObject({ name: 'ConnectionError', retryable: true })
+    expect(stream.task!.status.state).toBe('TASK_STATE_WORKING')
+  })
+
+  test('may have taken a message is not sent it again, unless that was allowed', async () => {
+    const broken = (response: ServerResponse): void => void response.destroy()
+    const answers = () => ({ SendStreamingMessage: [broken, streamed({ task: task('COMPLETED', 'once') })] })
+    const careful = await scripted(answers())
+    const first = (await A2aClient.connect(careful.url, HASTE)).stream('pay')
+    await expect(first.result()).rejects.toMatchObject({ name: 'ConnectionError' })
+    expect(careful.calls).toEqual(['SendStreamingMessage'])
+    const knowing = await scripted(answers())
+    const again = (await A2aClient.connect(knowing.url, { ...HASTE, resend: 'always' })).stream('pay')
+    expect(told(await collected(again))).toBe('once')
+  })
+
+  test('is silent is asked again', async () => {
+    const peer = await scripted({
+      SendStreamingMessage: [
+        (response) => {
+          response.writeHead(200, { 'content-type': 'text/event-stream' })
+          response.write(`data: ${JSON.stringify({ result: { task: task('WORKING') } })}\n\n`)
+        },
+      ],
+      SubscribeToTask: [streamed({ task: task('COMPLETED', 'there') })],
+    })
+    const client = await A2aClient.connect(peer.url, { ...HASTE, silenceMs: 100 })
+    expect(told(await collected(client.stream('wait')))).toBe('there')
+  })
+
+  test('redirects is not followed, so a credential goes nowhere else', async () => {
+    const elsewhere = await scripted({})
+    const peer = await scripted({
+      SendMessage: [(response) => void response.writeHead(307, { location: `${elsewhere.url}/rpc` }).end()],
+    })
+    const client = await A2aClient.connect(peer.url, { ...HASTE, retries: 0, headers: { authorization: 'Bearer x' } })
+    await expect(client.send('hello')).rejects.toMatchObject({ name: 'ConnectionError' })
+    expect(elsewhere.calls).toEqual([])
+  })
+})
+
+test('whoever aborts gets their own reason, and the stream is closed', async () => {
+  const peer = await startPeer({
+    version: '1.0',
+    script: () => [{ status: 'working' }, { until: new Promise(() => {}) }],
+  })
+  const client = await A2aClient.connect(peer.url, HASTE)
+  const stopped = new AbortController()
+  const running = collected(client.stream('wait', { signal: stopped.signal }))
+  await until('it was sent', () => peer.messages.length === 1)
+  stopped.abort(new Error('enough'))
+  await expect(running).rejects.toThrow('enough')
+})

@@ -1,0 +1,242 @@
+/** Our client with the official servers: 1.0, 1.0 that offers 0.3, and 0.3, over every binding that they have. */
+import { describe, expect, test } from 'vitest'
+import {
+  A2aClient,
+  type A2aClientOptions,
+  type SendResult,
+  type Task,
+  textOf,
+  type Update,
+} from '../../../src/a2a/index.ts'
+import {
+  type PeerBinding,
+  type PeerOptions,
+  type PeerStep,
+  type PeerVersion,
+  servesGrpc,
+  startPeer,
+} from '../../support/a2a-peers.ts'
+import { until } from '../../support/until.ts'
+
+const cells = (['1.0', '1.0 as 0.3', '0.3'] as const).flatMap((version) =>
+  (['JSONRPC', 'HTTP+JSON', ...(servesGrpc ? (['GRPC'] as const) : [])] as const).map(
+    (binding) => [version, binding] as const,
+  ),
+)
+
+const HASTE: A2aClientOptions = {
+  pollMs: 20,
+  retryMs: 10,
+  timeoutMs: 20_000,
+  bindings: ['JSONRPC', 'HTTP+JSON', 'GRPC'],
+}
+
+const three: readonly PeerStep[] = [
+  { status: 'working' },
+  { artifact: 'one ' },
+  { artifact: 'two ', append: true },
+  { artifact: 'three', append: true, last: true },
+  { status: 'completed' },
+]
+
+function taskOf(result: SendResult): Task {
+  if ('task' in result) return result.task
+  throw new Error('a message where a task was awaited')
+}
+
+function textsOf(task: Task): string[] {
+  return (task.artifacts ?? []).map(({ parts }) => textOf(parts))
+}
+
+/** What a consumer has that does with each update as A2A says. */
+function told(updates: readonly Update[]): string {
+  let text = ''
+  for (const update of updates) {
+    if ('task' in update) text = textsOf(update.task).join('')
+    if ('artifactUpdate' in update)
+      text = (update.artifactUpdate.append === true ? text : '') + textOf(update.artifactUpdate.artifact.parts)
+  }
+  return text
+}
+
+async function collected(updates: AsyncIterable<Update>): Promise<Update[]> {
+  const found: Update[] = []
+  for await (const update of updates) found.push(update)
+  return found
+}
+
+function stateOf(update: Update | undefined): string {
+  if (update !== undefined && 'statusUpdate' in update) return update.statusUpdate.status.state
+  return update !== undefined && 'task' in update ? update.task.status.state : 'none'
+}
+
+describe.each(cells)('a server of %s over %s', (version: PeerVersion, binding: PeerBinding) => {
+  const start = (steps: readonly PeerStep[], more: Partial<PeerOptions> = {}) =>
+    startPeer({ version, binding, script: () => steps, ...more })
+  const connect = (url: string, more: A2aClientOptions = {}) => A2aClient.connect(url, { ...HASTE, ...more })
+
+  test('is found by its card, and a blocking send gives the whole task', async () => {
+    const client = await connect((await start(three)).url)
+    expect(client.interface).toMatchObject({ binding, version: version === '1.0' ? '1.0' : '0.3' })
+    const task = taskOf(await client.send('count'))
+    expect(task.status.state).toBe('TASK_STATE_COMPLETED')
+    expect(textsOf(task)).toEqual(['one two three'])
+    client.close()
+  })
+
+  test('a send that does not wait returns the task, which is then asked for', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const client = await connect((await start([{ status: 'working' }, { until: promise }, ...three.slice(1)])).url)
+    const { id, status } = taskOf(await client.send('count', { wait: false }))
+    expect(status.state).not.toBe('TASK_STATE_COMPLETED')
+    resolve()
+    const task = await until('the task is done', async () => {
+      const found = await client.get(id)
+      return found.status.state === 'TASK_STATE_COMPLETED' && found
+    })
+    expect(textsOf(task)).toEqual(['one two three'])
+    // The server of 0.3 does not tell none from no limit.
+    const { history = [] } = await client.get(id, { historyLength: version === '0.3' ? 1 : 0 })
+    expect(history.length).toBe(version === '0.3' ? 1 : 0)
+    client.close()
+  })
+
+  test('a task is streamed from its beginning to its end, and what was streamed is what it is', async () => {
+    const client = await connect((await start(three)).url)
+    const stream = client.stream('count')
+    const updates = await collected(stream)
+    expect(updates[0]).toHaveProperty('task')
+    expect(stateOf(updates.at(-1))).toBe('TASK_STATE_COMPLETED')
+    expect(told(updates)).toBe('one two three')
+    expect(textsOf(stream.task!)).toEqual(textsOf(await client.get(stream.task!.id)))
+    client.close()
+  })
+
+  test('an answer without a task is the whole of it', async () => {
+    const client = await connect((await start([{ message: 'Good day' }])).url)
+    const [sent, [streamed, ...more]] = [await client.send('hello'), await collected(client.stream('hello'))]
+    for (const answer of [sent, streamed!]) expect('message' in answer && textOf(answer.message.parts)).toBe('Good day')
+    expect(more).toEqual([])
+    client.close()
+  })
+
+  test('data comes as it was sent', async () => {
+    // The gRPC server of 0.3 cannot write a null.
+    const none = version === '0.3' && binding === 'GRPC' ? false : null
+    const value = { found: 3, names: ['ä', '漢字', '👩‍🚀'], nested: { none, yes: true, half: 0.5 } }
+    const client = await connect((await start([{ value }, { status: 'completed' }])).url)
+    const task = taskOf(await client.stream({ parts: [{ data: { ask: [1, 2] } }] }).result())
+    expect(task.artifacts?.[0]?.parts[0]?.data).toEqual(value)
+    client.close()
+  })
+
+  test('a megabyte of text comes whole', async () => {
+    const text = 'word \u2028 é 漢 '.repeat(80_000)
+    const client = await connect((await start([{ artifact: text, last: true }, { status: 'completed' }])).url)
+    expect(textsOf(taskOf(await client.stream('much').result()))).toEqual([text])
+    client.close()
+  })
+
+  test('a task that needs input is answered, and goes on', async () => {
+    const script = (text: string, turn: number): readonly PeerStep[] =>
+      turn === 1
+        ? [{ artifact: 'Well. ' }, { status: 'input-required', text: 'Which one?' }]
+        : [{ status: 'working' }, { artifact: `You said ${text}`, append: true }, { status: 'completed' }]
+    const client = await connect((await startPeer({ version, binding, script })).url)
+    const { id, contextId, status } = taskOf(await client.stream('begin').result())
+    expect(status.state).toBe('TASK_STATE_INPUT_REQUIRED')
+    expect(textOf(status.message!.parts)).toBe('Which one?')
+    const answer = { taskId: id, contextId: contextId!, parts: [{ text: 'the blue one' }] }
+    const done = taskOf(await client.stream(answer, { answered: status }).result())
+    expect(done.id).toBe(id)
+    expect(textsOf(done)).toEqual(['Well. You said the blue one'])
+    client.close()
+  })
+
+  test('a task that waits for a credential stays open, and goes on by itself', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const steps: PeerStep[] = [{ status: 'auth-required', text: 'Sign in' }, { until: promise }, ...three]
+    const client = await connect((await start(steps)).url)
+    const seen: string[] = []
+    for await (const update of client.stream('sign')) {
+      seen.push(stateOf(update))
+      if (stateOf(update) === 'TASK_STATE_AUTH_REQUIRED') resolve()
+    }
+    expect(seen.at(-1)).toBe('TASK_STATE_COMPLETED')
+    client.close()
+  })
+
+  test('a task is cancelled while it runs; one that has ended cannot be, and one that is not there is not found', async () => {
+    const endless = await connect((await start([...three.slice(0, 2), { until: new Promise(() => {}) }])).url)
+    const stream = endless.stream('count')
+    for await (const update of stream) if (told([update]) === 'one ') break
+    const { id } = stream.task!
+    expect((await endless.cancel(id)).status.state).toBe('TASK_STATE_CANCELED')
+    await expect(endless.get('nowhere')).rejects.toMatchObject({ name: 'A2aError', code: 'task_not_found' })
+    const client = await connect((await start(three)).url)
+    const done = taskOf(await client.send('count'))
+    await expect(client.cancel(done.id)).rejects.toMatchObject({ code: 'task_not_cancelable' })
+    endless.close()
+    client.close()
+  })
+
+  test.each(['failed', 'rejected'] as const)('a task that was %s says so', async (status) => {
+    const client = await connect((await start([{ artifact: 'half ' }, { status, text: 'no luck' }])).url)
+    const task = taskOf(await client.stream('try').result())
+    expect(task.status.state).toBe(`TASK_STATE_${status.toUpperCase()}`)
+    expect(textOf(task.status.message!.parts)).toBe('no luck')
+    client.close()
+  })
+
+  test('two that subscribe to a running task get it from its state there to its end', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const client = await connect((await start([...three.slice(0, 2), { until: promise }, ...three.slice(2)])).url)
+    const { id } = taskOf(await client.send('count', { wait: false }))
+    await until('it has begun', async () => textsOf(await client.get(id))[0] === 'one ')
+    const streams = [client.subscribe(id), client.subscribe(id)]
+    const both = streams.map((stream) => collected(stream))
+    await until('both have the task', () => streams.every(({ task }) => task !== undefined))
+    resolve()
+    for (const updates of await Promise.all(both)) expect(told(updates)).toBe('one two three')
+    client.close()
+  })
+
+  test('a task that has ended can be subscribed to: it is the task, and the end', async () => {
+    const client = await connect((await start(three)).url)
+    const { id } = taskOf(await client.send('count'))
+    const updates = await collected(client.subscribe(id))
+    expect(stateOf(updates.at(-1))).toBe('TASK_STATE_COMPLETED')
+    expect(told(updates)).toBe('one two three')
+    client.close()
+  })
+
+  test('push configurations are made, found, listed and deleted', async () => {
+    const client = await connect((await start(three)).url)
+    const { id: taskId } = taskOf(await client.send('count'))
+    const config = {
+      id: 'hook',
+      url: 'https://example.com/hook',
+      token: 't',
+      authentication: { scheme: 'Bearer', credentials: 'c' },
+    }
+    expect(await client.createPushConfig(taskId, config)).toMatchObject({ taskId, ...config })
+    expect(await client.getPushConfig({ taskId, id: 'hook' })).toMatchObject({ taskId, ...config })
+    expect(await client.listPushConfigs(taskId)).toMatchObject([{ taskId, id: 'hook' }])
+    await client.deletePushConfig({ taskId, id: 'hook' })
+    expect(await client.listPushConfigs(taskId)).toEqual([])
+    client.close()
+  })
+
+  test('tasks are listed page by page, or it is said that they cannot be', async () => {
+    const client = await connect((await start(three)).url)
+    for (const text of ['a', 'b', 'c']) await client.send(text)
+    if (version !== '1.0') {
+      await expect(client.list()).rejects.toMatchObject({ code: 'unsupported_operation' })
+      return client.close()
+    }
+    const first = await client.list({ pageSize: 2 })
+    const rest = await client.list({ pageSize: 2, pageToken: first.nextPageToken })
+    expect([first.tasks.length, rest.tasks.length, first.totalSize, rest.nextPageToken]).toEqual([2, 1, 3, ''])
+    client.close()
+  })
+})

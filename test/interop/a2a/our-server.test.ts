@@ -1,0 +1,220 @@
+/** Our server with the official clients of 1.0 and 0.3, and with ours, over JSON-RPC and HTTP+JSON: every scenario with each of them. */
+import { describe, expect, test } from 'vitest'
+import { agent } from '../../../src/agents/generator.ts'
+import { serveInProcess } from '../../support/in-process.ts'
+import { until } from '../../support/until.ts'
+import { all, type Caller, callers, put, type SeenEvent, type SeenTask, type Transport } from './callers.ts'
+
+const LONG = 'é漢🙂 '.repeat(110_000)
+
+/** Does what its message says. `released` lets the run go on that waits for it. */
+function subject(released: Promise<void>) {
+  return agent<unknown>({
+    id: 'subject',
+    async *run(input, context) {
+      const text = String(input)
+      if (text === 'fail') throw new Error('no luck')
+      if (text === 'reject') return context.reject('not for me')
+      if (text === 'value')
+        yield {
+          type: 'artifact.added',
+          data: { artifact: 'facts', mediaType: 'application/json', value: { found: [1, null] } },
+        }
+      if (text === 'long') yield LONG
+      if (text === 'ask') yield `You said ${String(await context.ask({ prompt: 'Which one?' }))}`
+      if (text === 'auth')
+        yield `signed by ${String(await context.ask({ prompt: 'Sign in', details: { a2a: { state: 'auth-required' } } }))}`
+      if (text === 'endless') {
+        yield 'begun'
+        await new Promise((_resolve, reject) =>
+          context.signal.addEventListener('abort', () => reject(new Error('stopped'))),
+        )
+      }
+      if (!text.startsWith('count')) return
+      yield 'one '
+      if (text === 'count slowly') await released
+      yield 'two '
+      yield 'three'
+    },
+  })
+}
+
+/** Answers without a task. */
+const parrot = agent<unknown>({
+  id: 'parrot',
+  async *run(input) {
+    yield { type: 'custom.emitted', data: { name: 'a2a.message', value: input } }
+  },
+})
+
+const cells = Object.keys(callers).flatMap((name) =>
+  (['JSONRPC', 'HTTP+JSON'] as const).map((transport) => [name, transport] as const),
+)
+
+function taskOf(event: SeenEvent): SeenTask {
+  if ('task' in event) return event.task
+  throw new Error(`no task: ${JSON.stringify(event)}`)
+}
+
+const stateOf = (event: SeenEvent | undefined): string | undefined =>
+  event !== undefined && 'state' in event
+    ? event.state
+    : event !== undefined && 'task' in event
+      ? event.task.state
+      : undefined
+
+describe.each(cells)('%s over %s', (name, transport: Transport) => {
+  const isOlder = name.endsWith('0.3')
+
+  async function open(
+    component = 'subject',
+  ): Promise<{ caller: Caller; again: () => Promise<Caller>; release: () => void }> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const server = await serveInProcess({
+      components: [subject(promise), parrot],
+      a2a: { push: true, agents: { parrot: { answersDirectly: true } } },
+    })
+    const again = (): Promise<Caller> => callers[name]!(`${server.url}/a2a/${component}`, transport)
+    return { caller: await again(), again, release: resolve }
+  }
+
+  test('sends and waits, and gets the whole task', async () => {
+    const { caller } = await open()
+    const task = taskOf(await caller.send('count'))
+    expect([task.state, task.texts]).toEqual(['completed', ['one two three']])
+  })
+
+  test('sends, returns at once, and asks for the task', async () => {
+    const { caller, release } = await open()
+    const { id, state } = taskOf(await caller.send('count slowly', { wait: false }))
+    expect(['submitted', 'working']).toContain(state)
+    release()
+    await until('it is done', async () => (await caller.get(id)).state === 'completed')
+  })
+
+  test('streams a task from its beginning to its end, and what was streamed is what it is', async () => {
+    const { caller } = await open()
+    const events = await all(caller.stream('count'))
+    const { id } = taskOf(events[0]!)
+    expect(stateOf(events.at(-1))).toBe('completed')
+    expect(Object.values(put(events))).toEqual((await caller.get(id)).texts)
+    if (name === 'the official client of 0.3') expect(events.at(-1)).toMatchObject({ final: true })
+  })
+
+  test('gets an answer that is a message and nothing more', async () => {
+    const { caller } = await open('parrot')
+    expect(await caller.send('hello')).toEqual({ message: 'hello' })
+    expect(await all(caller.stream('hello'))).toEqual([{ message: 'hello' }])
+  })
+
+  test('is asked for input, and the same task goes on', async () => {
+    const { caller } = await open()
+    const events = await all(caller.stream('ask'))
+    expect(events.at(-1)).toMatchObject({ state: 'input-required', note: 'Which one?' })
+    const { id, context } = taskOf(events[0]!)
+    const rest = await all(caller.stream('the blue one', { task: id, context }))
+    expect(stateOf(rest.at(-1))).toBe('completed')
+    const done = await caller.get(id)
+    expect(done.texts).toEqual(['You said the blue one'])
+    expect(done.history.join('\n')).toContain('the blue one')
+  })
+
+  test('waits on an open stream for a credential that somebody else gives', async () => {
+    const { caller } = await open()
+    const seen: SeenEvent[] = []
+    const waiting = all(caller.stream('auth'), seen)
+    await until('it waits', () => seen.some((event) => stateOf(event) === 'auth-required'))
+    await caller.send('ada', { task: taskOf(seen[0]!).id })
+    await waiting
+    expect(stateOf(seen.at(-1))).toBe('completed')
+    expect(Object.values(put(seen))).toEqual(['signed by ada'])
+  })
+
+  test('cancels while it runs, once more, and not what is done', async () => {
+    const { caller } = await open()
+    const { id } = taskOf(await caller.send('endless', { wait: false }))
+    expect((await caller.cancel(id)).state).toBe('canceled')
+    expect((await caller.cancel(id)).state).toBe('canceled')
+    const done = taskOf(await caller.send('count'))
+    await expect(caller.cancel(done.id)).rejects.toThrow()
+    expect((await caller.get(done.id)).state).toBe('completed')
+  })
+
+  test.each([
+    ['fail', 'failed', 'no luck'],
+    ['reject', 'rejected', 'not for me'],
+  ])('is told when a task ends otherwise: %s', async (text, state, note) => {
+    const { caller } = await open()
+    const events = await all(caller.stream(text))
+    expect(events.at(-1)).toMatchObject({ state, note })
+    expect(taskOf(await caller.send(text))).toMatchObject({ state, note })
+  })
+
+  test('two subscribe in the middle, and get the same in the same order to the end', async () => {
+    const { caller, again, release } = await open()
+    const { id } = taskOf(await caller.send('count slowly', { wait: false }))
+    await until('it has begun', async () => (await caller.get(id)).texts[0] === 'one ')
+    const seen: SeenEvent[][] = [[], []]
+    const both = seen.map(async (into) => all((await again()).subscribe(id), into))
+    await until('both have the task', () => seen.every(({ length }) => length > 0))
+    release()
+    await Promise.all(both)
+    for (const events of seen) {
+      const start = taskOf(events[0]!).texts.join('')
+      expect(start + events.map((event) => ('artifact' in event ? event.text : '')).join('')).toBe('one two three')
+    }
+    expect(seen[0]!.slice(1)).toEqual(seen[1]!.slice(1))
+  })
+
+  test('leaves a stream, and finds the task at its end', async () => {
+    const { caller, release } = await open()
+    let id = ''
+    for await (const event of caller.stream('count slowly')) {
+      if ('task' in event) id = event.task.id
+      if ('artifact' in event) break
+    }
+    release()
+    await until('it is done', async () => (await caller.get(id)).state === 'completed')
+    expect((await caller.get(id)).texts).toEqual(['one two three'])
+  })
+
+  test('a task that has ended is not subscribed to without a word', async () => {
+    const { caller } = await open()
+    const { id } = taskOf(await caller.send('count'))
+    const events = await all(caller.subscribe(id)).catch((cause: unknown) => cause as Error)
+    if (events instanceof Error) expect(events.message).toMatch(/ended|terminal|finished|completed|subscribe/i)
+    else expect(stateOf(events.at(-1))).toBe('completed')
+  })
+
+  test('a task that is not there, and a context that is not its own, are refused', async () => {
+    const { caller } = await open()
+    await expect(caller.get('nowhere')).rejects.toThrow()
+    await expect(all(caller.subscribe('nowhere'))).rejects.toThrow()
+    const { id } = taskOf(await caller.send('ask'))
+    await expect(caller.send('x', { task: id, context: 'another' })).rejects.toThrow()
+    expect((await caller.get(id)).state).toBe('input-required')
+  })
+
+  test('the history is as long as it is asked for', async () => {
+    const { caller } = await open()
+    const { id } = taskOf(await caller.send('count'))
+    expect((await caller.get(id)).history).toEqual(['count'])
+    expect((await caller.get(id, 1)).history).toEqual(['count'])
+    if (!isOlder) expect((await caller.get(id, 0)).history).toEqual([])
+  })
+
+  test('data, and more than a megabyte of text, come as they are', async () => {
+    const { caller } = await open()
+    expect(taskOf(await caller.send('value')).values).toEqual([{ found: [1, null] }])
+    expect(Object.values(put(await all(caller.stream('long'))))).toEqual([LONG])
+  })
+
+  test('[RUN-4] a message that is sent again is the same task', async () => {
+    const { caller } = await open()
+    const [first, second] = [
+      await caller.send('count', { message: 'm-1' }),
+      await caller.send('count', { message: 'm-1' }),
+    ]
+    expect(taskOf(second).id).toBe(taskOf(first).id)
+  })
+})

@@ -1,0 +1,53 @@
+/** The components that agno's example scripts name, on a scripted model. */
+import { tool } from 'ai'
+import { z } from 'zod'
+import { modelAgent } from '../../../src/agents/model/agent.ts'
+import { scriptedModel } from '../../../src/agents/model/scripted.ts'
+import { step, workflow } from '../../../src/agents/workflow/index.ts'
+import type { Component } from '../../../src/core/agent.ts'
+
+const WORDS_PER_SECOND = 40
+const ANSWER = 'A run that is written down before it is told can be told again from any place, to anybody. '.repeat(4)
+
+/** Uses its tool, which needs a yes, when the request begins with the word for it; otherwise it answers. */
+function asking(id: string, when: RegExp): Component {
+  return modelAgent({
+    id,
+    name: id,
+    tools: {
+      act: tool({ inputSchema: z.object({ on: z.string() }), needsApproval: true, execute: ({ on }) => `did ${on}` }),
+    },
+    model: scriptedModel({
+      id,
+      wordsPerSecond: WORDS_PER_SECOND,
+      script: ({ turn, text }) =>
+        turn === 1 && when.test(text) ? [{ type: 'tool', name: 'act', input: { on: text } }] : ANSWER,
+    }),
+  })
+}
+
+function answering(id: string, words = ANSWER): Component {
+  return modelAgent({
+    id,
+    name: id,
+    model: scriptedModel({ id, wordsPerSecond: WORDS_PER_SECOND, script: () => words }),
+  })
+}
+
+/** The first of a family is the one that a script takes which names none. */
+export const components: readonly Component[] = [
+  asking('resumable-stream-agent', /^(reserve|search)/i),
+  asking('confirmation-agent', /^restart/i),
+  answering('cancellable-agent', ANSWER.repeat(20)),
+  answering('background-run-agent'),
+  answering('getting-started-agent'),
+  answering('assistant'),
+  workflow({
+    id: 'release-notes-workflow',
+    name: 'Release notes',
+    steps: [
+      step({ name: 'Draft', run: answering('drafter'), input: (input: unknown) => String(input) }),
+      step({ name: 'Edit', run: answering('editor'), input: (input: unknown) => String(input) }),
+    ],
+  }),
+]
