@@ -3,7 +3,18 @@ import { follow, type Follow } from './follow.ts'
 import { type EventsOptions, RunHandle, type RunStream, type StopOptions } from './run.ts'
 import { openSharing } from './tabs/sharing.ts'
 import { Transport, type TransportOptions } from './transport.ts'
-import type { Abortable, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
+import type {
+  Abortable,
+  Answers,
+  ComponentInfo,
+  RunFilter,
+  RunInfo,
+  RunPage,
+  SessionFilter,
+  SessionInfo,
+  SessionPage,
+  StartRequest,
+} from './types.ts'
 
 export interface ClientOptions extends TransportOptions {
   /**
@@ -30,7 +41,7 @@ export function createClient(options: ClientOptions = {}): Client {
     transport,
     openSharing(transport, options.share) ?? ((position, given) => follow(transport, position, given)),
   )
-  return { components: new Components(transport), runs, sessions: new Sessions(runs) }
+  return { components: new Components(transport), runs, sessions: new Sessions(transport, runs) }
 }
 
 export class Components {
@@ -99,16 +110,56 @@ export class Runs {
   }
 }
 
+/** On the wire in the words of AgentOS, which the server speaks too. */
+interface SessionShape {
+  readonly session_id: string
+  readonly session_name: string
+  readonly agent_id?: string
+  readonly team_id?: string
+  readonly workflow_id?: string
+  readonly created_at: string
+  readonly updated_at: string
+}
+
 export class Sessions {
+  readonly #transport: Transport
   readonly #runs: Runs
 
-  constructor(runs: Runs) {
+  constructor(transport: Transport, runs: Runs) {
+    this.#transport = transport
     this.#runs = runs
+  }
+
+  async list({ component, name, ...page }: SessionFilter = {}, { signal }: Abortable = {}): Promise<SessionPage> {
+    const query = { ...page, component_id: component, session_name: name }
+    const { data, meta } = await this.#transport.json<{ data: SessionShape[]; meta: { total_count: number } }>({
+      path: '/sessions',
+      query,
+      signal,
+    })
+    return { sessions: data.map(toSession), total: meta.total_count }
+  }
+
+  /** With all its runs; those that have not ended are stopped. */
+  delete(session: string, { signal }: Abortable = {}): Promise<void> {
+    const path = `/sessions/${encodeURIComponent(session)}`
+    return this.#transport.json<void>({ method: 'DELETE', path, signal, repeat: 'refused' })
   }
 
   /** Runs of one session, newest first. */
   runs(session: string, filter: Omit<RunFilter, 'session'> = {}, options?: Abortable): Promise<RunPage> {
     return this.#runs.list({ ...filter, session }, options)
+  }
+}
+
+function toSession(shape: SessionShape): SessionInfo {
+  const component = shape.agent_id ?? shape.team_id ?? shape.workflow_id
+  return {
+    id: shape.session_id,
+    name: shape.session_name,
+    ...(component !== undefined && { component }),
+    createdAt: shape.created_at,
+    updatedAt: shape.updated_at,
   }
 }
 

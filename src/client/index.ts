@@ -13,7 +13,18 @@ export type { OnGap } from './follow.ts'
 export type { EventsOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
 export { RunText } from './text.ts'
 export type { TransportOptions } from './transport.ts'
-export type { Abortable, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
+export type {
+  Abortable,
+  Answers,
+  ComponentInfo,
+  RunFilter,
+  RunInfo,
+  RunPage,
+  SessionFilter,
+  SessionInfo,
+  SessionPage,
+  StartRequest,
+} from './types.ts'
 export { RunView, type RunViewState } from './view.ts'
 export type { Actor, Event, EventData, EventType, Failure, LoggedEvent, Question, Usage } from '../core/event.ts'
 export type { RunStatus } from '../core/run.ts'

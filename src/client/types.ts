@@ -28,6 +28,31 @@ export interface RunPage {
   readonly cursor?: string
 }
 
+export interface SessionInfo {
+  readonly id: string
+  /** Its id where nobody has named it. */
+  readonly name: string
+  readonly component?: string
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+export interface SessionPage {
+  /** Newest first. */
+  readonly sessions: readonly SessionInfo[]
+  /** How many there are, on this page or not. */
+  readonly total: number
+}
+
+export interface SessionFilter {
+  readonly component?: string
+  /** A part of the name. */
+  readonly name?: string
+  /** From 1 on. */
+  readonly page?: number
+  readonly limit?: number
+}
+
 export interface StartRequest {
   readonly component: string
   /** A string or any JSON value. */

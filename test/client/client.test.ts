@@ -67,6 +67,12 @@ describe('a client', () => {
     expect(page.runs.map(({ id }) => id)).toEqual(ids.slice(0, 2))
     expect((await client.runs.list({ limit: 2, cursor: page.cursor! })).runs.map(({ id }) => id)).toEqual(ids.slice(2))
     expect((await client.sessions.runs('one')).runs.map(({ id }) => id)).toEqual(ids.slice(1))
+    const { sessions, total } = await client.sessions.list({ name: 'one' })
+    expect([sessions, total]).toEqual([[], 0]) // nobody has named one
+    expect((await client.sessions.list({ component: 'lab' })).sessions.map(({ id }) => id)).toContain('one')
+    await client.sessions.delete('one')
+    expect((await client.sessions.runs('one')).runs).toEqual([])
+    await expect(client.sessions.delete('one')).rejects.toBeInstanceOf(ApiError)
     expect((await client.runs.list({ status: 'paused' })).runs).toEqual([])
   })
 

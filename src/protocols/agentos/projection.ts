@@ -5,6 +5,7 @@ import type { Projection } from '../../core/projection.ts'
 import type { Run } from '../../core/run.ts'
 import { calledBy, citationsOf, contentOf, mediaOf, textOf, thoughtOf } from './content.ts'
 import { families } from './families.ts'
+import { metricsOf } from './metrics.ts'
 import * as content from './project-content.ts'
 import * as pauses from './project-pauses.ts'
 import * as steps from './project-steps.ts'
@@ -222,7 +223,11 @@ function completed(scribe: Scribe, speaker: Speaker): void {
     content_type: contentType(whole),
   }
   if (kind === 'workflow')
-    return scribe.tell(speaker, events.completed, { ...said, step_results: values(speaker.stepOutputs) })
+    return scribe.tell(speaker, events.completed, {
+      ...said,
+      step_results: values(speaker.stepOutputs),
+      ...metricsOf(state, speaker),
+    })
   scribe.say(speaker, 'RunContentCompleted')
   const thought = thoughtOf(speaker)
   const members = kind === 'team' ? calledBy(state, speaker).map((member) => memberAnswer(state, member)) : []
@@ -231,7 +236,7 @@ function completed(scribe: Scribe, speaker: Speaker): void {
     ...(thought !== '' && { reasoning_content: thought }),
     ...citationsOf(speaker),
     ...mediaOf(speaker),
-    ...(speaker.usage !== undefined && { metrics: content.tokensOf(speaker.usage) }),
+    ...metricsOf(state, speaker),
     ...(members.length > 0 && { member_responses: members }),
   })
 }

@@ -54,12 +54,12 @@ function infoOf(os: AgentOs, { auth, version }: ServerFacts): object {
   }
 }
 
+/** Without `available_models`: agno 2 reads texts there and agno 3 objects, and each refuses the other's. */
 function configOf(os: AgentOs): object {
   return {
     os_id: OS_ID,
     name: OS_NAME,
     description: 'Runs that outlive their connections',
-    available_models: modelsOf(os).map(({ id }) => id),
     os_database: DB_ID,
     databases: [DB_ID],
     session: {

@@ -2,7 +2,8 @@
 import { citationsOf, contentOf, calledBy, mediaOf, thoughtOf } from './content.ts'
 import { families, statusNames } from './families.ts'
 import { messagesOf } from './messages.ts'
-import { tokensOf, toolExecution } from './project-content.ts'
+import { metricsOf } from './metrics.ts'
+import { toolExecution } from './project-content.ts'
 import { pauseOf, workflowPause } from './project-pauses.ts'
 import { asText, contentType, type ToolExecution } from './shapes.ts'
 import { rootOf, secondsOf, type Speaker, type State } from './state.ts'
@@ -36,7 +37,7 @@ function memberRun(state: State, speaker: Speaker): Output {
 
 function outputOf(state: State, speaker: Speaker): Output {
   const { kind, idField, nameField } = families[speaker.kind]
-  const { outcome, parent, step, usage } = speaker
+  const { outcome, parent, step } = speaker
   // What a failed run says is why; what it had said before is in its messages.
   const content = outcome?.error?.message ?? contentOf(state, speaker) ?? outcome?.reason
   const common = {
@@ -49,7 +50,7 @@ function outputOf(state: State, speaker: Speaker): Output {
     ...(content !== undefined && { content }),
     content_type: contentType(content),
     ...mediaOf(speaker),
-    ...(usage !== undefined && { metrics: tokensOf(usage) }),
+    ...metricsOf(state, speaker),
     created_at: secondsOf(speaker.startedAt),
     ...errorOf(speaker),
   }

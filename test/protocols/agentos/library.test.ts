@@ -47,3 +47,29 @@ test('runs of a session are previewed, cut short, and filtered by any of several
   expect(runs).toMatchObject([{ run_id: run }])
   expect((await getJson(server, '/sessions/unknown/run-previews')).status).toBe(404)
 })
+
+test('the tokens of a workflow are told by step, which is how the library reads them', async () => {
+  const server = await serveAgentOs()
+  const form = { message: 'text 1; usage 7 3' }
+  const frames = await stream(server, '/workflows/lab-workflow/runs', form)
+  const answer = (await (
+    await postForm(server, '/workflows/lab-workflow/runs', { ...form, stream: 'false' })
+  ).json()) as object
+  for (const run of [frames.at(-1)!.data, answer])
+    expect(run).toMatchObject({
+      metrics: {
+        total_tokens: 10,
+        steps: {
+          script: { step_name: 'script', executor_type: 'agent', executor_name: 'Lab', metrics: { total_tokens: 10 } },
+        },
+      },
+    })
+  expect(frames.at(-1)!.event).toBe('WorkflowCompleted')
+})
+
+test('the configuration names no models, since no form of them is read by both versions of the library', async () => {
+  const server = await serveAgentOs()
+  const { body: models } = await getJson(server, '/models')
+  expect(models).not.toEqual([])
+  expect((await getJson(server, '/config')).body).not.toHaveProperty('available_models')
+})
