@@ -44,5 +44,5 @@ test('[RUN-1] a run that could not be begun at first goes on like any other', as
 
 test('[RUN-1] a run is not ended because the store is away, however often', async () => {
   const { id, node } = await leftRun(() => new HoldfastError('unavailable', 'the disk is full'), 5)
-  await node.reached(id, 'completed', 10_000)
+  expect((await node.reached(id, 'completed', 10_000)).run.attempt).toBe(2)
 })

@@ -74,15 +74,17 @@ export class Mounts {
   #load(mount: Mount): Promise<Loaded> {
     let loading = this.#loading.get(mount)
     if (loading === undefined) {
-      loading = mount.load().then((protocol) => {
-        const done = loaded(protocol)
-        this.#loaded.add(done)
-        return done
-      })
+      loading = this.#loadNow(mount)
       this.#loading.set(mount, loading)
       loading.catch(() => this.#loading.delete(mount)) // the next request tries again
     }
     return loading
+  }
+
+  async #loadNow(mount: Mount): Promise<Loaded> {
+    const done = loaded(await mount.load())
+    this.#loaded.add(done)
+    return done
   }
 }
 

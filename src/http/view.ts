@@ -63,9 +63,11 @@ export async function foldRun<State>(
   projection: Projection<State, unknown>,
   { until, wait }: FoldOptions<State> = {},
 ): Promise<State> {
-  const { run, first } = await service.get(principal, id)
+  const { run, first, next } = await service.get(principal, id)
   let state = projection.initial(run)
   for (let after = Math.max(START, first - 1); ;) {
+    // As it was when it was asked for: a run may write faster than its log is read.
+    if (wait === undefined && after >= next - 1) return state
     const slice = await service.read(principal, id, after)
     if (slice === undefined) {
       if (wait === undefined) return state

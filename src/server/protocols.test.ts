@@ -16,10 +16,10 @@ test('every path of every protocol begins with a segment by which it is found, a
     storeName: 'memory',
   } as const
   const served = new Set<string>()
-  for (const { segments, load } of mountedProtocols(parts)) {
-    const { routes, upgrades = [] } = await load()
+  for (const mount of mountedProtocols(parts)) {
+    const { routes, upgrades = [] } = await mount.load()
     expect(routes.length).toBeGreaterThan(0)
-    for (const { path } of [...routes, ...upgrades]) expect(segments, path).toContain(path.split('/')[1])
+    for (const { path } of [...routes, ...upgrades]) expect(mount.segments, path).toContain(path.split('/')[1])
     for (const { method, path } of routes) {
       const key = `${method} ${path.replaceAll(/\{[^}]*\}/g, '{}')}`
       expect(served, key).not.toContain(key)

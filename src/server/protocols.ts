@@ -52,10 +52,28 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
   ]
 }
 
-/** Those after `models` are of parts of AgentOS that are not served here, which it says itself. */
 const AGENTOS: readonly string[] = [
-  ...['', 'agents', 'teams', 'workflows', 'sessions', 'info', 'config', 'models'],
+  '',
+  'agents',
+  'teams',
+  'workflows',
+  'sessions',
+  'info',
+  'config',
+  'models',
   // What it says of these is that they are not here.
-  ...['memories', 'memory_topics', 'user_memory_stats', 'optimize-memories', 'learnings', 'knowledge', 'eval-runs'],
-  ...['traces', 'trace_session_stats', 'schedules', 'approvals', 'registry', 'databases', 'service-accounts'],
+  'memories',
+  'memory_topics',
+  'user_memory_stats',
+  'optimize-memories',
+  'learnings',
+  'knowledge',
+  'eval-runs',
+  'traces',
+  'trace_session_stats',
+  'schedules',
+  'approvals',
+  'registry',
+  'databases',
+  'service-accounts',
 ]

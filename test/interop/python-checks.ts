@@ -1,7 +1,6 @@
 /** Checks that are written in Python and run beside this process: each says its result in a line of JSON. */
-import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
-import type { Tally } from './agno/tally.ts'
+import { runPython } from './python-lines.ts'
+import type { Tally } from './tally.ts'
 
 export interface PythonChecks {
   readonly python: string
@@ -24,35 +23,17 @@ interface Said {
   readonly wants?: string
 }
 
-const COMPLAINT_CHARS_MAX = 4000
-
 export async function runPythonChecks(checks: PythonChecks): Promise<void> {
-  const { python, folder, args, withinMs, name, tally, deeds } = checks
-  const child = spawn(python, ['-m', 'checks', ...args], {
-    cwd: folder,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    timeout: withinMs,
-    killSignal: 'SIGKILL',
-    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
-  })
-  let complaints = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints = (complaints + text).slice(-COMPLAINT_CHARS_MAX)
-  })
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  for await (const line of createInterface({ input: child.stdout })) {
-    if (!line.startsWith('{')) continue // what a library logs
-    const said = JSON.parse(line) as Said
-    if (said.wants === undefined) {
-      tally.add(`${name}: ${said.title}`, said.passed === true ? undefined : said.problem)
-      continue
+  const { python, folder, withinMs, name, tally, deeds } = checks
+  const args = ['-m', 'checks', ...checks.args]
+  const problem = await runPython({ python, args, folder, withinMs }, async (line) => {
+    const { title, passed, problem: why, wants } = line as Said
+    if (wants === undefined) {
+      tally.add(`${name}: ${title}`, passed === true ? undefined : why)
+      return undefined
     }
-    await deeds[said.wants]!()
-    child.stdin.write('done\n')
-  }
-  const code = await ended
-  if (code !== 0) tally.add(`${name}: all checks are run`, `they ended with ${code ?? 'no time left'}\n${complaints}`)
+    await deeds[wants]!()
+    return 'done'
+  })
+  if (problem !== undefined) tally.add(`${name}: all checks are run`, problem)
 }

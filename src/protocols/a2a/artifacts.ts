@@ -81,7 +81,8 @@ function partOf({ text, bytes, url, value, mediaType, name }: EventData['artifac
 
 /** What a run returned, where nobody has said it. */
 export function addOutput(artifacts: Artifacts | undefined, output: unknown, index: number): Changed {
-  if (output === undefined || output === null || output === '' || isSaid(artifacts, output)) return { artifacts, chunks: [] }
+  if (output === undefined || output === null || output === '' || isSaid(artifacts, output))
+    return { artifacts, chunks: [] }
   const part: Part = typeof output === 'string' ? { text: output } : { data: output }
   const begun: ArtifactFold = {
     id: 'output',
@@ -183,8 +184,12 @@ function toArtifact(artifact: ArtifactFold): Artifact {
     texts = []
   }
   for (const part of partsOf(artifact)) {
-    if (isBareText(part)) texts.push(part.text)
-    else flush(), parts.push(part)
+    if (isBareText(part)) {
+      texts.push(part.text)
+      continue
+    }
+    flush()
+    parts.push(part)
   }
   flush()
   return { ...head(artifact), parts: parts.length > 0 ? parts : [{ text: '' }] }

@@ -66,6 +66,9 @@ function describe({ id, kind, description }: Component): string {
 
 /** What a caller who is known learns besides: how its runs are kept. */
 export function extend(card: AgentCard, { recovery = 'fail', session = 'parallel' }: Component): AgentCard {
-  const skills = card.skills.map((skill) => ({ ...skill, tags: [...skill.tags, `recovery:${recovery}`, `session:${session}`] }))
+  const skills = card.skills.map((skill) => ({
+    ...skill,
+    tags: [...skill.tags, `recovery:${recovery}`, `session:${session}`],
+  }))
   return { ...card, skills }
 }

@@ -185,11 +185,7 @@ export function toStatusBody(error: HoldfastError, table: ErrorTable): object {
   return { error: { code: status, status: grpc, message, details } }
 }
 
-export function toStatusAnswer(
-  error: HoldfastError,
-  table: ErrorTable,
-  contentType = 'application/json',
-): ErrorAnswer {
+export function toStatusAnswer(error: HoldfastError, table: ErrorTable, contentType = 'application/json'): ErrorAnswer {
   const { status } = describeError(error, table)
   return { status, contentType, body: JSON.stringify(toStatusBody(error, table)) }
 }

@@ -7,7 +7,10 @@ import type { AgentExtension } from './wire.ts'
 export const RESUME_EXTENSION = 'https://holdfast.dev/a2a/extensions/resume/v1'
 
 export function extensionsOf({ extensions = [] }: AgentAbout): readonly AgentExtension[] {
-  const resume = { uri: RESUME_EXTENSION, description: 'Each event has a position, and a subscription can begin after one.' }
+  const resume = {
+    uri: RESUME_EXTENSION,
+    description: 'Each event has a position, and a subscription can begin after one.',
+  }
   return [resume, ...extensions]
 }
 
@@ -16,9 +19,13 @@ export function activate(about: AgentAbout, named: readonly string[]): ReadonlyS
   const declared = extensionsOf(about)
   const missing = declared.find(({ uri, required }) => required === true && !named.includes(uri))
   if (missing !== undefined)
-    throw a2aError('EXTENSION_SUPPORT_REQUIRED', `this agent needs the extension ${missing.uri}: name it in A2A-Extensions`, {
-      extension: missing.uri,
-    })
+    throw a2aError(
+      'EXTENSION_SUPPORT_REQUIRED',
+      `this agent needs the extension ${missing.uri}: name it in A2A-Extensions`,
+      {
+        extension: missing.uri,
+      },
+    )
   return new Set(declared.map(({ uri }) => uri).filter((uri) => named.includes(uri)))
 }
 

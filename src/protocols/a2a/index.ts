@@ -47,6 +47,7 @@ export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
     routes: [
       { method: 'GET', path: WELL_KNOWN, public: true, handle: card },
       { method: 'GET', path: `/a2a/{component}${WELL_KNOWN}`, public: true, handle: card },
+      { method: 'GET', path: '/a2a/{component}', public: true, handle: card },
       { method: 'POST', path: '/a2a/{component}', handle: rpc },
       { method: 'POST', path: '/a2a/{component}/', handle: rpc },
       ...restRoutes('/a2a/{component}/v1', '0.3', rest),

@@ -3,12 +3,12 @@ import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Service } from '../../core/service.ts'
 import { readJson } from '../../http/body.ts'
-import { respondJson } from '../../http/respond.ts'
+import { respondJson, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import type { Agent } from './agents.ts'
 import { a2aError, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, rpcError, toRpcError } from './errors.ts'
-import { isLegacyMethod, legacyMethods } from './legacy/methods.ts'
+import { isLegacyMethod, isLegacyStream, legacyMethods } from './legacy/methods.ts'
 import { fromStream, type LegacyOutcome } from './legacy/outcome.ts'
 import { isMethod, methods, type Outcome } from './methods.ts'
 import type { A2aOptions } from './options.ts'
@@ -34,6 +34,7 @@ export async function answerRpc(call: Call, agent: Agent, binding: Binding): Pro
     await dispatch(call, agent, binding, { id, method, params })
   } catch (cause) {
     if (call.response.headersSent) throw cause
+    closeIfUnread(call)
     respondJson(call.response, 200, { jsonrpc: '2.0', id, error: toRpcError(known(cause, binding), tableOf(binding)) })
   }
 }
@@ -48,13 +49,22 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
   const version = versionOf(call)
   if (isLegacyMethod(method)) {
     const caller = callerOf(call, '0.3', agent.operations.about, binding.options)
-    const outcome = await legacyMethods[method](agent, caller, params)
-    return answer(call, binding, id, caller, outcome, fromStream)
+    try {
+      return await answer(call, binding, id, caller, await legacyMethods[method](agent, caller, params), fromStream)
+    } catch (cause) {
+      if (!isLegacyStream(method) || call.response.headersSent) throw cause
+      return refuseStream(call, { jsonrpc: '2.0', id, error: toRpcError(known(cause, binding), tableOf(binding)) })
+    }
   }
   if (!isMethod(method)) throw rpcError(METHOD_NOT_FOUND, `there is no method ${JSON.stringify(method.slice(0, 100))}`)
   requireCurrent(version, `the method ${method}`)
   const caller = callerOf(call, '1.0', agent.operations.about, binding.options)
   await answer(call, binding, id, caller, await methods[method](agent, caller, params), (response) => response)
+}
+
+/** Clients of 0.3 read nothing but an event stream as the answer of these methods, also when it is an error. */
+function refuseStream(call: Call, error: object): void {
+  respondText(call.response, 200, 'text/event-stream', `data: ${JSON.stringify(error)}\n\n`)
 }
 
 async function answer(
@@ -98,6 +108,11 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
   if (id !== undefined && id !== null && typeof id !== 'string' && typeof id !== 'number')
     throw rpcError(INVALID_REQUEST, 'id is neither a string nor a number')
   return { method, params }
+}
+
+/** What is left of a body that was refused is not worth reading. */
+export function closeIfUnread({ request, response }: Call): void {
+  if (!request.complete) response.setHeader('connection', 'close')
 }
 
 /** What is not an operating error is a defect of ours: its cause is for the log. */

@@ -28,7 +28,9 @@ export async function listRuns(
 ): Promise<RunList> {
   const { pageSize = PAGE_SIZE, pageToken = '' } = request
   if (pageSize < 1 || pageSize > PAGE_SIZE_MAX)
-    throw invalidParams(`pageSize is a number from 1 to ${PAGE_SIZE_MAX}`, [{ field: 'pageSize', description: 'out of range' }])
+    throw invalidParams(`pageSize is a number from 1 to ${PAGE_SIZE_MAX}`, [
+      { field: 'pageSize', description: 'out of range' },
+    ])
   const place = pageToken === '' ? undefined : parsePlace(pageToken)
   const found: Run[] = []
   for await (const run of runsOf(service, principal, component, request.contextId))
@@ -45,12 +47,7 @@ export async function listRuns(
   }
 }
 
-async function* runsOf(
-  service: Service,
-  principal: Principal,
-  component: string,
-  session = '',
-): AsyncGenerator<Run> {
+async function* runsOf(service: Service, principal: Principal, component: string, session = ''): AsyncGenerator<Run> {
   const query = { component, limit: service.limits.pageRunsMax, ...(session !== '' && { session }) }
   for (let after: string | undefined, count = 0; count < RUNS_MAX;) {
     const page = await service.list(principal, { ...query, ...(after !== undefined && { after }) })
@@ -69,7 +66,9 @@ function matches(run: Run, { status = 'TASK_STATE_UNSPECIFIED', statusTimestampA
 function parseTime(text: string): number {
   const time = Date.parse(text)
   if (!Number.isNaN(time)) return time
-  throw invalidParams('statusTimestampAfter is not a time', [{ field: 'statusTimestampAfter', description: 'not RFC 3339' }])
+  throw invalidParams('statusTimestampAfter is not a time', [
+    { field: 'statusTimestampAfter', description: 'not RFC 3339' },
+  ])
 }
 
 type Place = Pick<Run, 'updatedAt' | 'id'>

@@ -93,7 +93,9 @@ function filePart({ mediaType, data, url, name }: Readonly<Record<string, string
 /** What a paused run asks, as the message of its status. */
 export function questionMessage(run: Run, questions: readonly Question[]): Message {
   const asked = questions.map(({ actor: _actor, ...question }) => question)
-  const isPlain = asked.every(({ kind, schema, details }) => kind === 'input' && schema === undefined && details === undefined)
+  const isPlain = asked.every(
+    ({ kind, schema, details }) => kind === 'input' && schema === undefined && details === undefined,
+  )
   return agentMessage(run, `${run.id}-${questions.map(({ id }) => id).join('-')}`, [
     ...questions.map(({ prompt }) => ({ text: prompt })),
     ...(isPlain ? [] : [{ data: { questions: asked } }]),

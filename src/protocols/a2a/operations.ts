@@ -8,22 +8,23 @@ import { isFinished, type Run } from '../../core/run.ts'
 import type { Service, Started } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { foldRun } from '../../http/view.ts'
+import { continueTask } from './continuing.ts'
 import { a2aError, invalidParams } from './errors.ts'
 import { RESUME_EXTENSION } from './extensions.ts'
 import { listRuns } from './listing.ts'
-import { aboutOf, answerOf, inputOf, toAbout } from './messages.ts'
+import { aboutOf, inputOf, toAbout } from './messages.ts'
+import { checkModes } from './modes.ts'
 import type { A2aOptions, AgentAbout } from './options.ts'
 import { type Beginning, type TaskFold, taskProjection } from './projection.ts'
 import { PushConfigs } from './push-configs.ts'
 import { resumeFrom } from './resume.ts'
 import { isSettled, taskStates } from './states.ts'
 import { taskOf, taskOfRun, type TaskView } from './task.ts'
-import { answeredBy, answersOf, noteTurn } from './turns.ts'
+import { answersOf } from './turns.ts'
 import type { Version } from './version.ts'
 import type {
   ListRequest,
   Message,
-  Part,
   PushConfig,
   PushConfigList,
   PushConfigRequest,
@@ -130,7 +131,7 @@ export class Operations {
     const stored = await this.#service.get(caller.principal, id)
     const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
     const { beginning, gap } = resumed
-      ? await resumeFrom(this.#service, caller.principal, stored, caller.after!)
+      ? await resumeFrom(this.#service, caller.principal, stored, caller.after)
       : { beginning: { kind: 'index', index: stored.next - 1 } as const, gap: false }
     if (!resumed && isFinished(stored.run.status))
       throw a2aError('UNSUPPORTED_OPERATION', `task ${id} has ended; get it instead`, { taskId: id })
@@ -170,7 +171,10 @@ export class Operations {
     if (Object.hasOwn(metadata, 'a2a')) throw invalidParams('metadata must not have the key a2a')
     checkModes(message.parts, this.about.inputModes)
     const taskId = message.taskId ?? ''
-    const sent = taskId === '' ? await this.#start(caller, request) : await this.#continue(caller, taskId, message)
+    const sent =
+      taskId === ''
+        ? await this.#start(caller, request)
+        : await continueTask(this.#service, caller.principal, await this.#task(caller, taskId), message, this.#once)
     const push = configuration?.taskPushNotificationConfig
     if (push !== undefined) await this.createPushConfig(caller, sent.run.id, push)
     return sent
@@ -192,44 +196,16 @@ export class Operations {
     return { run: stored.run, beginning: { kind: 'start' } }
   }
 
+  /** A message that is sent again is the same. */
+  get #once(): boolean {
+    return this.#options.idempotent !== false
+  }
+
   /** A message is the same when its id is, in the same context; a key that the client gives says more. */
   async #keyOf(caller: Caller, { messageId, contextId = '' }: Message): Promise<string | undefined> {
     if (caller.idempotencyKey !== undefined) return `a2a ${await digestOf([caller.idempotencyKey])}`
-    if (this.#options.idempotent === false) return undefined
+    if (!this.#once) return undefined
     return `a2a ${await digestOf([this.component.id, caller.tenant, contextId, messageId])}`
-  }
-
-  /** Answers what a task asks. A message that did so before is not taken for the answer to another question. */
-  async #continue(caller: Caller, id: string, message: Message): Promise<Sent> {
-    const run = await this.#task(caller, id)
-    const { contextId = run.session } = message
-    if (contextId !== '' && contextId !== run.session)
-      throw invalidParams(`task ${id} is of another context`, [{ field: 'message.contextId', description: 'does not fit taskId' }])
-    const documents = this.#service.documents(caller.principal)
-    const asked = (run.waiting ?? []).map((question) => question.id)
-    const known = this.#options.idempotent === false ? undefined : answeredBy(await answersOf(documents, id), message)
-    if (known !== undefined && !asked.includes(known))
-      return { run, beginning: { kind: 'answer', question: known, from: 0 }, answers: await answersOf(documents, id) }
-    const [question] = run.waiting ?? []
-    if (question === undefined) throw notWaiting(run)
-    const { next } = await this.#service.get(caller.principal, id)
-    await noteTurn(documents, id, question.id, message)
-    await this.#answer(caller, run, message)
-    const beginning = { kind: 'answer', question: question.id, from: next } as const
-    return { run, beginning, answers: await answersOf(documents, id) }
-  }
-
-  /** Several questions that wait at once are answered by one message: by id, in a data part, or all with the same. */
-  async #answer({ principal }: Caller, run: Run, message: Message): Promise<void> {
-    const waiting = run.waiting ?? []
-    const given = message.parts.find(({ data }) => hasAnswers(data))?.data as { answers: Record<string, unknown> } | undefined
-    const same = Object.fromEntries(waiting.map((question) => [question.id, answerOf(question, message)]))
-    try {
-      await this.#service.continue(principal, run.id, given?.answers ?? same)
-    } catch (cause) {
-      if (isHoldfastError(cause, 'conflict')) throw notWaiting(run)
-      throw cause
-    }
   }
 
   /** Where the question that a message answers was answered: only what comes after that is an answer to the message. */
@@ -263,7 +239,8 @@ export class Operations {
   /** The task as its log is now. */
   async #show(caller: Caller, run: Run, view: TaskView): Promise<Task> {
     const fold = await foldRun(this.#service, caller.principal, run.id, taskProjection)
-    const answers = fold.turns === undefined || view.historyLength === 0 ? undefined : await this.#answers(caller, run.id)
+    const answers =
+      fold.turns === undefined || view.historyLength === 0 ? undefined : await this.#answers(caller, run.id)
     return taskOf(fold, { ...view, ...(answers && { answers }) })
   }
 
@@ -277,7 +254,7 @@ export class Operations {
       throw cause
     })
     if (stored !== undefined && this.#belongs(caller, stored.run)) return stored.run
-    throw a2aError('TASK_NOT_FOUND', `there is no task ${id.slice(0, 100)}`, { taskId: id.slice(0, 100) })
+    throw a2aError('TASK_NOT_FOUND', `task ${id.slice(0, 100)} not found`, { taskId: id.slice(0, 100) })
   }
 
   /** A run of another agent or tenant does not exist here. */
@@ -301,34 +278,6 @@ export class Operations {
 function isDue({ state, held, direct }: TaskFold, returnImmediately: boolean): boolean {
   if (direct !== undefined) return true
   return returnImmediately ? held === undefined : isSettled(state)
-}
-
-function notWaiting(run: Run): Error {
-  const { state } = taskOfRun(run).status
-  const why = taskStates[state].terminal ? 'it has ended' : 'it waits for no message'
-  return a2aError('UNSUPPORTED_OPERATION', `task ${run.id} is ${state}: ${why}`, { taskId: run.id, state })
-}
-
-function hasAnswers(data: unknown): boolean {
-  const answers = (data as { answers?: unknown } | null | undefined)?.answers
-  return typeof answers === 'object' && answers !== null
-}
-
-function checkModes(parts: readonly Part[], modes: readonly string[] | undefined): void {
-  if (modes === undefined) return
-  for (const { mediaType } of parts) {
-    if (mediaType === undefined || modes.some((mode) => covers(mode, mediaType))) continue
-    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', `${mediaType.slice(0, 100)} is not taken; ${modes.join(', ')} are`, {
-      mediaType: mediaType.slice(0, 100),
-    })
-  }
-}
-
-/** `image/*` covers `image/png`. */
-function covers(mode: string, mediaType: string): boolean {
-  const given = mediaType.split(';')[0]!.trim().toLowerCase()
-  const wanted = mode.toLowerCase()
-  return wanted === '*/*' || wanted === given || (wanted.endsWith('/*') && given.startsWith(wanted.slice(0, -1)))
 }
 
 async function digestOf(values: readonly string[]): Promise<string> {

@@ -11,6 +11,8 @@ export interface A2aOptions {
   readonly url?: string
   /** Which statuses errors have: 1.0.1 of the specification where nothing is said. */
   readonly errorTable?: ErrorTable
+  /** Which card those get who do not say what they speak: one that both versions can read where nothing is said. */
+  readonly unversionedCard?: 'both' | '1.0'
   /** Signs the cards. */
   readonly signer?: CardSigner
   /** Whether a message that is sent again is the same task; it is where nothing is said. */

@@ -17,6 +17,8 @@ export interface StoredPushConfig {
 }
 
 const PAGE = 50
+/** In 0.3 a configuration without an id is the task's one. */
+const LEGACY_ID = 'default'
 
 export class PushConfigs {
   readonly #documents: OwnedDocuments
@@ -34,7 +36,7 @@ export class PushConfigs {
     const { id = '', url, token, authentication } = request
     const config: PushConfig = {
       taskId: task,
-      id: id === '' ? this.#ids.unique() : id,
+      id: id !== '' ? id : version === '0.3' ? LEGACY_ID : this.#ids.unique(),
       url,
       ...(token !== undefined && { token }),
       ...(authentication !== undefined && { authentication }),
@@ -46,7 +48,8 @@ export class PushConfigs {
 
   async get(task: string, id: string): Promise<PushConfig> {
     const found = await this.#documents.get(PUSH_CONFIGS, idOf(task, id))
-    if (found === undefined) throw a2aError('TASK_NOT_FOUND', `task ${task} has no push configuration ${id.slice(0, 100)}`)
+    if (found === undefined)
+      throw a2aError('TASK_NOT_FOUND', `task ${task} has no push configuration ${id.slice(0, 100)}`)
     return configIn(found)
   }
 

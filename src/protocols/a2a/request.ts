@@ -1,5 +1,4 @@
 /** What a request over HTTP says beside its body. */
-import type { TLSSocket } from 'node:tls'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Call } from '../../http/route.ts'
 import { activate, parseNames } from './extensions.ts'
@@ -40,5 +39,5 @@ export function urlOf({ request }: Call, { url }: A2aOptions): string {
   const { host = '' } = request.headers
   if (!/^[a-z0-9._-]+(?::\d{1,5})?$|^\[[0-9a-f:.]+\](?::\d{1,5})?$/i.test(host))
     throw new HoldfastError('invalid_request', 'the Host header is not a name that a card can have')
-  return `${(request.socket as TLSSocket).encrypted === true ? 'https' : 'http'}://${host}`
+  return `${'encrypted' in request.socket ? 'https' : 'http'}://${host}`
 }

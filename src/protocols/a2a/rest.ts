@@ -5,8 +5,16 @@ import { respondEmpty, respondError, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Agent } from './agents.ts'
 import { a2aError, describeError, toStatusAnswer, toStatusBody } from './errors.ts'
-import { type Binding, known } from './jsonrpc.ts'
-import { protoCard, protoPushConfig, protoSend, protoStream, protoTask, toProtoPush, toProtoSend } from './legacy/proto.ts'
+import { type Binding, closeIfUnread, known } from './jsonrpc.ts'
+import {
+  protoCard,
+  protoPushConfig,
+  protoSend,
+  protoStream,
+  protoTask,
+  toProtoPush,
+  toProtoSend,
+} from './legacy/proto.ts'
 import { type MethodName, methods } from './methods.ts'
 import { callerOf, versionOf } from './request.ts'
 import { serveTask } from './streams.ts'
@@ -38,6 +46,7 @@ export async function answerRest(call: Call, agent: Agent, binding: Binding, ask
 }
 
 function answerError(call: Call, binding: Binding, version: Version, cause: unknown): void {
+  closeIfUnread(call)
   const error = known(cause, binding)
   const table = binding.options.errorTable ?? '1.0.1'
   if (error.retryAfterMs !== undefined)

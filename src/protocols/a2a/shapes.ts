@@ -10,10 +10,27 @@ export function parseRequest<Shape extends z.ZodType>(shape: Shape, given: unkno
   if (parsed.success) return parsed.data
   const fields = parsed.error.issues.map(({ path, message }) => ({ field: path.join('.'), description: message }))
   const [first] = fields
-  throw invalidParams(`${first?.field || 'the request'}: ${first?.description ?? 'is wrong'}`, fields.slice(0, FIELDS_MAX))
+  throw invalidParams(
+    `${first?.field || 'the request'}: ${first?.description ?? 'is wrong'}`,
+    fields.slice(0, FIELDS_MAX),
+  )
 }
 
 const FIELDS_MAX = 20
+
+/** An object of the wire. Field names may be written as the protocol buffers have them, `task_id` for `taskId`. */
+function wire<Fields extends z.ZodRawShape>(fields: Fields) {
+  return z.preprocess(inCamelCase, z.object(fields))
+}
+
+function inCamelCase(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.replaceAll(/_([a-z])/g, capital), item]))
+}
+
+function capital(_match: string, letter: string): string {
+  return letter.toUpperCase()
+}
 
 /** Null and absent are the same. */
 function maybe<Shape extends z.ZodType>(shape: Shape) {
@@ -24,16 +41,15 @@ const text = z.string()
 const metadata = z.record(text, z.unknown())
 const historyLength = maybe(z.int().min(0))
 
-const part = z
-  .object({
-    text: maybe(text),
-    raw: maybe(z.string().regex(/^[\w+/-]*={0,2}$/, 'is not base64')),
-    url: maybe(text),
-    data: z.unknown().optional(),
-    metadata: maybe(metadata),
-    filename: maybe(text),
-    mediaType: maybe(text),
-  })
+const part = wire({
+  text: maybe(text),
+  raw: maybe(z.string().regex(/^[\w+/-]*={0,2}$/, 'is not base64')),
+  url: maybe(text),
+  data: z.unknown().optional(),
+  metadata: maybe(metadata),
+  filename: maybe(text),
+  mediaType: maybe(text),
+})
   .superRefine((given, context) => {
     const contents = (['text', 'raw', 'url', 'data'] as const).filter((name) => given[name] !== undefined)
     if (contents.length !== 1)
@@ -41,38 +57,34 @@ const part = z
   })
   .transform(withoutUndefined)
 
-const message = z
-  .object({
-    messageId: text.min(1, 'is empty').max(1024),
-    contextId: maybe(text),
-    taskId: maybe(text),
-    role: z.enum(['ROLE_USER', 'ROLE_AGENT']),
-    parts: z.array(part).min(1, 'is empty'),
-    metadata: maybe(metadata),
-    extensions: maybe(z.array(text)),
-    referenceTaskIds: maybe(z.array(text)),
-  })
-  .transform(withoutUndefined)
+const message = wire({
+  messageId: text.min(1, 'is empty').max(1024),
+  contextId: maybe(text),
+  taskId: maybe(text),
+  role: z.enum(['ROLE_USER', 'ROLE_AGENT']),
+  parts: z.array(part).min(1, 'is empty'),
+  metadata: maybe(metadata),
+  extensions: maybe(z.array(text)),
+  referenceTaskIds: maybe(z.array(text)),
+}).transform(withoutUndefined)
 
-const pushConfig = z
-  .object({
-    id: maybe(text),
-    taskId: maybe(text),
-    url: text.min(1, 'is empty'),
-    token: maybe(text),
-    authentication: maybe(z.object({ scheme: text, credentials: maybe(text) }).transform(withoutUndefined)),
-  })
-  .transform(withoutUndefined)
+const pushConfig = wire({
+  id: maybe(text),
+  taskId: maybe(text),
+  url: text.min(1, 'is empty'),
+  token: maybe(text),
+  authentication: maybe(wire({ scheme: text, credentials: maybe(text) }).transform(withoutUndefined)),
+}).transform(withoutUndefined)
 
 const states = Object.keys(taskStates) as [TaskState, ...TaskState[]]
 
 const tenant = { tenant: maybe(text) }
 
-export const sendRequest = z.object({
+export const sendRequest = wire({
   ...tenant,
   message,
   configuration: maybe(
-    z.object({
+    wire({
       acceptedOutputModes: maybe(z.array(text)),
       taskPushNotificationConfig: maybe(pushConfig),
       historyLength,
@@ -82,9 +94,9 @@ export const sendRequest = z.object({
   metadata: maybe(metadata),
 }) as unknown as z.ZodType<SendRequest & { tenant?: string }>
 
-export const taskRequest = z.object({ ...tenant, id: text.min(1, 'is empty'), historyLength, metadata: maybe(metadata) })
+export const taskRequest = wire({ ...tenant, id: text.min(1, 'is empty'), historyLength, metadata: maybe(metadata) })
 
-export const listRequest = z.object({
+export const listRequest = wire({
   ...tenant,
   contextId: maybe(text),
   status: maybe(z.enum(['TASK_STATE_UNSPECIFIED', ...states])),
@@ -95,11 +107,11 @@ export const listRequest = z.object({
   includeArtifacts: maybe(z.boolean()),
 }) as unknown as z.ZodType<ListRequest & { tenant?: string }>
 
-export const pushConfigRequest = z
-  .object({ ...tenant })
-  .and(pushConfig) as unknown as z.ZodType<PushConfigRequest & { tenant?: string }>
+export const pushConfigRequest = wire({ ...tenant }).and(pushConfig) as unknown as z.ZodType<
+  PushConfigRequest & { tenant?: string }
+>
 
-export const pushConfigQuery = z.object({
+export const pushConfigQuery = wire({
   ...tenant,
   taskId: text.min(1, 'is empty'),
   id: maybe(text),
@@ -107,7 +119,7 @@ export const pushConfigQuery = z.object({
   pageToken: maybe(text),
 })
 
-export const cardRequest = z.object(tenant)
+export const cardRequest = wire(tenant)
 
 function withoutUndefined<Value extends object>(value: Value): Value {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as Value

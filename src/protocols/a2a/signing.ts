@@ -20,12 +20,27 @@ export async function signCard(card: AgentCard, { key, alg, kid, jku }: CardSign
   return { ...card, signatures: [signature] }
 }
 
-/** RFC 8785: keys in the order of their UTF-16 code units, and nothing between. Our cards have no default values to leave out. */
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+/** RFC 8785: keys in the order of their UTF-16 code units, and nothing between; of what is left without what is empty. */
+export function canonical(card: object): string {
+  return inOrder(withoutEmpty(card))
+}
+
+function inOrder(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(inOrder).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const entries = Object.entries(value)
-    .filter(([, item]) => item !== undefined)
-    .toSorted(([left], [right]) => (left < right ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(',')}}`
+  const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1))
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${inOrder(item)}`).join(',')}}`
+}
+
+/** Protocol buffers do not tell an empty field from an absent one. All that is empty goes, as in the official SDKs, which verify it so. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty).filter((item) => !isEmpty(item))
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, withoutEmpty(item)] as const)
+  return Object.fromEntries(entries.filter(([, item]) => !isEmpty(item)))
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true
+  return typeof value === 'object' && Object.keys(value).length === 0
 }

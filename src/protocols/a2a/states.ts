@@ -59,7 +59,7 @@ interface QuestionHints {
 
 export function hintsOf({ details }: Question): QuestionHints {
   const hints = (details as { a2a?: unknown } | null | undefined)?.a2a
-  return typeof hints === 'object' && hints !== null ? (hints as QuestionHints) : {}
+  return typeof hints === 'object' && hints !== null ? hints : {}
 }
 
 /** Input comes first: whoever can give that need not wait for a credential. */

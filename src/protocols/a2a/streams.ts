@@ -50,7 +50,11 @@ export async function serveTask(
 }
 
 /** What an event says to this caller: with its position, where the caller knows what that is. */
-export function responseOf({ update, fold, sequence }: TaskFrame, caller: Caller, { view, gap }: TaskStream): StreamResponse {
+export function responseOf(
+  { update, fold, sequence }: TaskFrame,
+  caller: Caller,
+  { view, gap }: TaskStream,
+): StreamResponse {
   const shown: StreamResponse = 'task' in update ? { task: taskOf(fold, view) } : update
   if (!caller.extensions.has(RESUME_EXTENSION)) return shown
   const position = { [RESUME_EXTENSION]: { sequence, ...(gap && 'task' in shown && { gap }) } }
@@ -70,7 +74,10 @@ function reasonOf(notice: Notice): HoldfastError {
     case 'failed':
       return notice.error
     case 'closing':
-      return new Failure('unavailable', `the server ends this stream (${notice.reason}); the task goes on: subscribe again`)
+      return new Failure(
+        'unavailable',
+        `the server ends this stream (${notice.reason}); the task goes on: subscribe again`,
+      )
     case 'gap':
       return new Failure('cursor_expired', `events before ${notice.earliest} were trimmed`)
   }

@@ -38,7 +38,12 @@ function contentOf({ messageId, role, parts, metadata }: Message): string {
 }
 
 /** Noted before the answer is given: when that fails, the same message finds its question waiting and answers it. */
-export async function noteTurn(documents: OwnedDocuments, task: string, question: string, message: Message): Promise<void> {
+export async function noteTurn(
+  documents: OwnedDocuments,
+  task: string,
+  question: string,
+  message: Message,
+): Promise<void> {
   await documents.put({ collection: COLLECTION, id: idOf(task, question), label: task, body: { question, message } })
 }
 

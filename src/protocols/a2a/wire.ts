@@ -66,7 +66,9 @@ export interface ArtifactUpdate {
 export type SendResult = { readonly task: Task } | { readonly message: Message }
 
 export type StreamResponse =
-  SendResult | { readonly statusUpdate: StatusUpdate } | { readonly artifactUpdate: ArtifactUpdate }
+  | SendResult
+  | { readonly statusUpdate: StatusUpdate }
+  | { readonly artifactUpdate: ArtifactUpdate }
 
 export interface SendRequest {
   readonly message: Message
@@ -154,7 +156,9 @@ export interface AgentCard {
     readonly extensions: readonly AgentExtension[]
   }
   readonly securitySchemes?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
-  readonly securityRequirements?: readonly { readonly schemes: Readonly<Record<string, { readonly list?: string[] }>> }[]
+  readonly securityRequirements?: readonly {
+    readonly schemes: Readonly<Record<string, { readonly list?: string[] }>>
+  }[]
   readonly defaultInputModes: readonly string[]
   readonly defaultOutputModes: readonly string[]
   readonly skills: readonly AgentSkill[]

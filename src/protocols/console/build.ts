@@ -1,7 +1,7 @@
 /** From sources there is no built page: it is made when somebody first asks for it, and kept until a source of it changes. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { HoldfastError } from '../../core/errors.ts'
@@ -11,39 +11,44 @@ const execute = promisify(execFile)
 /** What the page is made of. */
 const SOURCES = ['console', 'src/client', 'src/react', 'src/sse']
 const BUILD_MS_MAX = 120_000
+/** Pages of sources that have changed since. */
+const KEPT_MS = 3_600_000
 
 export async function buildFromSources(root: string): Promise<string> {
   const script = join(root, 'scripts', 'build-console.ts')
   if (!existsSync(script)) {
     throw new HoldfastError('unavailable', 'the console is not built: run npm run build', { retryAfterMs: 60_000 })
   }
-  const folder = join(root, 'node_modules/.cache/holdfast-console')
-  if (await isFresh(root, folder)) return folder
+  const cache = join(root, 'node_modules/.cache/holdfast-console')
+  // By when they last changed, so that nobody's page is replaced while it is read.
+  const folder = join(cache, (await lastChange(root)).toString(36))
+  if (existsSync(join(folder, 'index.html'))) return folder
   try {
     // In a process of its own: the bundler would stay in the memory of this one.
     await execute(process.execPath, [script, folder], { cwd: root, timeout: BUILD_MS_MAX })
+    await forgetOld(cache)
   } catch (cause) {
     throw new HoldfastError('unavailable', 'the console cannot be built; the log of the server says why', { cause })
   }
   return folder
 }
 
-async function isFresh(root: string, folder: string): Promise<boolean> {
-  const built = await changedAt(join(folder, 'index.html'))
-  if (built === 0) return false
+async function lastChange(root: string): Promise<number> {
+  let newest = 0
   for (const source of SOURCES) {
     const entries = await readdir(join(root, source), { recursive: true, withFileTypes: true })
-    for (const entry of entries) {
-      if (entry.isFile() && (await changedAt(join(entry.parentPath, entry.name))) > built) return false
-    }
+    for (const entry of entries) newest = Math.max(newest, await changedAt(join(entry.parentPath, entry.name)))
   }
-  return true
+  return Math.floor(newest)
 }
 
 async function changedAt(path: string): Promise<number> {
-  try {
-    return (await stat(path)).mtimeMs
-  } catch {
-    return 0
+  return (await stat(path)).mtimeMs
+}
+
+async function forgetOld(cache: string): Promise<void> {
+  for (const name of await readdir(cache)) {
+    const folder = join(cache, name)
+    if (Date.now() - (await changedAt(folder)) > KEPT_MS) await rm(folder, { recursive: true, force: true })
   }
 }

@@ -4,6 +4,14 @@ import type { ErrorAnswer } from '../../http/route.ts'
 
 export function toProblemAnswer(error: HoldfastError, requestId: string): ErrorAnswer {
   const { code, status, retryable } = error
-  const body = { type: `urn:holdfast:error:${code}`, title: code, status, detail: error.message, code, retryable, requestId }
+  const body = {
+    type: `urn:holdfast:error:${code}`,
+    title: code,
+    status,
+    detail: error.message,
+    code,
+    retryable,
+    requestId,
+  }
   return { status, contentType: 'application/problem+json', body: JSON.stringify(body) }
 }

@@ -12,8 +12,7 @@ const zip = promisify(gzip)
 export interface Asset {
   readonly type: string
   readonly bytes: Buffer
-  /** Where it is worth it. */
-  readonly zipped?: Buffer
+  readonly zipped: Buffer
 }
 
 export interface LoadedFiles {

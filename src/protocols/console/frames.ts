@@ -26,14 +26,14 @@ export async function serveFrames(call: Call, service: Service, views: readonly 
   }
   const id = call.params['id']!
   const { run, first } = await service.get(call.principal, id)
-  const { encode } = await view.open(run)
+  const fold = await view.open(run)
   const decoder = new TextDecoder()
   let text = ''
   let after = Math.max(START, first - 1)
   while (text.length < FRAMES_CHARS_MAX && !call.signal.aborted) {
     const slice = await service.read(call.principal, id, after)
     if (slice === undefined) break
-    const encoded = encode(slice)
+    const encoded = fold.encode(slice)
     text += typeof encoded === 'string' ? encoded : decoder.decode(encoded)
     after = lastOf(slice)
     if (slice.closed) break

@@ -82,8 +82,8 @@ async function servePage(call: Call, files: ConsoleFiles): Promise<void> {
 async function serveAsset(call: Call, files: ConsoleFiles): Promise<void> {
   const asset = files.asset(await files.load(), call.params['file']!)
   const { request, response } = call
-  const zipped = asset.zipped !== undefined && /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
-  const body = zipped ? asset.zipped! : asset.bytes
+  const zipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+  const body = zipped ? asset.zipped : asset.bytes
   response.writeHead(200, {
     'content-type': asset.type,
     'content-length': body.length,

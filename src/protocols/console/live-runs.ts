@@ -1,6 +1,6 @@
 /**
  * A page of the list of runs that is kept current: whoever says which version it has is answered when there is another one.
- * So an open console costs one waiting request, and a look at the store each second.
+ * So an open console costs one waiting request, and a look at the store each second at most.
  */
 import { createHash } from 'node:crypto'
 import type { Principal } from '../../core/principal.ts'
@@ -12,6 +12,8 @@ import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 
 const LOOK_MS = 1000
+/** A filter that few runs fit makes the store look at many: then it is asked less often. */
+const RESTS_PER_LOOK = 20
 const PAGE_RUNS_MAX = 100
 /** Finished runs whose tokens are remembered: what they took does not change. */
 const REMEMBERED_MAX = 10_000
@@ -29,10 +31,12 @@ export class LiveRuns {
     const request = readRequest(call.query)
     const known = call.query.get('known')
     const until = performance.now() + this.#service.limits.longPollMs
-    for (;;) {
+    for (let restMs = LOOK_MS; ;) {
       // Not before a while has passed: a run that streams changes with every token.
-      if (known !== null) await rest(LOOK_MS, call.signal)
+      if (known !== null) await rest(restMs, call.signal)
+      const began = performance.now()
       const page = await this.#page(call.principal, request)
+      restMs = Math.max(LOOK_MS, (performance.now() - began) * RESTS_PER_LOOK)
       const version = createHash('sha256').update(JSON.stringify(page)).digest('base64url').slice(0, 16)
       const over = known === null || performance.now() >= until || call.signal.aborted || this.#service.closed
       if (over || version !== known) return respondJson(call.response, 200, { version, ...page })
@@ -80,7 +84,10 @@ function readRequest(query: URLSearchParams): ListRequest {
   const status = (query.get('status') ?? '').split(',').filter((name) => name !== '')
   const unknown = status.find((name) => !STATUSES.includes(name))
   if (unknown !== undefined)
-    throw new HoldfastError('invalid_request', `status is ${JSON.stringify(unknown.slice(0, 100))}; it can be ${STATUSES.join(', ')}`)
+    throw new HoldfastError(
+      'invalid_request',
+      `status is ${JSON.stringify(unknown.slice(0, 100))}; it can be ${STATUSES.join(', ')}`,
+    )
   return {
     limit: Math.min(Math.max(Number.parseInt(query.get('limit') ?? '', 10) || 50, 1), PAGE_RUNS_MAX),
     ...(component !== undefined && { component }),

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ensurePython } from '../../support/python.ts'
-import { npmStart, serving } from './served.ts'
-import type { Tally } from './tally.ts'
+import { npmStart, serving } from '../served.ts'
+import type { Tally } from '../tally.ts'
 
 interface Script {
   readonly file: string

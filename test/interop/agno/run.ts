@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util'
 import { ensurePython } from '../../support/python.ts'
 import { runScripts } from './cookbook.ts'
 import { drive } from './python.ts'
-import { freePort, npmStart } from './served.ts'
-import { Tally } from './tally.ts'
+import { freePort, npmStart } from '../served.ts'
+import { Tally } from '../tally.ts'
 
 /** Both major versions are in use; their packages differ, and so do their clients. */
 const versions = { 'agno 3': 'agno-3.txt', 'agno 2': 'agno-2.txt' }

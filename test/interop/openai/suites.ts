@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort, Served } from '../agno/served.ts'
-import type { Tally } from '../agno/tally.ts'
+import { freePort, Served } from '../served.ts'
+import type { Tally } from '../tally.ts'
 
 export interface Suites {
   /** A server that has the model. */

@@ -20,7 +20,12 @@ const behaviours: readonly (readonly [string, Behaviour])[] = [
   ['tck-artifact-file-url', say(emit('artifact.added', { ...file, url: 'https://example.com/output.txt' }))],
   ['tck-artifact-file', say(emit('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
   ['tck-artifact-text', say('Generated text content')],
-  ['tck-artifact-data', say(emit('artifact.added', { artifact: 'data', mediaType: 'application/json', value: { key: 'value', count: 42 } }))],
+  [
+    'tck-artifact-data',
+    say(
+      emit('artifact.added', { artifact: 'data', mediaType: 'application/json', value: { key: 'value', count: 42 } }),
+    ),
+  ],
   ['tck-message-response', say(emit('custom.emitted', { name: 'a2a.message', value: 'Direct message response' }))],
   ['tck-input-required', ask],
   ['tck-reject-task', reject],
@@ -34,26 +39,38 @@ const behaviours: readonly (readonly [string, Behaviour])[] = [
   ['test-resubscribe-message-id', linger],
 ]
 
-export const tckAgent: Component = agent<unknown>({
-  id: 'tck',
-  name: 'TCK agent',
-  description: 'Does what the compatibility kit asks for.',
-  async *run(_input, context) {
-    const { message } = context.metadata['a2a'] as { message: SentMessage }
-    return yield* behaviourOf(message)(context)
-  },
-})
+/** For the kit of 1.0. */
+export const tckAgent = agentThat('tck', say('Hello from TCK'))
 
-/** The kit gives several messages of a run the same id, so an id is no reason to take one for another. */
+/** For the kit of 0.3, which goes on with the tasks that it began. */
+export const legacyTckAgent = agentThat('tck-legacy', askOn)
+
+function agentThat(id: string, otherwise: Behaviour): Component {
+  return agent<unknown>({
+    id,
+    name: 'TCK agent',
+    description: 'Does what the compatibility kit asks for.',
+    async *run(_input, context) {
+      const { message } = context.metadata['a2a'] as { message: SentMessage }
+      return yield* behaviourOf(message, otherwise)(context)
+    },
+  })
+}
+
+/**
+ * The kit gives several messages the same id, so an id is no reason to take one for another; it asks for the statuses of 1.0.0; and
+ * it takes no card that says anything to clients of 0.3.
+ */
 export const tckOptions: A2aOptions = {
   default: 'tck',
+  unversionedCard: '1.0',
   idempotent: false,
   errorTable: '1.0.0',
   agents: { tck: { answersDirectly: true } },
 }
 
-function behaviourOf({ messageId }: SentMessage): Behaviour {
-  return behaviours.find(([name]) => messageId.startsWith(name))?.[1] ?? say('Hello from TCK')
+function behaviourOf({ messageId }: SentMessage, otherwise: Behaviour = say('Hello from TCK')): Behaviour {
+  return behaviours.find(([name]) => messageId.startsWith(name))?.[1] ?? otherwise
 }
 
 function say(...emissions: readonly Emission[]): Behaviour {
@@ -71,9 +88,13 @@ async function* chunks(): AsyncGenerator<Emission, unknown, void> {
 }
 
 /** Whatever the answer's id says is done next; so it may be asked again. */
-async function* ask(context: RunContext): AsyncGenerator<Emission, unknown, void> {
+async function* ask(context: RunContext, otherwise?: Behaviour): AsyncGenerator<Emission, unknown, void> {
   const answer = await context.ask({ prompt: 'More input, please', details: { a2a: { answer: 'message' } } })
-  return yield* behaviourOf(answer as SentMessage)(context)
+  return yield* behaviourOf(answer as SentMessage, otherwise)(context)
+}
+
+function askOn(context: RunContext): AsyncGenerator<Emission, unknown, void> {
+  return ask(context, askOn)
 }
 
 // oxlint-disable-next-line require-yield -- it is refused before it says anything

@@ -31,7 +31,10 @@ export function toHybridCard(card: AgentCard): object {
     ...card,
     capabilities: { ...legacy.capabilities, ...card.capabilities },
     ...(card.securitySchemes !== undefined && {
-      securitySchemes: mapValues(card.securitySchemes, (scheme, name) => ({ ...legacy.securitySchemes?.[name], ...scheme })),
+      securitySchemes: mapValues(card.securitySchemes, (scheme, name) => ({
+        ...legacy.securitySchemes?.[name],
+        ...scheme,
+      })),
     }),
   }
 }

@@ -1,42 +1,38 @@
 /** The methods of JSON-RPC in 0.3, each by the one of 1.0 that does the same. */
 import type { Agent } from '../agents.ts'
 import { a2aError } from '../errors.ts'
-import { methods, type Outcome } from '../methods.ts'
+import { methods } from '../methods.ts'
 import type { Caller } from '../operations.ts'
-import type { PushConfig, PushConfigList, SendResult, Task } from '../wire.ts'
+import type { PushConfig } from '../wire.ts'
 import { toLegacyCard } from './card.ts'
 import { fromPushConfig, fromSend, fromTask, type LegacyOutcome } from './outcome.ts'
 import { isRaw, toPushConfig, toSend } from './requests.ts'
 
 type LegacyMethod = (agent: Agent, caller: Caller, params: unknown) => Promise<LegacyOutcome>
 
-function resultOf<Result>(outcome: Outcome): Result {
-  return (outcome as { readonly result: Result }).result
-}
-
 export const legacyMethods = {
   async 'message/send'(agent, caller, params) {
-    return { result: fromSend(resultOf<SendResult>(await methods.SendMessage(agent, caller, toSend(params)))) }
+    return { result: fromSend((await methods.SendMessage(agent, caller, toSend(params))).result) }
   },
   'message/stream': (agent, caller, params) => methods.SendStreamingMessage(agent, caller, toSend(params)),
   async 'tasks/get'(agent, caller, params) {
-    return { result: fromTask(resultOf<Task>(await methods.GetTask(agent, caller, params))) }
+    return { result: fromTask((await methods.GetTask(agent, caller, params)).result) }
   },
   async 'tasks/cancel'(agent, caller, params) {
-    return { result: fromTask(resultOf<Task>(await methods.CancelTask(agent, caller, params))) }
+    return { result: fromTask((await methods.CancelTask(agent, caller, params)).result) }
   },
   'tasks/resubscribe': (agent, caller, params) => methods.SubscribeToTask(agent, caller, params),
   async 'tasks/pushNotificationConfig/set'(agent, caller, params) {
     const { pushNotificationConfig, taskId } = isRaw(params) ? params : {}
     const request = toPushConfig(pushNotificationConfig ?? {}, taskId)
     const created = await methods.CreateTaskPushNotificationConfig(agent, caller, request)
-    return { result: fromPushConfig(resultOf<PushConfig>(created)) }
+    return { result: fromPushConfig(created.result) }
   },
   async 'tasks/pushNotificationConfig/get'(agent, caller, params) {
     const { taskId, id } = pushQuery(params)
     if (id !== undefined) {
       const found = await methods.GetTaskPushNotificationConfig(agent, caller, { taskId, id })
-      return { result: fromPushConfig(resultOf<PushConfig>(found)) }
+      return { result: fromPushConfig(found.result) }
     }
     const [first] = await listed(agent, caller, taskId)
     if (first === undefined) throw a2aError('TASK_NOT_FOUND', 'the task has no push configuration')
@@ -59,6 +55,11 @@ export function isLegacyMethod(name: string): name is keyof typeof legacyMethods
   return Object.hasOwn(legacyMethods, name)
 }
 
+/** Answered with a stream. */
+export function isLegacyStream(name: keyof typeof legacyMethods): boolean {
+  return name === 'message/stream' || name === 'tasks/resubscribe'
+}
+
 /** In 0.3 `id` is the task's. */
 function pushQuery(params: unknown): { readonly taskId: unknown; readonly id: unknown } {
   const { id, pushNotificationConfigId } = isRaw(params) ? params : {}
@@ -67,5 +68,5 @@ function pushQuery(params: unknown): { readonly taskId: unknown; readonly id: un
 
 async function listed(agent: Agent, caller: Caller, taskId: unknown): Promise<readonly PushConfig[]> {
   const page = await methods.ListTaskPushNotificationConfigs(agent, caller, { taskId })
-  return resultOf<PushConfigList>(page).configs
+  return page.result.configs
 }

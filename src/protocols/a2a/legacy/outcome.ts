@@ -38,7 +38,11 @@ export function fromPart({ text, raw, url, data, metadata, filename, mediaType }
   if (raw !== undefined || url !== undefined) {
     const content = raw === undefined ? { uri: url } : { bytes: raw }
     const name = filename === undefined ? {} : { name: filename }
-    return { kind: 'file', file: { ...content, ...name, ...(mediaType !== undefined && { mimeType: mediaType }) }, ...about }
+    return {
+      kind: 'file',
+      file: { ...content, ...name, ...(mediaType !== undefined && { mimeType: mediaType }) },
+      ...about,
+    }
   }
   if (isObject(data)) return { kind: 'data', data, ...about }
   return { kind: 'data', data: { value: data }, metadata: { ...metadata, data_part_compat: true } }

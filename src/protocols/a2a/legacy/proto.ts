@@ -1,11 +1,26 @@
 /** HTTP+JSON of 0.3, which is the JSON of its protocol buffers: other words than those of its JSON-RPC, and than those of 1.0. */
-import type { AgentCard, Artifact, Message, Part, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire.ts'
+import type {
+  AgentCard,
+  Artifact,
+  Message,
+  Part,
+  PushConfig,
+  SendResult,
+  StreamResponse,
+  Task,
+  TaskStatus,
+} from '../wire.ts'
 import { toLegacyCard } from './card.ts'
 import { fromPushConfig, isFinal } from './outcome.ts'
 import { isRaw, toConfiguration, toPushConfig } from './requests.ts'
 
 export function protoTask({ status, artifacts = [], history = [], ...rest }: Task): object {
-  return { ...rest, status: protoStatus(status), artifacts: artifacts.map(protoArtifact), history: history.map(protoMessage) }
+  return {
+    ...rest,
+    status: protoStatus(status),
+    artifacts: artifacts.map(protoArtifact),
+    history: history.map(protoMessage),
+  }
 }
 
 function protoStatus({ state, message, timestamp }: TaskStatus): object {
@@ -67,7 +82,12 @@ export function toProtoSend(body: unknown): unknown {
   return { message: toProtoMessage(message ?? request), configuration: toConfiguration(configuration), metadata }
 }
 
-const roles: Readonly<Record<string, string>> = { '1': 'ROLE_USER', '2': 'ROLE_AGENT', user: 'ROLE_USER', agent: 'ROLE_AGENT' }
+const roles: Readonly<Record<string, string>> = {
+  '1': 'ROLE_USER',
+  '2': 'ROLE_AGENT',
+  user: 'ROLE_USER',
+  agent: 'ROLE_AGENT',
+}
 
 /** Later builds of 0.3 also say `parts`. */
 function toProtoMessage(value: unknown): unknown {

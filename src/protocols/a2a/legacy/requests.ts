@@ -54,7 +54,9 @@ export function toPushConfig(value: unknown, taskId?: unknown): unknown {
     taskId,
     url,
     token: token === '' ? undefined : token,
-    ...(scheme !== undefined && { authentication: { scheme, credentials: credentials === '' ? undefined : credentials } }),
+    ...(scheme !== undefined && {
+      authentication: { scheme, credentials: credentials === '' ? undefined : credentials },
+    }),
   }
 }
 

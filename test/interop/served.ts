@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 
-export const root = join(import.meta.dirname, '../../..')
+export const root = join(import.meta.dirname, '../..')
 const LISTEN_MS = 60_000
 const OUTPUT_CHARS_MAX = 4000
 

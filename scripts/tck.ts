@@ -1,0 +1,70 @@
+/**
+ * Runs the official compatibility kit of A2A against this server: `npm run tck -- --tck <checkout>`, where the checkout is of
+ * a2aproject/a2a-tck. Its branch decides which version is tested: `1.0-dev` is the kit of 1.0, `0.3.x` that of 0.3.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { createServer } from '../src/server/create-server.ts'
+import { openMemoryStore } from '../src/stores/memory.ts'
+import { legacyTckAgent, tckAgent, tckOptions } from '../test/protocols/a2a/tck-agent.ts'
+
+const { values } = parseArgs({
+  options: {
+    tck: { type: 'string' },
+    /** With the packages of the kit, pytest among them. */
+    python: { type: 'string', default: 'python3' },
+    transports: { type: 'string' },
+    /** Declares pushes, which are delivered to loopback addresses. */
+    push: { type: 'boolean', default: false },
+  },
+})
+if (values.tck === undefined)
+  throw new Error('say where the kit is: npm run tck -- --tck <checkout of a2aproject/a2a-tck>')
+const kit = resolve(values.tck)
+const isCurrent = existsSync(join(kit, 'tests/compatibility'))
+
+/** Tests of the kit of 0.3 that no agent like this one can pass, with what is wrong with them. */
+const defectsOfLegacyKit: Readonly<Record<string, string>> = {
+  'jsonrpc/test_a2a_error_codes_enhanced.py::test_push_notification_not_supported_error_32003_enhanced':
+    'it wants pushes to be refused by an agent that declares them',
+  'quality/test_error_validation_enhanced.py::test_invalid_method_error_validation':
+    'it sends a whole request as the name of the method, and wants that to be a method that is not found',
+  'security/test_agent_card_security.py::test_sensitive_information_protection':
+    'it takes a loopback address in a card for a secret',
+  'transport/test_multi_transport_equivalence.py::test_agent_card_access_equivalence':
+    'it asks for the extended card of an agent that declares none',
+}
+
+const server = await createServer({
+  components: [tckAgent, legacyTckAgent],
+  store: openMemoryStore(),
+  a2a: isCurrent ? { ...tckOptions, push: values.push } : { default: legacyTckAgent.id, push: true },
+})
+const current = [
+  'tests/compatibility/',
+  `--sut-host=${server.url}`,
+  `--transport=${values.transports ?? 'jsonrpc,http_json'}`,
+]
+const legacy = [
+  'tests/mandatory',
+  'tests/optional/capabilities',
+  '--test-scope=all',
+  `--sut-url=${server.url}/a2a/${legacyTckAgent.id}`,
+  `--transports=${values.transports ?? 'jsonrpc,rest'}`,
+  ...Object.keys(defectsOfLegacyKit).map((test) => `--deselect=tests/mandatory/${test}`),
+]
+const suite = isCurrent ? current : legacy
+if (!isCurrent)
+  for (const [test, defect] of Object.entries(defectsOfLegacyKit)) console.log(`left out, ${defect}: ${test}`)
+const kitProcess = spawn(values.python, ['-m', 'pytest', ...suite, '-q', '-p', 'no:cacheprovider', '--tb=line'], {
+  cwd: kit,
+  stdio: 'inherit',
+  env: { TCK_STREAMING_TIMEOUT: '2', ...process.env },
+})
+process.exitCode = await new Promise<number>((done, fail) => {
+  kitProcess.once('error', fail)
+  kitProcess.once('close', (code) => done(code ?? 1))
+})
+await server.stop()

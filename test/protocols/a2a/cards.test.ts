@@ -1,0 +1,158 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { type AgentCard as OfficialCard, verifyAgentCardSignature } from '@a2a-js/sdk'
+import { flattenedVerify } from 'jose'
+import { describe, expect, test } from 'vitest'
+import { canonical } from '../../../src/protocols/a2a/signing.ts'
+import type { AgentCard } from '../../../src/protocols/a2a/wire.ts'
+import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import { current, message, rpc, serveA2a } from './serve.ts'
+
+async function cardAt(url: string, headers: Record<string, string> = { 'a2a-version': '1.0' }): Promise<AgentCard> {
+  return (await (await fetch(`${url}/.well-known/agent-card.json`, { headers })).json()) as AgentCard
+}
+
+test('every component has a card, and the server has that of the default one', async () => {
+  const server = await serveA2a({ a2a: { default: 'echo' } })
+  for (const { id } of server.service.components()) expect((await cardAt(server.agent(id))).skills[0]!.id).toBe(id)
+  expect(await cardAt(server.url)).toEqual(await cardAt(server.agent('echo')))
+  const first = await serveA2a()
+  expect((await cardAt(first.url)).skills[0]!.id).toBe(first.service.components()[0]!.id)
+})
+
+test('[O-16] the card says that streaming works, and it does, with nothing to opt into', async () => {
+  const server = await serveA2a()
+  for (const { id } of server.service.components()) {
+    expect((await cardAt(server.agent(id))).capabilities.streaming).toBe(true)
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'SendStreamingMessage',
+      params: { message: message('text 1') },
+    })
+    const response = await fetch(server.agent(id), { method: 'POST', headers: current, body })
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    await response.body?.cancel()
+  }
+})
+
+test('a client that says nothing gets a card that both versions can read', async () => {
+  const server = await serveA2a()
+  const both = await cardAt(server.url, {})
+  const url = both.supportedInterfaces[0]!.url
+  expect(both).toMatchObject({
+    protocolVersion: '0.3.0',
+    url,
+    preferredTransport: 'JSONRPC',
+    additionalInterfaces: [{ transport: 'JSONRPC' }, { transport: 'HTTP+JSON' }],
+    supportedInterfaces: [
+      { protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      { protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+      { protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+      { protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
+    ],
+  })
+  expect(await cardAt(server.url)).not.toHaveProperty('url')
+  expect((await fetch(`${server.url}/.well-known/agent-card.json`)).headers.get('vary')).toContain('A2A-Version')
+})
+
+test('a card can be cached, and asked for only if it is another', async () => {
+  const server = await serveA2a()
+  const path = `${server.url}/.well-known/agent-card.json`
+  const { headers } = await fetch(path)
+  expect(headers.get('cache-control')).toMatch(/max-age=\d+/)
+  expect(Date.parse(headers.get('last-modified')!)).not.toBeNaN()
+  const again = await fetch(path, { headers: { 'if-none-match': headers.get('etag')! } })
+  expect(again.status).toBe(304)
+})
+
+test('a card that is signed can be verified with the key, and not when it was changed', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const server = await serveA2a({ a2a: { signer: { key: privateKey, alg: 'ES256', kid: 'key-1' } } })
+  const { signatures, ...card } = await cardAt(server.url)
+  const [signed] = signatures!
+  const verify = (payload: object) =>
+    flattenedVerify({ ...signed!, payload: Buffer.from(canonical(payload)).toString('base64url') }, publicKey)
+  expect((await verify(card)).protectedHeader).toEqual({ alg: 'ES256', kid: 'key-1', typ: 'JOSE' })
+  await expect(verify({ ...card, name: 'another' })).rejects.toThrow('signature')
+})
+
+test('the official SDK verifies the signature, of the card for both versions too', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const skill = { id: 's', name: 'skill', description: 'does it', tags: ['x'], examples: [] }
+  const agents = {
+    lab: { skills: [skill], extensions: [{ uri: 'https://example.com/x', params: { b: 1, a: [true] } }] },
+  }
+  const authenticator = await openAuthenticator({ securityKey: 'a-key-that-is-long-enough' })
+  const signer = { key: privateKey, alg: 'ES256', kid: 'key-1' }
+  const server = await serveA2a({ authenticator, a2a: { signer, agents } })
+  const verifier = verifyAgentCardSignature(() => Promise.resolve(publicKey))
+  for (const headers of [{ 'a2a-version': '1.0' }, {}]) {
+    const card = (await cardAt(server.agent(), headers)) as unknown as OfficialCard
+    await expect(verifier(card)).resolves.toBeUndefined()
+    await expect(verifier({ ...card, name: 'another' })).rejects.toThrow(/signature/i)
+  }
+})
+
+describe('where callers must say who they are', () => {
+  const key = 'a-key-that-is-long-enough'
+  const authorization = { authorization: `Bearer ${key}` }
+
+  test('the card says how, is shown to everybody, and there is an extended one for those who are known', async () => {
+    const authenticator = await openAuthenticator({ securityKey: key })
+    const server = await serveA2a({ authenticator })
+    const card = await cardAt(server.agent())
+    expect(card).toMatchObject({
+      capabilities: { extendedAgentCard: true },
+      securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+      securityRequirements: [{ schemes: { bearer: {} } }],
+    })
+    expect((await fetch(`${server.agent()}/extendedAgentCard`, { headers: current })).status).toBe(401)
+    const extended = (await (
+      await fetch(`${server.agent()}/extendedAgentCard`, { headers: { ...current, ...authorization } })
+    ).json()) as AgentCard
+    expect(extended.skills[0]!.tags).toContain('recovery:fail')
+    const byRpc = await rpc(server.agent(), 'GetExtendedAgentCard', undefined, authorization)
+    expect(byRpc.result).toEqual(extended)
+  })
+
+  test('[SEC-1] a task of somebody else is not there, on any operation', async () => {
+    const people: Record<string, string> = { ada: 'ada', bob: 'bob' }
+    const authenticator = {
+      scheme: 'keys' as const,
+      authenticate: ({ bearer = '' }) => Promise.resolve({ id: people[bearer]! }),
+    }
+    const server = await serveA2a({ authenticator })
+    const as = (who: string) => ({ authorization: `Bearer ${who}` })
+    const { result } = await rpc(server.agent(), 'SendMessage', { message: message('ask Go?') }, as('ada'))
+    const { id } = (result as { task: { id: string } }).task
+    const config = { taskId: id, id: 'c', url: 'https://example.com' }
+    expect((await rpc(server.agent(), 'CreateTaskPushNotificationConfig', config, as('ada'))).error).toBeUndefined()
+    for (const [method, params] of [
+      ['GetTask', { id }],
+      ['CancelTask', { id }],
+      ['SubscribeToTask', { id }],
+      ['SendMessage', { message: message('x', { taskId: id }) }],
+      ['CreateTaskPushNotificationConfig', config],
+      ['GetTaskPushNotificationConfig', config],
+      ['ListTaskPushNotificationConfigs', config],
+      ['DeleteTaskPushNotificationConfig', config],
+    ] as const)
+      expect((await rpc(server.agent(), method, params, as('bob'))).error?.code, method).toBe(-32001)
+    expect((await rpc(server.agent(), 'ListTasks', {}, as('bob'))).result).toMatchObject({ totalSize: 0 })
+    expect((await rpc(server.agent(), 'GetTask', { id }, as('ada'))).result).toMatchObject({ id })
+  })
+})
+
+test('extensions that a client names are active where the agent has them, and what it requires must be named', async () => {
+  const uri = 'https://example.com/audit/v1'
+  const server = await serveA2a({ a2a: { agents: { lab: { extensions: [{ uri, required: true }] } } } })
+  const sent = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: message('text 1') } }
+  expect((await rpc(server.agent(), 'SendMessage', sent.params)).error?.code).toBe(-32008)
+  const response = await fetch(server.agent(), {
+    method: 'POST',
+    headers: { ...current, 'a2a-extensions': `https://example.com/unknown, ${uri}` },
+    body: JSON.stringify(sent),
+  })
+  expect(response.headers.get('a2a-extensions')).toBe(uri)
+  expect(await response.json()).toHaveProperty('result.task')
+})

@@ -1,0 +1,237 @@
+/** The defects of FastA2A's streaming, in the order in which its code was read, and what the reviews of its pull request 43 found. */
+import { describe, expect, test } from 'vitest'
+import { agent } from '../../../src/agents/generator.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { overriding } from '../../../src/testing/broken-stores.ts'
+import {
+  assembled,
+  begin,
+  drained,
+  getTask,
+  message,
+  open,
+  result,
+  rpc,
+  seen,
+  send,
+  serveA2a,
+  states,
+  stream,
+  subscribe,
+  texts,
+} from './serve.ts'
+import { until } from '../../support/until.ts'
+
+describe('defects of FastA2A', () => {
+  test('1: a subscriber that is registered lazily misses what a fast worker says', async () => {
+    const server = await serveA2a()
+    expect(assembled(await drained(stream(server.agent(), 'say all')))).toEqual({ answer: 'all' })
+  })
+
+  test('2: a late subscriber gets nothing of what was said before, and hangs when it missed the end', async () => {
+    const server = await serveA2a()
+    const { id } = await begin(server.agent(), 'say before; sleep 300; say " after"')
+    await until('it spoke', async () => texts(await getTask(server.agent(), id))['answer'] !== undefined)
+    const late = subscribe(server.agent(), id)
+    expect(assembled(await drained(late))).toEqual({ answer: 'before after' })
+    expect((await rpc(server.agent(), 'SubscribeToTask', { id })).error?.code).toBe(-32004)
+  })
+
+  test('3: one slow client blocks the publishers of every task', async () => {
+    const server = await serveA2a()
+    const slow = stream(server.agent(), 'big 4096; big 4096; big 4096', {}, { stalled: true })
+    await slow.answered
+    expect((await send(server.agent(), 'text 3')).status.state).toBe('TASK_STATE_COMPLETED')
+    slow.cut()
+  })
+
+  test('4: a reader that vanishes fails the task', async () => {
+    const server = await serveA2a()
+    const opened = stream(server.agent(), 'text 50 every 2', {}, { cutAfter: 3 })
+    await opened.ended
+    const { id } = seen(opened)[0]!.task!
+    const ended = await until('it ended', async () => {
+      const { status } = await getTask(server.agent(), id)
+      return status.state !== 'TASK_STATE_WORKING' && status
+    })
+    expect(ended.state).toBe('TASK_STATE_COMPLETED')
+  })
+
+  test.each([
+    ['reject no', 'REJECTED'],
+    ['ask Go?', 'INPUT_REQUIRED'],
+  ])('5: the stream of a task that is told to %s never ends', async (script, state) => {
+    const server = await serveA2a()
+    expect(states(await drained(stream(server.agent(), script))).at(-1)).toBe(state)
+  })
+
+  test('6: a worker that only returns its result never produces an event', async () => {
+    const server = await serveA2a()
+    const updates = await drained(stream(server.agent('echo'), 'hello'))
+    expect(updates.some(({ artifactUpdate }) => artifactUpdate?.artifact.artifactId === 'output')).toBe(true)
+    expect(states(updates).at(-1)).toBe('COMPLETED')
+  })
+
+  test('7: what is stored and what is told are two steps, and a crash between them loses the event', async () => {
+    const store = openMemoryStore()
+    // No hint ever comes, as after a crash between the two: the log is what is told.
+    const server = await serveA2a({ store: overriding(store, { watch: () => () => {} }), limits: { pollMs: 20 } })
+    expect(assembled(await drained(stream(server.agent(), 'text 3')))).toHaveProperty('answer')
+  })
+
+  test('8: a message is emitted in the stream of a task', async () => {
+    const server = await serveA2a()
+    const updates = await drained(stream(server.agent(), 'text 1; ask Go?'))
+    expect(updates.filter((update) => update.message !== undefined)).toEqual([])
+  })
+
+  test('9: an artifact is always sent whole', async () => {
+    const server = await serveA2a()
+    const chunks = (await drained(stream(server.agent(), 'artifact report 200'))).filter(
+      (update) => update.artifactUpdate,
+    )
+    expect(chunks.length).toBeGreaterThan(2)
+    expect(chunks.slice(1).every(({ artifactUpdate }) => artifactUpdate!.append)).toBe(true)
+    expect(chunks.at(-1)!.artifactUpdate!.lastChunk).toBe(true)
+  })
+
+  test('10: subscribers that come and go while something is told upset the others', async () => {
+    const server = await serveA2a()
+    const { id } = await begin(server.agent(), 'text 200 every 2')
+    const steady = subscribe(server.agent(), id)
+    for (let count = 0; count < 20; count++) await subscribe(server.agent(), id, { cutAfter: 1 }).ended
+    expect(assembled(await drained(steady))).toEqual(texts(await getTask(server.agent(), id)))
+  })
+
+  test('11: a worker that fails writes it down and tells nobody', async () => {
+    const server = await serveA2a()
+    const last = (await drained(stream(server.agent(), 'throw boom'))).at(-1)!
+    expect(last.statusUpdate?.status).toMatchObject({
+      state: 'TASK_STATE_FAILED',
+      message: { parts: [{ text: 'boom' }] },
+    })
+  })
+
+  test('12: a read with a history length truncates what is stored, and 0 is ignored', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'text 1')
+    expect((await getTask(server.agent(), id, { historyLength: 0 })).history).toBeUndefined()
+    expect((await getTask(server.agent(), id)).history).toHaveLength(1)
+  })
+
+  test('13: times are local and do not say so', async () => {
+    const server = await serveA2a()
+    const updates = await drained(stream(server.agent(), 'text 1'))
+    const times = updates.flatMap(({ statusUpdate }) => statusUpdate?.status.timestamp ?? [])
+    expect(times.filter((time) => /\.\d{3}Z$/.test(time))).toHaveLength(2)
+  })
+
+  test('14: a send waits for other tasks, and a cancel for the run that it should stop', async () => {
+    const server = await serveA2a()
+    const hanging = await Promise.all([1, 2, 3].map(() => begin(server.agent(), 'hang')))
+    expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
+    for (const { id } of hanging)
+      expect(await result(server.agent(), 'CancelTask', { id })).toMatchObject({
+        status: { state: 'TASK_STATE_CANCELED' },
+      })
+  })
+
+  test('15: the task that a message names is ignored, and every send makes a new one', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'ask Go?; text 1')
+    expect((await send(server.agent(), 'yes', { taskId: id })).id).toBe(id)
+  })
+
+  test('16: only the process that runs a task can tell of it', async () => {
+    const store = openMemoryStore()
+    const kept = overriding(store, { close: () => Promise.resolve() })
+    const one = await serveA2a({ store: kept })
+    const other = await serveA2a({ store: kept })
+    const { id } = await begin(one.agent(), 'text 100 every 3')
+    expect(assembled(await drained(subscribe(other.agent(), id)))).toEqual(texts(await getTask(one.agent(), id)))
+  })
+
+  test('17: a value that cannot be serialized kills the response without a word', async () => {
+    const server = await serveA2a()
+    const opened = stream(server.agent(), 'text 1; circular')
+    expect(states(await drained(opened)).at(-1)).toBe('FAILED')
+    expect(await opened.ended).toBe('closed')
+    expect((await getTask(server.agent(), seen(opened)[0]!.task!.id)).status.state).toBe('TASK_STATE_FAILED')
+  })
+
+  test('18: a quiet stream shows no life', async () => {
+    const server = await serveA2a({ limits: { heartbeatMs: 50 } })
+    const opened = stream(server.agent(), 'hang')
+    const beats = (): number => opened.frames.filter((frame) => frame.toString() === ':\n\n').length
+    await until('it shows life', () => beats() >= 3)
+    expect(states(seen(opened))).toEqual(['SUBMITTED', 'WORKING'])
+    opened.cut()
+  })
+})
+
+describe('findings of the reviews of pull request 43', () => {
+  test('the subscription exists before the task can start [O-9]', async () => {
+    const server = await serveA2a()
+    const all = await Promise.all(Array.from({ length: 30 }, () => drained(stream(server.agent(), 'say x'))))
+    for (const updates of all) expect(assembled(updates)).toEqual({ answer: 'x' })
+  })
+
+  test('no lock is held across sends: a client that stalls does not keep another one from leaving [O-11]', async () => {
+    const server = await serveA2a()
+    const { id } = await begin(server.agent(), `${'big 1024; '.repeat(10)}hang`)
+    const stalled = subscribe(server.agent(), id, { stalled: true })
+    await stalled.answered
+    const leaving = subscribe(server.agent(), id, { cutAfter: 1 })
+    expect(await leaving.ended).toBe('cut')
+    await until('it has left', () => server.service.health().subscribers === 1)
+    stalled.cut()
+  })
+
+  test('the failure path publishes [O-13]', async () => {
+    const server = await serveA2a()
+    const { id } = await begin(server.agent(), 'sleep 300; throw boom')
+    expect(states(await drained(subscribe(server.agent(), id))).at(-1)).toBe('FAILED')
+  })
+
+  test('`rejected` ends the stream [O-12]', async () => {
+    const server = await serveA2a()
+    expect(states(await drained(stream(server.agent(), 'reject no')))).toEqual(['SUBMITTED', 'WORKING', 'REJECTED'])
+  })
+
+  test('history is not truncated by a read [O-14]', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'ask a; text 1')
+    await send(server.agent(), 'b', { taskId: id })
+    await Promise.all([0, 1, 2].map((historyLength) => getTask(server.agent(), id, { historyLength })))
+    expect((await getTask(server.agent(), id)).history).toHaveLength(3)
+  })
+
+  test('metadata is the same for send and stream [O-15]', async () => {
+    const server = await serveA2a()
+    const sent = { message: message('text 1', { contextId: 'one' }), metadata: { key: 'value' } }
+    const streamed = { ...sent, message: message('text 1', { contextId: 'one' }) }
+    const { task } = await result<{ task: object }>(server.agent(), 'SendMessage', sent)
+    const [first] = await drained(open(server.agent(), 'SendStreamingMessage', streamed))
+    for (const each of [task, first!.task]) expect(each).toMatchObject({ contextId: 'one', metadata: { key: 'value' } })
+  })
+
+  test('exceptions of background work are never lost, and nobody waits for ever [O-10]', async () => {
+    const careless = agent<unknown>({
+      id: 'careless',
+      async *run() {
+        await Promise.resolve()
+        throw new TypeError('undefined is not an agent')
+      },
+    })
+    const server = await serveA2a({ components: [careless] })
+    const [sent, streamed] = await Promise.all([
+      send(server.agent('careless'), 'x'),
+      drained(stream(server.agent('careless'), 'x')),
+    ])
+    expect(sent.status).toMatchObject({
+      state: 'TASK_STATE_FAILED',
+      message: { parts: [{ text: 'undefined is not an agent' }] },
+    })
+    expect(streamed.at(-1)!.statusUpdate?.status.state).toBe('TASK_STATE_FAILED')
+  })
+})

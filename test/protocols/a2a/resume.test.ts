@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { RESUME_EXTENSION } from '../../../src/protocols/a2a/extensions.ts'
+import {
+  assembled,
+  begin,
+  drained,
+  getTask,
+  open,
+  rpc,
+  type SeenUpdate,
+  seen,
+  send,
+  serveA2a,
+  stream,
+  subscribe,
+  texts,
+} from './serve.ts'
+import { until } from '../../support/until.ts'
+
+const active = { 'a2a-extensions': RESUME_EXTENSION }
+
+function positions(updates: readonly SeenUpdate[]): unknown[] {
+  return updates.map(({ task, statusUpdate, artifactUpdate }) => {
+    const { metadata } = (task ?? statusUpdate ?? artifactUpdate)!
+    return (metadata?.[RESUME_EXTENSION] as { sequence: number } | undefined)?.sequence
+  })
+}
+
+/** What came, without the task that a subscription begins with. */
+function news(updates: readonly SeenUpdate[]): string[] {
+  return updates.slice(1).map((update) => JSON.stringify(update))
+}
+
+describe('with the resume extension', () => {
+  test('each event has its position, in its metadata and as the id of the SSE event', async () => {
+    const server = await serveA2a()
+    const opened = stream(server.agent(), 'text 3', {}, { headers: active })
+    const updates = await drained(opened)
+    expect((await opened.headers())['a2a-extensions']).toBe(RESUME_EXTENSION)
+    expect(positions(updates)).toEqual(updates.map((_, index) => index))
+    expect(updates.map(({ id }) => Number(id))).toEqual(positions(updates))
+  })
+
+  test('a subscription after any event gives the task as it was there, and exactly what was missed, byte for byte [LOG-5] [SUB-2]', async () => {
+    const server = await serveA2a()
+    const whole = await drained(stream(server.agent(), 'text 3; artifact a 70; text 2', {}, { headers: active }))
+    const { id } = whole[0]!.task!
+    for (let after = 0; after < whole.length; after++) {
+      const rest = await drained(
+        subscribe(server.agent(), id, { headers: { ...active, 'last-event-id': String(after) } }),
+      )
+      expect(positions(rest.slice(0, 1))).toEqual([after])
+      expect(news(rest)).toEqual(whole.slice(after + 1).map((update) => JSON.stringify(update)))
+      expect(assembled(rest)).toEqual(texts(await getTask(server.agent(), id)))
+    }
+  })
+
+  test('a stream that is cut while the task is at work is continued without a gap', async () => {
+    const server = await serveA2a()
+    const cut = stream(server.agent(), 'text 100 every 2', {}, { headers: active, cutAfter: 30 })
+    expect(await cut.ended).toBe('cut')
+    const before = seen(cut)
+    const headers = { ...active, 'last-event-id': before.at(-1)!.id }
+    const after = await drained(subscribe(server.agent(), before[0]!.task!.id, { headers }))
+    expect([...positions(before), ...positions(after).slice(1)]).toEqual(
+      Array.from({ length: 104 }, (_, index) => index),
+    )
+    expect(assembled([...before, ...after.slice(1)])).toEqual(texts(await getTask(server.agent(), before[0]!.task!.id)))
+  })
+
+  test('the position can also be said in the metadata of the request', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'text 3')
+    const params = { id, metadata: { [RESUME_EXTENSION]: { after: 4 } } }
+    expect(positions(await drained(open(server.agent(), 'SubscribeToTask', params, { headers: active })))).toEqual([
+      4, 5, 6,
+    ])
+  })
+
+  test('a position that is not there is refused, and one that was trimmed is answered with word of the gap [SUB-2]', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'text 3')
+    for (const after of ['7', 'x', '-1'])
+      expect(
+        (await rpc(server.agent(), 'SubscribeToTask', { id }, { ...active, 'last-event-id': after })).error?.code,
+      ).toBe(-32602)
+    const { next } = (await server.store.get(id))!
+    await server.store.trim(id, next - 1)
+    const [only, ...more] = await drained(
+      subscribe(server.agent(), id, { headers: { ...active, 'last-event-id': '2' } }),
+    )
+    expect(only!.task?.metadata?.[RESUME_EXTENSION]).toMatchObject({ gap: true })
+    expect(more).toEqual([])
+  })
+})
+
+test('without the extension a position counts for nothing: the task as it is, and what comes after that', async () => {
+  const server = await serveA2a()
+  const { id } = await begin(server.agent(), 'text 3; hang')
+  await until('it has spoken', async () => texts(await getTask(server.agent(), id))['answer']?.includes('[2]'))
+  const opened = subscribe(server.agent(), id, { headers: { 'last-event-id': '1' } })
+  const first = await until('it began', () => seen(opened)[0])
+  expect(first.task?.artifacts?.[0]?.parts[0]?.text).toContain('[2]')
+  expect(first.task?.metadata).toBeUndefined()
+  opened.cut()
+})

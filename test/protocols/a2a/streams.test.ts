@@ -1,0 +1,311 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { agent } from '../../../src/agents/generator.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { overriding } from '../../../src/testing/broken-stores.ts'
+import {
+  assembled,
+  begin,
+  drained,
+  getTask,
+  result,
+  rpc,
+  seen,
+  send,
+  serveA2a,
+  type SeenUpdate,
+  states,
+  stream,
+  subscribe,
+  texts,
+} from './serve.ts'
+import { startServer } from '../../support/process.ts'
+import { temporaryDatabase } from '../../support/temporary.ts'
+import { until } from '../../support/until.ts'
+
+test('a stream begins with the task, tells each change in order, and is put together to what the task has', async () => {
+  const server = await serveA2a()
+  const updates = await drained(stream(server.agent(), 'text 5; artifact report 130; text 2'))
+  expect(updates[0]!.task?.status.state).toBe('TASK_STATE_SUBMITTED')
+  expect(states(updates)).toEqual(['SUBMITTED', 'WORKING', 'COMPLETED'])
+  expect(updates.map(({ id }) => Number(id))).toEqual(updates.map((_, index) => index))
+  const task = await getTask(server.agent(), updates[0]!.task!.id)
+  expect(assembled(updates)).toEqual(texts(task))
+})
+
+test('text comes in pieces that are never sent again: `append` on all but the first, `lastChunk` on the last', async () => {
+  const server = await serveA2a()
+  const updates = await drained(stream(server.agent(), 'text 4'))
+  const chunks = updates.flatMap(({ artifactUpdate }) => (artifactUpdate === undefined ? [] : [artifactUpdate]))
+  expect(chunks.map(({ append = false, lastChunk = false }) => [append, lastChunk])).toEqual([
+    [false, false],
+    [true, false],
+    [true, false],
+    [true, false],
+    [true, true],
+  ])
+  expect(chunks[1]!.artifact.parts[0]!.text).toMatch(/^\[1\]/)
+})
+
+test('[O-9] a task that ends before anybody could subscribe is told whole: there is no moment at which it is too late', async () => {
+  const server = await serveA2a()
+  for (let round = 0; round < 20; round++) {
+    const updates = await drained(stream(server.agent(), 'text 1'))
+    expect(states(updates)).toEqual(['SUBMITTED', 'WORKING', 'COMPLETED'])
+  }
+})
+
+test('[O-10] [O-13] an agent that fails in the background ends the stream as failed, through the same door as any other state', async () => {
+  const server = await serveA2a()
+  for (const script of ['text 1; throw boom', 'text 1; circular', 'text 1; fail boom']) {
+    const opened = stream(server.agent(), script)
+    const updates = await drained(opened)
+    expect(states(updates).at(-1)).toBe('FAILED')
+    expect(await opened.ended).toBe('closed')
+    expect((await getTask(server.agent(), updates[0]!.task!.id)).status).toEqual(updates.at(-1)!.statusUpdate!.status)
+  }
+})
+
+test('[O-11] a subscriber that takes nothing delays neither the others nor those who come and go [SUB-1]', async () => {
+  const server = await serveA2a()
+  const { id } = await begin(server.agent(), `sleep 300; ${'big 256; '.repeat(40)}text 1`)
+  const stalled = subscribe(server.agent(), id, { stalled: true })
+  await stalled.answered
+  const reader = subscribe(server.agent(), id)
+  const leaver = subscribe(server.agent(), id, { cutAfter: 1 })
+  expect(await leaver.ended).toBe('cut')
+  expect(states(await drained(reader)).at(-1)).toBe('COMPLETED')
+  stalled.cut()
+})
+
+describe('[O-12] every state has one rule for streams', () => {
+  test.each([
+    ['text 1', 'COMPLETED'],
+    ['throw x', 'FAILED'],
+    ['reject x', 'REJECTED'],
+    ['ask x', 'INPUT_REQUIRED'],
+  ])('%s ends the stream as %s', async (script, state) => {
+    const server = await serveA2a()
+    const opened = stream(server.agent(), script)
+    expect(states(await drained(opened)).at(-1)).toBe(state)
+    expect(await opened.ended).toBe('closed')
+  })
+
+  test('a cancel ends the stream of whoever watches', async () => {
+    const server = await serveA2a()
+    const opened = stream(server.agent(), 'text 1; hang')
+    const first = await until('it is there', () => seen(opened)[2] && seen(opened)[0]!.task)
+    await result(server.agent(), 'CancelTask', { id: first.id })
+    expect(states(await drained(opened)).at(-1)).toBe('CANCELED')
+  })
+})
+
+test('[O-17] each event is on the wire once, in camel case, with names for its enums', async () => {
+  const server = await serveA2a()
+  const opened = stream(server.agent(), 'text 2; artifact file 1')
+  await opened.ended
+  const wire = Buffer.concat(opened.frames).toString()
+  expect(wire).not.toMatch(/"[a-z]+_[a-z_]+":/)
+  for (const state of wire.match(/"state":"[^"]*"/g)!) expect(state).toMatch(/"TASK_STATE_[A-Z_]+"/)
+})
+
+describe('a subscription', () => {
+  test('begins with the task as it is and goes on with what comes, and nothing is lost or doubled [LOG-5]', async () => {
+    const server = await serveA2a()
+    const { id } = await begin(server.agent(), 'text 300 every 1')
+    const subscribers = []
+    for (let at = 0; at < 8; at++) {
+      subscribers.push(subscribe(server.agent(), id))
+      await wait(20)
+    }
+    const whole = texts(await settled(server.agent(), id))
+    for (const subscriber of subscribers) {
+      const updates = await drained(subscriber)
+      expect(updates[0]!.task?.id).toBe(id)
+      expect(assembled(updates)).toEqual(whole)
+    }
+  })
+
+  test('is exact also when the store is slow to answer', async () => {
+    const store = openMemoryStore()
+    const slow = overriding(store, {
+      get: async (id) => (await wait(15), store.get(id)),
+      read: async (id, after, bytesMax) => (await wait(15), store.read(id, after, bytesMax)),
+    })
+    const { gated, open } = gatedAgent()
+    const server = await serveA2a({ store: slow, components: [gated] })
+    const { id } = await begin(server.agent('gated'), 'go')
+    const subscribers = Array.from({ length: 5 }, () => subscribe(server.agent('gated'), id))
+    await Promise.all(subscribers.map(({ answered }) => answered))
+    // A read at one moment ends, though the task says more than the store can be read.
+    await getTask(server.agent('gated'), id)
+    open()
+    const whole = texts(await settled(server.agent('gated'), id))
+    for (const subscriber of subscribers) expect(assembled(await drained(subscriber))).toEqual(whole)
+    expect(whole['answer']!.length).toBeLessThan(5000)
+  })
+
+  test('of a task that waits stays open, and is told of the answer', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'ask Go?; text 1')
+    const opened = subscribe(server.agent(), id)
+    await until('it is open', () => seen(opened)[0])
+    await send(server.agent(), 'yes', { taskId: id })
+    expect(states(await drained(opened))).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
+  })
+
+  test('of a task that has ended, or that is not there, is refused before there is a stream', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'text 1')
+    expect((await rpc(server.agent(), 'SubscribeToTask', { id })).error?.code).toBe(-32004)
+    expect((await rpc(server.agent(), 'SubscribeToTask', { id: 'nope' })).error?.code).toBe(-32001)
+  })
+
+  test('by a thousand at once gives each the same', async () => {
+    const { gated, open } = gatedAgent()
+    const server = await serveA2a({ components: [gated] })
+    const { id } = await begin(server.agent('gated'), 'go')
+    const subscribers = Array.from({ length: 1000 }, () => subscribe(server.agent('gated'), id))
+    await Promise.all(subscribers.map(({ answered }) => answered))
+    open()
+    const seenByEach = await Promise.all(subscribers.map(drained))
+    const whole = texts(await getTask(server.agent('gated'), id))
+    expect(seenByEach.filter((updates) => JSON.stringify(assembled(updates)) === JSON.stringify(whole))).toHaveLength(
+      1000,
+    )
+  }, 60_000)
+})
+
+test('text that is withdrawn is replaced: what is left is sent anew, without `append`', async () => {
+  const store = openMemoryStore()
+  let attempts = 0
+  const fickle = agent<unknown>({
+    id: 'fickle',
+    async *run(_input, context) {
+      yield 'kept '
+      for (let tries = 0; tries < 2; tries++) {
+        try {
+          await context.stage('draft', async function* () {
+            yield `draft ${++attempts}`
+            if (attempts === 1) throw new Error('again')
+          })
+          break
+        } catch {
+          // Its draft is withdrawn.
+        }
+      }
+    },
+  })
+  const server = await serveA2a({ store, components: [fickle] })
+  const updates = await drained(stream(server.agent('fickle'), 'go'))
+  expect(assembled(updates)).toEqual({ answer: 'kept draft 2' })
+  expect(texts(await getTask(server.agent('fickle'), updates[0]!.task!.id))).toEqual({ answer: 'kept draft 2' })
+})
+
+test('members of a team are told apart, and their words are artifacts of their own', async () => {
+  const server = await serveA2a()
+  const updates = await drained(stream(server.agent('lab-team'), 'text 2'))
+  const said = updates.find(({ artifactUpdate }) => artifactUpdate?.artifact.parts[0]?.text?.startsWith('[0]'))
+  expect(said?.artifactUpdate?.artifact).toMatchObject({
+    metadata: { actor: { component: expect.any(String) as string } },
+  })
+  expect(assembled(updates)).toEqual(texts(await getTask(server.agent('lab-team'), updates[0]!.task!.id)))
+})
+
+test('a task of ten thousand events sends as many bytes as it has, and reading it is one pass', async () => {
+  const server = await serveA2a()
+  const short = stream(server.agent(), 'text 1000')
+  const long = stream(server.agent(), 'text 10000')
+  await Promise.all([short.ended, long.ended])
+  const bytesOf = (opened: typeof short): number => Buffer.concat(opened.frames).length
+  // Ten times the events, ten times the bytes: nothing is sent with each event that grows with those before it.
+  expect(bytesOf(long) / bytesOf(short)).toBeLessThan(11)
+  expect(seen(long)).toHaveLength(10_004)
+  expect(assembled(seen(long))).toEqual(texts(await getTask(server.agent(), seen(long)[0]!.task!.id)))
+}, 60_000)
+
+test('a reader that leaves at the last event harms nobody, and the task has ended', async () => {
+  const server = await serveA2a()
+  const opened = stream(server.agent(), 'text 1', {}, { cutAfter: 5 })
+  expect(await opened.ended).toBe('cut')
+  expect(states(seen(opened)).at(-1)).toBe('COMPLETED')
+  expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
+})
+
+test('a store that fails for a moment while a task is at work: the task ends, and every event that was seen is in it [LOG-2]', async () => {
+  const store = openMemoryStore()
+  let failures = 1
+  const failing = overriding(store, {
+    writer: (id, claim) => {
+      const writer = store.writer(id, claim)
+      const flush = async (): Promise<void> => {
+        if (writer.next > 10 && failures-- > 0) throw new Error('the disk is full')
+        await writer.flush()
+      }
+      return new Proxy(writer, {
+        get(target, key) {
+          const value: unknown = key === 'flush' ? flush : Reflect.get(target, key, target)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+    },
+  })
+  const server = await serveA2a({ store: failing, limits: { leaseMs: 500, pollMs: 50 } })
+  const updates = await drained(stream(server.agent('lab-resume'), 'text 40 every 2'))
+  expect(states(updates).at(-1)).toMatch(/COMPLETED|FAILED/)
+  const task = await getTask(server.agent('lab-resume'), updates[0]!.task!.id)
+  expect(assembled(updates)).toEqual(texts(task))
+  expect(failures).toBeLessThan(1)
+}, 30_000)
+
+test('a server that is killed while a task is at work: another process goes on with it, and a subscriber loses nothing [RUN-1]', async () => {
+  const path = temporaryDatabase()
+  const first = await startServer({ store: path })
+  const { id } = await begin(`${first.url}/a2a/lab-resume`, 'text 400 every 5')
+  const before = subscribe(`${first.url}/a2a/lab-resume`, id)
+  await until('some of it was seen', () => seen(before).length > 20)
+  await first.kill()
+  expect(await before.ended).toBe('broken')
+  const second = await startServer({ store: path })
+  const updates = await drained(subscribe(`${second.url}/a2a/lab-resume`, id))
+  expect(states(updates).at(-1)).toBe('COMPLETED')
+  const whole = texts(await getTask(`${second.url}/a2a/lab-resume`, id))
+  expect(assembled(updates)).toEqual(whole)
+  expect(whole['answer']!.startsWith(assembled(seen(before))['answer']!)).toBe(true)
+  await second.kill()
+}, 60_000)
+
+test('a stream that the server ends says so as an error, since an end alone would be taken for that of the task [SUB-3]', async () => {
+  const server = await serveA2a({ limits: { drainMs: 0 } })
+  const opened = stream(server.agent('lab-resume'), 'text 1; hang')
+  await until('it is open', () => seen(opened)[2])
+  await server.stop()
+  const last: SeenUpdate = (await drained(opened)).at(-1)!
+  expect(last.error).toMatchObject({ code: -32603, message: expect.stringContaining('subscribe again') as string })
+})
+
+/** Says a word again and again, and ends once it may. */
+function gatedAgent() {
+  const gate = Promise.withResolvers<void>()
+  const gated = agent<unknown>({
+    id: 'gated',
+    async *run() {
+      let isOpen = false
+      void gate.promise.then(() => (isOpen = true))
+      for (let count = 0; count < 2000 && !isOpen; count++) {
+        yield `${count} `
+        await wait(10)
+      }
+      for (let count = 0; count < 20; count++) yield 'after '
+    },
+  })
+  return { gated, open: () => gate.resolve() }
+}
+
+/** The task when it has ended. */
+function settled(url: string, id: string) {
+  return until('the task has ended', async () => {
+    const task = await getTask(url, id)
+    return task.status.state === 'TASK_STATE_COMPLETED' && task
+  })
+}
