@@ -14,8 +14,10 @@ import { Mounts } from '../http/mounts.ts'
 import { Streams } from '../http/stream.ts'
 import { createUpgradeListener, isUpgrade } from '../http/upgrade.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
+import type { Pushes } from '../protocols/a2a/push/index.ts'
 import { nativeProtocol } from '../protocols/native/index.ts'
 import { openAuthenticator } from './auth/index.ts'
+import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
 import { Retention } from './retention.ts'
 import { version } from './version.ts'
@@ -83,6 +85,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     throw cause
   }
   service.begin()
+  const pushes = openPushes({ service, clock, ids, logger, options: options.a2a ?? {} })
   const retention = new Retention(store, limits, clock, logger)
   const warming = setTimeout(() => void mounts.loadAll().catch(() => {}), WARM_MS) // what fails is told to who asks for it
   warming.unref()
@@ -91,7 +94,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     url: urlOf(http),
     service,
     replaceComponents: (components) => registry.replace(components),
-    stop: () => (stopping ??= shutDown(http, service, { streams, mounts, warming, retention, store })),
+    stop: () => (stopping ??= shutDown(http, service, { streams, mounts, warming, retention, pushes, store })),
   }
 }
 
@@ -100,6 +103,7 @@ interface Closing {
   readonly mounts: Mounts
   readonly warming: NodeJS.Timeout
   readonly retention: Retention
+  readonly pushes: Promise<Pushes | undefined>
   readonly store: Store
 }
 
@@ -107,10 +111,11 @@ interface Closing {
 async function shutDown(
   http: HttpServer,
   service: Service,
-  { streams, mounts, warming, retention, store }: Closing,
+  { streams, mounts, warming, retention, pushes, store }: Closing,
 ): Promise<void> {
   clearTimeout(warming)
   await retention.stop()
+  await (await pushes)?.stop()
   await service.drain()
   const closed = new Promise((resolve) => http.close(resolve))
   streams.closeAll('draining')

@@ -1,0 +1,81 @@
+/** What the console asks of the server besides the public client: the live list, the server itself, the frames of a wire. */
+import { ApiError, type RunStatus } from 'holdfast/client'
+import type { Session } from './session.ts'
+
+export interface RunRow {
+  readonly id: string
+  readonly component: string
+  readonly session: string
+  readonly status: RunStatus
+  readonly createdAt: string
+  readonly startedAt?: string
+  readonly finishedAt?: string
+  readonly attempt: number
+  readonly protocol?: string
+  readonly events: number
+  readonly tokens?: number
+}
+
+export interface RunRows {
+  readonly version: string
+  readonly runs: readonly RunRow[]
+  readonly cursor?: string
+}
+
+export interface ServerReport {
+  readonly version: string
+  readonly auth: string
+  readonly ok: boolean
+  readonly draining: boolean
+  readonly store: { readonly name: string; readonly ok: boolean; readonly reason?: string }
+  readonly load: { readonly running: number; readonly subscribers: number; readonly streams: number }
+  readonly process: {
+    readonly pid: number
+    readonly node: string
+    readonly uptimeMs: number
+    readonly rss: number
+    readonly heapUsed: number
+  }
+  readonly limits: Readonly<Record<string, number>>
+  readonly views: readonly { readonly id: string; readonly title: string }[]
+}
+
+export interface Frames {
+  readonly text: string
+  /** All of them; there may be too many to show. */
+  readonly whole: boolean
+}
+
+export async function readRuns(
+  session: Session,
+  query: string,
+  known: string | undefined,
+  signal: AbortSignal,
+): Promise<RunRows> {
+  const search = new URLSearchParams(query)
+  if (known !== undefined) search.set('known', known)
+  return (await (await ask(session, `/console/api/runs?${search}`, signal)).json()) as RunRows
+}
+
+export async function readServer(session: Session, signal: AbortSignal): Promise<ServerReport> {
+  return (await (await ask(session, '/console/api/server', signal)).json()) as ServerReport
+}
+
+export async function readFrames(session: Session, run: string, view: string, signal: AbortSignal): Promise<Frames> {
+  const path = `/console/api/runs/${encodeURIComponent(run)}/frames?as=${encodeURIComponent(view)}`
+  const response = await ask(session, path, signal)
+  return { text: await response.text(), whole: response.headers.get('holdfast-whole') !== 'false' }
+}
+
+async function ask({ wire, key }: Session, path: string, signal: AbortSignal): Promise<Response> {
+  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  const response = await wire.fetch(path, { headers, signal, cache: 'no-store' })
+  if (response.ok) return response
+  const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; retryable?: boolean }
+  const {
+    code = `http_${response.status}`,
+    detail = `answered with status ${response.status}`,
+    retryable = false,
+  } = problem
+  throw new ApiError(detail, { code, retryable, status: response.status })
+}

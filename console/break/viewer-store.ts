@@ -1,0 +1,73 @@
+/** One viewer of a run with a connection of its own, that counts what happens to it. */
+import type { LoggedEvent } from 'holdfast/client'
+import { RunWatch, type Shown } from '../run/run-watch.ts'
+import { clientOn } from '../session.ts'
+import { Wire, type WireState } from '../wire.ts'
+
+export interface Tally {
+  /** Index of the last event. */
+  readonly last: number
+  readonly received: number
+  /** Events that happened while this viewer was away, and came when it was back. */
+  readonly caughtUp: number
+  /** Places in the log that were skipped. There must be none. */
+  readonly lost: number
+  /** Events that came again. There must be none. */
+  readonly repeated: number
+  /** The newest events: whether each was caught up with. */
+  readonly strip: readonly { readonly index: number; readonly late: boolean }[]
+}
+
+const STRIP_EVENTS = 240
+/** Events on the way this long are late. */
+const LATE_MS = 700
+
+export class ViewerStore {
+  readonly wire: Wire
+  readonly watch: RunWatch
+  #tally: Tally = { last: -1, received: 0, caughtUp: 0, lost: 0, repeated: 0, strip: [] }
+  /** Between the server's clock and ours, as the fastest event shows it. */
+  #skew = Number.POSITIVE_INFINITY
+
+  constructor(run: string, key: string | undefined) {
+    this.wire = new Wire()
+    this.watch = new RunWatch(clientOn(this.wire, key, true), run, (events) => this.#count(events))
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    const leave = [this.watch.subscribe(listener), this.wire.subscribe(listener)]
+    return () => {
+      for (const each of leave) each()
+    }
+  }
+
+  get shown(): Shown {
+    return this.watch.state()
+  }
+
+  get tally(): Tally {
+    return this.#tally
+  }
+
+  get connection(): WireState {
+    return this.wire.state()
+  }
+
+  #count(events: readonly LoggedEvent[]): void {
+    let { last, received, caughtUp, lost, repeated } = this.#tally
+    const strip = [...this.#tally.strip]
+    const isFirst = received === 0
+    for (const { index, time } of events) {
+      const travel = Date.now() - Date.parse(time)
+      this.#skew = Math.min(this.#skew, travel)
+      if (index <= last) repeated++
+      else lost += index - last - 1
+      const late = !isFirst && travel - this.#skew > LATE_MS
+      if (late) caughtUp++
+      received++
+      last = Math.max(last, index)
+      strip.push({ index, late })
+    }
+    this.#tally = { last, received, caughtUp, lost, repeated, strip: strip.slice(-STRIP_EVENTS) }
+  }
+}

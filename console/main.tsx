@@ -1,0 +1,5 @@
+/** Brings the page to life. */
+import { createRoot } from 'react-dom/client'
+import { App } from './app.tsx'
+
+createRoot(document.getElementById('root')!).render(<App />)

@@ -1,0 +1,73 @@
+/** Where in the console one is: the address is the only place that knows. */
+import { type MouseEvent, type ReactNode, useMemo, useSyncExternalStore } from 'react'
+
+const BASE = '/console'
+const listeners = new Set<() => void>()
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  addEventListener('popstate', listener)
+  return () => {
+    listeners.delete(listener)
+    removeEventListener('popstate', listener)
+  }
+}
+
+export interface Place {
+  /** Below the console, such as `/runs/run_01…`. */
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+export function usePlace(): Place {
+  const address = useSyncExternalStore(subscribe, () => location.pathname + location.search)
+  return useMemo(() => {
+    const [path = '', search = ''] = address.split('?')
+    return { path: path.slice(BASE.length).replace(/\/$/, '') || '/', query: new URLSearchParams(search) }
+  }, [address])
+}
+
+export function navigate(to: string, { replace = false } = {}): void {
+  if (replace) history.replaceState(null, '', BASE + to)
+  else history.pushState(null, '', BASE + to)
+  for (const listener of listeners) listener()
+  if (!replace) scrollTo(0, 0)
+}
+
+/** The same place with other parameters; an empty one is left out. */
+export function withQuery({ path, query }: Place, changes: Readonly<Record<string, string | undefined>>): string {
+  const next = new URLSearchParams(query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === '') next.delete(name)
+    else next.set(name, value)
+  }
+  const search = next.toString()
+  return search === '' ? path : `${path}?${search}`
+}
+
+export interface LinkProps {
+  readonly to: string
+  readonly className?: string
+  readonly current?: boolean
+  readonly title?: string
+  readonly children: ReactNode
+}
+
+export function Link({ to, className, current = false, title, children }: LinkProps) {
+  const follow = (event: MouseEvent): void => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return
+    event.preventDefault()
+    navigate(to)
+  }
+  return (
+    <a
+      href={BASE + to}
+      className={className}
+      title={title}
+      onClick={follow}
+      aria-current={current ? 'page' : undefined}
+    >
+      {children}
+    </a>
+  )
+}

@@ -1,0 +1,183 @@
+/** A run as a screen shows it: follows its log, folds it, and goes back in it for a replay. A store for React's eyes. */
+import { type Client, ClientError, type LoggedEvent, type Question, type RunStatus } from 'holdfast/client'
+import type { Block } from './blocks.ts'
+import { ConversationFold } from './conversation-fold.ts'
+import { SpanFold } from './spans.ts'
+import { UsageFold } from './usage.ts'
+
+/** Events that come within so many milliseconds are shown together; more, where a picture takes long to draw. */
+const TOGETHER_MS = 40
+const TOGETHER_MS_MAX = 1000
+/** Of a longer log the first ones are let go; what they folded to stays. */
+const EVENTS_MAX = 200_000
+
+export interface Shown {
+  /** All events that are held, also while a replay shows fewer; the same list grows, so look at `count`. */
+  readonly events: readonly LoggedEvent[]
+  readonly count: number
+  /** How many of them are shown. */
+  readonly upTo: number
+  readonly replaying: boolean
+  readonly status: RunStatus
+  readonly blocks: readonly Block[]
+  readonly questions: readonly Question[]
+  readonly fold: Folds
+  /** What came before it was trimmed. */
+  readonly earliest: number
+  readonly ended: boolean
+  readonly problem: ClientError | undefined
+}
+
+export interface Folds {
+  readonly conversation: ConversationFold
+  readonly spans: SpanFold
+  readonly usage: UsageFold
+}
+
+function newFolds(): Folds {
+  return { conversation: new ConversationFold(), spans: new SpanFold(), usage: new UsageFold() }
+}
+
+export class RunWatch {
+  readonly #client: Client
+  readonly #id: string
+  readonly #onEvents: ((events: readonly LoggedEvent[]) => void) | undefined
+  readonly #listeners = new Set<() => void>()
+  #events: LoggedEvent[] = []
+  #pending: LoggedEvent[] = []
+  #folds = newFolds()
+  #folded = 0
+  #drawingMs = 0
+  #upTo: number | undefined
+  #earliest = 0
+  #status: RunStatus = 'queued'
+  #questions: readonly Question[] = []
+  #problem: ClientError | undefined
+  #following: AbortController | undefined
+  #shown: Shown
+
+  constructor(client: Client, id: string, onEvents?: (events: readonly LoggedEvent[]) => void) {
+    this.#client = client
+    this.#id = id
+    this.#onEvents = onEvents
+    this.#shown = this.#look()
+  }
+
+  readonly state = (): Shown => this.#shown
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    if (this.#listeners.size === 1) void this.#follow()
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size > 0) return
+      this.#following?.abort()
+      this.#following = undefined
+    }
+  }
+
+  /** Shows only the first events; all of them, and what comes, where nothing is said. */
+  seek(upTo: number | undefined): void {
+    this.#upTo = upTo === undefined ? undefined : Math.max(0, Math.min(upTo, this.#events.length))
+    this.#publish()
+  }
+
+  async #follow(): Promise<void> {
+    const following = (this.#following = new AbortController())
+    const { signal } = following
+    const after = this.#events.at(-1)?.index ?? -1
+    const onGap = ({ earliest }: { earliest: number }): void => void (this.#earliest = earliest)
+    try {
+      for await (const event of this.#client.runs.stream(this.#id, { after, signal, onGap })) {
+        if (signal.aborted) return
+        if (this.#pending.push(event) === 1) setTimeout(() => this.#flush(), this.#togetherMs())
+      }
+    } catch (cause) {
+      if (signal.aborted) return
+      this.#problem =
+        cause instanceof ClientError ? cause : new ClientError(String(cause), { code: 'unexpected', retryable: false })
+      this.#publish()
+    }
+  }
+
+  /** The page is drawn for a third of the time at most, so that it answers whoever uses it. */
+  #togetherMs(): number {
+    return Math.min(Math.max(TOGETHER_MS, this.#drawingMs * 2), TOGETHER_MS_MAX)
+  }
+
+  #flush(): void {
+    const news = this.#pending
+    this.#pending = []
+    for (const event of news) this.#events.push(event)
+    if (this.#events.length > EVENTS_MAX && this.#upTo === undefined) {
+      this.#catchUp(this.#events.length)
+      const dropped = this.#events.length - EVENTS_MAX
+      this.#events = this.#events.slice(dropped)
+      this.#folded -= dropped
+    }
+    this.#onEvents?.(news)
+    const began = performance.now()
+    this.#publish()
+    setTimeout(() => (this.#drawingMs = performance.now() - began)) // React has drawn by then
+  }
+
+  #publish(): void {
+    const upTo = this.#upTo ?? this.#events.length
+    if (upTo < this.#folded) this.#reset()
+    this.#catchUp(upTo)
+    this.#shown = this.#look()
+    for (const listener of this.#listeners) listener()
+  }
+
+  #reset(): void {
+    this.#folds = newFolds()
+    this.#folded = 0
+    this.#status = 'queued'
+    this.#questions = []
+  }
+
+  #catchUp(upTo: number): void {
+    if (upTo <= this.#folded) return
+    const news = this.#events.slice(this.#folded, upTo)
+    this.#folds.conversation.apply(news)
+    this.#folds.spans.apply(news)
+    this.#folds.usage.apply(news)
+    for (const event of news) this.#move(event)
+    this.#folded = upTo
+  }
+
+  #move(event: LoggedEvent): void {
+    const status = statusAfter[event.type]
+    if (status === undefined) return
+    this.#status = status
+    this.#questions = event.type === 'run.paused' ? event.data.questions : []
+  }
+
+  #look(): Shown {
+    const ended = ['completed', 'failed', 'cancelled', 'rejected'].includes(this.#status)
+    return {
+      events: this.#events,
+      count: this.#events.length,
+      upTo: this.#folded,
+      replaying: this.#upTo !== undefined,
+      status: this.#status,
+      blocks: this.#folds.conversation.blocks,
+      questions: this.#questions,
+      fold: this.#folds,
+      earliest: this.#earliest,
+      ended,
+      problem: this.#problem,
+    }
+  }
+}
+
+const statusAfter: Partial<Record<LoggedEvent['type'], RunStatus>> = {
+  'run.created': 'queued',
+  'run.started': 'running',
+  'run.paused': 'paused',
+  'run.resumed': 'running',
+  'run.completed': 'completed',
+  'run.failed': 'failed',
+  'run.cancelled': 'cancelled',
+  'run.rejected': 'rejected',
+}

@@ -1,0 +1,48 @@
+/** Tokens of a run: by model while it goes, and in all when it has ended. */
+import type { LoggedEvent, Usage } from 'holdfast/client'
+
+export interface ModelUsage {
+  readonly model: string
+  readonly requests: number
+  readonly input: number
+  readonly output: number
+  readonly reasoning: number
+  readonly cached: number
+}
+
+export class UsageFold {
+  readonly #models = new Map<string, ModelUsage>()
+  /** As the end of the run says it. */
+  whole: Usage | undefined
+
+  get models(): ModelUsage[] {
+    return [...this.#models.values()]
+  }
+
+  get total(): number | undefined {
+    const { whole } = this
+    if (whole !== undefined) return whole.totalTokens ?? (whole.inputTokens ?? 0) + (whole.outputTokens ?? 0)
+    if (this.#models.size === 0) return undefined
+    return this.models.reduce((sum, { input, output }) => sum + input + output, 0)
+  }
+
+  apply(events: readonly LoggedEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'model.responded') this.#add(event.data.model, event.data.usage)
+      if (event.type === 'run.completed' || event.type === 'run.failed' || event.type === 'run.cancelled')
+        this.whole = event.data.usage
+    }
+  }
+
+  #add(model: string, usage: Usage = {}): void {
+    const known = this.#models.get(model) ?? { model, requests: 0, input: 0, output: 0, reasoning: 0, cached: 0 }
+    this.#models.set(model, {
+      model,
+      requests: known.requests + 1,
+      input: known.input + (usage.inputTokens ?? 0),
+      output: known.output + (usage.outputTokens ?? 0),
+      reasoning: known.reasoning + (usage.reasoningTokens ?? 0),
+      cached: known.cached + (usage.cachedInputTokens ?? 0),
+    })
+  }
+}

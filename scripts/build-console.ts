@@ -1,0 +1,56 @@
+/** Builds the console into a folder: `node scripts/build-console.ts [FOLDER]`, dist/console where none is named. */
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { build } from 'vite'
+import { root } from './command.ts'
+
+const target = resolve(process.argv[2] ?? join(root, 'dist', 'console'))
+mkdirSync(dirname(target), { recursive: true })
+// Beside the target and then moved: whoever reads it meanwhile sees the old page or the new one.
+const made = mkdtempSync(`${target}-`)
+
+try {
+  await build({
+    configFile: false,
+    root: join(root, 'console'),
+    base: '/console/',
+    mode: 'production',
+    logLevel: 'warn',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    oxc: { jsx: { runtime: 'automatic', development: false } },
+    resolve: {
+      alias: {
+        'holdfast/client': join(root, 'src/client/index.ts'),
+        'holdfast/react': join(root, 'src/react/index.ts'),
+      },
+    },
+    build: {
+      outDir: made,
+      emptyOutDir: true,
+      target: 'es2022',
+      // The page is light and dark by `light-dark()`.
+      cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+      // Everything is a file of its own: the page may load nothing that is written into it.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      chunkSizeWarningLimit: 800,
+    },
+  })
+  chmodSync(made, 0o755)
+  replaceBy(made)
+} finally {
+  rmSync(made, { recursive: true, force: true })
+}
+
+/** Another process may do the same at the same time: then its page is as good as ours. */
+function replaceBy(folder: string): void {
+  const old = `${folder}-old`
+  try {
+    if (existsSync(target)) renameSync(target, old)
+    renameSync(folder, target)
+  } catch (cause) {
+    if (!existsSync(join(target, 'index.html'))) throw cause
+  } finally {
+    rmSync(old, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,126 @@
+/** The console when connections and servers die: it goes on, and nothing is lost. */
+import type { IncomingMessage } from 'node:http'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { type Fault, startFaultProxy } from '../client/fault-proxy.ts'
+import { INSTALL_MS } from '../support/apt.ts'
+import { readEvents, startRun, untilFinished } from '../support/http.ts'
+import { startServer } from '../support/process.ts'
+import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { serveNative } from '../protocols/native/serve.ts'
+import { hasChromium, useChromium } from './chromium.ts'
+import { openConsole, startFromPage, expectShown, expectStatus, WITHIN } from './console/world.ts'
+
+const TIMEOUT_MS = INSTALL_MS + 180_000
+const openContext = useChromium()
+/** What a browser says of a connection that the test broke. */
+const forgives = /net::ERR|Failed to load resource/
+
+describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
+  test('[LOG-1] goes on when the server is killed in the middle of a run and started again', async () => {
+    const store = temporaryDatabase()
+    const first = await startServer({ store })
+    const { port } = new URL(first.url)
+    const page = await openConsole(await openContext(), first.url, '', { forgives })
+    const id = await startFromPage(page, 'lab-resume', 'text 60 every 30; ask "Go on?"; text 20 every 10')
+    await expectShown(page, '.block-text', '[5]')
+    await first.kill()
+    await expectShown(page, '.bar-state', 'Reconnecting')
+    const second = await startServer({ store, args: ['--port', port] })
+    await expectStatus(page, 'paused')
+    await page.getByLabel('Answer').fill('yes')
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await expectStatus(page, 'completed')
+    const log = await readEvents(second, id)
+    await expectShown(page, '.facts', String(log.length))
+    const said = log.flatMap(({ type, data }) => (type === 'text.delta' ? [data['text']] : [])).join('')
+    expect(words(await page.locator('.block-text .markdown').allTextContents())).toEqual(words([said]))
+    expect(words([said])).toHaveLength(160)
+  })
+
+  test('[RUN-1] kills the server from the page, and its viewers go on when it is back', async () => {
+    const store = temporaryDatabase()
+    const first = await startServer({ store })
+    const { port } = new URL(first.url)
+    const page = await openConsole(await openContext(), first.url, '/break', { forgives })
+    await page.getByLabel('Input').fill('text 100 every 40')
+    await page.getByRole('button', { name: 'Start' }).click()
+    await untilNumber(page, 1, 'Last event', (last) => last > 10)
+    await page.getByRole('button', { name: 'Kill the server' }).click()
+    await page.getByRole('button', { name: 'Yes, kill it' }).click()
+    expect((await first.exited).signal).toBe('SIGKILL')
+    await expectShown(page, '.viewer .connection', 'reconnecting')
+    await startServer({ store, args: ['--port', port] })
+    await expectShown(page, '.viewer .status', 'completed')
+    await expectShown(page, '.viewer-text', '[99]')
+    expect(await numberOf(page, 1, 'Lost')).toBe(0)
+    expect(await numberOf(page, 1, 'Repeated')).toBe(0)
+  })
+
+  test('[LOG-1] catches up after the browser was offline', async () => {
+    const server = await serveNative()
+    // A browser that goes offline keeps the connections that it has, so the first one is cut as well.
+    let streams = 0
+    const draw = ({ url = '' }: IncomingMessage): Fault =>
+      url.includes('/events') && streams++ === 0 ? { after: { bytes: 5000, by: 'cut' } } : {}
+    const proxy = await startFaultProxy(() => server.url, { draw })
+    const context = await openContext()
+    const { id } = await startRun(server, 'text 100 every 50')
+    const page = await openConsole(context, proxy.url, `/runs/${id}`, { forgives })
+    await expectShown(page, '.block-text', '[3]')
+    await context.setOffline(true)
+    await expectShown(page, '.bar-state', 'Reconnecting')
+    await untilFinished(server, id, 60_000)
+    expect(await page.locator('.run-title .status').textContent()).toBe('running')
+    await context.setOffline(false)
+    await expectStatus(page, 'completed')
+    await expectShown(page, '.block-text', '[99]')
+  })
+
+  test('[SUB-1] breaks one viewer in every way while another reads on, and shows that the gap has closed', async () => {
+    const server = await serveNative()
+    const page = await openConsole(await openContext(), server.url, '/break', { forgives })
+    await page.getByLabel('Input').fill('text 400 every 25')
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('button', { name: 'Open another viewer' }).click()
+    await untilNumber(page, 1, 'Last event', (last) => last > 20)
+    const viewer = page.locator('.viewer').first()
+    await viewer.getByRole('button', { name: 'Cut the connection' }).click()
+    await untilNumber(page, 1, 'Reconnects', (times) => times >= 1)
+    await viewer.getByRole('button', { name: 'Offline for 5 s' }).click()
+    await expectShown(page, '.viewer .connection', 'offline')
+    const stuck = await numberOf(page, 1, 'Last event')
+    await untilNumber(page, 2, 'Last event', (last) => last > stuck + 40)
+    await untilNumber(page, 1, 'Caught up', (late) => late > 20)
+    await viewer.getByRole('button', { name: 'Stop reading for 5 s' }).click()
+    await expectShown(page, '.viewer .connection', 'not reading')
+    for (const number of [1, 2]) {
+      await untilNumber(page, number, 'Last event', (last) => last === 402)
+      expect(await numberOf(page, number, 'Lost')).toBe(0)
+      expect(await numberOf(page, number, 'Repeated')).toBe(0)
+    }
+    expect(await numberOf(page, 2, 'Reconnects')).toBe(0)
+  })
+})
+
+function words(texts: readonly string[]): string[] {
+  return texts
+    .join(' ')
+    .split(/\s+/)
+    .filter((word) => word !== '')
+}
+
+async function numberOf(page: Page, viewer: number, name: string): Promise<number> {
+  const text = await page
+    .locator('.viewer')
+    .nth(viewer - 1)
+    .locator(`[data-number="${name}"] dd`)
+    .textContent()
+  return Number(text!.replaceAll(',', '').replace('–', '-1'))
+}
+
+function untilNumber(page: Page, viewer: number, name: string, fits: (value: number) => boolean): Promise<unknown> {
+  const look = async (): Promise<true | undefined> => fits(await numberOf(page, viewer, name)) || undefined
+  return until(`viewer ${viewer} has come to a ${name} that fits`, look, WITHIN)
+}

@@ -1,0 +1,106 @@
+/** Agents that would harm whoever looks at them, and keys that must stay where they are. */
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { labComponents } from '../../src/agents/lab/kinds.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { INSTALL_MS } from '../support/apt.ts'
+import { call, startRun, untilStatus } from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
+import { hasChromium, useChromium } from './chromium.ts'
+import { ATTACKS, hostile } from './console/hostile.ts'
+import { openConsole, startFromPage, expectShown, expectStatus } from './console/world.ts'
+
+const TIMEOUT_MS = INSTALL_MS + 120_000
+const openContext = useChromium()
+
+describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
+  test('shows whatever an agent says, and lets none of it do anything', async () => {
+    const server = await serveInProcess({ components: [hostile, ...labComponents()] })
+    const session = ATTACKS[1]!.slice(0, 200)
+    const { id } = await startRun(server, ATTACKS.join('\n'), { component: 'hostile', session })
+    await untilStatus(server, id, ['paused'])
+    const context = await openContext()
+    const foreign: string[] = []
+    context.on('request', (request) => {
+      if (!request.url().startsWith(server.url) && !/^(data|blob):/.test(request.url())) foreign.push(request.url())
+    })
+    // An image that is none is the one thing that a browser may complain about.
+    const page = await openConsole(context, server.url, `/runs/${id}`, { forgives: /Failed to load resource.*blob/ })
+    await expectStatus(page, 'paused')
+    await expectShown(page, '.block-text', '<script>')
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    await expectHarmless(page)
+    for (const panel of ['timeline', 'wire', 'usage', 'log&event=4'])
+      await look(page, `${server.url}/console/runs/${id}?panel=${panel}`)
+    await page.locator('.questions').getByRole('button', { name: 'go on' }).click()
+    await expectStatus(page, 'failed')
+    await expectHarmless(page)
+    for (const path of [
+      '',
+      '/start?component=hostile',
+      `/break?run=${id}`,
+      '/server',
+      `?session=${encodeURIComponent(session)}`,
+    ])
+      await look(page, `${server.url}/console${path}`)
+    expect(foreign).toEqual([])
+  })
+
+  test('is served with a policy that lets nothing in but its own files', async () => {
+    const server = await serveInProcess()
+    const { headers, body } = await call<string>(server, 'GET', '/console')
+    const policy = headers.get('content-security-policy')!
+    expect(policy).toContain(`default-src 'none'`)
+    expect(policy).not.toMatch(/unsafe|\*|https?:/)
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
+    expect(body).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|https?:\/\//)
+  })
+
+  test('asks for the key of a server that has one, and keeps it in the tab alone', async () => {
+    const authenticator = await openAuthenticator({ securityKey: 'open-sesame' })
+    const server = await serveInProcess({ authenticator })
+    const context = await openContext()
+    const page = await openConsole(context, server.url, '', { forgives: /401/ })
+    await page.getByLabel('API key or token').fill('wrong')
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await expectShown(page, '.problem', 'did not take the key')
+    await page.getByLabel('API key or token').fill('open-sesame')
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await expectShown(page, 'h1', 'Runs')
+    const addresses: string[] = []
+    context.on('request', (request) => addresses.push(request.url()))
+    await startFromPage(page, 'lab', 'say hello')
+    await expectStatus(page, 'completed')
+    await page.reload()
+    await expectStatus(page, 'completed')
+    expect(addresses.filter((address) => address.includes('sesame'))).toEqual([])
+    const kept = await page.evaluate(() => ({ local: JSON.stringify(localStorage), cookies: document.cookie }))
+    expect(kept).toEqual({ local: '{}', cookies: '' })
+    const other = await openConsole(context, server.url, '', { forgives: /401/ })
+    await expectShown(other, 'h1', 'needs a key')
+  })
+})
+
+async function look(page: Page, address: string): Promise<void> {
+  await page.goto(address)
+  await page.waitForSelector('h1')
+  await page.waitForLoadState('load')
+  await expectHarmless(page)
+}
+
+async function expectHarmless(page: Page): Promise<void> {
+  const found = await page.evaluate(() => {
+    const elements = [...document.querySelectorAll('#root *')]
+    return {
+      harmed: 'harmed' in globalThis,
+      dangerous: elements
+        .filter(({ tagName }) => /^(script|iframe|object|embed|style|base|link|meta)$/i.test(tagName))
+        .map(({ outerHTML }) => outerHTML),
+      handlers: elements.filter((element) => element.getAttributeNames().some((name) => name.startsWith('on'))).length,
+      links: elements
+        .map((element) => element.getAttribute('href') ?? element.getAttribute('src') ?? '')
+        .filter((address) => /^(javascript|data:text|vbscript)/i.test(address.trim())),
+    }
+  })
+  expect(found).toEqual({ harmed: false, dangerous: [], handlers: 0, links: [] })
+}

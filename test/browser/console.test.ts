@@ -1,0 +1,215 @@
+/** What a person does in the console, with a real server and a real browser. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { labComponents } from '../../src/agents/lab/kinds.ts'
+import { demoComponents } from '../../src/cli/demo/components.ts'
+import { serveNative } from '../protocols/native/serve.ts'
+import { INSTALL_MS } from '../support/apt.ts'
+import { answerRun, getRun, readEvents, startRun, untilFinished } from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
+import { until } from '../support/until.ts'
+import { hasChromium, useChromium } from './chromium.ts'
+import { openConsole, startFromPage, expectShown, expectStatus, WITHIN } from './console/world.ts'
+
+const TIMEOUT_MS = INSTALL_MS + 120_000
+const openContext = useChromium()
+
+describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
+  test('starts a run from the page, and shows what it says, its tools and every event', async () => {
+    const server = await serveNative()
+    const page = await openConsole(await openContext(), server.url)
+    await expectShown(page, '.empty', 'No runs yet')
+    const id = await startFromPage(page, 'lab', 'say "**bold** words"; reason 3; tool search 10; say done')
+    await expectStatus(page, 'completed')
+    await expectShown(page, '.conversation strong', 'bold')
+    await expectShown(page, '.block-tool .tool-name', 'search')
+    await expectShown(page, '.block-reasoning summary', 'thought')
+    const log = await readEvents(server, id)
+    const shown = await page.locator('.virtual-row .index').allTextContents()
+    expect(shown).toEqual(log.map(({ index }) => String(index)))
+    await page.locator('.virtual-row', { hasText: 'tool.completed' }).click()
+    await expectShown(page, '.event-detail pre', '"search"')
+    expect(page.url()).toContain('event=')
+    await page.getByRole('link', { name: 'Runs' }).click()
+    await expectShown(page, '.runs tbody tr', 'completed')
+  })
+
+  test('[RUN-2] shows the same run after a reload midway, and in two tabs', async () => {
+    const server = await serveNative()
+    const context = await openContext()
+    const page = await openConsole(context, server.url)
+    const id = await startFromPage(page, 'lab', 'say "before "; ask "Go on?"; say after')
+    await expectStatus(page, 'paused')
+    await page.reload()
+    await expectStatus(page, 'paused')
+    await expectShown(page, '.block-text', 'before')
+    const other = await openConsole(context, server.url, `/runs/${id}`)
+    await expectStatus(other, 'paused')
+    await answerRun(server, id, 'yes')
+    for (const tab of [page, other]) {
+      await expectStatus(tab, 'completed')
+      expect((await tab.locator('.block-text .markdown').allTextContents()).join('')).toBe('before after')
+    }
+  })
+
+  test('answers an approval and a question, and continues in the same session', async () => {
+    const server = await serveInProcess({ components: [...demo(), ...labComponents()] })
+    const page = await openConsole(await openContext(), server.url)
+    await startFromPage(page, 'clerk', 'Send 25 to Ada')
+    await expectStatus(page, 'paused')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await expectStatus(page, 'completed')
+    await startFromPage(page, 'lab', 'ask "Which way?"; say on')
+    await expectStatus(page, 'paused')
+    await page.getByLabel('Answer').fill('north')
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await expectStatus(page, 'completed')
+    await expectShown(page, '.block-ask', 'north')
+    const before = page.url()
+    await page.getByLabel('Go on in this session').fill('say more')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await until('another run is shown', () => page.url() !== before, WITHIN)
+    await expectShown(page, '.block-text', 'more')
+    const ids = [before, page.url()].map((url) => new URL(url).pathname.split('/').at(-1)!)
+    const [one, two] = await Promise.all(ids.map((id) => getRun(server, id)))
+    expect(one!.session).toBe(two!.session)
+  })
+
+  test('[RUN-2] stops a run', async () => {
+    const server = await serveNative()
+    const page = await openConsole(await openContext(), server.url)
+    const id = await startFromPage(page, 'lab', 'say on; hang')
+    await expectShown(page, '.block-text', 'on')
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await expectStatus(page, 'cancelled')
+    expect((await getRun(server, id)).reason).toBe('stopped from the console')
+  })
+
+  test('keeps the list of runs current, filters it by the address, and pages through it', async () => {
+    const server = await serveNative()
+    for (let count = 0; count < 60; count++) await startRun(server, 'say x', { session: count < 3 ? 'few' : 'many' })
+    const page = await openConsole(await openContext(), server.url)
+    await until('a page is shown', async () => (await rowsOf(page)) === 50 || undefined, WITHIN)
+    const { id } = await startRun(server, 'say one; ask "On?"; say two', { session: 'newest' })
+    await expectShown(page, '.runs tbody tr', /paused.*newest/)
+    await answerRun(server, id, 'yes')
+    await expectShown(page, '.runs tbody tr', /completed.*newest/)
+    await page.getByRole('link', { name: 'Older' }).click()
+    await until('the rest is shown', async () => (await rowsOf(page)) === 11 || undefined, WITHIN)
+    await page.goto(`${server.url}/console?session=few&status=completed`)
+    await until('three runs fit', async () => (await rowsOf(page)) === 3 || undefined, WITHIN)
+    await page.getByLabel('Run or session').fill(id)
+    await page.getByRole('button', { name: 'Find' }).click()
+    await expectStatus(page, 'completed')
+  })
+
+  test('shows members, steps, a timeline, tokens, and the frames of each protocol', async () => {
+    const server = await serveInProcess({ components: demo() })
+    const page = await openConsole(await openContext(), server.url)
+    const id = await startFromPage(page, 'newsroom', 'the regatta')
+    await untilFinished(server, id, 60_000)
+    await expectStatus(page, 'completed')
+    await expectShown(page, '.block-member .member-name', 'harbour')
+    await page.getByRole('tab', { name: 'Timeline' }).click()
+    await expectShown(page, '.timeline', 'Attempt 1')
+    await expectShown(page, '.timeline', 'weather')
+    await page.getByRole('tab', { name: 'Usage' }).click()
+    await expectShown(page, '.usage-total', 'tokens in all')
+    await page.getByRole('tab', { name: 'Wire' }).click()
+    const expected = {
+      native: 'event: run.created',
+      agentos: 'event: TeamRunStarted',
+      'openai-chat': 'chat.completion.chunk',
+      'openai-responses': 'response.created',
+      a2a: 'TASK_STATE_',
+    }
+    for (const [view, text] of Object.entries(expected)) {
+      await page.getByLabel('Protocol').selectOption(view)
+      await expectShown(page, '.wire-panel .virtual', text)
+    }
+  })
+
+  test('gives each start as commands and code that do what they say', async () => {
+    const server = await serveNative()
+    const page = await openConsole(await openContext(), server.url, '/start?component=lab')
+    await page.getByLabel('Input', { exact: true }).fill(`say "it's one"; say " and two"`)
+    for (const form of ['curl', 'Client', 'OpenAI', 'AgentOS', 'A2A']) {
+      await page.getByRole('button', { name: form, exact: true }).click()
+      const text = (await page.getByLabel(`As ${form}`, { exact: true }).textContent())!
+      const printed = text.startsWith('curl')
+        ? await printedBy('sh', [], text)
+        : await printedBy(process.execPath, NODE, text)
+      expect(printed, form).toContain(`it's one`)
+      expect(printed, form).toContain('and two')
+    }
+  })
+
+  test('replays a run: from nothing, step by step, to its end', async () => {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'text 10')
+    await untilFinished(server, id)
+    const page = await openConsole(await openContext(), server.url, `/runs/${id}`)
+    await expectStatus(page, 'completed')
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await expectShown(page, '.replay-place', /^13 of 13/)
+    await page.getByLabel('Place in the log').fill('5')
+    await expectShown(page, '.replay-place', /^5 of 13/)
+    await expectStatus(page, 'running')
+    expect(await page.locator('.block-text').textContent()).not.toContain('[5]')
+    await page.getByRole('button', { name: 'Step' }).click()
+    await expectShown(page, '.replay-place', /^6 of 13/)
+    await page.getByRole('button', { name: 'End replay' }).click()
+    await expectStatus(page, 'completed')
+    await expectShown(page, '.block-text', '[9]')
+  })
+
+  test('draws a run of 10,000 events with a few hundred elements, and goes to any of them', async () => {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'text 10000')
+    await untilFinished(server, id, 60_000)
+    const page = await openConsole(await openContext(), server.url, `/runs/${id}`)
+    await expectStatus(page, 'completed')
+    await expectShown(page, '.facts', '10,003')
+    expect(await page.locator('.virtual-row').count()).toBeLessThan(120)
+    expect(await page.locator('#root *').count()).toBeLessThan(3000)
+    await page.goto(`${server.url}/console/runs/${id}?panel=log&event=5000`)
+    await expectShown(page, '.event-detail h3', '5000')
+    await expectShown(page, '.virtual-row[aria-selected=true]', '5000')
+    await page.locator('.log-panel .virtual').press('ArrowDown')
+    await expectShown(page, '.event-detail h3', '5001')
+    await page.locator('.log-panel .virtual').press('End')
+    await expectShown(page, '.event-detail h3', 'run.completed')
+  })
+
+  test('says so when there is no such run', async () => {
+    const server = await serveNative()
+    const context = await openContext()
+    const forgives = /404/
+    await expectShown(
+      await openConsole(context, server.url, '/runs/run_nowhere', { forgives }),
+      '.problem',
+      'no such run',
+    )
+  })
+})
+
+/** As a module of this package, so that it finds what a user would install. */
+const NODE = ['--conditions=holdfast-source', '--input-type=module', '-']
+
+/** What a program prints that is given its text on standard input. */
+async function printedBy(program: string, args: readonly string[], text: string): Promise<string> {
+  const running = promisify(execFile)(program, [...args], { cwd: join(import.meta.dirname, '../..'), timeout: 60_000 })
+  running.child.stdin!.end(text)
+  return (await running).stdout
+}
+
+function rowsOf(page: Page): Promise<number> {
+  return page.locator('.runs tbody tr').count()
+}
+
+function demo() {
+  return demoComponents({ description: 'scripted', load: async () => undefined })
+}

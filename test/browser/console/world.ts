@@ -1,0 +1,74 @@
+/** The console in a real browser on a real server, and what a page must never do. */
+import { expect, onTestFinished } from 'vitest'
+import type { BrowserContext, Page } from 'playwright-core'
+import { until } from '../../support/until.ts'
+
+export const WITHIN = { withinMs: 60_000, everyMs: 50 }
+
+export interface ConsolePage {
+  readonly page: Page
+  /** What the browser complained about. */
+  readonly complaints: string[]
+}
+
+export interface OpenOptions {
+  /** Complaints about connections, where the test breaks them. */
+  readonly forgives?: RegExp
+}
+
+/** Opens a page of the console. At the end of the test nothing may have been complained about. */
+export async function openConsole(
+  context: BrowserContext,
+  url: string,
+  path = '',
+  { forgives }: OpenOptions = {},
+): Promise<Page> {
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('dialog', (dialog) => {
+    complaints.push(`a dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  onTestFinished(() => expect(complaints.filter((each) => forgives?.test(each) !== true)).toEqual([]))
+  await page.goto(`${url}/console${path}`)
+  await page.waitForSelector('main > *')
+  return page
+}
+
+export function expectShown(page: Page, selector: string, text: string | RegExp): Promise<unknown> {
+  const fits = (shown: string | null): boolean =>
+    shown !== null && (typeof text === 'string' ? shown.includes(text) : text.test(shown))
+  return until(
+    `${selector} shows ${text}`,
+    async () => {
+      const shown = await page
+        .locator(selector)
+        .first()
+        .textContent({ timeout: 1000 })
+        .catch(() => null)
+      return fits(shown) || undefined
+    },
+    WITHIN,
+  )
+}
+
+export function expectStatus(page: Page, status: string): Promise<unknown> {
+  return expectShown(page, '.run-title .status', status)
+}
+
+/** Starts a run from the page, as a person does; its id. */
+export async function startFromPage(page: Page, component: string, input: string): Promise<string> {
+  await page.getByRole('link', { name: 'Start', exact: true }).click()
+  await page
+    .locator('.choice', { has: page.getByText(component, { exact: true }) })
+    .locator('input')
+    .check()
+  await page.getByLabel('Input', { exact: true }).fill(input)
+  await page.getByRole('button', { name: 'Start', exact: true }).click()
+  await page.waitForURL(/\/console\/runs\//)
+  return decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1)!)
+}

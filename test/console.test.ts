@@ -1,0 +1,22 @@
+/** The console is a user of Holdfast like any other: what it cannot do with the public client, nobody can. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { importsOf } from '../scripts/imports.ts'
+
+const folder = join(import.meta.dirname, '../console')
+const ALLOWED = ['holdfast/client', 'holdfast/react', 'marked', 'react', 'react-dom/client']
+
+test('the console imports nothing but the public client, React, the parser of Markdown, and itself', () => {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
+  expect(files.length).toBeGreaterThan(20)
+  const others = files.flatMap((file) =>
+    importsOf(readFileSync(join(folder, file), 'utf8'))
+      .map(({ specifier }) => specifier)
+      .filter((specifier) => !ALLOWED.includes(specifier))
+      .filter((specifier) => !specifier.startsWith('.') || !join(folder, file, '..', specifier).startsWith(folder))
+      .map((specifier) => `${file} imports ${specifier}`),
+  )
+  expect(others).toEqual([])
+  expect(importsOf(readFileSync(join(folder, 'session.ts'), 'utf8'))).toHaveLength(3)
+})

@@ -1,0 +1,157 @@
+/** What the console asks of the server besides the native protocol. */
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import { call, getRun, readLog, startRun, untilFinished } from '../../support/http.ts'
+import { createKeys } from '../../support/keys.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { serveNative } from '../native/serve.ts'
+
+interface Rows {
+  readonly version: string
+  readonly runs: readonly {
+    readonly id: string
+    readonly status: string
+    readonly events: number
+    readonly tokens?: number
+  }[]
+  readonly cursor?: string
+}
+
+describe('the files of the console', () => {
+  test('are one page at every address of the console, and assets that never change', async () => {
+    const server = await serveNative()
+    const page = await call<string>(server, 'GET', '/console')
+    expect(page.status).toBe(200)
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('cache-control')).toBe('no-cache')
+    for (const path of [
+      '/console/',
+      '/console/runs',
+      '/console/runs/run_1',
+      '/console/start',
+      '/console/break',
+      '/console/server',
+    ])
+      expect((await call<string>(server, 'GET', path)).body).toBe(page.body)
+    const assets = [...page.body.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!)
+    expect(assets.length).toBeGreaterThanOrEqual(3)
+    for (const path of assets) {
+      const asset = await call<string>(server, 'GET', path)
+      expect(asset.status).toBe(200)
+      expect(asset.headers.get('cache-control')).toContain('immutable')
+      expect(asset.headers.get('x-content-type-options')).toBe('nosniff')
+    }
+    const head = await call<string>(server, 'HEAD', assets[0]!)
+    expect([head.status, head.body]).toEqual([200, ''])
+  })
+
+  test.each([
+    '/console/assets/none.js',
+    '/console/assets/..%2F..%2Findex.html',
+    '/console/assets/%2Fetc%2Fpasswd',
+    '/console/x/y/z',
+  ])('do not include %s', async (path) => {
+    const server = await serveNative()
+    const { status, body } = await call(server, 'GET', path)
+    expect([status, body['code']]).toEqual([404, 'not_found'])
+  })
+})
+
+describe('the live list of runs', () => {
+  test('answers at once to whoever knows nothing, and else when something has changed', async () => {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'usage 10 20; ask "Go on?"')
+    const first = (await call<Rows>(server, 'GET', '/console/api/runs')).body
+    expect(first.runs.map((run) => run.id)).toEqual([id])
+    const waiting = call<Rows>(server, 'GET', `/console/api/runs?known=${first.version}`)
+    await call(server, 'POST', `/runs/${id}/input`, { body: { answer: 'yes' } })
+    const second = (await waiting).body
+    expect(second.version).not.toBe(first.version)
+    await untilFinished(server, id)
+    const [row] = (await call<Rows>(server, 'GET', '/console/api/runs')).body.runs
+    expect(row).toMatchObject({ id, status: 'completed', tokens: 30, events: (await getRun(server, id)).events })
+  })
+
+  test('waits for as long as a long poll may, and gives the same then', async () => {
+    const server = await serveNative({ limits: { longPollMs: 1200 } })
+    const { version } = (await call<Rows>(server, 'GET', '/console/api/runs')).body
+    expect((await call<Rows>(server, 'GET', `/console/api/runs?known=${version}`)).body).toEqual({ version, runs: [] })
+  })
+
+  test('has filters and pages', async () => {
+    const server = await serveNative()
+    for (const session of ['a', 'a', 'b'])
+      await untilFinished(server, (await startRun(server, 'say x', { session })).id)
+    const list = async (query: string) => (await call<Rows>(server, 'GET', `/console/api/runs?${query}`)).body
+    expect((await list('session=a&status=completed,failed')).runs).toHaveLength(2)
+    expect((await list('component=none')).runs).toEqual([])
+    const { runs, cursor } = await list('limit=2')
+    expect(runs).toHaveLength(2)
+    expect((await list(`limit=2&cursor=${encodeURIComponent(cursor!)}`)).runs).toHaveLength(1)
+    const { status, body } = await call(server, 'GET', '/console/api/runs?status=odd')
+    expect([status, body['code']]).toEqual([400, 'invalid_request'])
+  })
+})
+
+describe('the frames of a run', () => {
+  test('[LOG-5] in the native protocol are the bytes of its log', async () => {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'text 5; tool search')
+    await untilFinished(server, id)
+    const { body, headers } = await call<string>(server, 'GET', `/console/api/runs/${id}/frames?as=native`)
+    expect(body).toBe(String(await readLog(server, id)))
+    expect(headers.get('holdfast-whole')).toBe('true')
+  })
+
+  test.each([
+    ['agentos', 'event: RunStarted', 'event: RunCompleted'],
+    ['openai-chat', 'chat.completion.chunk', 'data: [DONE]'],
+    ['a2a', 'id: 0', 'TASK_STATE_COMPLETED'],
+    ['openai-responses', 'event: response.created', 'event: response.completed'],
+  ])('as %s begin and end as that protocol does', async (view, first, last) => {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'text 5')
+    await untilFinished(server, id)
+    const { body } = await call<string>(server, 'GET', `/console/api/runs/${id}/frames?as=${view}`)
+    expect(body).toContain(first)
+    expect(body).toContain(last)
+  })
+
+  test('of more than a page can show are cut between frames, which is said', async () => {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'big 700; big 700')
+    await untilFinished(server, id)
+    const { body, headers } = await call<string>(server, 'GET', `/console/api/runs/${id}/frames?as=native`)
+    expect(headers.get('holdfast-whole')).toBe('false')
+    expect(body.endsWith('\n\n')).toBe(true)
+  })
+
+  test('in a protocol that is not served are refused', async () => {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'say x')
+    const { status, body } = await call(server, 'GET', `/console/api/runs/${id}/frames?as=telegraph`)
+    expect([status, body['code']]).toEqual([400, 'invalid_request'])
+  })
+})
+
+test('[SEC-1] what the console asks for needs a key where the server has one, and shows only what is the caller’s', async () => {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const tokens = await createKeys(keys, ['ada', 'bob'])
+  const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+  const [ada, bob] = tokens.map((token) => ({ url: server.url, token }))
+  const { id } = await startRun(ada!, 'say x')
+  for (const path of ['/console/api/runs', '/console/api/server', `/console/api/runs/${id}/frames?as=native`])
+    expect((await call(server, 'GET', path)).status).toBe(401)
+  expect((await call(server, 'GET', '/console')).status).toBe(200)
+  expect((await call<Rows>(ada!, 'GET', '/console/api/runs')).body.runs).toHaveLength(1)
+  expect((await call<Rows>(bob!, 'GET', '/console/api/runs')).body.runs).toEqual([])
+  expect((await call(bob!, 'GET', `/console/api/runs/${id}/frames?as=native`)).status).toBe(404)
+})
+
+test('the server tells of its health, its load and its limits', async () => {
+  const server = await serveNative()
+  const { body } = await call(server, 'GET', '/console/api/server')
+  expect(body).toMatchObject({ ok: true, auth: 'none', store: { name: 'memory', ok: true }, load: { running: 0 } })
+  expect(body['limits']).toMatchObject({ retryMs: 20 })
+})
