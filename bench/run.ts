@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { Bench, type Scenario } from './bench.ts'
 import { type Figure, show, table } from './figures.ts'
 import { describeMachine, othersCores } from './machine.ts'
+import { a2a } from './scenarios/a2a.ts'
 import { catchUp } from './scenarios/catch-up.ts'
 import { components } from './scenarios/components.ts'
 import { fanOut } from './scenarios/fan-out.ts'
@@ -15,7 +16,7 @@ import { store } from './scenarios/store.ts'
 /** More than this, and what is measured in time is measured wrong. */
 const OTHERS_CORES_MAX = 0.2
 
-const scenarios: readonly Scenario[] = [saturated, paced, fanOut, catchUp, components, store, memory, start]
+const scenarios: readonly Scenario[] = [saturated, paced, fanOut, catchUp, components, a2a, store, memory, start]
 
 const { values } = parseArgs({
   options: {

@@ -1,0 +1,18 @@
+/** Holdfast as an A2A agent that says as many pieces of text as it is asked for, on its SQLite store with every commit synced. */
+import { join } from 'node:path'
+import { agent } from '../../src/agents/generator.ts'
+import { createServer } from '../../src/server/create-server.ts'
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { ready } from '../answering.ts'
+
+const [directory] = process.argv.slice(2)
+const speaker = agent({
+  id: 'speaker',
+  async *run(pieces) {
+    for (let piece = 0; piece < Number(pieces); piece++) yield `piece ${piece} of an answer; `
+  },
+})
+const store = await openSqliteStore({ path: join(directory!, 'holdfast.db') })
+const server = await createServer({ components: [speaker], store })
+process.on('disconnect', () => process.exit())
+ready(`${server.url}/a2a/speaker`)
