@@ -1,6 +1,5 @@
-/** The client in every runtime that is installed. */
+/** The client in every runtime that it is for; browsers are in test/browser. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -15,16 +14,12 @@ const runtimes: readonly (readonly [name: string, program: string, ...args: stri
 ]
 
 describe.each(runtimes)('the client in %s', (_name, program, ...args) => {
-  test.skipIf(!existsSync(program))(
-    '[LOG-1] follows a run to its end, and says how it ended',
-    async () => {
-      const server = await serveNative()
-      const file = join(import.meta.dirname, 'runtime-program.ts')
-      const { stdout } = await promisify(execFile)(program, [...args, file, server.url], { timeout: 60_000 })
-      const { id, seen, code } = JSON.parse(stdout) as { id: string; seen: unknown[]; code: string }
-      expect(seen).toEqual(eventsIn(await readLog(server, id)))
-      expect(code).toBe('agent_failed')
-    },
-    90_000,
-  )
+  test('[LOG-1] follows a run to its end, and says how it ended', async () => {
+    const server = await serveNative()
+    const file = join(import.meta.dirname, 'runtime-program.ts')
+    const { stdout } = await promisify(execFile)(program, [...args, file, server.url], { timeout: 60_000 })
+    const { id, seen, code } = JSON.parse(stdout) as { id: string; seen: unknown[]; code: string }
+    expect(seen).toEqual(eventsIn(await readLog(server, id)))
+    expect(code).toBe('agent_failed')
+  }, 90_000)
 })
