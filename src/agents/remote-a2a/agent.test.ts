@@ -10,7 +10,6 @@ import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/agent.ts'
 import type { LoggedEvent } from '../../core/event.ts'
 import { remoteA2aAgent, type RemoteA2aDefinition } from './agent.ts'
-import { endpointOf } from './card.ts'
 
 const HASTE = { pollMs: 30, retryDelayMs: 10, timeoutMs: 20_000 }
 
@@ -201,7 +200,7 @@ describe('a server that does not keep to the protocol', () => {
       'has a card of another kind',
       () => ({ body: '{"supportedInterfaces":[]}' }),
       'unsupported',
-      'no JSON-RPC interface',
+      'no interface of JSONRPC',
     ],
     [
       'refuses the message',
@@ -257,23 +256,4 @@ describe('a server that does not keep to the protocol', () => {
     expect(asked).toHaveLength(1)
     expect(JSON.stringify(asked)).not.toContain('secret')
   })
-})
-
-test('of several interfaces the first one that is spoken is taken', () => {
-  const of = (...entries: [string, string][]) =>
-    endpointOf(
-      {
-        supportedInterfaces: entries.map(([protocolBinding, protocolVersion], at) => ({
-          url: `/${at}`,
-          protocolBinding,
-          protocolVersion,
-        })),
-      },
-      'http://peer/card.json',
-    )
-  expect(of(['GRPC', '1.0'], ['JSONRPC', '2.0'], ['JSONRPC', '0.3'], ['JSONRPC', '1.0'])).toMatchObject({
-    url: 'http://peer/2',
-    version: '0.3',
-  })
-  expect(of(['JSONRPC', '1.0.4'])).toMatchObject({ url: 'http://peer/0', version: '1.0', streaming: false })
 })

@@ -1,21 +1,31 @@
 /** A remote agent that speaks A2A as a component: its task is this run's work, wherever it runs. */
+import { A2aClient, type A2aClientOptions, type OutgoingMessage } from '../../a2a/client.ts'
+import {
+  type AgentCard,
+  type BindingName,
+  isWaiting,
+  type Message,
+  type Part,
+  textOf,
+  type Update,
+} from '../../a2a/types.ts'
+import { cardUrl } from '../../a2a/card.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
-import { Patience, RemoteError } from '../shared/remote.ts'
 import { textOf as inputText } from '../shared/text-input.ts'
-import { discover, type Endpoint } from './card.ts'
-import { A2aClient, RpcError } from './client.ts'
-import { follow } from './follow.ts'
-import { type Marks, ShownTask, textOf } from './shown.ts'
-import type { Message, Outgoing, State, Update } from './wire.ts'
+import { asFailure } from './failure.ts'
+import { type Marks, ShownTask } from './shown.ts'
+import type { TaskStatus } from '../../a2a/types.ts'
 
 export interface RemoteA2aDefinition extends CommonDefinition {
   /** Of the agent, whose card is found below it, or of the card itself. */
   readonly url: string
   /** Sent to the origin of `url`, and to no other that a card may name. */
   readonly headers?: Readonly<Record<string, string>>
+  /** What may be taken of the interfaces that the card offers; gRPC only where nothing else is offered, unless it is named. */
+  readonly bindings?: readonly BindingName[]
   /** How often a task is looked at that cannot be streamed. */
   readonly pollMs?: number
   /** Until an answer begins. */
@@ -48,7 +58,7 @@ type Sent = { readonly task: string; readonly context?: string } | { readonly an
 
 /** Where a leg of the task ended. */
 interface LegEnd {
-  readonly state: State
+  readonly status: TaskStatus
   readonly note: string
   readonly output: unknown
   readonly marks?: Marks
@@ -56,62 +66,116 @@ interface LegEnd {
 
 async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, unknown, void> {
   const { signal } = context
-  const endpoint = await context.step('card', () => patiently(settings, signal, () => found(settings, signal)))
-  const headers = new URL(endpoint.url).origin === new URL(settings.url).origin ? (settings.headers ?? {}) : {}
-  const client = new A2aClient(endpoint, { ...settings, headers, signal })
-  let message: Outgoing = { id: `${context.run}-1`, content: typeof input === 'object' ? input : inputText(input) }
-  let marks: Marks | undefined
-  for (let turn = 1; turn <= LEGS_MAX; turn++) {
-    let opened: AsyncGenerator<Update, void, void> | undefined
-    const sent: Sent = await context.step('send', async () => {
-      const first = await patiently(settings, signal, () => open(client, message))
-      opened = first.updates
-      return first.sent
-    })
-    if ('answer' in sent) {
-      yield* new ShownTask(context.run).message(sent.answer)
-      return textOf(sent.answer.parts)
+  const card = await context.step('card', () => found(settings, signal))
+  const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings))
+  let message = messageOf(`${context.run}-1`, typeof input === 'object' ? input : inputText(input))
+  let before: LegEnd | undefined
+  try {
+    for (let turn = 1; turn <= LEGS_MAX; turn++) {
+      const answered = before?.status
+      const about = { signal, endsAtAuth: true, ...(answered !== undefined && { answered }) }
+      let opened: AsyncIterable<Update> | undefined
+      const sent: Sent = await context.step('send', async () => {
+        const first = await open(client.stream(message, about)[Symbol.asyncIterator]())
+        opened = first.updates
+        return first.sent
+      })
+      if ('answer' in sent) {
+        yield* new ShownTask(context.run).message(sent.answer)
+        return textOf(sent.answer.parts)
+      }
+      const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
+      try {
+        const shown = new ShownTask(context.run, before?.marks)
+        const end = await leg(context, 'task', () => toEnd(opened ?? client.subscribe(sent.task, about), shown))
+        if (!isWaiting(end.status.state)) return outcome(end, context)
+        const prompt = end.note === '' ? 'The remote agent waits for an answer' : end.note
+        const details = { task: sent.task, state: stateName(end.status) }
+        message = messageOf(`${context.run}-${turn + 1}`, await context.ask({ prompt, details }), sent)
+        before = end
+      } finally {
+        forget()
+      }
     }
-    const forget = onStop(context, 'cancel', () => client.cancel(sent.task))
-    try {
-      const shown = new ShownTask(context.run, marks)
-      const end = await leg(context, 'task', () => toEnd(sent.task, opened, shown, { ...settings, client, signal }))
-      if (end.state !== 'input-required' && end.state !== 'auth-required') return outcome(end, context)
-      marks = end.marks
-      const prompt = end.note === '' ? 'The remote agent waits for an answer' : end.note
-      const content = await context.ask({ prompt, details: { task: sent.task, state: end.state } })
-      message = { id: `${context.run}-${turn + 1}`, ...sent, content }
-    } finally {
-      forget()
-    }
+  } finally {
+    client.close()
   }
   throw new Error(`the remote agent asked more than ${LEGS_MAX} times`)
 }
 
-function found({ url, headers = {}, timeoutMs }: Settings, signal: AbortSignal): Promise<Endpoint> {
-  return discover({ url, headers, signal, timeoutMs })
+function optionsOf({
+  headers,
+  bindings,
+  pollMs,
+  timeoutMs,
+  silenceMs,
+  retries,
+  retryDelayMs,
+}: Settings): A2aClientOptions {
+  return {
+    pollMs,
+    timeoutMs,
+    silenceMs,
+    retries,
+    retryMs: retryDelayMs,
+    ...(headers !== undefined && { headers }),
+    ...(bindings !== undefined && { bindings }),
+  }
 }
 
-/** Sends, and waits for the first update: it tells the task, and the rest is told by its stream. */
+/** What of the card the run goes by, which is what the log keeps of it. */
+async function found(settings: Settings, signal: AbortSignal): Promise<AgentCard> {
+  try {
+    const { card, interface: spoken } = await A2aClient.connect(settings.url, { ...optionsOf(settings), signal })
+    const { url, binding: protocolBinding, version: protocolVersion, ...tenant } = spoken
+    return {
+      supportedInterfaces: [{ url, protocolBinding, protocolVersion, ...tenant }],
+      ...(card.capabilities !== undefined && { capabilities: card.capabilities }),
+    }
+  } catch (thrown) {
+    throw asFailure(thrown)
+  }
+}
+
+/** A text, or any other JSON value. */
+function messageOf(
+  messageId: string,
+  content: unknown,
+  about: { task?: string; context?: string } = {},
+): OutgoingMessage {
+  const part: Part = typeof content === 'string' ? { text: content } : { data: content ?? null }
+  return {
+    messageId,
+    parts: [part],
+    ...(about.task !== undefined && { taskId: about.task }),
+    ...(about.context !== undefined && { contextId: about.context }),
+  }
+}
+
+/** Waits for the first update: it tells the task, and the rest is told by its stream. */
 async function open(
-  client: A2aClient,
-  message: Outgoing,
-): Promise<{ readonly sent: Sent; readonly updates: AsyncGenerator<Update, void, void> }> {
-  const updates = client.send(message)
+  updates: AsyncGenerator<Update, void, void>,
+): Promise<{ readonly sent: Sent; readonly updates: AsyncIterable<Update> }> {
   try {
     const { done, value: first } = await updates.next()
-    if (done === true) throw new RemoteError('the remote agent ended its stream without a word')
-    if (first.type === 'message') return { sent: { answer: first.message }, updates }
-    const sent: Sent =
-      first.type === 'task'
-        ? { task: first.task.id, ...(first.task.context !== undefined && { context: first.task.context }) }
-        : { task: first.task }
-    return { sent, updates: resumed(first, updates) }
+    if (done === true) throw new Error('a stream without an update')
+    if ('message' in first) return { sent: { answer: first.message }, updates }
+    const { id, contextId } = 'task' in first ? first.task : aboutOf(first)
+    return {
+      sent: { task: id, ...(contextId !== undefined && { context: contextId }) },
+      updates: resumed(first, updates),
+    }
   } catch (thrown) {
-    if (!(thrown instanceof RpcError)) throw thrown
-    const details = { rpcCode: thrown.code }
-    throw new WorkFailure({ code: 'agent_failed', message: `the remote agent: ${thrown.message}`, details })
+    throw asFailure(thrown)
   }
+}
+
+function aboutOf(update: Exclude<Update, { task: unknown } | { message: unknown }>): {
+  id: string
+  contextId?: string
+} {
+  const { taskId: id, contextId } = 'statusUpdate' in update ? update.statusUpdate : update.artifactUpdate
+  return { id, ...(contextId !== undefined && { contextId }) }
 }
 
 async function* resumed(first: Update, rest: AsyncIterable<Update>): AsyncGenerator<Update, void, void> {
@@ -119,40 +183,30 @@ async function* resumed(first: Update, rest: AsyncIterable<Update>): AsyncGenera
   yield* rest
 }
 
-/** Tries again what certainly had no effect. */
-async function patiently<Result>(
-  settings: Settings,
-  signal: AbortSignal,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const patience = new Patience(settings, signal)
-  for (;;) {
-    try {
-      return await work()
-    } catch (thrown) {
-      if (thrown instanceof RemoteError && !thrown.unheard)
-        throw new WorkFailure({ code: 'unavailable', message: thrown.message, retryable: true })
-      await patience.wait(thrown)
-    }
+async function* toEnd(updates: AsyncIterable<Update>, shown: ShownTask): AsyncGenerator<Emission, LegEnd, void> {
+  try {
+    for await (const update of updates) yield* shown.add(update)
+  } catch (thrown) {
+    throw asFailure(thrown)
   }
-}
-
-async function* toEnd(
-  task: string,
-  opened: AsyncIterable<Update> | undefined,
-  shown: ShownTask,
-  options: Parameters<typeof follow>[3],
-): AsyncGenerator<Emission, LegEnd, void> {
-  yield* follow(task, opened, shown, options)
-  const { state, note } = shown
-  const waits = state === 'input-required' || state === 'auth-required'
-  return { state, note, output: waits ? null : shown.output, ...(waits && { marks: shown.marks }) }
+  const { status, note } = shown
+  const waits = isWaiting(status.state)
+  return { status, note, output: waits ? null : shown.output, ...(waits && { marks: shown.marks }) }
 }
 
 /** Only a completed task is a success. */
-function outcome({ state, note, output }: LegEnd, context: RunContext): unknown {
+function outcome({ status, note, output }: LegEnd, context: RunContext): unknown {
+  const state = stateName(status)
   if (state === 'completed') return output
   const message = note === '' ? `the remote task was ${state}` : note
   if (state === 'rejected') return context.reject(message)
   throw new WorkFailure({ code: 'agent_failed', message, details: { state } })
+}
+
+/** `input-required` for `TASK_STATE_INPUT_REQUIRED`. */
+function stateName({ state }: TaskStatus): string {
+  return state
+    .replace(/^TASK_STATE_/, '')
+    .replaceAll('_', '-')
+    .toLowerCase()
 }

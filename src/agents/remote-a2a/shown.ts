@@ -1,7 +1,16 @@
 /** What has been shown of a remote task: an update and a snapshot lead to the same events, and nothing is shown twice. */
+import {
+  type Artifact,
+  type Message,
+  type Part,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+  textOf,
+  type Update,
+} from '../../a2a/types.ts'
 import { emit } from '../../core/agent.ts'
 import type { Event } from '../../core/event.ts'
-import type { Artifact, Message, Part, State, Task, Update } from './wire.ts'
 
 /** How far it is shown, for a later leg of the same task. */
 export interface Marks {
@@ -22,20 +31,19 @@ export class ShownTask {
   readonly #id: string
   readonly #artifacts: Map<string, ArtifactMark>
   readonly #messages: Set<string>
-  readonly #goesOn: boolean
   readonly #values: unknown[] = []
   #said = ''
-  state: State = 'unknown'
-  /** What the last status says. */
-  note = ''
-  /** It has ended, or waits for an answer that it was not given yet. */
-  settled = false
+  status: TaskStatus = { state: 'TASK_STATE_UNSPECIFIED' }
 
   constructor(id: string, marks?: Marks) {
     this.#id = id
     this.#artifacts = new Map(Object.entries(marks?.artifacts ?? {}))
     this.#messages = new Set(marks?.messages)
-    this.#goesOn = marks !== undefined
+  }
+
+  /** What the last status says. */
+  get note(): string {
+    return textOf(this.status.message?.parts ?? [])
   }
 
   get marks(): Marks {
@@ -51,65 +59,53 @@ export class ShownTask {
   }
 
   *add(update: Update): Generator<Event> {
-    switch (update.type) {
-      case 'task':
-        return yield* this.#snapshot(update.task)
-      case 'message':
-        return yield* this.message(update.message)
-      case 'status':
-        return yield* this.#status(update.state, update.message)
-      case 'artifact':
-        return yield* this.#chunk(update.artifact, update.append, update.last)
-    }
+    if ('task' in update) return yield* this.#snapshot(update.task)
+    if ('message' in update) return yield* this.message(update.message)
+    if ('statusUpdate' in update) return yield* this.#status(update.statusUpdate.status)
+    const { artifact, append = false, lastChunk = false } = update.artifactUpdate
+    yield* append ? this.#chunk(artifact, lastChunk) : this.#replace(artifact, lastChunk)
   }
 
   /** Something that the agent says. */
   *message(message: Message): Generator<Event> {
     const text = textOf(message.parts)
-    const known = message.id === '' ? text : message.id
-    if (!message.fromAgent || this.#messages.has(known)) return
+    const known = nameOf(message)
+    if (message.role !== 'ROLE_AGENT' || this.#messages.has(known)) return
     this.#messages.add(known)
     this.#said = text
     if (text !== '') yield* whole(`${this.#id}/${known}`, text)
   }
 
-  *#snapshot({ artifacts, history, state, message }: Task): Generator<Event> {
+  *#snapshot({ artifacts = [], history = [], status }: Task): Generator<Event> {
     for (const said of history) yield* this.message(said)
     for (const artifact of artifacts) yield* this.#replace(artifact, false)
-    yield* this.#status(state, message, this.#goesOn)
+    yield* this.#status(status)
   }
 
-  /**
-   * What a task says when it waits or fails is a question or a reason, and no part of its text. A task that was answered may still
-   * be shown as it was before: with the same question, or, in a snapshot, with none.
-   */
-  *#status(state: State, message: Message | undefined, stale = false): Generator<Event> {
-    this.state = state
-    this.note = textOf(message?.parts ?? [])
-    const known = message === undefined ? undefined : message.id === '' ? this.note : message.id
-    const isOld = known === undefined ? stale : this.#messages.has(known)
-    this.settled = ENDED.includes(state) || (WAITING.includes(state) && !isOld)
-    if (message === undefined || known === undefined) return
-    if (state === 'submitted' || state === 'working' || state === 'completed') yield* this.message(message)
-    else this.#messages.add(known)
+  /** What a task says when it waits or fails is a question or a reason, and no part of its text. */
+  *#status(status: TaskStatus): Generator<Event> {
+    this.status = status
+    const { message, state } = status
+    if (message === undefined) return
+    if (SPEAKING.includes(state)) yield* this.message(message)
+    else this.#messages.add(nameOf(message))
   }
 
-  *#chunk(artifact: Artifact, append: boolean, last: boolean): Generator<Event> {
-    if (!append) return yield* this.#replace(artifact, last)
-    const mark = this.#artifacts.get(artifact.id) ?? { text: '', others: 0, versions: 0 }
+  *#chunk(artifact: Artifact, last: boolean): Generator<Event> {
+    const mark = this.#artifacts.get(artifact.artifactId) ?? { text: '', others: 0, versions: 0 }
     yield* this.#grow(artifact, mark, { text: mark.text + textOf(artifact.parts), skip: 0, last })
   }
 
   /** The whole artifact, of which the beginning is shown already, unless it is another one now. */
   *#replace(artifact: Artifact, last: boolean): Generator<Event> {
     const text = textOf(artifact.parts)
-    const known = this.#artifacts.get(artifact.id) ?? { text: '', others: 0, versions: 0 }
+    const known = this.#artifacts.get(artifact.artifactId) ?? { text: '', others: 0, versions: 0 }
     if (text.startsWith(known.text)) return yield* this.#grow(artifact, known, { text, skip: known.others, last })
     yield* this.#grow(artifact, { text: '', others: 0, versions: known.versions + 1 }, { text, skip: 0, last })
   }
 
   *#grow(
-    { id, name, parts }: Artifact,
+    { artifactId: id, name, parts }: Artifact,
     mark: ArtifactMark,
     { text, skip, last }: { text: string; skip: number; last: boolean },
   ): Generator<Event> {
@@ -124,29 +120,29 @@ export class ShownTask {
     if (last && text !== '') yield emit('text.completed', { message })
   }
 
-  #other(artifact: string, name: string | undefined, { mediaType, bytes, url, value, name: own }: Part): Event {
+  #other(artifact: string, name: string | undefined, { mediaType, raw, url, data: value, filename: own }: Part): Event {
     if (value !== undefined) this.#values.push(value)
     const title = own ?? name
     return emit('artifact.added', {
       artifact: `${this.#id}/${artifact}`,
       mediaType: mediaType ?? (value === undefined ? 'application/octet-stream' : 'application/json'),
       ...(title !== undefined && { name: title }),
-      ...(bytes !== undefined && { bytes }),
+      ...(raw !== undefined && { bytes: raw }),
       ...(url !== undefined && { url }),
       ...(value !== undefined && { value }),
     })
   }
 }
 
-const ENDED: readonly State[] = ['completed', 'failed', 'canceled', 'rejected']
-const WAITING: readonly State[] = ['input-required', 'auth-required']
+const SPEAKING: readonly TaskState[] = ['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING', 'TASK_STATE_COMPLETED']
+
+/** By which a message is known: what it says, where it has no id. */
+function nameOf({ messageId, parts }: Message): string {
+  return messageId === '' ? textOf(parts) : messageId
+}
 
 function* whole(message: string, text: string): Generator<Event> {
   yield emit('text.started', { message })
   yield emit('text.delta', { text, message })
   yield emit('text.completed', { message })
-}
-
-export function textOf(parts: readonly Part[]): string {
-  return parts.map(({ text }) => text ?? '').join('')
 }

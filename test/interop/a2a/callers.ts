@@ -59,12 +59,18 @@ export const callers: Readonly<Record<string, (url: string, transport: Transport
   'our client of 0.3': (url, transport) => ourCaller(url, transport, '0.3'),
 }
 
+/** The official clients forget, when 0.3 comes over HTTP+JSON, that a chunk is to be appended. */
+export function forgetsAppend(name: string, transport: Transport): boolean {
+  return transport === 'HTTP+JSON' && name.startsWith('the official') && name.endsWith('0.3')
+}
+
 /** What a client that does as A2A says has at the end. */
-export function put(events: readonly SeenEvent[]): Record<string, string> {
+export function put(events: readonly SeenEvent[], alwaysAppend = false): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const event of events) {
     if (!('artifact' in event)) continue
-    texts[event.artifact] = (event.append ? (texts[event.artifact] ?? '') : '') + event.text
+    const before = event.append || alwaysAppend ? (texts[event.artifact] ?? '') : ''
+    texts[event.artifact] = before + event.text
   }
   return texts
 }
@@ -75,6 +81,25 @@ export async function all<Item>(items: AsyncIterable<Item>, into: Item[] = []): 
 }
 
 const kebab = (state: string): string => state.replace('TASK_STATE_', '').replaceAll('_', '-').toLowerCase()
+
+const newerRequest = (
+  text: string,
+  { task = '', context = '', wait = true, message = crypto.randomUUID() }: SendOptions,
+) => ({
+  tenant: '',
+  message: {
+    messageId: message,
+    contextId: context,
+    taskId: task,
+    role: Role.ROLE_USER,
+    parts: [{ content: { $case: 'text' as const, value: text }, metadata: undefined, filename: '', mediaType: '' }],
+    metadata: undefined,
+    extensions: [],
+    referenceTaskIds: [],
+  },
+  configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately: !wait },
+  metadata: undefined,
+})
 
 async function newerCaller(url: string, transport: Transport, version: '1.0' | '0.3'): Promise<Caller> {
   const legacyCompat = { enabled: version === '0.3' }
@@ -94,31 +119,13 @@ async function newerCaller(url: string, transport: Transport, version: '1.0' | '
   const client = await new newer.ClientFactory(options).createFromAgentCard(
     AgentCard.fromJSON({ ...card, supportedInterfaces }),
   )
-  const request = (
-    text: string,
-    { task = '', context = '', wait = true, message = crypto.randomUUID() }: SendOptions,
-  ) => ({
-    tenant: '',
-    message: {
-      messageId: message,
-      contextId: context,
-      taskId: task,
-      role: Role.ROLE_USER,
-      parts: [{ content: { $case: 'text' as const, value: text }, metadata: undefined, filename: '', mediaType: '' }],
-      metadata: undefined,
-      extensions: [],
-      referenceTaskIds: [],
-    },
-    configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately: !wait },
-    metadata: undefined,
-  })
   return {
     async send(text, options_ = {}) {
-      const answer = await client.sendMessage(request(text, options_))
+      const answer = await client.sendMessage(newerRequest(text, options_))
       return 'parts' in answer ? { message: newerText(answer) } : { task: newerTask(answer) }
     },
     async *stream(text, options_ = {}) {
-      for await (const event of client.sendMessageStream(request(text, options_))) yield newerEvent(event)
+      for await (const event of client.sendMessageStream(newerRequest(text, options_))) yield newerEvent(event)
     },
     get: async (id, historyLength) =>
       newerTask(await client.getTask({ id, tenant: '', ...(historyLength !== undefined && { historyLength }) })),
@@ -165,6 +172,18 @@ function newerEvent({ payload }: StreamResponse): SeenEvent {
   }
 }
 
+const olderParams = (text: string, { task, context, wait = true, message = crypto.randomUUID() }: SendOptions) => ({
+  message: {
+    kind: 'message' as const,
+    messageId: message,
+    role: 'user' as const,
+    parts: [{ kind: 'text' as const, text }],
+    ...(task !== undefined && { taskId: task }),
+    ...(context !== undefined && { contextId: context }),
+  },
+  configuration: { blocking: wait },
+})
+
 async function olderCaller(url: string, transport: Transport): Promise<Caller> {
   const transports = [transport === 'JSONRPC' ? new older.JsonRpcTransportFactory() : new older.RestTransportFactory()]
   const options = older.ClientFactoryOptions.createFrom(older.ClientFactoryOptions.default, {
@@ -172,21 +191,10 @@ async function olderCaller(url: string, transport: Transport): Promise<Caller> {
     preferredTransports: [transport],
   })
   const client = await new older.ClientFactory(options).createFromUrl(`${url}/`)
-  const params = (text: string, { task, context, wait = true, message = crypto.randomUUID() }: SendOptions) => ({
-    message: {
-      kind: 'message' as const,
-      messageId: message,
-      role: 'user' as const,
-      parts: [{ kind: 'text' as const, text }],
-      ...(task !== undefined && { taskId: task }),
-      ...(context !== undefined && { contextId: context }),
-    },
-    configuration: { blocking: wait },
-  })
   return {
-    send: async (text, options_ = {}) => olderEvent(await client.sendMessage(params(text, options_))),
+    send: async (text, options_ = {}) => olderEvent(await client.sendMessage(olderParams(text, options_))),
     async *stream(text, options_ = {}) {
-      for await (const event of client.sendMessageStream(params(text, options_))) yield olderEvent(event)
+      for await (const event of client.sendMessageStream(olderParams(text, options_))) yield olderEvent(event)
     },
     get: async (id, historyLength) =>
       olderTask(await client.getTask({ id, ...(historyLength !== undefined && { historyLength }) })),
@@ -229,22 +237,23 @@ function olderEvent(event: OlderTask | OlderMessage | TaskStatusUpdateEvent | Ta
   }
 }
 
+const ourMessage = (
+  text: string,
+  { task, context, message }: SendOptions,
+): Partial<Message> & Pick<Message, 'parts'> => ({
+  parts: [{ text }],
+  ...(task !== undefined && { taskId: task }),
+  ...(context !== undefined && { contextId: context }),
+  ...(message !== undefined && { messageId: message }),
+})
+
 async function ourCaller(url: string, transport: Transport, version: '1.0' | '0.3'): Promise<Caller> {
   const client = await A2aClient.connect(url, { bindings: [transport], versions: [version], pollMs: 20, retryMs: 10 })
-  const outgoing = (
-    text: string,
-    { task, context, message }: SendOptions,
-  ): Partial<Message> & Pick<Message, 'parts'> => ({
-    parts: [{ text }],
-    ...(task !== undefined && { taskId: task }),
-    ...(context !== undefined && { contextId: context }),
-    ...(message !== undefined && { messageId: message }),
-  })
   return {
     send: async (text, options = {}) =>
-      ourEvent(await client.send(outgoing(text, options), { wait: options.wait ?? true })),
+      ourEvent(await client.send(ourMessage(text, options), { wait: options.wait ?? true })),
     async *stream(text, options = {}) {
-      for await (const update of client.stream(outgoing(text, options))) yield ourEvent(update)
+      for await (const update of client.stream(ourMessage(text, options))) yield ourEvent(update)
     },
     get: async (id, historyLength) =>
       ourTask(await client.get(id, historyLength === undefined ? {} : { historyLength })),

@@ -2,33 +2,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { A2aClient, type A2aClientOptions, type Task, textOf, type Update } from '../../../src/a2a/index.ts'
+import { A2aClient, type A2aClientOptions, textOf, type Update } from '../../../src/a2a/index.ts'
 import { type PeerStep, startPeer } from '../../support/a2a-peers.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
+import { collected, textsOf, told } from './seen.ts'
 
 const HASTE: A2aClientOptions = { pollMs: 20, retryMs: 10, timeoutMs: 20_000 }
-
-function told(updates: readonly Update[]): string {
-  let text = ''
-  for (const update of updates) {
-    if ('task' in update) text = textsOf(update.task)
-    if ('artifactUpdate' in update) {
-      const { artifact, append = false } = update.artifactUpdate
-      text = (append ? text : '') + textOf(artifact.parts)
-    }
-  }
-  return text
-}
-
-function textsOf({ artifacts = [] }: Task): string {
-  return artifacts.map(({ parts }) => textOf(parts)).join('')
-}
-
-async function collected(updates: AsyncIterable<Update>, into: Update[] = []): Promise<Update[]> {
-  for await (const update of updates) into.push(update)
-  return into
-}
 
 const chunks = Array.from({ length: 40 }, (_, index) => `[${index}]`)
 

@@ -3,7 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { until } from '../../support/until.ts'
-import { all, type Caller, callers, put, type SeenEvent, type SeenTask, type Transport } from './callers.ts'
+import {
+  all,
+  type Caller,
+  callers,
+  forgetsAppend,
+  put,
+  type SeenEvent,
+  type SeenTask,
+  type Transport,
+} from './callers.ts'
 
 const LONG = 'é漢🙂 '.repeat(110_000)
 
@@ -65,6 +74,7 @@ const stateOf = (event: SeenEvent | undefined): string | undefined =>
 
 describe.each(cells)('%s over %s', (name, transport: Transport) => {
   const isOlder = name.endsWith('0.3')
+  const told = (events: readonly SeenEvent[]): string[] => Object.values(put(events, forgetsAppend(name, transport)))
 
   async function open(
     component = 'subject',
@@ -97,8 +107,9 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     const events = await all(caller.stream('count'))
     const { id } = taskOf(events[0]!)
     expect(stateOf(events.at(-1))).toBe('completed')
-    expect(Object.values(put(events))).toEqual((await caller.get(id)).texts)
-    if (name === 'the official client of 0.3') expect(events.at(-1)).toMatchObject({ final: true })
+    expect(told(events)).toEqual((await caller.get(id)).texts)
+    const isTold = name === 'the official client of 0.3'
+    expect(events.at(-1)).toMatchObject(isTold ? { final: true } : {})
   })
 
   test('gets an answer that is a message and nothing more', async () => {
@@ -127,7 +138,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     await caller.send('ada', { task: taskOf(seen[0]!).id })
     await waiting
     expect(stateOf(seen.at(-1))).toBe('completed')
-    expect(Object.values(put(seen))).toEqual(['signed by ada'])
+    expect(told(seen)).toEqual(['signed by ada'])
   })
 
   test('cancels while it runs, once more, and not what is done', async () => {
@@ -136,7 +147,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect((await caller.cancel(id)).state).toBe('canceled')
     expect((await caller.cancel(id)).state).toBe('canceled')
     const done = taskOf(await caller.send('count'))
-    await expect(caller.cancel(done.id)).rejects.toThrow()
+    await expect(caller.cancel(done.id)).rejects.toThrow(/./)
     expect((await caller.get(done.id)).state).toBe('completed')
   })
 
@@ -181,17 +192,19 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
   test('a task that has ended is not subscribed to without a word', async () => {
     const { caller } = await open()
     const { id } = taskOf(await caller.send('count'))
-    const events = await all(caller.subscribe(id)).catch((cause: unknown) => cause as Error)
-    if (events instanceof Error) expect(events.message).toMatch(/ended|terminal|finished|completed|subscribe/i)
-    else expect(stateOf(events.at(-1))).toBe('completed')
+    const end = await all(caller.subscribe(id)).then(
+      (events) => stateOf(events.at(-1)),
+      (cause: unknown) => (cause as Error).message,
+    )
+    expect(end).toMatch(/ended|terminal|finished|completed|subscribe/i)
   })
 
   test('a task that is not there, and a context that is not its own, are refused', async () => {
     const { caller } = await open()
-    await expect(caller.get('nowhere')).rejects.toThrow()
-    await expect(all(caller.subscribe('nowhere'))).rejects.toThrow()
+    await expect(caller.get('nowhere')).rejects.toThrow(/nowhere|not found/i)
+    await expect(all(caller.subscribe('nowhere'))).rejects.toThrow(/nowhere|not found/i)
     const { id } = taskOf(await caller.send('ask'))
-    await expect(caller.send('x', { task: id, context: 'another' })).rejects.toThrow()
+    await expect(caller.send('x', { task: id, context: 'another' })).rejects.toThrow(/context/i)
     expect((await caller.get(id)).state).toBe('input-required')
   })
 
@@ -200,13 +213,14 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     const { id } = taskOf(await caller.send('count'))
     expect((await caller.get(id)).history).toEqual(['count'])
     expect((await caller.get(id, 1)).history).toEqual(['count'])
-    if (!isOlder) expect((await caller.get(id, 0)).history).toEqual([])
+    // 0.3 as protocol buffers does not tell none from no limit.
+    expect((await caller.get(id, isOlder ? 1 : 0)).history).toEqual(isOlder ? ['count'] : [])
   })
 
   test('data, and more than a megabyte of text, come as they are', async () => {
     const { caller } = await open()
     expect(taskOf(await caller.send('value')).values).toEqual([{ found: [1, null] }])
-    expect(Object.values(put(await all(caller.stream('long'))))).toEqual([LONG])
+    expect(told(await all(caller.stream('long')))).toEqual([LONG])
   })
 
   test('[RUN-4] a message that is sent again is the same task', async () => {

@@ -79,7 +79,12 @@ export function protoCard(card: AgentCard): object {
 export function toProtoSend(body: unknown): unknown {
   if (!isRaw(body)) return body
   const { message, request, configuration, metadata } = body
-  return { message: toProtoMessage(message ?? request), configuration: toConfiguration(configuration), metadata }
+  return { message: toProtoMessage(message ?? request), configuration: toProtoConfiguration(configuration), metadata }
+}
+
+/** Protocol buffers leave out what is false. */
+function toProtoConfiguration(value: unknown): unknown {
+  return toConfiguration(isRaw(value) ? { blocking: false, ...value } : value)
 }
 
 const roles: Readonly<Record<string, string>> = {

@@ -1,0 +1,191 @@
+/** A task as it is put together from updates and snapshots: each thing is told once, however often it comes. */
+import { difference, Repetition } from './parts.ts'
+import { RESUME_EXTENSION } from './resume.ts'
+import type { Artifact, ArtifactUpdate, Message, Metadata, Part, Task, TaskStatus, Update } from './types.ts'
+import { isEnded } from './types.ts'
+
+interface Assembled {
+  head: Omit<Artifact, 'parts'>
+  /** Grows in place, so that a chunk costs the same however many came before it. */
+  parts: Part[]
+  repetition: Repetition<ArtifactUpdate> | undefined
+}
+
+export class Assembly {
+  #head: Pick<Task, 'id' | 'contextId' | 'metadata'> | undefined
+  #status: TaskStatus = { state: 'TASK_STATE_UNSPECIFIED' }
+  #history: readonly Message[] | undefined
+  readonly #artifacts = new Map<string, Assembled>()
+  readonly #heard = new Set<string>()
+  #position: number | undefined
+  #rejoined = false
+  #exact = true
+
+  /** The answer, where it is a message and there is no task. */
+  message: Message | undefined
+
+  get id(): string | undefined {
+    return this.#head?.id
+  }
+
+  get status(): TaskStatus {
+    return this.#status
+  }
+
+  /** The number of the last event, where the agent gives them numbers. */
+  get position(): number | undefined {
+    return this.#position
+  }
+
+  /** Nothing can have been lost or doubled on the way. */
+  get exact(): boolean {
+    return this.#exact
+  }
+
+  get task(): Task | undefined {
+    if (this.#head === undefined) return undefined
+    const artifacts = [...this.#artifacts.values()].map(({ head, parts }) => ({ ...head, parts: [...parts] }))
+    return {
+      ...this.#head,
+      status: this.#status,
+      ...(artifacts.length > 0 && { artifacts }),
+      ...(this.#history !== undefined && { history: this.#history }),
+    }
+  }
+
+  /** Another stream of the same task begins. */
+  rejoin(): void {
+    this.#rejoined = true
+    for (const artifact of this.#artifacts.values()) artifact.repetition = undefined
+  }
+
+  /** What of it is news. */
+  add(update: Update): Update[] {
+    const position = positionOf(update)
+    if (position !== undefined) {
+      // The snapshot that a stream resumes with has the number of the event that it resumes after.
+      if (this.#position !== undefined && position.sequence <= this.#position && !position.gap) return []
+      this.#position = position.sequence
+    }
+    if ('task' in update) return this.#snapshot(update.task, position !== undefined)
+    if ('message' in update) {
+      this.message = update.message
+      return [update]
+    }
+    if ('statusUpdate' in update) return this.#statusUpdate(update)
+    return this.#chunk(update.artifactUpdate)
+  }
+
+  /** What was held back, since it might have been a repetition, and was none. */
+  flush(): Update[] {
+    return [...this.#artifacts.values()].flatMap((artifact) => {
+      const held = artifact.repetition?.flush() ?? []
+      artifact.repetition = undefined
+      return held.flatMap((chunk) => this.#chunk(chunk))
+    })
+  }
+
+  #snapshot(task: Task, isNumbered: boolean): Update[] {
+    const isFirst = this.#head === undefined
+    const isInDoubt = this.#rejoined && !isNumbered
+    // A task that has ended is what it is.
+    this.#exact = isEnded(task.status.state) || (this.#exact && !isInDoubt)
+    this.#head = {
+      id: task.id,
+      ...(task.contextId !== undefined && { contextId: task.contextId }),
+      ...(task.metadata !== undefined && { metadata: task.metadata }),
+    }
+    const said = this.#hear(task)
+    const chunks = (task.artifacts ?? []).flatMap((artifact) => this.#whole(task, artifact))
+    if (isInDoubt)
+      for (const { artifactId, parts } of task.artifacts ?? [])
+        this.#artifacts.get(artifactId)!.repetition = new Repetition(parts)
+    const status = this.#isNewer(task.status) ? [{ statusUpdate: { ...about(task), status: task.status } }] : []
+    if (status.length > 0) this.#status = task.status
+    return isFirst ? [{ task }] : [...said, ...chunks, ...status]
+  }
+
+  /** Messages that the agent said while nobody listened. */
+  #hear(task: Task): Update[] {
+    const messages = (task.history ?? []).filter((message) => message.role === 'ROLE_AGENT' && this.#isUnheard(message))
+    if (task.history !== undefined && task.history.length >= (this.#history?.length ?? 0)) this.#history = task.history
+    if (task.status.message !== undefined) this.#isUnheard(task.status.message)
+    return messages.map((message) => ({
+      statusUpdate: { ...about(task), status: { state: 'TASK_STATE_WORKING', message } },
+    }))
+  }
+
+  #isUnheard({ messageId }: Message): boolean {
+    if (messageId === '' || this.#heard.has(messageId)) return false
+    this.#heard.add(messageId)
+    return true
+  }
+
+  /** An artifact as the agent has it. One that is behind what is known here is news only if nothing can follow. */
+  #whole(task: Task, artifact: Artifact): Update[] {
+    const { parts, ...head } = artifact
+    const known = this.#artifacts.get(artifact.artifactId)
+    const differs = known === undefined ? 'other' : difference(known.parts, parts)
+    if (known === undefined || differs === 'other' || (differs === 'older' && isEnded(task.status.state))) {
+      this.#artifacts.set(artifact.artifactId, { head, parts: [...parts], repetition: undefined })
+      return [{ artifactUpdate: { ...about(task), artifact } }]
+    }
+    known.head = head
+    if (differs === 'older' || differs.more.length === 0) return []
+    known.parts.push(...differs.more)
+    return [{ artifactUpdate: { ...about(task), artifact: { ...head, parts: differs.more }, append: true } }]
+  }
+
+  #isNewer({ state, message, timestamp }: TaskStatus): boolean {
+    const known = this.#status
+    if (isEnded(known.state)) return false
+    if (timestamp !== undefined && known.timestamp !== undefined && timestamp < known.timestamp) return isEnded(state)
+    return state !== known.state || message?.messageId !== known.message?.messageId || timestamp !== known.timestamp
+  }
+
+  #statusUpdate(update: Extract<Update, { statusUpdate: unknown }>): Update[] {
+    const { status, taskId, contextId } = update.statusUpdate
+    this.#head ??= { id: taskId, ...(contextId !== undefined && { contextId }) }
+    if (!this.#isNewer(status)) return []
+    if (status.message !== undefined) this.#isUnheard(status.message)
+    const held = isEnded(status.state) ? this.flush() : []
+    this.#status = status
+    return [...held, update]
+  }
+
+  #chunk(chunk: ArtifactUpdate): Update[] {
+    const { taskId: id, contextId } = chunk
+    this.#head ??= { id, ...(contextId !== undefined && { contextId }) }
+    const { parts, ...head } = chunk.artifact
+    const known = this.#artifacts.get(head.artifactId)
+    if (known?.repetition !== undefined) {
+      const { news, goesOn } = known.repetition.take(chunk)
+      if (!goesOn) known.repetition = undefined
+      return news.flatMap((each) => this.#chunk(each))
+    }
+    // Something comes before it that was not told here.
+    if (known === undefined && chunk.append === true) this.#exact = false
+    if (known === undefined || chunk.append !== true)
+      this.#artifacts.set(head.artifactId, { head, parts: [...parts], repetition: undefined })
+    else known.parts.push(...parts)
+    return [{ artifactUpdate: chunk }]
+  }
+}
+
+function about({ id, contextId }: Pick<Task, 'id' | 'contextId'>): {
+  readonly taskId: string
+  readonly contextId?: string
+} {
+  return { taskId: id, ...(contextId !== undefined && { contextId }) }
+}
+
+interface Position {
+  readonly sequence: number
+  readonly gap: boolean
+}
+
+function positionOf(update: Update): Position | undefined {
+  const [value] = Object.values(update) as { readonly metadata?: Metadata }[]
+  const said = value?.metadata?.[RESUME_EXTENSION] as { sequence?: unknown; gap?: unknown } | null | undefined
+  return typeof said?.sequence === 'number' ? { sequence: said.sequence, gap: said.gap === true } : undefined
+}

@@ -1,0 +1,110 @@
+/** Where an agent listens, in which version and how, by its card. */
+import { ClientError } from '../client/errors.ts'
+import { type Exchange, parseJson, refusalOf } from './exchange.ts'
+import { ProtocolError } from './errors.ts'
+import { isRaw } from './read.ts'
+import type { AgentCard, BindingName, Version } from './types.ts'
+
+export interface Interface {
+  /** Of gRPC, `host:port`. */
+  readonly url: string
+  readonly binding: BindingName
+  readonly version: Version
+  readonly tenant?: string
+}
+
+/** What may be taken of a card's offers. */
+export interface Preference {
+  readonly bindings?: readonly BindingName[] | undefined
+  readonly versions?: readonly Version[] | undefined
+}
+
+/** gRPC needs packages of its own, so it is used without being asked for only where there is nothing else. */
+const OVER_HTTP: readonly BindingName[] = ['JSONRPC', 'HTTP+JSON']
+const ALL_BINDINGS: readonly BindingName[] = [...OVER_HTTP, 'GRPC']
+const ALL_VERSIONS: readonly Version[] = ['1.0', '0.3']
+
+const CARD_PATH = '.well-known/agent-card.json'
+
+/** The address of the card of an agent, or of a card. */
+export function cardUrl(url: string): string {
+  return url.endsWith('.json') ? url : new URL(CARD_PATH, url.endsWith('/') ? url : `${url}/`).href
+}
+
+export async function fetchCard(
+  exchange: Exchange,
+  url: string,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
+): Promise<AgentCard> {
+  const headers = { accept: 'application/json', 'a2a-version': '1.0' }
+  const answer = await exchange.whole({ url, method: 'GET', headers }, timeoutMs, signal)
+  if (!answer.response.ok) throw refusalOf(answer, url)
+  const card = parseJson(answer.text, 'a card')
+  if (isRaw(card)) return card
+  throw new ProtocolError('the card is not an object')
+}
+
+interface Offer {
+  readonly url?: unknown
+  readonly binding?: unknown
+  readonly version?: unknown
+  readonly tenant?: unknown
+}
+
+/** The first interface that is wanted and spoken: a card names them in the order in which they are preferred. */
+export function selectInterface(card: AgentCard, base: string, preference: Preference = {}): Interface {
+  const { bindings, versions = ALL_VERSIONS } = preference
+  const offers = offersOf(card)
+  for (const taken of bindings === undefined ? [OVER_HTTP, ALL_BINDINGS] : [bindings]) {
+    const found = offers.map((offer) => spokenOf(offer, base, taken, versions)).find((each) => each !== undefined)
+    if (found !== undefined) return found
+  }
+  const wanted = `${(bindings ?? ALL_BINDINGS).join(', ')} of A2A ${versions.join(' and ')}`
+  const offered = offers.map(({ binding, version }) => `${String(binding)} ${String(version)}`).join(', ')
+  throw new ClientError(`the agent has no interface of ${wanted} (it has ${offered === '' ? 'none' : offered})`, {
+    code: 'unsupported',
+    retryable: false,
+  })
+}
+
+function spokenOf(
+  { url, tenant, ...offer }: Offer,
+  base: string,
+  bindings: readonly BindingName[],
+  versions: readonly Version[],
+): Interface | undefined {
+  const binding = bindings.find((each) => each === offer.binding)
+  const version = versions.find((each) => each === minor(offer.version))
+  if (typeof url !== 'string' || binding === undefined || version === undefined) return undefined
+  const address = binding === 'GRPC' ? url : new URL(url, base).href
+  return { url: address, binding, version, ...(typeof tenant === 'string' && tenant !== '' && { tenant }) }
+}
+
+/** A card with the interfaces of 1.0 says with them all that it has. */
+function offersOf({ supportedInterfaces, ...card }: AgentCard): Offer[] {
+  const offers = Array.isArray(supportedInterfaces) ? supportedInterfaces.filter(isRaw) : []
+  if (offers.length > 0)
+    return offers.map(({ url, tenant, protocolBinding, protocolVersion }) => ({
+      url,
+      tenant,
+      binding: protocolBinding,
+      version: protocolVersion,
+    }))
+  const { url, protocolVersion: version = '0.3', preferredTransport: binding = 'JSONRPC', additionalInterfaces } = card
+  if (typeof url !== 'string') return []
+  const others = Array.isArray(additionalInterfaces) ? additionalInterfaces.filter(isRaw) : []
+  return [
+    { url, binding, version },
+    ...others.map((other) => ({ url: other['url'], binding: other['transport'], version })),
+  ]
+}
+
+/** Patches do not count. */
+function minor(version: unknown): string {
+  return String(version).split('.').slice(0, 2).join('.')
+}
+
+export function hasExtension({ capabilities }: AgentCard, uri: string): boolean {
+  const extensions = capabilities?.extensions
+  return Array.isArray(extensions) && extensions.some((each: unknown) => isRaw(each) && each['uri'] === uri)
+}

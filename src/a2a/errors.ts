@@ -1,0 +1,104 @@
+/** What an agent's refusal means, told from the code of JSON-RPC, from the reason in an ErrorInfo, or from a status. */
+import { ClientError } from '../client/errors.ts'
+
+/** The errors that A2A names, and the few that every binding has besides. */
+export type A2aErrorCode =
+  | 'task_not_found'
+  | 'task_not_cancelable'
+  | 'push_not_supported'
+  | 'unsupported_operation'
+  | 'content_type_not_supported'
+  | 'invalid_agent_response'
+  | 'extended_card_not_configured'
+  | 'extension_required'
+  | 'version_not_supported'
+  | 'method_not_found'
+  | 'invalid_request'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'agent_error'
+
+export interface A2aErrorFacts {
+  readonly code: A2aErrorCode
+  /** What the binding calls it: a code of JSON-RPC, a status of HTTP or of gRPC. */
+  readonly wireCode: number
+  readonly details?: unknown
+}
+
+/** The agent answered, and its answer is an error. */
+export class A2aError extends ClientError {
+  override readonly name = 'A2aError'
+  override readonly code: A2aErrorCode
+  readonly wireCode: number
+
+  constructor(message: string, { code, wireCode, details }: A2aErrorFacts) {
+    super(message, { code, retryable: false, details })
+    this.code = code
+    this.wireCode = wireCode
+  }
+}
+
+/** The other side does not speak A2A as it is written. */
+export class ProtocolError extends ClientError {
+  override readonly name = 'ProtocolError'
+
+  constructor(message: string) {
+    super(message, { code: 'protocol_violation', retryable: false })
+  }
+}
+
+const byReason: Readonly<Record<string, A2aErrorCode>> = {
+  TASK_NOT_FOUND: 'task_not_found',
+  TASK_NOT_CANCELABLE: 'task_not_cancelable',
+  PUSH_NOTIFICATION_NOT_SUPPORTED: 'push_not_supported',
+  UNSUPPORTED_OPERATION: 'unsupported_operation',
+  CONTENT_TYPE_NOT_SUPPORTED: 'content_type_not_supported',
+  INVALID_AGENT_RESPONSE: 'invalid_agent_response',
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: 'extended_card_not_configured',
+  EXTENSION_SUPPORT_REQUIRED: 'extension_required',
+  VERSION_NOT_SUPPORTED: 'version_not_supported',
+}
+
+/** The code of an error whose details name a reason of A2A. */
+export function codeByReason(details: unknown): A2aErrorCode | undefined {
+  if (!Array.isArray(details)) return undefined
+  for (const detail of details as ({ readonly reason?: unknown } | null)[]) {
+    const { reason } = detail ?? {}
+    if (typeof reason === 'string' && Object.hasOwn(byReason, reason)) return byReason[reason]
+  }
+  return undefined
+}
+
+const byRpcCode: Readonly<Record<string, A2aErrorCode>> = {
+  '-32001': 'task_not_found',
+  '-32002': 'task_not_cancelable',
+  '-32003': 'push_not_supported',
+  '-32004': 'unsupported_operation',
+  '-32005': 'content_type_not_supported',
+  '-32006': 'invalid_agent_response',
+  '-32007': 'extended_card_not_configured',
+  '-32008': 'extension_required',
+  '-32009': 'version_not_supported',
+  '-32700': 'invalid_request',
+  '-32600': 'invalid_request',
+  '-32601': 'method_not_found',
+  '-32602': 'invalid_request',
+}
+
+export function codeByRpcCode(code: number): A2aErrorCode {
+  return byRpcCode[String(code)] ?? 'agent_error'
+}
+
+const byStatus: Readonly<Record<string, A2aErrorCode>> = {
+  '400': 'invalid_request',
+  '401': 'unauthenticated',
+  '403': 'forbidden',
+  '404': 'task_not_found',
+  '405': 'method_not_found',
+  '409': 'task_not_cancelable',
+  '415': 'content_type_not_supported',
+}
+
+export function codeByStatus(status: number): A2aErrorCode {
+  return byStatus[String(status)] ?? 'agent_error'
+}

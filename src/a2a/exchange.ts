@@ -1,0 +1,168 @@
+/** Requests over HTTP, for both of its bindings: credentials go only where they belong, and everything is bounded. */
+import { ApiError, ConnectionError } from '../client/errors.ts'
+import { Watchdog } from '../client/watchdog.ts'
+import { EventParser, FrameTooLargeError, type ParsedEvent } from '../sse/index.ts'
+import { ProtocolError } from './errors.ts'
+import type { Version } from './types.ts'
+
+export type HeaderValues = Readonly<Record<string, string>>
+
+/** Sent with every request; a function is asked each time, so it may hand out fresh credentials. */
+export type HeaderSource = HeaderValues | (() => HeaderValues | Promise<HeaderValues>)
+
+export interface ExchangeOptions {
+  readonly headers: HeaderSource
+  /** Origins that the headers are sent to. */
+  readonly trusted: ReadonlySet<string>
+  readonly fetch: typeof fetch
+}
+
+export interface Exchanged {
+  readonly url: string
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly headers?: HeaderValues
+  readonly body?: object | undefined
+}
+
+/** Nobody took the request: to send it again does no harm. */
+export class UnheardError extends ConnectionError {}
+
+/** Largest answer, and largest event of a stream. */
+const ANSWER_CHARS_MAX = 16 * 1024 * 1024
+/** How much of a refusal is told. */
+const REFUSAL_CHARS_MAX = 500
+/** The codes of connections that were never made. */
+const UNHEARD = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']
+
+export class Exchange {
+  readonly #options: ExchangeOptions
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options
+  }
+
+  /** What is sent to an address beside the request: nothing, unless it is trusted. */
+  async headersFor(url: string): Promise<HeaderValues> {
+    const { headers, trusted } = this.#options
+    if (!trusted.has(new URL(url).origin)) return {}
+    return typeof headers === 'function' ? headers() : headers
+  }
+
+  /** The answer, whatever its status. */
+  async open({ url, method, headers = {}, body }: Exchanged, watchdog: Watchdog): Promise<Response> {
+    try {
+      const own = await this.headersFor(url)
+      // A card could send a redirect anywhere, and credentials with it.
+      const init: RequestInit = { method, headers: { ...own, ...headers }, redirect: 'error', signal: watchdog.signal }
+      const { fetch } = this.#options
+      return await watchdog.wait(fetch(url, body === undefined ? init : { ...init, body: JSON.stringify(body) }))
+    } catch (cause) {
+      throw lost(cause, url, watchdog)
+    }
+  }
+
+  /** One request whose answer is read whole. */
+  async whole(asked: Exchanged, timeoutMs: number, signal: AbortSignal | undefined): Promise<WholeAnswer> {
+    const watchdog = new Watchdog(timeoutMs, signal)
+    try {
+      const response = await this.open(asked, watchdog)
+      return { response, text: await readText(response, asked.url, watchdog) }
+    } finally {
+      watchdog.close()
+    }
+  }
+}
+
+export interface WholeAnswer {
+  readonly response: Response
+  readonly text: string
+}
+
+export async function readText(response: Response, url: string, watchdog: Watchdog): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const bytes of chunksOf(response, url, watchdog)) {
+    text += decoder.decode(bytes, { stream: true })
+    if (text.length > ANSWER_CHARS_MAX) throw tooLarge(`an answer of more than ${ANSWER_CHARS_MAX} characters`)
+  }
+  return text + decoder.decode()
+}
+
+/** The events of a stream, until it ends. */
+export async function* eventsOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
+  const events: ParsedEvent[] = []
+  const parser = new EventParser({ event: (event) => void events.push(event) }, ANSWER_CHARS_MAX)
+  const decoder = new TextDecoder()
+  try {
+    for await (const bytes of chunksOf(response, url, watchdog)) {
+      parser.push(decoder.decode(bytes, { stream: true }))
+      yield* events.splice(0)
+    }
+  } catch (cause) {
+    throw cause instanceof FrameTooLargeError ? tooLarge(cause.message) : cause
+  }
+}
+
+async function* chunksOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<Uint8Array> {
+  if (response.body === null) return
+  const reader = response.body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await watchdog.wait(reader.read()).catch((cause: unknown) => {
+        throw lost(cause, url, watchdog)
+      })
+      if (done) return
+      yield value
+    }
+  } finally {
+    reader.cancel().catch(() => {}) // it may have ended by itself
+  }
+}
+
+function tooLarge(what: string): ProtocolError {
+  return new ProtocolError(`the agent sent too much: ${what}`)
+}
+
+/** An answer did not come, or not whole. What the caller aborted is passed on as it is. */
+function lost(cause: unknown, url: string, watchdog: Watchdog): unknown {
+  const { host } = new URL(url)
+  if (watchdog.silent) return new ConnectionError(`nothing was heard of ${host} for too long`, { cause })
+  if (watchdog.signal.aborted) return watchdog.signal.reason
+  const { code, message } = ((cause as Error).cause ?? {}) as { code?: unknown; message?: string }
+  const told = `${host} cannot be reached: ${message ?? String(cause)}`
+  return UNHEARD.includes(String(code)) ? new UnheardError(told, { cause }) : new ConnectionError(told, { cause })
+}
+
+/** A refusal that A2A has no word for. */
+export function refusalOf({ response, text }: WholeAnswer, url: string): ApiError {
+  const { status, headers } = response
+  const said = text === '' ? '' : `: ${text.slice(0, REFUSAL_CHARS_MAX)}`
+  const seconds = Number(headers.get('retry-after') ?? 'none')
+  return new ApiError(`${new URL(url).host} answered ${status}${said}`, {
+    code: `http_${status}`,
+    status,
+    retryable: status === 429 || status >= 500,
+    retryAfterMs: Number.isNaN(seconds) ? undefined : Math.max(0, seconds * 1000),
+  })
+}
+
+export function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ProtocolError(`the agent sent ${what} that is not JSON: ${text.slice(0, REFUSAL_CHARS_MAX)}`)
+  }
+}
+
+export function isEventStream(response: Response): boolean {
+  return response.ok && (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
+}
+
+/** The parameters that every request has beside its body. */
+export function serviceHeaders(version: Version, extensions: readonly string[]): Record<string, string> {
+  const names = extensions.join(', ')
+  return {
+    'a2a-version': version,
+    ...(names !== '' && { [version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions']: names }),
+  }
+}

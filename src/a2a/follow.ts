@@ -1,0 +1,217 @@
+/** Follows a task to where it ends or waits, over as many connections as it takes. */
+import { type Backoff, sleep } from '../client/backoff.ts'
+import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
+import { isTransient } from '../client/transport.ts'
+import { Assembly } from './assembly.ts'
+import { type Binding, callBinding } from './binding.ts'
+import { A2aError, ProtocolError } from './errors.ts'
+import { UnheardError } from './exchange.ts'
+import type { SendRequest, SendResult, Task, TaskState, TaskStatus, Update } from './types.ts'
+import { isEnded, isWaiting } from './types.ts'
+
+export interface FollowOptions {
+  readonly binding: Binding
+  readonly newBackoff: () => Backoff
+  readonly retries: number
+  readonly silenceMs: number
+  readonly pollMs: number
+  readonly streaming: boolean
+  /** The agent gives its events numbers, and can be asked for those after one. */
+  readonly resumable: boolean
+  /** A message that may have been taken may be sent again. */
+  readonly resends: boolean
+  readonly signal: AbortSignal | undefined
+}
+
+/** What begins it: a message, or a task that is there. */
+export type Opening = {
+  /** The status that was answered: to see it again is no news. */
+  readonly answered?: TaskStatus | undefined
+  readonly endsAtAuth?: boolean | undefined
+} & ({ readonly request: SendRequest } | { readonly task: string; readonly after?: string | undefined })
+
+/** A connection that held for so long was a good one, even if it brought nothing. */
+const STEADY_MS = 2000
+/** Streams in a row that ended at once and told nothing new, until the task is asked for instead. */
+const BARREN_STREAMS_MAX = 3
+
+type Way = 'send' | 'subscribe' | 'poll'
+
+export class Following {
+  readonly assembly = new Assembly()
+  readonly #options: FollowOptions
+  readonly #opening: Opening
+  readonly #backoff: Backoff
+  #way: Way
+  #after: string | undefined
+  #answered: TaskStatus | undefined
+  #barren = 0
+  #staleLooks = 0
+
+  constructor(opening: Opening, options: FollowOptions) {
+    this.#opening = opening
+    this.#options = options
+    this.#backoff = options.newBackoff()
+    this.#answered = opening.answered
+    this.#way = 'request' in opening ? 'send' : this.#rejoinBy()
+    this.#after = 'request' in opening ? undefined : opening.after
+  }
+
+  /** A stream that ends before the task is settled was cut, however orderly it ended. */
+  async *updates(): AsyncGenerator<Update, SendResult, void> {
+    for (;;) {
+      const since = Date.now()
+      let came: 'nothing' | 'nothing new' | 'news' = 'nothing'
+      try {
+        for await (const update of this.#connection()) {
+          const news = this.#add(update)
+          if (came !== 'news') came = news.length > 0 ? 'news' : 'nothing new'
+          const isOver = this.#isOver()
+          yield* isOver ? await this.#checked(news) : news
+          if (isOver) return this.#result()
+        }
+        if (this.#restsHere()) return this.#result()
+        throw new ConnectionError(this.#cutShort())
+      } catch (cause) {
+        this.#options.signal?.throwIfAborted()
+        const wasGood = came === 'news' || Date.now() - since >= STEADY_MS
+        if (wasGood) this.#barren = 0
+        else if (came === 'nothing new') this.#barren++
+        await this.#recover(cause, wasGood)
+      }
+    }
+  }
+
+  #cutShort(): string {
+    const { id } = this.assembly
+    return id === undefined ? 'the agent ended its stream without a word' : `the stream ended before task ${id} did`
+  }
+
+  #rejoinBy(): Way {
+    return this.#options.streaming ? 'subscribe' : 'poll'
+  }
+
+  async *#connection(): AsyncGenerator<Update, void, void> {
+    const { binding, signal, silenceMs: timeoutMs, streaming } = this.#options
+    if (this.#way === 'send') {
+      const { request } = this.#opening as { readonly request: SendRequest }
+      if (streaming)
+        return yield* binding.stream({ name: 'SendStreamingMessage', params: request }, { signal, timeoutMs })
+      yield await callBinding(binding, 'SendMessage', request, { signal, timeoutMs })
+      this.#way = 'poll'
+    }
+    if (this.#way === 'poll') return yield* this.#polls()
+    this.assembly.rejoin()
+    const after = this.#options.resumable ? (this.assembly.position?.toString() ?? this.#after) : undefined
+    yield* binding.stream({ name: 'SubscribeToTask', params: { id: this.#id() } }, { signal, timeoutMs, after })
+  }
+
+  async *#polls(): AsyncGenerator<Update, void, void> {
+    for (;;) {
+      yield { task: await this.#get() }
+      await sleep(this.#options.pollMs, this.#options.signal)
+    }
+  }
+
+  #get(): Promise<Task> {
+    const { binding, signal, silenceMs: timeoutMs } = this.#options
+    return callBinding(binding, 'GetTask', { id: this.#id() }, { signal, timeoutMs })
+  }
+
+  #id(): string {
+    return this.assembly.id ?? ('task' in this.#opening ? this.#opening.task : '')
+  }
+
+  #add(update: Update): Update[] {
+    const isFirst = this.assembly.id === undefined
+    const news = this.assembly.add(update)
+    // What a message is sent to is often shown as it was before, at first.
+    if (isFirst && 'request' in this.#opening && this.#opening.request.message.taskId !== undefined && 'task' in update)
+      this.#answered ??= update.task.status
+    return news
+  }
+
+  #isOver(): boolean {
+    const { status, message } = this.assembly
+    if (message !== undefined || isEnded(status.state)) return true
+    if (!isWaiting(status.state)) return false
+    if (this.#isAnswered(status)) return this.#way === 'poll' && ++this.#staleLooks > this.#options.retries
+    // Who waits for a credential may be given it from elsewhere, and goes on by itself: the stream stays.
+    return status.state === 'TASK_STATE_INPUT_REQUIRED' || this.#way === 'poll' || this.#opening.endsAtAuth === true
+  }
+
+  /** It waits, and the agent has ended the stream for that. */
+  #restsHere(): boolean {
+    const { status } = this.assembly
+    return isWaiting(status.state) && !this.#isAnswered(status)
+  }
+
+  #isAnswered({ state, message, timestamp }: TaskStatus): boolean {
+    const answered = this.#answered
+    if (answered === undefined || answered.state !== state) return false
+    if (message !== undefined && answered.message !== undefined) return message.messageId === answered.message.messageId
+    return timestamp === answered.timestamp
+  }
+
+  #result(): SendResult {
+    const { message, task } = this.assembly
+    return message === undefined ? { task: task! } : { message }
+  }
+
+  /** What was put together from a snapshot and what came after it is compared, at the end, with what the agent has. */
+  async #checked(news: readonly Update[]): Promise<readonly Update[]> {
+    if (this.assembly.exact || this.assembly.message !== undefined) return news
+    const { state } = this.assembly.status
+    const task = await this.#settled(state)
+    if (task === undefined) return news
+    const corrections = this.assembly.add({ task })
+    const isEnd = (update: Update): boolean => 'statusUpdate' in update && update.statusUpdate.status.state === state
+    return [...news.filter((update) => !isEnd(update)), ...corrections, ...news.filter(isEnd)]
+  }
+
+  /** The task, once the agent's own record has caught up with what it said. */
+  async #settled(state: TaskState): Promise<Task | undefined> {
+    const { retries, pollMs, signal, newBackoff } = this.#options
+    const backoff = newBackoff()
+    for (let look = 0; look <= retries; look++) {
+      try {
+        const task = await this.#get()
+        if (task.status.state === state || isEnded(task.status.state)) return task
+        await sleep(pollMs, signal)
+      } catch (cause) {
+        if (cause instanceof A2aError) return undefined
+        if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
+        await backoff.pause(cause, signal)
+      }
+    }
+    return undefined
+  }
+
+  /** Waits until it may be tried again, in the same way or another; throws what lasts. */
+  async #recover(cause: unknown, wasGood: boolean): Promise<void> {
+    if (!(cause instanceof ClientError)) throw cause
+    const failed = this.#way
+    if (failed === 'send' && this.assembly.id === undefined) {
+      if (!this.#mayResend(cause)) throw cause
+    } else if (failed === 'send') this.#way = this.#rejoinBy()
+    if (cause instanceof A2aError && cause.code !== 'agent_error') {
+      if (failed === 'poll' || LASTING.includes(cause.code)) throw cause
+      // A task that has ended cannot be subscribed to, nor can any where that is not offered.
+      this.#way = 'poll'
+      return
+    }
+    if (cause instanceof ProtocolError || !(isTransient(cause) || cause instanceof A2aError)) throw cause
+    if (wasGood) this.#backoff.progress()
+    if (this.#barren >= BARREN_STREAMS_MAX) this.#way = 'poll'
+    await this.#backoff.pause(cause, this.#options.signal)
+  }
+
+  /** Only what nobody took can be sent again without a second task coming of it. */
+  #mayResend(cause: ClientError): boolean {
+    if (cause instanceof UnheardError) return true
+    if (cause instanceof ApiError && (cause.status === 429 || cause.status === 503)) return true
+    return this.#options.resends && isTransient(cause)
+  }
+}
+
+const LASTING: readonly string[] = ['task_not_found', 'unauthenticated', 'forbidden', 'version_not_supported']

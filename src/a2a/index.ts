@@ -1,0 +1,19 @@
+/** A client for agents that speak A2A, 1.0 and 0.3, whose streams go on across cuts. */
+export type { PushConfigKey } from './binding.ts'
+export { type Interface } from './card.ts'
+export {
+  A2aClient,
+  type A2aClientOptions,
+  type CallSettings,
+  type FollowSettings,
+  type OutgoingMessage,
+  type SendSettings,
+  type StreamSettings,
+  type SubscribeSettings,
+} from './client.ts'
+export { A2aError, type A2aErrorCode, ProtocolError } from './errors.ts'
+export { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
+export type { HeaderSource } from './exchange.ts'
+export { RESUME_EXTENSION } from './resume.ts'
+export { TaskStream } from './task-stream.ts'
+export * from './types.ts'

@@ -1,0 +1,166 @@
+/** A2A as the client speaks of it: the words of 1.0, whatever version and binding the agent has. */
+
+export type Metadata = Readonly<Record<string, unknown>>
+
+export type Version = '1.0' | '0.3'
+
+export type BindingName = 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
+
+export type TaskState =
+  | 'TASK_STATE_UNSPECIFIED'
+  | 'TASK_STATE_SUBMITTED'
+  | 'TASK_STATE_WORKING'
+  | 'TASK_STATE_COMPLETED'
+  | 'TASK_STATE_FAILED'
+  | 'TASK_STATE_CANCELED'
+  | 'TASK_STATE_REJECTED'
+  | 'TASK_STATE_INPUT_REQUIRED'
+  | 'TASK_STATE_AUTH_REQUIRED'
+
+/** Exactly one of `text`, `raw` (base64), `url` and `data`. */
+export interface Part {
+  readonly text?: string
+  readonly raw?: string
+  readonly url?: string
+  readonly data?: unknown
+  readonly metadata?: Metadata
+  readonly filename?: string
+  readonly mediaType?: string
+}
+
+export interface Message {
+  readonly messageId: string
+  readonly contextId?: string
+  readonly taskId?: string
+  readonly role: 'ROLE_USER' | 'ROLE_AGENT' | 'ROLE_UNSPECIFIED'
+  readonly parts: readonly Part[]
+  readonly metadata?: Metadata
+  readonly extensions?: readonly string[]
+  readonly referenceTaskIds?: readonly string[]
+}
+
+export interface TaskStatus {
+  readonly state: TaskState
+  readonly message?: Message
+  readonly timestamp?: string
+}
+
+export interface Artifact {
+  readonly artifactId: string
+  readonly name?: string
+  readonly description?: string
+  readonly parts: readonly Part[]
+  readonly metadata?: Metadata
+  readonly extensions?: readonly string[]
+}
+
+export interface Task {
+  readonly id: string
+  readonly contextId?: string
+  readonly status: TaskStatus
+  readonly artifacts?: readonly Artifact[]
+  readonly history?: readonly Message[]
+  readonly metadata?: Metadata
+}
+
+export interface StatusUpdate {
+  readonly taskId: string
+  readonly contextId?: string
+  readonly status: TaskStatus
+  readonly metadata?: Metadata
+}
+
+export interface ArtifactUpdate {
+  readonly taskId: string
+  readonly contextId?: string
+  readonly artifact: Artifact
+  /** The parts come after those that the artifact has; otherwise they are all that it has from here on. */
+  readonly append?: boolean
+  readonly lastChunk?: boolean
+  readonly metadata?: Metadata
+}
+
+/** An agent answers with a task, or with a message and nothing more. */
+export type SendResult = { readonly task: Task } | { readonly message: Message }
+
+export type Update = SendResult | { readonly statusUpdate: StatusUpdate } | { readonly artifactUpdate: ArtifactUpdate }
+
+export interface SendConfiguration {
+  readonly acceptedOutputModes?: readonly string[]
+  readonly taskPushNotificationConfig?: PushConfigRequest
+  readonly historyLength?: number
+  readonly returnImmediately?: boolean
+}
+
+export interface SendRequest {
+  readonly message: Message
+  readonly configuration?: SendConfiguration
+  readonly metadata?: Metadata
+}
+
+export interface ListRequest {
+  readonly contextId?: string
+  readonly status?: TaskState
+  readonly pageSize?: number
+  readonly pageToken?: string
+  readonly historyLength?: number
+  readonly statusTimestampAfter?: string
+  readonly includeArtifacts?: boolean
+}
+
+export interface TaskPage {
+  readonly tasks: readonly Task[]
+  /** Empty on the last page. */
+  readonly nextPageToken: string
+  readonly pageSize?: number
+  readonly totalSize?: number
+}
+
+export interface PushConfigRequest {
+  readonly id?: string
+  readonly url: string
+  /** Comes back with every notification. */
+  readonly token?: string
+  readonly authentication?: { readonly scheme: string; readonly credentials?: string }
+}
+
+export interface PushConfig extends PushConfigRequest {
+  readonly id: string
+  readonly taskId: string
+}
+
+/** As it was fetched: the members that both versions have, and whatever else the agent says of itself. */
+export interface AgentCard {
+  readonly name?: string
+  readonly description?: string
+  readonly version?: string
+  readonly capabilities?: {
+    readonly streaming?: boolean
+    readonly pushNotifications?: boolean
+    readonly extendedAgentCard?: boolean
+    readonly extensions?: readonly { readonly uri?: string; readonly required?: boolean }[]
+  }
+  readonly [member: string]: unknown
+}
+
+const ENDED: readonly TaskState[] = [
+  'TASK_STATE_COMPLETED',
+  'TASK_STATE_FAILED',
+  'TASK_STATE_CANCELED',
+  'TASK_STATE_REJECTED',
+]
+
+/** A task in such a state stays as it is. */
+export function isEnded(state: TaskState): boolean {
+  return ENDED.includes(state)
+}
+
+/** A task in such a state waits for somebody. */
+export function isWaiting(state: TaskState): boolean {
+  return state === 'TASK_STATE_INPUT_REQUIRED' || state === 'TASK_STATE_AUTH_REQUIRED'
+}
+
+/** The texts of a message or an artifact. */
+export function textOf(parts: readonly Part[]): string {
+  return parts.map(({ text = '' }) => text).join('')
+}

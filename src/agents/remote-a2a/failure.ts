@@ -1,0 +1,17 @@
+/** What a client of A2A reports, as the failure of a run. */
+import { A2aError } from '../../a2a/errors.ts'
+import { ApiError, ClientError } from '../../client/errors.ts'
+import { WorkFailure } from '../../core/agent.ts'
+
+export function asFailure(thrown: unknown): unknown {
+  if (!(thrown instanceof ClientError)) return thrown
+  const { message, code, retryable } = thrown
+  if (thrown instanceof A2aError) {
+    const details = { reason: code, wireCode: thrown.wireCode }
+    return new WorkFailure({ code: 'agent_failed', message: `the remote agent: ${message}`, details })
+  }
+  if (retryable) return new WorkFailure({ code: 'unavailable', message, retryable })
+  if (thrown instanceof ApiError)
+    return new WorkFailure({ code: 'agent_failed', message, details: { status: thrown.status } })
+  return new WorkFailure({ code: code === 'unsupported' ? 'unsupported' : 'protocol_violation', message })
+}

@@ -1,0 +1,71 @@
+/** `npm run interop:a2a`: the official Python client with our server, and our client with the official Python server. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { A2aClient } from '../../../src/a2a/index.ts'
+import { ensurePython, startPythonServer } from '../../support/python.ts'
+import { runPython } from '../python-lines.ts'
+import { freePort, npmStart } from '../served.ts'
+import { Tally } from '../tally.ts'
+import { checks, checksOverHttp } from './checks.ts'
+
+const CHECKS_MS = 120_000
+const python = await ensurePython(join(import.meta.dirname, 'python/requirements.txt'))
+const tally = new Tally()
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-interop-a2a-'))
+try {
+  await theirClient()
+  await ourClient()
+} catch (cause) {
+  tally.add('all of it is run', String(cause))
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+process.exitCode = tally.report('a2a')
+
+async function theirClient(): Promise<void> {
+  const server = npmStart(await freePort(), join(folder, 'runs.db'))
+  await server.start()
+  try {
+    for (const binding of ['JSONRPC', 'HTTP+JSON']) {
+      const args = ['python/client.py', `${server.url}/a2a/lab`, binding]
+      const problem = await runPython(
+        { python, args, folder: import.meta.dirname, withinMs: CHECKS_MS },
+        async (line) => {
+          const { title, problem: why } = line as { readonly title: string; readonly problem?: string }
+          tally.add(`the Python client over ${title}`, why)
+          return undefined
+        },
+      )
+      if (problem !== undefined) tally.add(`the Python client over ${binding}: all checks are run`, problem)
+    }
+  } finally {
+    await server.kill()
+  }
+}
+
+async function ourClient(): Promise<void> {
+  const server = await startPythonServer(python, [join(import.meta.dirname, 'python/agent.py')])
+  try {
+    for (const [version, binding] of [
+      ['1.0', 'JSONRPC'],
+      ['1.0', 'HTTP+JSON'],
+      ['1.0', 'GRPC'],
+      ['0.3', 'JSONRPC'],
+      ['0.3', 'HTTP+JSON'],
+    ] as const) {
+      const options = { bindings: [binding], versions: [version], retryMs: 20, pollMs: 50 }
+      for (const [title, check] of Object.entries({ ...checks, ...(binding !== 'GRPC' && checksOverHttp) })) {
+        const client = await A2aClient.connect(server.url, options)
+        const problem = await check(client, server.url, options).then(
+          () => undefined,
+          (cause: unknown) => String((cause as Error).stack ?? cause),
+        )
+        client.close()
+        tally.add(`our client of ${version} over ${binding} and the Python server: ${title}`, problem)
+      }
+    }
+  } finally {
+    await server.kill()
+  }
+}
