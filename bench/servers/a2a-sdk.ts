@@ -7,11 +7,12 @@ import { AgentEvent, type AgentExecutor, DefaultRequestHandler, InMemoryTaskStor
 import { jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express'
 import { ready } from '../answering.ts'
 
+const status = (state: TaskState) => ({ state, message: undefined, timestamp: new Date().toISOString() })
+
 const executor: AgentExecutor = {
   async execute({ userMessage, taskId, contextId }, bus) {
     const pieces = Number(userMessage.parts[0]?.content?.value)
     const ids = { taskId, contextId, metadata: undefined }
-    const status = (state: TaskState) => ({ state, message: undefined, timestamp: new Date().toISOString() })
     bus.publish(
       AgentEvent.task({
         id: taskId,
