@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { type AddressInfo, createServer as createSocket } from 'node:net'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createServer } from '../src/server/create-server.ts'
@@ -37,22 +38,31 @@ const defectsOfLegacyKit: Readonly<Record<string, string>> = {
     'it asks for the extended card of an agent that declares none',
 }
 
+const grpcPort = await freePort()
 const server = await createServer({
   components: [tckAgent, legacyTckAgent],
   store: openMemoryStore(),
-  a2a: isCurrent ? { ...tckOptions, push: values.push } : { default: legacyTckAgent.id, push: true },
+  a2a: isCurrent
+    ? { ...tckOptions, push: values.push && { loopback: true }, grpcPort }
+    : {
+        default: legacyTckAgent.id,
+        push: { loopback: true },
+        grpcPort,
+        // The kit wants an address of HTTP, of which it takes host and port.
+        grpcUrl: `http://127.0.0.1:${grpcPort}`,
+      },
 })
 const current = [
   'tests/compatibility/',
   `--sut-host=${server.url}`,
-  `--transport=${values.transports ?? 'jsonrpc,http_json'}`,
+  `--transport=${values.transports ?? 'grpc,jsonrpc,http_json'}`,
 ]
 const legacy = [
   'tests/mandatory',
   'tests/optional/capabilities',
   '--test-scope=all',
   `--sut-url=${server.url}/a2a/${legacyTckAgent.id}`,
-  `--transports=${values.transports ?? 'jsonrpc,rest'}`,
+  `--transports=${values.transports ?? 'jsonrpc,rest,grpc'}`,
   ...Object.keys(defectsOfLegacyKit).map((test) => `--deselect=tests/mandatory/${test}`),
 ]
 const suite = isCurrent ? current : legacy
@@ -68,3 +78,11 @@ process.exitCode = await new Promise<number>((done, fail) => {
   kitProcess.once('close', (code) => done(code ?? 1))
 })
 await server.stop()
+
+async function freePort(): Promise<number> {
+  const socket = createSocket().listen(0, '127.0.0.1')
+  await new Promise((done) => socket.once('listening', done))
+  const { port } = socket.address() as AddressInfo
+  await new Promise((done) => socket.close(done))
+  return port
+}

@@ -7,6 +7,7 @@ import {
   keyPrincipalId,
   localPrincipal,
   ownerKey,
+  principalOf,
 } from './principal.ts'
 import type { Principal } from './principal.ts'
 
@@ -38,6 +39,14 @@ describe('owner key', () => {
     [{ id: '🐌 é' }, '🐌 é'],
   ])('of %j is %s', (who, key) => {
     expect(ownerKey(who)).toBe(key)
+  })
+
+  test('tells whose it is', () => {
+    fc.assert(
+      fc.property(principal, (who) => {
+        expect(principalOf(ownerKey(who))).toEqual(who)
+      }),
+    )
   })
 
   test('[SEC-1] no two principals share an owner key', () => {

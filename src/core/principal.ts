@@ -44,6 +44,18 @@ export function ownerKey(principal: Principal): string {
   return principal.tenant === undefined ? id : `${escape(principal.tenant)}/${id}`
 }
 
+/** The principal whose key this is: for the server's own work on what somebody owns. */
+export function principalOf(owner: string): Principal {
+  const [first = '', second] = owner.split('/', 2).map(unescape)
+  return second === undefined ? { id: first } : { id: second, tenant: first }
+}
+
+function unescape(part: string): string {
+  return part.replace(/%(?:u([0-9A-F]{4})|([0-9A-F]{2}))/g, (_match, long?: string, short?: string) =>
+    String.fromCharCode(Number.parseInt(long ?? short ?? '', 16)),
+  )
+}
+
 /** A lone surrogate has no UTF-8, so stores would turn all of them into the same replacement character. */
 const TO_ESCAPE = /[%/\p{Cc}\p{Cs}]/gu
 

@@ -7,7 +7,7 @@ export async function openPushes({
   ...parts
 }: Omit<PushParts, 'options'> & { readonly options: A2aOptions }): Promise<Pushes | undefined> {
   if (a2a.push === undefined || a2a.push === false) return undefined
-  // After the first requests, which need the time more.
+  // Not before it is known that they are wanted: most servers that are started in code send none.
   const [{ Pushes: Opened }, { pushOptions }] = await Promise.all([
     import('../protocols/a2a/push/index.ts'),
     import('../protocols/a2a/options.ts'),

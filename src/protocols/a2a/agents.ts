@@ -24,10 +24,10 @@ export class Agent {
   /** Signed anew only when the address is another. */
   #signed: { readonly url: string; readonly card: Promise<AgentCard> } | undefined
 
-  constructor(component: Component, { service, ids, auth, version, options }: AgentsOptions) {
+  constructor(component: Component, isDefault: boolean, { service, ids, auth, version, options }: AgentsOptions) {
     this.operations = new Operations(service, component, options, ids)
     const hasExtendedCard = auth !== 'none'
-    this.#facts = { component, about: this.operations.about, options, auth, version, hasExtendedCard }
+    this.#facts = { component, about: this.operations.about, options, auth, version, hasExtendedCard, isDefault }
   }
 
   /** Only where callers are known is there something that not everybody is shown. */
@@ -66,15 +66,22 @@ export class Agents {
     const known = this.#agents.get(id)
     // A server may be given other components while it runs.
     if (known?.operations.component === component) return known
-    const agent = new Agent(component, this.#options)
+    const agent = new Agent(component, id === this.#defaultId, this.#options)
     this.#agents.set(id, agent)
     return agent
   }
 
   /** The one that the server itself stands for. */
   default(): Agent {
-    const id = this.#options.options.default ?? this.#options.service.components()[0]?.id
+    const id = this.#defaultId
     if (id === undefined) throw new HoldfastError('not_found', 'no agent is served here')
     return this.get(id)
+  }
+  has(id: string): boolean {
+    return this.#options.service.components().some((each) => each.id === id)
+  }
+
+  get #defaultId(): string | undefined {
+    return this.#options.options.default ?? this.#options.service.components()[0]?.id
   }
 }

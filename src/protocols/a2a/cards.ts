@@ -2,7 +2,7 @@
 import type { Component } from '../../core/agent.ts'
 import type { AuthScheme } from '../../core/principal.ts'
 import { extensionsOf } from './extensions.ts'
-import type { A2aOptions, AgentAbout } from './options.ts'
+import { type A2aOptions, type AgentAbout, pushOptions } from './options.ts'
 import type { AgentCard, AgentInterface, AgentSkill } from './wire.ts'
 
 export interface CardFacts {
@@ -13,6 +13,8 @@ export interface CardFacts {
   /** Of the server. */
   readonly version: string
   readonly hasExtendedCard: boolean
+  /** It is the one that the server itself stands for. */
+  readonly isDefault: boolean
 }
 
 /** `url` is where the server is reached. */
@@ -22,14 +24,17 @@ export function cardOf(facts: CardFacts, url: string): AgentCard {
   return {
     name: component.name ?? component.id,
     description: describe(component),
-    supportedInterfaces: interfacesOf(`${url}/a2a/${encodeURIComponent(component.id)}`, options.grpcUrl),
+    supportedInterfaces: [
+      ...interfacesOf(`${url}/a2a/${encodeURIComponent(component.id)}`),
+      ...(options.grpcUrl === undefined ? [] : grpcInterfaces(options.grpcUrl, facts)),
+    ],
     ...(provider !== undefined && { provider }),
     version: about.version ?? version,
     ...(documentationUrl !== undefined && { documentationUrl }),
     ...(iconUrl !== undefined && { iconUrl }),
     capabilities: {
       streaming: true,
-      pushNotifications: options.push === true,
+      pushNotifications: pushOptions(options) !== undefined,
       extendedAgentCard: hasExtendedCard,
       extensions: extensionsOf(about),
     },
@@ -46,13 +51,22 @@ const bearer = {
 }
 
 /** In the order of preference; both versions are at the same address. */
-function interfacesOf(url: string, grpcUrl: string | undefined): AgentInterface[] {
+function interfacesOf(url: string): AgentInterface[] {
   const versions = ['1.0', '0.3'] as const
   return versions.flatMap((protocolVersion) => [
     { url, protocolBinding: 'JSONRPC', protocolVersion },
     { url, protocolBinding: 'HTTP+JSON', protocolVersion },
-    ...(grpcUrl === undefined ? [] : [{ url: grpcUrl, protocolBinding: 'GRPC', protocolVersion } as const]),
   ])
+}
+
+/** gRPC has one address for all agents: those that are not the default one are named as tenants, which 0.3 has not. */
+function grpcInterfaces(url: string, { component, isDefault }: CardFacts): AgentInterface[] {
+  const grpc = { url, protocolBinding: 'GRPC' } as const
+  if (!isDefault) return [{ ...grpc, tenant: component.id, protocolVersion: '1.0' }]
+  return [
+    { ...grpc, protocolVersion: '1.0' },
+    { ...grpc, protocolVersion: '0.3' },
+  ]
 }
 
 function skillOf(component: Component): AgentSkill {

@@ -10,11 +10,12 @@ import { answerCard } from './card-route.ts'
 import { toStatusAnswer } from './errors.ts'
 import { answerRpc } from './jsonrpc.ts'
 import type { MethodName } from './methods.ts'
-import type { A2aOptions } from './options.ts'
+import { type A2aOptions, pushOptions } from './options.ts'
+import { deadLetterRoutes } from './push/dead-letters.ts'
 import { answerRest } from './rest.ts'
 import type { Version } from './version.ts'
 
-export type { A2aOptions, AgentAbout } from './options.ts'
+export type { A2aOptions, AgentAbout, PushOptions } from './options.ts'
 export type { CardSigner } from './signing.ts'
 
 export interface A2aProtocolOptions {
@@ -47,6 +48,7 @@ export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
     routes: [
       { method: 'GET', path: WELL_KNOWN, public: true, handle: card },
       { method: 'GET', path: `/a2a/{component}${WELL_KNOWN}`, public: true, handle: card },
+      ...(pushOptions(options) === undefined ? [] : deadLetterRoutes(parts.service)),
       { method: 'GET', path: '/a2a/{component}', public: true, handle: card },
       { method: 'POST', path: '/a2a/{component}', handle: rpc },
       { method: 'POST', path: '/a2a/{component}/', handle: rpc },

@@ -1,6 +1,7 @@
 /** The operations of A2A 1.0 for one agent: what every binding calls, with requests that are checked and results that are typed. */
 import type { Component } from '../../core/agent.ts'
 import type { Ids } from '../../core/clock.ts'
+import { START } from '../../core/cursor.ts'
 import { isHoldfastError } from '../../core/errors.ts'
 import type { LoggedEvent } from '../../core/event.ts'
 import type { Principal } from '../../core/principal.ts'
@@ -14,7 +15,7 @@ import { RESUME_EXTENSION } from './extensions.ts'
 import { listRuns } from './listing.ts'
 import { aboutOf, inputOf, toAbout } from './messages.ts'
 import { checkModes } from './modes.ts'
-import type { A2aOptions, AgentAbout } from './options.ts'
+import { type A2aOptions, type AgentAbout, pushOptions } from './options.ts'
 import { type Beginning, type TaskFold, taskProjection } from './projection.ts'
 import { PushConfigs } from './push-configs.ts'
 import { resumeFrom } from './resume.ts'
@@ -138,8 +139,16 @@ export class Operations {
     return { run: stored.run, beginning, view: { answers: await this.#answers(caller, id) }, gap }
   }
 
-  async createPushConfig(caller: Caller, task: string, request: PushConfigRequest): Promise<PushConfig> {
-    return (await this.#pushConfigs(caller, task)).create(task, request, caller.version)
+  /** The receiver is told of what comes after an event of the log: the last one where nothing is said. */
+  async createPushConfig(
+    caller: Caller,
+    task: string,
+    request: PushConfigRequest,
+    after?: number,
+  ): Promise<PushConfig> {
+    const configs = await this.#pushConfigs(caller, task)
+    const { next } = await this.#service.get(caller.principal, task)
+    return configs.create(task, request, caller.version, after ?? next - 1)
   }
 
   async getPushConfig(caller: Caller, task: string, id: string): Promise<PushConfig> {
@@ -161,7 +170,7 @@ export class Operations {
   }
 
   #requirePush(): void {
-    if (this.#options.push !== true)
+    if (pushOptions(this.#options) === undefined)
       throw a2aError('PUSH_NOTIFICATION_NOT_SUPPORTED', `${this.component.id} sends no push notifications`)
   }
 
@@ -176,7 +185,8 @@ export class Operations {
         ? await this.#start(caller, request)
         : await continueTask(this.#service, caller.principal, await this.#task(caller, taskId), message, this.#once)
     const push = configuration?.taskPushNotificationConfig
-    if (push !== undefined) await this.createPushConfig(caller, sent.run.id, push)
+    if (push !== undefined)
+      await this.createPushConfig(caller, sent.run.id, push, sent.beginning.kind === 'start' ? START : undefined)
     return sent
   }
 

@@ -1,6 +1,7 @@
 /** What a server says about how it speaks A2A. */
 import type { Principal } from '../../core/principal.ts'
 import type { ErrorTable } from './errors.ts'
+import type { PushLimits } from './push/limits.ts'
 import type { CardSigner } from './signing.ts'
 import type { AgentCard, AgentExtension, AgentSkill } from './wire.ts'
 
@@ -17,14 +18,28 @@ export interface A2aOptions {
   readonly signer?: CardSigner
   /** Whether a message that is sent again is the same task; it is where nothing is said. */
   readonly idempotent?: boolean
-  /** Whether subscriptions to pushes are taken; whoever says so delivers them. */
-  readonly push?: boolean
-  /** Address of the gRPC binding as cards name it. */
+  /** Whether subscriptions to pushes are taken, and how they are delivered; they are not taken where nothing is said. */
+  readonly push?: boolean | PushOptions
+  /** Serves gRPC too, which has a port of its own; 0 takes a free one. */
+  readonly grpcPort?: number
+  /** Address of the gRPC binding as cards name it; where it listens, where nothing is said. */
   readonly grpcUrl?: string
   /** What a caller who is known is shown instead of the public card. */
   readonly extendedCard?: (card: AgentCard, component: string, principal: Principal) => AgentCard
   /** More about a component than it says itself, by its id. */
   readonly agents?: Readonly<Record<string, AgentAbout>>
+}
+
+export interface PushOptions {
+  /** Whether pushes may go to this machine itself; other addresses that are not public never get any. */
+  readonly loopback?: boolean
+  readonly limits?: Partial<PushLimits>
+}
+
+/** Undefined where no pushes are sent. */
+export function pushOptions({ push = false }: A2aOptions): PushOptions | undefined {
+  if (push === false) return undefined
+  return push === true ? {} : push
 }
 
 export interface AgentAbout {

@@ -3,6 +3,7 @@ import type { Document } from '../../core/document.ts'
 import type { Ids } from '../../core/clock.ts'
 import type { OwnedDocuments } from '../../core/owned-documents.ts'
 import { a2aError, invalidParams } from './errors.ts'
+import { beginDelivery, deliveryId, endDelivery } from './push/deliveries.ts'
 import type { Version } from './version.ts'
 import type { PushConfig, PushConfigList, PushConfigRequest } from './wire.ts'
 
@@ -31,8 +32,10 @@ export class PushConfigs {
     this.#ids = ids
   }
 
-  async create(task: string, request: PushConfigRequest, version: Version): Promise<PushConfig> {
+  /** `from`: the event of the log after which there is something to tell. */
+  async create(task: string, request: PushConfigRequest, version: Version, from: number): Promise<PushConfig> {
     checkUrl(request.url)
+    checkHeaders(request)
     const { id = '', url, token, authentication } = request
     const config: PushConfig = {
       taskId: task,
@@ -42,12 +45,13 @@ export class PushConfigs {
       ...(authentication !== undefined && { authentication }),
     }
     const body: StoredPushConfig = { component: this.#component, config, version }
-    await this.#documents.put({ collection: PUSH_CONFIGS, id: idOf(task, config.id), label: task, body })
+    await this.#documents.put({ collection: PUSH_CONFIGS, id: deliveryId(task, config.id), label: task, body })
+    await beginDelivery(this.#documents, task, config.id, from)
     return config
   }
 
   async get(task: string, id: string): Promise<PushConfig> {
-    const found = await this.#documents.get(PUSH_CONFIGS, idOf(task, id))
+    const found = await this.#documents.get(PUSH_CONFIGS, deliveryId(task, id))
     if (found === undefined)
       throw a2aError('TASK_NOT_FOUND', `task ${task} has no push configuration ${id.slice(0, 100)}`)
     return configIn(found)
@@ -63,16 +67,13 @@ export class PushConfigs {
   }
 
   async remove(task: string, id: string): Promise<void> {
-    await this.#documents.remove(PUSH_CONFIGS, idOf(task, id))
+    await this.#documents.remove(PUSH_CONFIGS, deliveryId(task, id))
+    await endDelivery(this.#documents, task, id)
   }
 }
 
 function configIn({ body }: Document): PushConfig {
   return (body as StoredPushConfig).config
-}
-
-function idOf(task: string, id: string): string {
-  return `${task}/${id}`
 }
 
 /** Where it leads is looked at when something is sent there. */
@@ -81,4 +82,18 @@ function checkUrl(url: string): void {
   throw invalidParams('the url of a push configuration begins with https:// or http://', [
     { field: 'url', description: 'is not an http(s) address' },
   ])
+}
+
+/** What becomes a header must be one that can be sent. */
+function checkHeaders({ token, authentication }: PushConfigRequest): void {
+  const headers = {
+    token,
+    'authentication.scheme': authentication?.scheme,
+    'authentication.credentials': authentication?.credentials,
+  }
+  for (const [field, value = ''] of Object.entries(headers)) {
+    if (/^[\t\x20-\x7e]*$/.test(value)) continue
+    const description = 'has a character that no header can have'
+    throw invalidParams(`the ${field} of a push configuration ${description}`, [{ field, description }])
+  }
 }

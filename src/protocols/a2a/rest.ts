@@ -84,7 +84,8 @@ const wording: Readonly<Record<Version, Words>> = {
   '0.3': { send: toProtoSend, push: toProtoPush, event: protoStream, result: protoResult },
 }
 
-function protoResult(method: MethodName, result: unknown): unknown {
+/** A result in the words of the protocol buffers of 0.3. */
+export function protoResult(method: MethodName, result: unknown): unknown {
   switch (method) {
     case 'SendMessage':
       return protoSend(result as SendResult)

@@ -14,10 +14,15 @@ export function parseVersion(given: string | null | undefined): Version {
   })
 }
 
-/** What only 1.0 has is refused to those who speak 0.3, whether they said so or not. */
-export function requireCurrent(version: Version, what: string): void {
-  if (version === '1.0') return
-  throw a2aError('VERSION_NOT_SUPPORTED', `${what} is of A2A 1.0: send the header A2A-Version: 1.0`, {
+/** A request must not say that it speaks another version than what it asks for is of. */
+export function requireVersion(version: Version, wanted: Version, what: string): void {
+  if (version === wanted) return
+  throw a2aError('VERSION_NOT_SUPPORTED', `${what} is of A2A ${wanted}: send the header A2A-Version: ${wanted}`, {
     supported: '1.0,0.3',
   })
+}
+
+/** What only 1.0 has is refused to those who speak 0.3, whether they said so or not. */
+export function requireCurrent(version: Version, what: string): void {
+  requireVersion(version, '1.0', what)
 }

@@ -138,6 +138,8 @@ export interface AgentSkill {
 export interface AgentInterface {
   readonly url: string
   readonly protocolBinding: 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
+  /** What requests have to name there. */
+  readonly tenant?: string
   readonly protocolVersion: '1.0' | '0.3'
 }
 

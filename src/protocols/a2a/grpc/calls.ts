@@ -1,0 +1,187 @@
+/** The calls of the service, of 1.0 or 0.3: from a request as the package decodes it to an operation, and back. */
+import type * as Grpc from '@grpc/grpc-js'
+import type { ServiceText } from '../../../a2a/grpc/schema.ts'
+import { Converter } from '../../../a2a/grpc/shape.ts'
+import { HoldfastError, isHoldfastError } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import type { Authenticator } from '../../../core/principal.ts'
+import type { Service } from '../../../core/service.ts'
+import type { Agent, Agents } from '../agents.ts'
+import { activate, parseNames } from '../extensions.ts'
+import { protoStream } from '../legacy/proto.ts'
+import { isRaw } from '../legacy/requests.ts'
+import { type MethodName, methods } from '../methods.ts'
+import type { Caller, TaskStream } from '../operations.ts'
+import type { A2aOptions } from '../options.ts'
+import { protoResult } from '../rest.ts'
+import { parseVersion, requireVersion, type Version } from '../version.ts'
+import { type Encoders, toStatus } from './errors.ts'
+import { legacyMethod, legacyParams } from './legacy.ts'
+import { updatesOf } from './updates.ts'
+
+export interface CallParts {
+  readonly grpc: typeof Grpc
+  readonly service: Service
+  readonly agents: Agents
+  readonly authenticator: Authenticator
+  readonly options: A2aOptions
+  readonly logger: Logger
+  /** Where the server is reached over HTTP. */
+  readonly url: () => string
+}
+
+type Unary = Grpc.ServerUnaryCall<object, object>
+type Streaming = Grpc.ServerWritableStream<object, object>
+
+/** What a call is about, once it is known who makes it. */
+interface Asked {
+  readonly agent: Agent
+  readonly caller: Caller
+  readonly params: unknown
+}
+
+export class Calls {
+  readonly #parts: CallParts
+  readonly #text: ServiceText
+  readonly #version: Version
+  readonly #encoders: Encoders
+  readonly #converter: Converter
+
+  constructor(parts: CallParts, text: ServiceText, version: Version, encoders: Encoders) {
+    this.#parts = parts
+    this.#text = text
+    this.#version = version
+    this.#encoders = encoders
+    this.#converter = new Converter(text)
+  }
+
+  /** By the names of the service's methods. */
+  handlers(): Grpc.UntypedServiceImplementation {
+    return Object.fromEntries(
+      Object.entries(this.#text.methods).map(([name, [request, response]]) => {
+        const method = this.#version === '1.0' ? (name as MethodName) : legacyMethod(name)
+        const type = response.replace(/^stream /, '')
+        const unary = (call: Unary, done: Grpc.sendUnaryData<object>): void =>
+          void this.#answer(call, done, method, request, type)
+        const streaming = (call: Streaming): void => void this.#stream(call, method, request, type)
+        return [name, type === response ? unary : streaming]
+      }),
+    )
+  }
+
+  async #answer(
+    call: Unary,
+    done: Grpc.sendUnaryData<object>,
+    method: MethodName,
+    request: string,
+    response: string,
+  ): Promise<void> {
+    let answer: object
+    try {
+      const { agent, caller, params } = await this.#asked(call, method, request)
+      const result = await this.#result(agent, caller, method, params)
+      const told = this.#version === '1.0' ? result : protoResult(method, result)
+      answer = this.#converter.encode(response, told) ?? {}
+    } catch (cause) {
+      return done(this.#status(cause))
+    }
+    done(null, answer)
+  }
+
+  async #result(agent: Agent, caller: Caller, method: MethodName, params: unknown): Promise<unknown> {
+    // In 0.3 the same call gives the card to everybody.
+    if (method === 'GetExtendedAgentCard' && this.#version === '0.3' && !agent.hasExtendedCard)
+      return agent.card(caller.url)
+    const outcome = await methods[method](agent, caller, params)
+    return 'result' in outcome ? outcome.result : undefined
+  }
+
+  async #stream(call: Streaming, method: MethodName, request: string, response: string): Promise<void> {
+    try {
+      const { agent, caller, params } = await this.#asked(call, method, request)
+      const outcome = await methods[method](agent, caller, params)
+      if ('stream' in outcome) await this.#write(call, caller, outcome.stream, response)
+      call.end()
+    } catch (cause) {
+      call.emit('error', this.#status(cause))
+    }
+  }
+
+  async #write(call: Streaming, caller: Caller, stream: TaskStream, response: string): Promise<void> {
+    const { service, logger } = this.#parts
+    for await (const update of updatesOf(service, caller, stream)) {
+      const told = this.#version === '1.0' ? update : protoStream(update)
+      const hasRoom = call.write(this.#converter.encode(response, told) as object)
+      if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallMs))) continue
+      logger.info({ run: stream.run.id }, 'a gRPC client that took nothing for too long was cut off')
+      throw new HoldfastError('unavailable', 'nothing was taken for too long; the task goes on: subscribe again')
+    }
+  }
+
+  async #asked(call: Unary | Streaming, method: MethodName, request: string): Promise<Asked> {
+    const { authenticator, options, url, grpc } = this.#parts
+    const said = (name: string): string | undefined => call.metadata.get(name).map(String).join(',') || undefined
+    const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(said('authorization') ?? '') ?? []
+    const principal = await authenticator.authenticate(bearer === undefined ? {} : { bearer })
+    const version = said('a2a-version')
+    // The service that is called says it too.
+    if (version !== undefined) requireVersion(parseVersion(version), this.#version, 'this service')
+    const decoded = this.#converter.decode(request, call.request)
+    const given = this.#version === '1.0' ? decoded : legacyParams(method, decoded)
+    const { agent, tenant } = this.#agentOf(given)
+    const extensions = activate(agent.operations.about, [
+      ...parseNames(said('a2a-extensions')),
+      ...parseNames(said('x-a2a-extensions')),
+    ])
+    const opening = new grpc.Metadata()
+    if (extensions.size > 0)
+      opening.set(this.#version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions', [...extensions].join(', '))
+    call.sendMetadata(opening)
+    const gone = new AbortController()
+    call.once('cancelled', () => gone.abort())
+    const caller: Caller = {
+      principal,
+      tenant,
+      version: this.#version,
+      url: options.url?.replace(/\/+$/, '') ?? url(),
+      extensions,
+      signal: gone.signal,
+      idempotencyKey: said('idempotency-key'),
+      after: said('last-event-id'),
+    }
+    return { agent, caller, params: isRaw(given) ? { ...given, tenant: '' } : given }
+  }
+
+  /** `tenant` names the agent, and behind a slash a tenant of it; the default agent is meant where it names none. */
+  #agentOf(params: unknown): { readonly agent: Agent; readonly tenant: string } {
+    const { agents } = this.#parts
+    const { tenant: named = '' } = (isRaw(params) ? params : {}) as { readonly tenant?: string }
+    const [, id = named, tenant = ''] = /^([^/]*)\/(.*)$/s.exec(named) ?? []
+    return agents.has(id) ? { agent: agents.get(id), tenant } : { agent: agents.default(), tenant: named }
+  }
+
+  #status(cause: unknown): Partial<Grpc.StatusObject> {
+    const { grpc, options, logger } = this.#parts
+    const table = options.errorTable ?? '1.0.1'
+    if (isHoldfastError(cause)) return toStatus(grpc, cause, table, this.#encoders)
+    logger.error({ err: cause }, 'an A2A call failed')
+    return toStatus(grpc, new HoldfastError('internal', 'internal error', { cause }), table, this.#encoders)
+  }
+}
+
+/** False when it has none for too long; a call that is over is not waited for. */
+function hasRoomAgain(call: Streaming, signal: AbortSignal, stallMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (hasRoom: boolean): void => {
+      clearTimeout(timer)
+      call.off('drain', drained)
+      signal.removeEventListener('abort', drained)
+      resolve(hasRoom)
+    }
+    const drained = (): void => settle(true)
+    const timer = setTimeout(settle, stallMs, false)
+    call.on('drain', drained)
+    signal.addEventListener('abort', drained)
+    if (signal.aborted) drained()
+  })
+}

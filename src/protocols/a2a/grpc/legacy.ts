@@ -1,0 +1,45 @@
+/** gRPC of 0.3: which operation a call is, and what it asks, where things are known by names such as `tasks/x`. */
+import { isRaw } from '../legacy/requests.ts'
+import { toProtoPush, toProtoSend } from '../legacy/proto.ts'
+import type { MethodName } from '../methods.ts'
+
+const renamed: Readonly<Record<string, MethodName>> = {
+  TaskSubscription: 'SubscribeToTask',
+  ListTaskPushNotificationConfig: 'ListTaskPushNotificationConfigs',
+  GetAgentCard: 'GetExtendedAgentCard',
+}
+
+export function legacyMethod(name: string): MethodName {
+  return renamed[name] ?? (name as MethodName)
+}
+
+/** As the package decodes it, so that its types are certain. */
+interface NamedRequest {
+  readonly name?: string
+  readonly parent?: string
+  readonly historyLength?: number
+  readonly pageSize?: number
+  readonly pageToken?: string
+}
+
+export function legacyParams(method: MethodName, request: unknown): unknown {
+  const { name, parent, historyLength, pageSize, pageToken } = (isRaw(request) ? request : {}) as NamedRequest
+  const [, task = '', config = ''] =
+    /^tasks\/([^/]*)(?:\/pushNotificationConfigs\/?(.*))?$/s.exec(name ?? parent ?? '') ?? []
+  switch (method) {
+    case 'SendMessage':
+    case 'SendStreamingMessage':
+      return toProtoSend(request)
+    case 'CreateTaskPushNotificationConfig':
+      return toProtoPush(request, task)
+    case 'GetTaskPushNotificationConfig':
+    case 'DeleteTaskPushNotificationConfig':
+      return { taskId: task, id: config }
+    case 'ListTaskPushNotificationConfigs':
+      return { taskId: task, pageSize, pageToken }
+    case 'GetExtendedAgentCard':
+      return {}
+    default:
+      return { id: task, historyLength }
+  }
+}

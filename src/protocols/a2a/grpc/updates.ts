@@ -1,0 +1,41 @@
+/** The events of a task, one after another: whoever takes them sets the pace, and nothing waits in memory. */
+import { START } from '../../../core/cursor.ts'
+import { HoldfastError } from '../../../core/errors.ts'
+import { events, lastOf } from '../../../core/record.ts'
+import type { Service } from '../../../core/service.ts'
+import type { Caller, TaskStream } from '../operations.ts'
+import { streamProjection } from '../projection.ts'
+import { responseOf } from '../streams.ts'
+import type { StreamResponse } from '../wire.ts'
+
+/** Ends when the task's stream does. Throws `unavailable` when it goes on without this server. */
+export async function* updatesOf(
+  service: Service,
+  caller: Caller,
+  task: TaskStream,
+): AsyncGenerator<StreamResponse, void, void> {
+  const { principal, signal } = caller
+  const { run, beginning } = task
+  const projection = streamProjection(beginning)
+  let state = projection.initial(run)
+  const { first } = await service.get(principal, run.id)
+  for (let after = Math.max(START, first - 1); !signal.aborted;) {
+    const slice = await service.read(principal, run.id, after)
+    if (slice === undefined) {
+      if (service.closed)
+        throw new HoldfastError('unavailable', 'the server ends this stream; the task goes on: subscribe again')
+      await service.waitForMore(principal, run.id, after, service.limits.longPollMs, signal)
+      continue
+    }
+    for (const event of events(slice)) {
+      const projected = projection.apply(state, event)
+      state = projected.state
+      for (const frame of projected.frames) {
+        yield responseOf(frame, caller, task)
+        if (frame.last) return
+      }
+    }
+    if (slice.closed) return
+    after = lastOf(slice)
+  }
+}

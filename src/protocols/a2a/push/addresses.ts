@@ -1,0 +1,62 @@
+/** Where pushes may go. Clients name the addresses, so none may lead into the network that the server stands in. */
+import { BlockList, isIP } from 'node:net'
+import { lookup } from 'node:dns/promises'
+
+/** An address that was looked at, and that a connection is then made to whatever its name means by that time. */
+export interface Pinned {
+  readonly address: string
+  readonly family: 4 | 6
+}
+
+/** It would lead where pushes must not go. Trying again does not help. */
+export class AddressRefused extends Error {}
+
+const loopback = blockList([
+  ['127.0.0.0', 8],
+  ['::1', 128],
+])
+
+/** Private, shared, link-local, unspecified, reserved, multicast, and what wraps an IPv4 address that could be one of these. */
+const inward = blockList([
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 3],
+  ['::', 96],
+  ['64:ff9b::', 32],
+  ['100::', 64],
+  ['2001::', 32],
+  ['2002::', 16],
+  ['fc00::', 7],
+  ['fe80::', 9],
+  ['ff00::', 8],
+])
+
+function blockList(subnets: readonly (readonly [string, number])[]): BlockList {
+  const list = new BlockList()
+  for (const [net, prefix] of subnets) list.addSubnet(net, prefix, isIP(net) === 6 ? 'ipv6' : 'ipv4')
+  return list
+}
+
+export function isAllowed(address: string, allowLoopback: boolean): boolean {
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+  if (loopback.check(address, family)) return allowLoopback
+  return !inward.check(address, family)
+}
+
+/** Every address that the name has must be allowed: one that changes with each question is not to be trusted with any. */
+export async function pin(hostname: string, allowLoopback: boolean): Promise<Pinned> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const family = isIP(host)
+  const found = family === 0 ? await lookup(host, { all: true }) : [{ address: host, family }]
+  const refused = found.find(({ address }) => !isAllowed(address, allowLoopback))
+  if (refused !== undefined) throw new AddressRefused(`pushes do not go to ${host}, an address that is not public`)
+  const [first] = found
+  if (first === undefined) throw new Error(`${host} has no address`)
+  return { address: first.address, family: first.family === 6 ? 6 : 4 }
+}

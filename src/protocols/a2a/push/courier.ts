@@ -1,0 +1,161 @@
+/** Delivers the pushes of one configuration, in order, for as long as there are any; only while it holds the delivery. */
+import type { Clock } from '../../../core/clock.ts'
+import { START } from '../../../core/cursor.ts'
+import type { Document } from '../../../core/document.ts'
+import { messageOf } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import type { OwnedDocuments } from '../../../core/owned-documents.ts'
+import type { Principal } from '../../../core/principal.ts'
+import { events, lastOf } from '../../../core/record.ts'
+import type { Service } from '../../../core/service.ts'
+import { streamProjection, type TaskFrame } from '../projection.ts'
+import { PUSH_CONFIGS, type StoredPushConfig } from '../push-configs.ts'
+import { AddressRefused } from './addresses.ts'
+import { DEAD_LETTERS, DELIVERIES, type Delivery, deliveryId, deliveryIn, endDelivery } from './deliveries.ts'
+import type { PushLimits } from './limits.ts'
+import { notificationOf } from './notification.ts'
+import { post, RedirectRefused } from './webhook.ts'
+
+export interface CourierParts {
+  readonly service: Service
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Who delivers: this node. */
+  readonly node: string
+  readonly loopback: boolean
+  readonly limits: PushLimits
+  /** Aborted when this node is to deliver nothing more. */
+  readonly signal: AbortSignal
+}
+
+/** Somebody else has the delivery now, or it was removed. */
+class Lost extends Error {}
+/** The receiver did not take it, which was noted. */
+class Postponed extends Error {}
+
+export class Courier {
+  readonly #parts: CourierParts
+  readonly #principal: Principal
+  readonly #documents: OwnedDocuments
+  #delivery: Delivery
+  #version: number
+
+  constructor(parts: CourierParts, principal: Principal, document: Document) {
+    this.#parts = parts
+    this.#principal = principal
+    this.#documents = parts.service.documents(principal)
+    this.#delivery = deliveryIn(document)
+    this.#version = document.version
+  }
+
+  /** Resolves, or rejects for a reason that was noted where it could be, when there is nothing more to tell for now, or ever, or when it must wait for its next try. */
+  async run(): Promise<void> {
+    try {
+      await this.#note({}) // takes it: of several nodes one succeeds
+      const isDone = await this.#follow()
+      if (isDone) await this.#documents.remove(DELIVERIES, this.#id)
+      else await this.#note({}, 'release')
+    } catch (cause) {
+      if (cause instanceof Lost || cause instanceof Postponed) return
+      if (this.#parts.signal.aborted) return await this.#note({}, 'release').catch(() => {}) // or else the lease runs out
+      await this.#failed(cause)
+      throw cause
+    }
+  }
+
+  get #id(): string {
+    return deliveryId(this.#delivery.task, this.#delivery.config)
+  }
+
+  /** True when the log has ended and all of it is told. */
+  async #follow(): Promise<boolean> {
+    const { service, limits, signal } = this.#parts
+    const { task, from, sequence } = this.#delivery
+    const { run, first, next } = await service.get(this.#principal, task)
+    // Of a log that was trimmed only its end is left, so that is what can be told.
+    const begin = first > 0 ? next - 1 : sequence === undefined ? from : START
+    const projection = streamProjection(begin === START ? { kind: 'start' } : { kind: 'index', index: begin })
+    let state = projection.initial(run)
+    for (let after = Math.max(START, first - 1); ;) {
+      const slice = await service.read(this.#principal, task, after)
+      if (slice === undefined) {
+        this.#delivery = { ...this.#delivery, told: after + 1 }
+        if (signal.aborted) return false
+        if (!(await service.waitForMore(this.#principal, task, after, limits.lingerMs, signal, 'in passing')))
+          return false
+        continue
+      }
+      for (const event of events(slice)) {
+        const projected = projection.apply(state, event)
+        state = projected.state
+        for (const frame of projected.frames) if (first > 0 || this.#isNew(frame)) await this.#tell(frame)
+      }
+      if (slice.closed) return true
+      after = lastOf(slice)
+    }
+  }
+
+  #isNew({ sequence }: TaskFrame): boolean {
+    return this.#delivery.sequence === undefined || sequence > this.#delivery.sequence
+  }
+
+  async #tell(frame: TaskFrame): Promise<void> {
+    const { loopback, limits, signal } = this.#parts
+    signal.throwIfAborted()
+    const notification = notificationOf(frame, await this.#config())
+    if (notification === undefined) return
+    try {
+      await post(notification, { loopback, timeoutMs: limits.timeoutMs, signal })
+    } catch (cause) {
+      signal.throwIfAborted()
+      await this.#failed(cause)
+      throw new Postponed()
+    }
+    const { error: _error, ...delivery } = this.#delivery
+    this.#delivery = delivery
+    await this.#note({ sequence: frame.sequence, failures: 0, due: 0 })
+  }
+
+  /** As it is now: it may have been changed since, or removed. */
+  async #config(): Promise<StoredPushConfig> {
+    const found = await this.#documents.get(PUSH_CONFIGS, this.#id)
+    if (found !== undefined) return found.body as StoredPushConfig
+    await endDelivery(this.#documents, this.#delivery.task, this.#delivery.config)
+    throw new Lost()
+  }
+
+  async #failed(cause: unknown): Promise<void> {
+    const { limits, clock } = this.#parts
+    const failures = this.#delivery.failures + 1
+    const error = messageOf(cause)
+    const isHopeless = cause instanceof AddressRefused || cause instanceof RedirectRefused
+    if (isHopeless || failures >= limits.attemptsMax) return this.#giveUp(failures, error)
+    const grown = Math.min(limits.delayMsMax, limits.delayMs * 2 ** (failures - 1))
+    // Jitter: those that failed together shall not come back together.
+    const due = clock.now() + Math.round(grown * (0.5 + Math.random() / 2))
+    await this.#note({ failures, due, error }, 'release')
+  }
+
+  /** First where it is found again, then gone: a crash between the two leaves it under way. */
+  async #giveUp(failures: number, error: string): Promise<void> {
+    const { lease: _lease, ...delivery } = this.#delivery
+    const body: Delivery = { ...delivery, failures, error }
+    await this.#note({ failures, error })
+    await this.#documents.put({ collection: DEAD_LETTERS, id: this.#id, label: body.task, body })
+    await this.#documents.remove(DELIVERIES, this.#id)
+    this.#parts.logger.warn({ delivery: this.#id, reason: error }, 'a push was given up; it is a dead letter')
+  }
+
+  /** Writes how far it has come, and thereby keeps it or gives it back. */
+  async #note(changes: Partial<Delivery>, then: 'keep' | 'release' = 'keep'): Promise<void> {
+    const { node: by, clock, limits } = this.#parts
+    const { lease: _lease, ...before } = this.#delivery
+    const lease = then === 'keep' ? { lease: { by, until: clock.now() + limits.leaseMs } } : {}
+    const body: Delivery = { ...before, ...changes, ...lease }
+    const draft = { collection: DELIVERIES, id: this.#id, label: body.task, body }
+    const noted = await this.#documents.put(draft, this.#version)
+    if (noted === undefined) throw new Lost()
+    this.#delivery = body
+    this.#version = noted.version
+  }
+}

@@ -1,0 +1,123 @@
+/** Pushes: a consumer of the logs that looks for deliveries with something to tell, and has couriers deliver it. */
+import type { Clock, Ids } from '../../../core/clock.ts'
+import type { Document } from '../../../core/document.ts'
+import { isHoldfastError, messageOf } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/logger.ts'
+import { type Principal, principalOf } from '../../../core/principal.ts'
+import type { Service } from '../../../core/service.ts'
+import type { PushOptions } from '../options.ts'
+import { Courier, type CourierParts } from './courier.ts'
+import { DELIVERIES, deliveryIn, endDelivery } from './deliveries.ts'
+import { defaultPushLimits, type PushLimits } from './limits.ts'
+
+export interface PushParts {
+  readonly service: Service
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+  /** Whether other nodes deliver too. Where none does, what a delivery says of one is left from before a crash. */
+  readonly shared: boolean
+  readonly options: PushOptions
+}
+
+const PAGE = 200
+/** Looking may take this part of the time. */
+const LOOK_SHARE = 0.1
+
+export class Pushes {
+  readonly #service: Service
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #limits: PushLimits
+  readonly #shared: boolean
+  readonly #courier: CourierParts
+  readonly #stopping = new AbortController()
+  readonly #active = new Map<string, Promise<void>>()
+  readonly #looking: Promise<void>
+
+  /** Begins at once. */
+  constructor({ service, clock, ids, logger, shared, options }: PushParts) {
+    this.#service = service
+    this.#clock = clock
+    this.#logger = logger
+    this.#shared = shared
+    this.#limits = { ...defaultPushLimits, ...options.limits }
+    const { signal } = this.#stopping
+    const loopback = options.loopback === true
+    this.#courier = { service, clock, logger, node: ids.unique(), loopback, limits: this.#limits, signal }
+    this.#looking = this.#lookAgainAndAgain()
+  }
+
+  /** What is being sent is cut off; whoever delivers next sends it again. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#looking
+    await Promise.all(this.#active.values())
+  }
+
+  async #lookAgainAndAgain(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      const began = performance.now()
+      try {
+        await this.#look()
+      } catch (cause) {
+        this.#logger.warn({ reason: messageOf(cause) }, 'pushes could not be looked for')
+      }
+      const took = performance.now() - began
+      await pause(Math.max(this.#limits.lookMs, took / LOOK_SHARE), signal)
+    }
+  }
+
+  /** Those that have waited longest come first. */
+  async #look(): Promise<void> {
+    const query = { collection: DELIVERIES, order: 'updated', ascending: true, limit: PAGE } as const
+    for (let offset = 0; ; offset += PAGE) {
+      const { documents } = await this.#service.allDocuments({ ...query, offset })
+      for (const document of documents) {
+        if (this.#stopping.signal.aborted || this.#active.size >= this.#limits.deliveriesMax) return
+        await this.#consider(document)
+      }
+      if (documents.length < PAGE) return
+    }
+  }
+
+  async #consider(document: Document): Promise<void> {
+    const key = JSON.stringify([document.owner, document.id])
+    const { task, config, due, lease, told = 0 } = deliveryIn(document)
+    const now = this.#clock.now()
+    if (this.#active.has(key) || due > now) return
+    if (this.#shared && lease !== undefined && lease.by !== this.#courier.node && lease.until > now) return
+    const principal = principalOf(document.owner)
+    try {
+      const { next } = await this.#service.get(principal, task)
+      if (next > told) this.#send(key, principal, document)
+    } catch (cause) {
+      if (!isHoldfastError(cause, 'not_found')) throw cause
+      await endDelivery(this.#service.documents(principal), task, config) // its task was removed
+    }
+  }
+
+  #send(key: string, principal: Principal, document: Document): void {
+    const work = new Courier(this.#courier, principal, document).run().catch((cause: unknown) => {
+      this.#logger.warn({ delivery: document.id, reason: messageOf(cause) }, 'a push could not be delivered')
+    })
+    this.#active.set(
+      key,
+      work.finally(() => this.#active.delete(key)),
+    )
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, milliseconds)
+    signal.addEventListener('abort', done)
+    if (signal.aborted) done()
+  })
+}

@@ -1,0 +1,32 @@
+/** What a receiver is told of an event, in the words of the version that its configuration was made in. */
+import { fromSend } from '../legacy/outcome.ts'
+import type { TaskFrame } from '../projection.ts'
+import type { StoredPushConfig } from '../push-configs.ts'
+import { taskOf } from '../task.ts'
+import type { Notification } from './webhook.ts'
+
+/** Undefined where there is nothing to tell: 0.3 tells the whole task, and so only when its status changes. */
+export function notificationOf(frame: TaskFrame, { config, version }: StoredPushConfig): Notification | undefined {
+  const told = version === '1.0' ? frame.update : legacyUpdate(frame)
+  if (told === undefined) return undefined
+  const { url, token, authentication } = config
+  const { scheme = '', credentials = '' } = authentication ?? {}
+  return {
+    url,
+    headers: {
+      'content-type': version === '1.0' ? 'application/a2a+json' : 'application/json',
+      'user-agent': 'holdfast',
+      // The same each time that it is sent, so that a receiver can tell.
+      'idempotency-key': `${config.taskId}/${config.id}/${frame.sequence}`.replaceAll(/[^\x20-\x7e]/g, '_'),
+      ...(version === '1.0' && { 'a2a-version': version }),
+      ...(token !== undefined && token !== '' && { 'x-a2a-notification-token': token }),
+      ...(credentials !== '' && { authorization: `${scheme} ${credentials}` }),
+    },
+    body: JSON.stringify(told),
+  }
+}
+
+function legacyUpdate({ update, fold }: TaskFrame): object | undefined {
+  if ('message' in update) return fromSend(update)
+  return 'artifactUpdate' in update ? undefined : fromSend({ task: taskOf(fold) })
+}

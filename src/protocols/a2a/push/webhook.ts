@@ -1,0 +1,66 @@
+/** Sends one notification: to an address that was looked at, without following redirects, within a time. */
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { type Pinned, pin } from './addresses.ts'
+
+export interface Notification {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface WebhookOptions {
+  readonly loopback: boolean
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** It was answered with a redirect, which leads to where nobody looked. Trying again does not help. */
+export class RedirectRefused extends Error {}
+
+/** As much of an answer is read; only its status counts. */
+const ANSWER_BYTES_MAX = 64 * 1024
+
+/** Resolves when the receiver has taken it. */
+export async function post(notification: Notification, { loopback, timeoutMs, signal }: WebhookOptions): Promise<void> {
+  const url = new URL(notification.url)
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+  const status = await within(ended, async () => request(url, notification, await pin(url.hostname, loopback), ended))
+  if (status >= 200 && status < 300) return
+  if (status >= 300 && status < 400) throw new RedirectRefused(`${url.host} answered with a redirect (${status})`)
+  throw new Error(`${url.host} answered with status ${status}`)
+}
+
+/** A name that is being looked up cannot be told to stop, so it is left. */
+function within<Result>(ended: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  const aborted = new Promise<never>((_resolve, reject) => {
+    ended.addEventListener('abort', () => reject(ended.reason as Error), { once: true })
+  })
+  return Promise.race([work(), aborted])
+}
+
+function request(url: URL, { headers, body }: Notification, pinned: Pinned, signal: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const { request: begin } = url.protocol === 'https:' ? https : http
+    const sent = begin(url, {
+      method: 'POST',
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      agent: false,
+      lookup: (_name, options, found) =>
+        options.all === true ? found(null, [pinned]) : found(null, pinned.address, pinned.family),
+      signal,
+    })
+    sent.once('error', reject)
+    sent.once('response', (response) => {
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > ANSWER_BYTES_MAX) response.destroy()
+      })
+      // However its body ends: the receiver has said what it has to say.
+      response.once('error', () => {})
+      response.once('close', () => resolve(response.statusCode ?? 0))
+    })
+    sent.end(body)
+  })
+}

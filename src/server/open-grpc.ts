@@ -1,0 +1,31 @@
+/** Opens the gRPC binding of A2A where it is asked for, before anything else listens: cards name its address. */
+import type { GrpcOptions, GrpcServer } from '../protocols/a2a/grpc/index.ts'
+import type { A2aOptions } from '../protocols/a2a/index.ts'
+
+export interface OpenedGrpc {
+  readonly grpc?: GrpcServer
+  /** With the address that it has. */
+  readonly a2a: A2aOptions
+}
+
+export async function openGrpcBinding(
+  a2a: A2aOptions,
+  parts: Omit<GrpcOptions, 'options' | 'port'>,
+): Promise<OpenedGrpc> {
+  const { grpcPort, grpcUrl, url } = a2a
+  if (grpcPort === undefined) return { a2a }
+  try {
+    const { openGrpc } = await import('../protocols/a2a/grpc/index.ts')
+    const grpc = await openGrpc({ ...parts, port: grpcPort, options: a2a })
+    const host = url === undefined ? shown(parts.host) : new URL(url).hostname
+    return { grpc, a2a: { ...a2a, grpcUrl: grpcUrl ?? `${host}:${grpc.port}` } }
+  } catch (cause) {
+    await parts.service.drain()
+    throw cause
+  }
+}
+
+function shown(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,297 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { systemClock, systemIds } from '../../../src/core/clock.ts'
+import { silentLogger } from '../../../src/core/logger.ts'
+import { localPrincipal } from '../../../src/core/principal.ts'
+import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
+import { isAllowed } from '../../../src/protocols/a2a/push/addresses.ts'
+import { Courier } from '../../../src/protocols/a2a/push/courier.ts'
+import { defaultPushLimits } from '../../../src/protocols/a2a/push/limits.ts'
+import { Pushes } from '../../../src/protocols/a2a/push/index.ts'
+import { createKeys } from '../../support/keys.ts'
+import { startServer } from '../../support/process.ts'
+import { temporaryDatabase, temporaryFolder } from '../../support/temporary.ts'
+import { until } from '../../support/until.ts'
+import { receive, type Receiver, sequences } from './receiver.ts'
+import {
+  assembled,
+  begin,
+  current,
+  message,
+  result,
+  rpc,
+  send,
+  serveA2a,
+  states,
+  stream,
+  drained,
+  texts,
+} from './serve.ts'
+
+/** What a test would otherwise wait for. */
+const limits = { lookMs: 20, delayMs: 10, delayMsMax: 50, lingerMs: 200 }
+const a2a: A2aOptions = { push: { loopback: true, limits } }
+
+function pushTo(url: string, more: object = {}): object {
+  return { returnImmediately: true, taskPushNotificationConfig: { id: 'c', url, ...more } }
+}
+
+function isOver({ taken }: Receiver): boolean {
+  return states(taken.map(({ body }) => body)).some((state) => /COMPLETED|FAILED|CANCELED/.test(state))
+}
+
+interface DeadLetters {
+  readonly deadLetters: readonly { readonly taskId: string; readonly configId: string; readonly error: string }[]
+}
+
+async function deadLetters(url: string, headers: Record<string, string> = {}): Promise<DeadLetters['deadLetters']> {
+  const answer = await fetch(`${url}/a2a/dead-letters`, { headers })
+  return ((await answer.json()) as DeadLetters).deadLetters
+}
+
+test('a receiver is told all that a stream tells, in order, with its token and its credentials', async () => {
+  const server = await serveA2a({ a2a })
+  const receiver = await receive()
+  const authentication = { scheme: 'Bearer', credentials: 'secret' }
+  await send(server.agent(), 'text 20', {}, pushTo(receiver.url, { token: 't', authentication }))
+  await until('the end is told', () => isOver(receiver))
+  const streamed = await drained(stream(server.agent(), 'text 20'))
+  const told = receiver.received.map(({ body }) => body)
+  expect(states(told)).toEqual(['SUBMITTED', 'WORKING', 'COMPLETED'])
+  expect(told.map((update) => Object.keys(update)[0])).toEqual(
+    streamed.map((update) => Object.keys(update).find((key) => key !== 'id')),
+  )
+  expect(Object.values(assembled(told))).toEqual(Object.values(assembled(streamed)))
+  expect(sequences(receiver.received)).toEqual(told.map((_update, index) => index))
+  expect(receiver.received.at(-1)?.headers).toMatchObject({
+    'content-type': 'application/a2a+json',
+    'x-a2a-notification-token': 't',
+    authorization: 'Bearer secret',
+  })
+})
+
+test('a configuration of 0.3 is told the whole task when its status changes', async () => {
+  const server = await serveA2a({ a2a })
+  const receiver = await receive()
+  const configuration = { blocking: false, pushNotificationConfig: { url: receiver.url, token: 't' } }
+  const sent = { kind: 'message', messageId: 'm-legacy', role: 'user', parts: [{ kind: 'text', text: 'text 5' }] }
+  await rpc(server.agent(), 'message/send', { message: sent, configuration }, { 'a2a-version': '0.3' })
+  const told = await until('the end is told', () => {
+    const { body } = receiver.received.at(-1) ?? {}
+    return (body?.['status'] as { state?: string } | undefined)?.state === 'completed' && receiver.received
+  })
+  expect(told.map(({ body }) => body['kind'])).toEqual(['task', 'task', 'task'])
+  expect(told.at(-1)?.body['artifacts']).toHaveLength(1)
+  expect(told.at(-1)?.headers).toMatchObject({ 'content-type': 'application/json', 'x-a2a-notification-token': 't' })
+})
+
+test('a push that is answered with an error is sent again before the next one', async () => {
+  const server = await serveA2a({ a2a })
+  const receiver = await receive({ answer: (count) => (count % 3 === 0 ? 200 : count % 3 === 1 ? 503 : 429) })
+  await send(server.agent(), 'text 3', {}, pushTo(receiver.url))
+  await until('the end is told', () => isOver(receiver))
+  const taken = sequences(receiver.taken)
+  expect(taken).toEqual(taken.map((_sequence, index) => index))
+  expect(sequences(receiver.received)).toEqual(taken.flatMap((sequence) => [sequence, sequence, sequence]))
+})
+
+test('a receiver that is down misses nothing', async () => {
+  const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, attemptsMax: 10_000 } } } })
+  const first = await receive()
+  await first.close()
+  const { id } = await send(server.agent(), 'text 3', {}, pushTo(first.url))
+  await until('a try has failed', async () => {
+    const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
+    return found?.label === id && (found.body as { failures: number }).failures > 1
+  })
+  const second = await receive({ port: first.port })
+  await until('the end is told', () => isOver(second))
+  expect(sequences(second.taken)).toEqual(second.taken.map((_push, index) => index))
+})
+
+test('a task that waits for an answer goes on to be told of when it is given', async () => {
+  const server = await serveA2a({ a2a })
+  const receiver = await receive()
+  const { id } = await send(server.agent(), 'ask Go?; text 2', {}, pushTo(receiver.url))
+  await until('the question is told', () => states(receiver.taken.map(({ body }) => body)).includes('INPUT_REQUIRED'))
+  await until('nobody holds the delivery', async () => {
+    const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
+    return found !== undefined && !('lease' in (found.body as object))
+  })
+  await send(server.agent(), 'yes', { taskId: id })
+  await until('the end is told', () => isOver(receiver))
+  expect(states(receiver.taken.map(({ body }) => body)).slice(-3)).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
+  const taken = sequences(receiver.taken)
+  expect(taken).toEqual(taken.map((_sequence, index) => index))
+})
+
+test('a receiver that comes late is shown the task as it is, and then what follows', async () => {
+  const server = await serveA2a({ a2a })
+  const receiver = await receive()
+  const { id: taskId } = await send(server.agent(), 'text 3; ask Go?; text 2')
+  await result(server.agent(), 'CreateTaskPushNotificationConfig', { taskId, url: receiver.url })
+  await until('the task is shown', () => receiver.taken.length > 0)
+  await send(server.agent(), 'yes', { taskId })
+  await until('the end is told', () => isOver(receiver))
+  const told = receiver.taken.map(({ body }) => body)
+  expect(states(told)).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
+  const task = await result<Parameters<typeof texts>[0]>(server.agent(), 'GetTask', { id: taskId })
+  expect(assembled(told)).toEqual(texts(task))
+})
+
+test('nothing is sent any more when the configuration is removed', async () => {
+  const server = await serveA2a({ a2a })
+  const receiver = await receive()
+  const { id: taskId } = await send(server.agent(), 'ask Go?; text 2', {}, pushTo(receiver.url))
+  await until('the question is told', () => states(receiver.taken.map(({ body }) => body)).includes('INPUT_REQUIRED'))
+  await rpc(server.agent(), 'DeleteTaskPushNotificationConfig', { taskId, id: 'c' })
+  const other = await receive()
+  await result(server.agent(), 'CreateTaskPushNotificationConfig', { taskId, url: other.url })
+  const before = receiver.received.length
+  await send(server.agent(), 'yes', { taskId })
+  await until('the end is told to the other one', () => isOver(other))
+  expect(receiver.received).toHaveLength(before)
+})
+
+test('[LOG-2] a server that is killed while it delivers goes on where it was, and leaves nothing out', async () => {
+  const store = temporaryDatabase()
+  const options = { store, args: ['--a2a-push-loopback'] }
+  const first = await startServer(options)
+  const stuck = Promise.withResolvers<number>()
+  const receiver = await receive({ answer: (count) => (count === 6 ? stuck.promise : 200) })
+  await send(`${first.url}/a2a/lab`, 'text 30', {}, pushTo(receiver.url))
+  await until('the sixth push is on its way', () => receiver.received.length >= 6)
+  await first.kill()
+  stuck.resolve(200)
+  await startServer(options)
+  await until('the end is told', () => isOver(receiver), { withinMs: 60_000 })
+  const all = sequences(receiver.received)
+  expect(all.slice(0, 7)).toEqual([0, 1, 2, 3, 4, 5, 5])
+  expect([...new Set(all)]).toEqual(Array.from({ length: Math.max(...all) + 1 }, (_none, index) => index))
+}, 90_000)
+
+test('of several nodes one delivers', async () => {
+  const server = await serveA2a({ a2a: { push: { limits: { deliveriesMax: 0 } } } })
+  const node = (): Pushes =>
+    new Pushes({
+      service: server.service,
+      clock: systemClock,
+      ids: systemIds(systemClock),
+      logger: silentLogger,
+      shared: true,
+      options: { loopback: true, limits },
+    })
+  const nodes = [node(), node()]
+  const receivers = await Promise.all([receive(), receive(), receive()])
+  for (const { url } of receivers) await send(server.agent(), 'text 10 every 2', {}, pushTo(url))
+  for (const receiver of receivers) await until('the end is told', () => isOver(receiver))
+  for (const each of nodes) await each.stop()
+  for (const { received } of receivers) expect(sequences(received)).toEqual(received.map((_push, index) => index))
+})
+
+test('of two that take the same delivery at once one delivers', async () => {
+  const server = await serveA2a({ a2a: { push: { limits: { deliveriesMax: 0 } } } })
+  const receiver = await receive()
+  await send(server.agent(), 'text 5', {}, pushTo(receiver.url))
+  const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
+  const { signal } = new AbortController()
+  const parts = { service: server.service, clock: systemClock, logger: silentLogger, loopback: true, signal }
+  const courier = (node: string): Courier =>
+    new Courier({ ...parts, node, limits: { ...defaultPushLimits, ...limits } }, localPrincipal, found!)
+  await Promise.all([courier('a').run(), courier('b').run()])
+  expect(sequences(receiver.received)).toEqual(receiver.received.map((_push, index) => index))
+  expect(isOver(receiver)).toBe(true)
+})
+
+test('[SEC-1] what cannot be delivered is a dead letter of its owner, who can have it tried again', async () => {
+  const folder = temporaryFolder()
+  const [mine = '', theirs = ''] = await createKeys(join(folder, 'keys'), ['mine', 'theirs'])
+  const authenticator = await openAuthenticator({ keys: join(folder, 'keys') })
+  const patient = { push: { loopback: true, limits: { ...limits, attemptsMax: 3 } } }
+  const server = await serveA2a({ authenticator, a2a: patient })
+  let status = 500
+  const receiver = await receive({ answer: (count) => (count > 2 ? status : 200) })
+  const headers = { authorization: `Bearer ${mine}` }
+  const params = { message: message('text 3'), configuration: pushTo(receiver.url) }
+  await rpc(server.agent(), 'SendMessage', params, headers)
+  const [dead] = await until('it is given up', async () => {
+    const found = await deadLetters(server.url, headers)
+    return found.length > 0 && found
+  })
+  expect(dead).toMatchObject({
+    configId: 'c',
+    delivered: 1,
+    attempts: 3,
+    error: expect.stringContaining('500') as string,
+  })
+  const retry = `${server.url}/a2a/dead-letters/${dead!.taskId}/c/retry`
+  const stranger = { authorization: `Bearer ${theirs}` }
+  expect(await deadLetters(server.url, stranger)).toEqual([])
+  expect((await fetch(retry, { method: 'POST', headers: stranger })).status).toBe(404)
+  status = 200
+  expect((await fetch(retry, { method: 'POST', headers })).status).toBe(202)
+  await until('the end is told', () => isOver(receiver))
+  expect(await deadLetters(server.url, headers)).toEqual([])
+  expect(sequences(receiver.taken)).toEqual(receiver.taken.map((_push, index) => index))
+})
+
+test('a redirect is not followed', async () => {
+  const server = await serveA2a({ a2a })
+  const elsewhere = await receive()
+  const receiver = await receive({ answer: () => 307, headers: { location: elsewhere.url } })
+  await send(server.agent(), 'text 1', {}, pushTo(receiver.url))
+  const [dead] = await until('it is given up', async () => {
+    const found = await deadLetters(server.url)
+    return found.length > 0 && found
+  })
+  expect(dead?.error).toContain('redirect')
+  expect([receiver.received.length, elsewhere.received.length]).toEqual([1, 0])
+})
+
+test('addresses that are not public get nothing, whatever they are called', async () => {
+  const server = await serveA2a({ a2a: { push: { limits } } })
+  const receiver = await receive()
+  const hosts = [
+    '127.0.0.1',
+    'localhost',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '2130706433',
+    '0.0.0.0',
+    '10.0.0.1',
+    '169.254.169.254',
+  ]
+  const { id: taskId } = await send(server.agent(), 'ask Go?')
+  for (const host of hosts)
+    await result(server.agent(), 'CreateTaskPushNotificationConfig', {
+      taskId,
+      url: `http://${host}:${receiver.port}/`,
+    })
+  const dead = await until('all are given up', async () => {
+    const found = await deadLetters(server.url)
+    return found.length === hosts.length && found
+  })
+  for (const { error } of dead) expect(error).toContain('not public')
+  expect(receiver.received).toEqual([])
+})
+
+test('each kind of address that is not public is known', () => {
+  const refused = (
+    '0.0.0.0 10.1.2.3 100.64.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.168.1.1 198.18.0.1 224.0.0.1 ' +
+    '255.255.255.255 :: fc00::1 fd12::1 fe80::1 fec0::1 ff02::1 ::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::a00:1 2002:a00:1:: 2001:0:1::'
+  ).split(' ')
+  expect(refused.filter((address) => isAllowed(address, true))).toEqual([])
+  const loopback = ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']
+  expect(loopback.filter((address) => isAllowed(address, false))).toEqual([])
+  expect(loopback.filter((address) => !isAllowed(address, true))).toEqual([])
+  const open = ['1.1.1.1', '93.184.216.34', '172.32.0.1', '2606:4700::1111', '::ffff:1.1.1.1']
+  expect(open.filter((address) => !isAllowed(address, false))).toEqual([])
+})
+
+test('a credential that no header can have is refused when it is given', async () => {
+  const server = await serveA2a({ a2a })
+  const { id: taskId } = await begin(server.agent(), 'ask Go?')
+  const config = { taskId, url: 'https://example.com', token: 'a\r\nx: y' }
+  expect((await rpc(server.agent(), 'CreateTaskPushNotificationConfig', config, current)).error?.code).toBe(-32602)
+})

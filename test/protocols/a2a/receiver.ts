@@ -1,0 +1,59 @@
+/** Receives pushes: a real HTTP server that says what came, and answers as it is told. */
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import type { SeenUpdate } from './serve.ts'
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders
+  readonly body: SeenUpdate & Readonly<Record<string, unknown>>
+}
+
+export interface ReceiverOptions {
+  readonly port?: number
+  /** The answer to each push; 200 where nothing is said. A promise is an answer that takes its time. */
+  readonly answer?: (count: number, received: Received) => number | Promise<number>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Receiver {
+  readonly url: string
+  readonly port: number
+  /** All that came, in order. */
+  readonly received: readonly Received[]
+  /** What was taken: answered with 200. */
+  readonly taken: readonly Received[]
+  close(): Promise<void>
+}
+
+export async function receive({ port = 0, answer = () => 200, headers = {} }: ReceiverOptions = {}): Promise<Receiver> {
+  const received: Received[] = []
+  const taken: Received[] = []
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const one: Received = { headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()) as never }
+    received.push(one)
+    const status = await answer(received.length, one)
+    if (status === 200) taken.push(one)
+    response.writeHead(status, headers).end('answered')
+  }
+  const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  onTestFinished(close)
+  const bound = (server.address() as AddressInfo).port
+  return { url: `http://127.0.0.1:${bound}/hook`, port: bound, received, taken, close }
+}
+
+/** The numbers of the events that pushes tell of, as their keys have them. */
+export function sequences(pushes: readonly Received[]): number[] {
+  return pushes.map(({ headers }) => Number(String(headers['idempotency-key']).split('/').at(-1)))
+}
