@@ -28,7 +28,18 @@ export interface ServerReport {
   readonly ok: boolean
   readonly draining: boolean
   readonly store: { readonly name: string; readonly ok: boolean; readonly reason?: string }
-  readonly load: { readonly running: number; readonly subscribers: number; readonly streams: number }
+  readonly load: {
+    readonly running: number
+    readonly subscribers: number
+    readonly streams: number
+    /** Events by which the subscriber that is furthest behind is behind. */
+    readonly lag: number
+    /** Runs of dead workers, since the server began: those that went on, and those that could not. */
+    readonly recovered: number
+    readonly lost: number
+  }
+  /** Pushes that were given up. */
+  readonly deadLetters: number
   readonly process: {
     readonly pid: number
     readonly node: string
@@ -38,6 +49,15 @@ export interface ServerReport {
   }
   readonly limits: Readonly<Record<string, number>>
   readonly views: readonly { readonly id: string; readonly title: string }[]
+}
+
+/** A push that was given up, as the A2A protocol lists it. */
+export interface DeadLetter {
+  readonly taskId: string
+  readonly configId: string
+  readonly attempts: number
+  readonly error?: string
+  readonly since: string
 }
 
 export interface Frames {
@@ -67,9 +87,22 @@ export async function readFrames(session: Session, run: string, view: string, si
   return { text: await response.text(), whole: response.headers.get('holdfast-whole') !== 'false' }
 }
 
-async function ask({ wire, key }: Session, path: string, signal: AbortSignal): Promise<Response> {
+/** The oldest of them. */
+export async function readDeadLetters(session: Session, signal: AbortSignal): Promise<readonly DeadLetter[]> {
+  const { deadLetters } = (await (await ask(session, '/a2a/dead-letters', signal)).json()) as {
+    deadLetters: readonly DeadLetter[]
+  }
+  return deadLetters
+}
+
+export async function retryDeadLetter(session: Session, letter: DeadLetter, signal: AbortSignal): Promise<void> {
+  const [task, config] = [letter.taskId, letter.configId].map(encodeURIComponent)
+  await ask(session, `/a2a/dead-letters/${task}/${config}/retry`, signal, 'POST')
+}
+
+async function ask({ wire, key }: Session, path: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  const response = await wire.fetch(path, { headers, signal, cache: 'no-store' })
+  const response = await wire.fetch(path, { method, headers, signal, cache: 'no-store' })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; retryable?: boolean }
   const {

@@ -1,6 +1,7 @@
 /** Break it: what happens to connections and servers, and how the gap closes. */
 import type { ComponentInfo } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
+import { Kill } from '../break/kill.tsx'
 import { Viewer } from '../break/viewer.tsx'
 import { useComponents } from '../components.ts'
 import { Empty, Loading, Problem } from '../parts.tsx'
@@ -119,44 +120,6 @@ function Viewers({ run }: { readonly run: string }) {
           />
         ))}
       </div>
-    </section>
-  )
-}
-
-/** The lab can take its process down; whoever watches over the process brings it back. */
-function Kill() {
-  const { client } = useSession()
-  const [sure, setSure] = useState(false)
-  const [said, setSaid] = useState('')
-  const kill = async (): Promise<void> => {
-    setSure(false)
-    setSaid('The server is being killed. Viewers go on when it is back.')
-    await client.runs.start({ component: 'lab-resume', input: 'sleep 100; die 1' }).catch(() => {})
-  }
-  return (
-    <section className="card">
-      <h2>Kill the server</h2>
-      <p>
-        The process is killed with SIGKILL, in the middle of whatever it does. It comes back if something starts it
-        again; runs that can be resumed go on at the event where they were.
-      </p>
-      <div className="buttons">
-        {sure ? (
-          <>
-            <button type="button" className="danger" onClick={() => void kill()}>
-              Yes, kill it
-            </button>
-            <button type="button" onClick={() => setSure(false)}>
-              No
-            </button>
-          </>
-        ) : (
-          <button type="button" className="danger" onClick={() => setSure(true)}>
-            Kill the server
-          </button>
-        )}
-      </div>
-      <p role="status">{said}</p>
     </section>
   )
 }

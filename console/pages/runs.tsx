@@ -9,6 +9,7 @@ import { type Session, useSession } from '../session.ts'
 import { useComponents } from '../components.ts'
 
 const STATUSES: readonly RunStatus[] = ['queued', 'running', 'paused', 'completed', 'failed', 'cancelled', 'rejected']
+const WHOLE_ID = /^run_[0-9a-z]{26}$/
 const RETRY_MS = 2000
 const RETRY_MS_MAX = 30_000
 
@@ -18,7 +19,7 @@ export function RunsPage() {
   const { rows, problem } = useLiveRuns(session, place.query.toString())
   const now = useNow()
   const older = rows?.cursor
-  const filtered = ['component', 'status', 'session', 'cursor'].some((name) => place.query.has(name))
+  const filtered = ['component', 'status', 'session', 'search', 'cursor'].some((name) => place.query.has(name))
   return (
     <>
       <div className="page-head">
@@ -31,7 +32,7 @@ export function RunsPage() {
       {problem !== undefined && <Problem cause={problem} />}
       {rows === undefined && problem === undefined && <Loading what="runs" />}
       {rows !== undefined && rows.runs.length === 0 && (
-        <Empty title={filtered ? 'No run fits these filters' : 'No runs yet'}>
+        <Empty title={emptyTitle(filtered, older !== undefined)}>
           <p>{filtered ? <Link to="/">Show all runs</Link> : <Link to="/start">Start the first one</Link>}</p>
         </Empty>
       )}
@@ -44,6 +45,11 @@ export function RunsPage() {
       )}
     </>
   )
+}
+
+function emptyTitle(filtered: boolean, goesOn: boolean): string {
+  if (goesOn) return 'No run fits so far: look at older ones'
+  return filtered ? 'No run fits these filters' : 'No runs yet'
 }
 
 interface LiveRuns {
@@ -95,17 +101,18 @@ function visible(signal: AbortSignal): Promise<void> {
 function Filters() {
   const place = usePlace()
   const { components = [] } = useComponents()
-  const [search, setSearch] = useState(place.query.get('session') ?? '')
+  const [search, setSearch] = useState(place.query.get('search') ?? '')
   const filter = (changes: Readonly<Record<string, string | undefined>>): void =>
     navigate(withQuery(place, { ...changes, cursor: undefined }))
   const find = (event: FormEvent): void => {
     event.preventDefault()
     const text = search.trim()
-    if (text.startsWith('run_')) navigate(`/runs/${encodeURIComponent(text)}`)
-    else filter({ session: text })
+    if (WHOLE_ID.test(text)) navigate(`/runs/${encodeURIComponent(text)}`)
+    else filter({ search: text })
   }
   const known = components.map(({ id }) => id)
   const chosen = place.query.get('component') ?? ''
+  const session = place.query.get('session')
   return (
     <form className="filters" role="search" onSubmit={find}>
       <label>
@@ -128,15 +135,26 @@ function Filters() {
         </select>
       </label>
       <label className="grow">
-        Run or session
+        Search
         <input
           type="search"
-          placeholder="run_… or the name of a session"
+          placeholder="a part of the run's id, its component or its session"
           value={search}
           onChange={({ target }) => setSearch(target.value)}
         />
       </label>
       <button type="submit">Find</button>
+      {session !== null && (
+        <button
+          type="button"
+          className="quiet"
+          title={`Only session ${session}; press to see all`}
+          onClick={() => filter({ session: undefined })}
+        >
+          Session {shortSession(session)}
+          <span aria-hidden="true">{'\u00a0✕'}</span>
+        </button>
+      )}
     </form>
   )
 }

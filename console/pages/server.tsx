@@ -3,6 +3,7 @@ import type { RunInfo } from 'holdfast/client'
 import { useEffect, useState } from 'react'
 import { readServer, type ServerReport } from '../api.ts'
 import { bytes, count, duration } from '../format.ts'
+import { DeadLetters } from '../server/dead-letters.tsx'
 import { Fact, Loading, Problem } from '../parts.tsx'
 import { Link } from '../router.tsx'
 import { useSession } from '../session.ts'
@@ -44,6 +45,7 @@ export function ServerPage() {
         <Load report={report} />
         <Recent runs={recent} />
       </div>
+      {report.deadLetters > 0 && <DeadLetters key={report.deadLetters} count={report.deadLetters} />}
       <Limits limits={report.limits} />
     </>
   )
@@ -85,6 +87,9 @@ function Load({ report: { load, limits, process } }: { readonly report: ServerRe
       <dl className="facts">
         <Fact name="Subscribers">{count(load.subscribers)}</Fact>
         <Fact name="Open streams">{count(load.streams)}</Fact>
+        <Fact name="Largest lag of a subscriber">{count(load.lag)} events</Fact>
+        <Fact name="Recovered since it began">{count(load.recovered)}</Fact>
+        <Fact name="Lost since it began">{count(load.lost)}</Fact>
         <Fact name="Memory">{bytes(process.rss)}</Fact>
         <Fact name="Heap">{bytes(process.heapUsed)}</Fact>
       </dl>

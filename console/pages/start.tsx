@@ -1,8 +1,10 @@
 /** Chooses a component, gives it an input, and goes to its run. */
 import type { ComponentInfo, StartRequest } from 'holdfast/client'
-import { type FormEvent, useState } from 'react'
+import { type SyntheticEvent, useState } from 'react'
 import { useComponents } from '../components.ts'
 import { CopyAs } from '../copy-as.tsx'
+import { Fields } from '../form/fields.tsx'
+import { type Filled, formOf, isPlainText, readForm, readJson, type SchemaForm } from '../form/schema-form.ts'
 import { Empty, Loading, Problem } from '../parts.tsx'
 import { navigate, usePlace, withQuery } from '../router.tsx'
 import { useSession } from '../session.ts'
@@ -44,20 +46,23 @@ export function StartPage() {
 
 function StartForm({ component, session: given }: { readonly component: ComponentInfo; readonly session: string }) {
   const { client, key } = useSession()
-  const [input, setInput] = useState('')
-  const [form, setForm] = useState<'text' | 'json'>('text')
+  const [text, setText] = useState('')
+  const [filled, setFilled] = useState<Readonly<Record<string, Filled>>>({})
+  const [asJson, setAsJson] = useState(false)
   const [session, setSession] = useState(given)
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<unknown>()
-  const read = readInput(input, form)
+  const form = formFor(component)
+  const fields = filled[component.id] ?? NOTHING
+  const read = asJson || form === undefined ? readJson(text, 'The input') : readForm(form, fields)
   const request: StartRequest = {
     component: component.id,
-    input: read.value,
+    input: 'value' in read ? read.value : undefined,
     ...(session.trim() !== '' && { session: session.trim() }),
   }
-  const start = async (event: FormEvent): Promise<void> => {
+  const start = async (event: SyntheticEvent): Promise<void> => {
     event.preventDefault()
-    if (read.wrong !== undefined) return setProblem(new Error(read.wrong))
+    if ('wrong' in read) return setProblem(new Error(read.wrong))
     setBusy(true)
     setProblem(undefined)
     try {
@@ -69,27 +74,36 @@ function StartForm({ component, session: given }: { readonly component: Componen
     }
   }
   return (
-    <form className="start-form" onSubmit={(event) => void start(event)}>
-      <div className="label-row">
-        <label htmlFor="input">Input</label>
+    <form
+      className="start-form"
+      onSubmit={(event) => void start(event)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) void start(event)
+      }}
+    >
+      {form !== undefined && (
         <div className="segmented" role="group" aria-label="Form of the input">
-          {(['text', 'json'] as const).map((name) => (
-            <button key={name} type="button" aria-pressed={form === name} onClick={() => setForm(name)}>
-              {name === 'text' ? 'Text' : 'JSON'}
-            </button>
-          ))}
+          <button type="button" aria-pressed={!asJson} onClick={() => setAsJson(false)}>
+            {isPlainText(form) ? 'Text' : 'Form'}
+          </button>
+          <button type="button" aria-pressed={asJson} onClick={() => setAsJson(true)}>
+            JSON
+          </button>
         </div>
-      </div>
-      <textarea
-        id="input"
-        rows={6}
-        value={input}
-        placeholder={form === 'json' ? '{ "text": "…" }' : placeholderOf(component)}
-        onChange={({ target }) => setInput(target.value)}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) void start(event)
-        }}
-      />
+      )}
+      {asJson || form === undefined ? (
+        <label>
+          Input
+          <textarea
+            rows={6}
+            value={text}
+            placeholder='{ "text": "…" }'
+            onChange={({ target }) => setText(target.value)}
+          />
+        </label>
+      ) : (
+        <Fields form={form} filled={fields} onChange={(changed) => setFilled({ ...filled, [component.id]: changed })} />
+      )}
       <label>
         Session
         <input value={session} placeholder="a new one" onChange={({ target }) => setSession(target.value)} />
@@ -104,11 +118,16 @@ function StartForm({ component, session: given }: { readonly component: Componen
         </button>
       </div>
       {problem !== undefined && <Problem cause={problem} />}
-      <CopyAs request={request} kind={component.kind} keyed={key !== undefined} />
+      {'value' in read ? (
+        <CopyAs request={request} kind={component.kind} keyed={key !== undefined} />
+      ) : (
+        <p className="hint">When it is filled in, the same start is here as a command and as code. {read.wrong}.</p>
+      )}
     </form>
   )
 }
 
+const NOTHING: Filled = new Map()
 const RECOVERY = { fail: 'fail', retry: 'start again', resume: 'go on where they were' } as const
 const BUSY = {
   reject: 'is refused',
@@ -117,16 +136,8 @@ const BUSY = {
   parallel: 'runs beside the other',
 } as const
 
-function placeholderOf({ id, description }: ComponentInfo): string {
-  if (id.startsWith('lab')) return 'text 50 every 100; tool search 300; ask "Shall I go on?"; text 20 every 50'
-  return /"([^"]+)"/.exec(description ?? '')?.[1] ?? 'What shall it do?'
-}
-
-function readInput(text: string, form: 'text' | 'json'): { readonly value: unknown; readonly wrong?: string } {
-  if (form === 'text') return { value: text }
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch (cause) {
-    return { value: text, wrong: `The input is not JSON: ${(cause as Error).message}` }
-  }
+/** A component that says nothing of its input is given a text. Undefined where only JSON will do. */
+function formFor({ inputSchema, description }: ComponentInfo): SchemaForm | undefined {
+  const example = /"([^"]+)"/.exec(description ?? '')?.[1] ?? 'What shall it do?'
+  return formOf(inputSchema ?? { type: 'string', examples: [example] })
 }

@@ -1,6 +1,8 @@
 /** The form by which a paused run is answered: made for the kind of each question, or for its schema. */
 import type { Question } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
+import { Fields } from '../form/fields.tsx'
+import { type Filled, formOf, isPlainText, readForm, readJson, type SchemaForm } from '../form/schema-form.ts'
 import { Problem } from '../parts.tsx'
 
 export interface QuestionsProps {
@@ -50,12 +52,98 @@ function QuestionForm({ question, onAnswer }: QuestionFormProps) {
   const { kind } = question
   const choices = choicesOf(question)
   if (kind === 'approval') return <Approval onAnswer={onAnswer} />
-  if (kind === 'uncertain')
-    return <Buttons choices={{ retry: 'Repeat it', fail: 'Fail the run' }} onAnswer={onAnswer} />
+  if (kind === 'uncertain') return <Uncertain onAnswer={onAnswer} />
   if (kind === 'review') return <Review question={question} onAnswer={onAnswer} />
+  if (choices?.several === true) return <Several names={choices.names} onAnswer={onAnswer} />
   if (choices !== undefined)
-    return <Buttons choices={Object.fromEntries(choices.map((choice) => [choice, choice]))} onAnswer={onAnswer} />
+    return <Buttons choices={Object.fromEntries(choices.names.map((name) => [name, name]))} onAnswer={onAnswer} />
+  const form = kind === 'tool' ? undefined : formOf(question.schema)
+  if (form !== undefined && !isPlainText(form)) return <FormAnswer form={form} onAnswer={onAnswer} />
   return <TextAnswer isText={isText(question)} onAnswer={onAnswer} />
+}
+
+/** A tool call that was cut off: it may be repeated, or somebody knows what became of it. */
+function Uncertain({ onAnswer }: { readonly onAnswer: (value: unknown) => void }) {
+  const [result, setResult] = useState('')
+  return (
+    <>
+      <label>
+        Its result, if you know it, as JSON or text
+        <textarea rows={2} value={result} onChange={({ target }) => setResult(target.value)} />
+      </label>
+      <div className="buttons">
+        <button
+          type="button"
+          disabled={result === ''}
+          onClick={() => onAnswer({ action: 'result', value: jsonOrText(result) })}
+        >
+          Go on with this result
+        </button>
+        <button type="button" onClick={() => onAnswer('retry')}>
+          Repeat it
+        </button>
+        <button type="button" className="danger" onClick={() => onAnswer('fail')}>
+          Fail the run
+        </button>
+      </div>
+    </>
+  )
+}
+
+interface SeveralProps {
+  readonly names: readonly string[]
+  readonly onAnswer: (value: unknown) => void
+}
+
+/** In the order in which they were chosen, which may matter to whoever asked. */
+function Several({ names, onAnswer }: SeveralProps) {
+  const [chosen, setChosen] = useState<readonly string[]>([])
+  return (
+    <>
+      <div className="checks">
+        {names.map((name) => (
+          <label key={name} className="inline">
+            <input
+              type="checkbox"
+              checked={chosen.includes(name)}
+              onChange={({ target }) =>
+                setChosen(target.checked ? [...chosen, name] : chosen.filter((each) => each !== name))
+              }
+            />
+            {name}
+          </label>
+        ))}
+      </div>
+      <div className="buttons">
+        <button type="button" className="primary" disabled={chosen.length === 0} onClick={() => onAnswer(chosen)}>
+          Answer
+        </button>
+      </div>
+    </>
+  )
+}
+
+/** As the question's schema wants it. */
+function FormAnswer({ form, onAnswer }: { readonly form: SchemaForm; readonly onAnswer: (value: unknown) => void }) {
+  const [filled, setFilled] = useState<Filled>(new Map())
+  const [wrong, setWrong] = useState<string>()
+  const send = (event: FormEvent): void => {
+    event.preventDefault()
+    const read = readForm(form, filled)
+    setWrong('wrong' in read ? read.wrong : undefined)
+    if ('value' in read) onAnswer(read.value)
+  }
+  return (
+    <form onSubmit={send}>
+      <Fields form={form} filled={filled} onChange={setFilled} />
+      {wrong !== undefined && <Problem cause={new Error(wrong)} />}
+      <div className="buttons">
+        <button type="submit" className="primary">
+          Answer
+        </button>
+      </div>
+    </form>
+  )
 }
 
 function Approval({ onAnswer }: { readonly onAnswer: (value: unknown) => void }) {
@@ -86,7 +174,7 @@ function Review({ question, onAnswer }: QuestionFormProps) {
   const { output } = (question.details ?? {}) as { output?: unknown }
   const [text, setText] = useState(typeof output === 'string' ? output : JSON.stringify(output, undefined, 2))
   const [feedback, setFeedback] = useState('')
-  const edited = typeof output === 'string' ? text : (parsed(text) ?? text)
+  const edited = typeof output === 'string' ? text : jsonOrText(text)
   return (
     <>
       <label>
@@ -144,7 +232,7 @@ function TextAnswer({
   const [text, setText] = useState('')
   const send = (event: FormEvent): void => {
     event.preventDefault()
-    onAnswer(textual ? text : (parsed(text) ?? text))
+    onAnswer(textual ? text : jsonOrText(text))
   }
   return (
     <form onSubmit={send}>
@@ -161,12 +249,9 @@ function TextAnswer({
   )
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
+function jsonOrText(text: string): unknown {
+  const read = readJson(text, 'The answer')
+  return 'value' in read ? read.value : text
 }
 
 function isText({ schema, kind }: Question): boolean {
@@ -175,9 +260,16 @@ function isText({ schema, kind }: Question): boolean {
   return type === undefined || type === 'string'
 }
 
-function choicesOf({ schema, details }: Question): readonly string[] | undefined {
-  const { choices } = (details ?? {}) as { choices?: unknown }
-  const { enum: values } = (schema ?? {}) as { enum?: unknown }
-  const found = Array.isArray(choices) ? choices : Array.isArray(values) ? values : undefined
-  return found?.filter((choice): choice is string => typeof choice === 'string')
+interface Choices {
+  readonly names: readonly string[]
+  /** More than one may be chosen. */
+  readonly several: boolean
+}
+
+function choicesOf({ schema, details }: Question): Choices | undefined {
+  const { choices, multiple } = (details ?? {}) as { choices?: unknown; multiple?: unknown }
+  const { enum: one, items } = (schema ?? {}) as { enum?: unknown; items?: { enum?: unknown } }
+  const several = multiple === true || (one === undefined && items?.enum !== undefined)
+  const found = [choices, one, items?.enum].find((each) => Array.isArray(each)) as unknown[] | undefined
+  return found && { names: found.filter((choice) => typeof choice === 'string'), several }
 }

@@ -69,5 +69,6 @@ export function describeStore(store: StoreConfig): string {
 export function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+    process.once('disconnect', () => resolve('SIGHUP')) // whoever watches over this process is gone
   })
 }

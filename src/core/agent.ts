@@ -28,6 +28,8 @@ export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unk
 /** What a component is made of, for those who list it; nothing depends on it. */
 export interface Makeup {
   readonly model?: { readonly id: string; readonly provider?: string }
+  /** JSON schema of its input, from which forms are made; `parse` is what checks it. */
+  readonly inputSchema?: Readonly<Record<string, unknown>>
   /** Of a team, and how they work together. */
   readonly members?: readonly ComponentFacts[]
   readonly mode?: string

@@ -66,6 +66,8 @@ export class Dispatcher {
   #handingOver = false
   #reserved = 0
   #queueing = 0
+  #recovered = 0
+  #lost = 0
   #strays: ReadonlySet<string> = new Set()
   /** How often in a row a run could not be begun here. */
   readonly #setbacks = new Map<string, number>()
@@ -90,6 +92,11 @@ export class Dispatcher {
   /** Runs driven by this node. */
   get running(): number {
     return this.#drives.size + this.#starting.size + this.#reserved
+  }
+
+  /** Runs of workers that died which were taken up here: how many of them went on, and how many could only be failed. */
+  get takenUp(): { readonly recovered: number; readonly lost: number } {
+    return { recovered: this.#recovered, lost: this.#lost }
   }
 
   get draining(): boolean {
@@ -351,9 +358,11 @@ export class Dispatcher {
     const stop = claimed.stop ?? (await store.get(run.id))?.stop
     const component = registry.find(run.component)
     const failure = stop === undefined ? refusal(claimed, component, continuation, limits) : undefined
+    const isOrphan = continuation === undefined && run.status === 'running' && run.released !== true
     if (stop !== undefined || failure !== undefined || component === undefined) {
       await parked?.release()
       await settle(log, stop, failure)
+      if (isOrphan && stop === undefined) this.#lost++
       return undefined
     }
     if (continuation !== undefined) {
@@ -362,6 +371,7 @@ export class Dispatcher {
       if (parked !== undefined) return { drive: parked, ended: parked.continueWith(log, continuation.answers) }
     } else {
       await this.#startAttempt(log, component, claimed)
+      if (isOrphan) this.#recovered++
     }
     const drive = await this.#prepare(log, component, run.status === 'queued' ? undefined : next)
     return { drive, ended: drive.start() }

@@ -135,6 +135,28 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('a[2]b')
   })
 
+  test('is counted by whoever took it up: as recovered, or as lost', async () => {
+    for (const [recovery, counted] of [
+      ['resume', { recovered: 1, lost: 0 }],
+      ['fail', { recovered: 0, lost: 1 }],
+    ] as const) {
+      const world = new World(
+        recovering(recovery, async function* (_, context) {
+          yield 'a'
+          await hangAtFirst(context)
+        }),
+      )
+      const first = world.worker()
+      const id = await first.start('subject')
+      await first.emitted(id, 'text.delta', 1)
+      expect(first.service.load()).toMatchObject({ recovered: 0, lost: 0 })
+      world.kill()
+      const second = world.worker()
+      await second.ended(id)
+      expect(second.service.load()).toMatchObject(counted)
+    }
+  })
+
   test.each(['retry', 'resume'] as const)(
     'fails for good after so many attempts, with recovery %s',
     async (recovery) => {

@@ -289,6 +289,12 @@ export class Service {
     }
   }
 
+  /** What this node carries now, and what it took up since it began. */
+  load(): ServiceLoad {
+    const { running, takenUp } = this.#dispatcher
+    return { running, subscribers: this.#feeds.size, lag: this.#feeds.lag, ...takenUp }
+  }
+
   /** Takes no more runs, and lets the running ones finish or hands them over. */
   async drain(): Promise<void> {
     await this.#dispatcher.drain()
@@ -398,6 +404,17 @@ export interface ServiceHealth {
   readonly draining: boolean
   readonly running: number
   readonly subscribers: number
+}
+
+export interface ServiceLoad {
+  readonly running: number
+  readonly subscribers: number
+  /** Events by which the subscriber that is furthest behind is behind. */
+  readonly lag: number
+  /** Runs whose worker had died and that went on here. */
+  readonly recovered: number
+  /** Runs whose worker had died and that were failed here. */
+  readonly lost: number
 }
 
 function parseInput(component: Component, input: unknown): unknown {

@@ -403,6 +403,31 @@ describe('[SUB-2] a cursor that the service cannot answer is refused', () => {
   })
 })
 
+test('the lag is that of the subscription that is furthest behind, and none when all have everything', async () => {
+  const store = openMemoryStore({ clock })
+  const scribe = await writing(store)
+  const feeds = openFeeds(store)
+  expect(feeds.lag).toBe(0)
+  const [quick, slow] = [new Listener(), new Listener()]
+  slow.room = 1
+  feeds.open(RUN, -1, quick)
+  const held = feeds.open(RUN, -1, slow)
+  await expectToHave(slow, scribe.records)
+  await say(scribe, 'a', 'b', 'c')
+  await expectToHave(quick, scribe.records)
+  expect(feeds.lag).toBe(3)
+  slow.room = Infinity
+  held.resume()
+  await expectToHave(slow, scribe.records)
+  expect(feeds.lag).toBe(0)
+  slow.room = 1
+  await say(scribe, 'd')
+  await say(scribe, 'e')
+  await until('it is behind', () => feeds.lag === 1)
+  held.close()
+  expect(feeds.lag).toBe(0)
+})
+
 describe('whoever waits for more', () => {
   const hangs = subject(async function* (_, context) {
     yield String(await context.ask('Go on?'))

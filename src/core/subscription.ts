@@ -58,6 +58,13 @@ export class Feeds {
     return size
   }
 
+  /** Events by which the subscription that is furthest behind is behind. */
+  get lag(): number {
+    let lag = 0
+    for (const feed of this.#feeds.values()) lag = Math.max(lag, feed.lag)
+    return lag
+  }
+
   close(): void {
     clearInterval(this.#timer)
   }
@@ -87,6 +94,12 @@ class Feed {
 
   get size(): number {
     return this.#subscriptions.size
+  }
+
+  get lag(): number {
+    let lag = 0
+    for (const subscription of this.#subscriptions) lag = Math.max(lag, subscription.lag)
+    return lag
   }
 
   add(after: number, sink: Sink, readBytesMax: number): Subscription {
@@ -147,6 +160,12 @@ export class Subscription {
   /** Index of the last record delivered. */
   get cursor(): number {
     return this.#cursor
+  }
+
+  /** Events that are known to be there and were not delivered. */
+  get lag(): number {
+    const behind = this.#known - (this.#cursor + 1)
+    return Number.isFinite(behind) ? Math.max(behind, 0) : 0 // of a run that is gone there is nothing to deliver
   }
 
   /** Something may be new. */

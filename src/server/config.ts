@@ -34,6 +34,8 @@ export interface Config {
   readonly host: string
   readonly store: StoreConfig
   readonly lab: boolean
+  /** Start the server again when it is killed. */
+  readonly supervise: boolean
   readonly logLevel: LogLevel
   readonly auth: AuthOptions
   readonly corsOrigins: readonly string[]
@@ -48,6 +50,8 @@ export interface A2aConfig {
   readonly default?: string
   readonly url?: string
   readonly errorTable: '1.0.1' | '1.0.0'
+  readonly push: { readonly loopback: boolean }
+  readonly grpcPort?: number
   /** Path of the key that cards are signed with. */
   readonly signKey?: string
 }
@@ -90,6 +94,12 @@ export const configOptions = {
     fallback: 'false',
     parse: toSwitch,
     help: 'Serve the lab agent too, which does whatever its input says.',
+  },
+  supervise: {
+    env: 'HOLDFAST_SUPERVISE',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Serve in a process of its own, and start it again whenever it is killed.',
   },
   'model-url': {
     value: 'URL',
@@ -202,6 +212,18 @@ export const configOptions = {
     parse: toText,
     help: 'Sign A2A cards with the private key of this file, PEM or JWK.',
   },
+  'a2a-grpc-port': {
+    value: 'PORT',
+    env: 'HOLDFAST_A2A_GRPC_PORT',
+    parse: toCount(0, 65_535),
+    help: 'Port to serve A2A over gRPC on; 0 takes a free one. It is not served when not given.',
+  },
+  'a2a-push-loopback': {
+    env: 'HOLDFAST_A2A_PUSH_LOOPBACK',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Let A2A push notifications go to this machine itself, as tests need it; without it they go to public addresses only.',
+  },
   retain: {
     value: 'DURATION',
     env: 'HOLDFAST_RETAIN',
@@ -220,8 +242,8 @@ export const configOptions = {
     value: 'N',
     env: 'HOLDFAST_MAX_RUNS',
     fallback: String(defaultLimits.runsConcurrentMax),
-    parse: toCount(1, 1_000_000),
-    help: 'Runs driven at once; more of them wait.',
+    parse: toCount(0, 1_000_000),
+    help: 'Runs driven at once; more of them wait. 0 leaves them all to the workers of a shared store.',
   },
   'drain-ms': {
     value: 'MS',
@@ -244,6 +266,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     host: values.host,
     store: values.store,
     lab: values.lab,
+    supervise: values.supervise,
     logLevel: values['log-level'],
     auth,
     corsOrigins: values['cors-origins'] ?? [],
@@ -265,6 +288,8 @@ function toA2a(values: Values): A2aConfig {
     ...(first !== undefined && { default: first }),
     ...(url !== undefined && { url }),
     errorTable,
+    push: { loopback: values['a2a-push-loopback'] },
+    ...(values['a2a-grpc-port'] !== undefined && { grpcPort: values['a2a-grpc-port'] }),
     ...(signKey !== undefined && { signKey }),
   }
 }

@@ -13,10 +13,12 @@ import { createApp } from '../http/app.ts'
 import { Mounts } from '../http/mounts.ts'
 import { Streams } from '../http/stream.ts'
 import { createUpgradeListener, isUpgrade } from '../http/upgrade.ts'
+import type { GrpcServer } from '../protocols/a2a/grpc/index.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
 import type { Pushes } from '../protocols/a2a/push/index.ts'
 import { nativeProtocol } from '../protocols/native/index.ts'
 import { openAuthenticator } from './auth/index.ts'
+import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
 import { Retention } from './retention.ts'
@@ -59,9 +61,18 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const streams = new Streams(limits, clock)
   const authenticator = options.authenticator ?? (await openAuthenticator({}))
   const auth = authenticator.scheme
+  const { grpc, a2a } = await openGrpcBinding(options.a2a ?? {}, {
+    service,
+    ids,
+    authenticator,
+    logger,
+    version,
+    host,
+    url: () => urlOf(http),
+  })
   const mounts = new Mounts(
     nativeProtocol(service, streams, version, clock),
-    mountedProtocols({ service, streams, logger, ids, auth, version, storeName: store.name, a2a: options.a2a }),
+    mountedProtocols({ service, streams, logger, ids, auth, version, storeName: store.name, a2a }),
   )
   const cors = { origins: options.corsOrigins ?? [] }
   const app = createApp({ mounts, authenticator, ids, logger, cors, stallMs: limits.subscriberStallMs })
@@ -81,11 +92,19 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     await listen(http, port, host)
   } catch (cause) {
     streams.closeAll('not listening')
+    await grpc?.close()
     await service.drain()
     throw cause
   }
   service.begin()
-  const pushes = openPushes({ service, clock, ids, logger, options: options.a2a ?? {} })
+  const pushes = openPushes({
+    service,
+    clock,
+    ids,
+    logger,
+    shared: store.capabilities.shared,
+    options: a2a,
+  })
   const retention = new Retention(store, limits, clock, logger)
   const warming = setTimeout(() => void mounts.loadAll().catch(() => {}), WARM_MS) // what fails is told to who asks for it
   warming.unref()
@@ -94,7 +113,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     url: urlOf(http),
     service,
     replaceComponents: (components) => registry.replace(components),
-    stop: () => (stopping ??= shutDown(http, service, { streams, mounts, warming, retention, pushes, store })),
+    stop: () => (stopping ??= shutDown(http, service, { streams, mounts, warming, retention, pushes, grpc, store })),
   }
 }
 
@@ -104,6 +123,7 @@ interface Closing {
   readonly warming: NodeJS.Timeout
   readonly retention: Retention
   readonly pushes: Promise<Pushes | undefined>
+  readonly grpc: GrpcServer | undefined
   readonly store: Store
 }
 
@@ -111,13 +131,13 @@ interface Closing {
 async function shutDown(
   http: HttpServer,
   service: Service,
-  { streams, mounts, warming, retention, pushes, store }: Closing,
+  { streams, mounts, warming, retention, pushes, grpc, store }: Closing,
 ): Promise<void> {
   clearTimeout(warming)
   await retention.stop()
   await (await pushes)?.stop()
   await service.drain()
-  const closed = new Promise((resolve) => http.close(resolve))
+  const closed = Promise.all([new Promise((resolve) => http.close(resolve)), grpc?.close()])
   streams.closeAll('draining')
   mounts.close('draining')
   // Again and again: a connection may fall idle after it was looked at.

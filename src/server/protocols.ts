@@ -1,7 +1,7 @@
 /** The protocols besides the native one: which paths are theirs, and where they are. */
 import type { Ids } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Authenticator } from '../core/principal.ts'
+import type { Authenticator, Principal } from '../core/principal.ts'
 import type { Service } from '../core/service.ts'
 import type { Mount } from '../http/mounts.ts'
 import type { Streams } from '../http/stream.ts'
@@ -42,11 +42,14 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
     {
       segments: ['console'],
       async load() {
-        const [{ consoleProtocol }, { wireViews }] = await Promise.all([
+        const [{ consoleProtocol }, { wireViews }, { DEAD_LETTERS: collection }] = await Promise.all([
           import('../protocols/console/index.ts'),
           import('./wire-views.ts'),
+          import('../protocols/a2a/push/deliveries.ts'),
         ])
-        return consoleProtocol({ service, streams, auth, version, storeName, views: wireViews(service) })
+        const deadLetters = async (principal: Principal): Promise<number> =>
+          (await service.documents(principal).list({ collection, limit: 1 })).total
+        return consoleProtocol({ service, streams, auth, version, storeName, views: wireViews(service), deadLetters })
       },
     },
   ]

@@ -9,6 +9,7 @@ import { INSTALL_MS } from '../support/apt.ts'
 import { startRun, untilStatus } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { hasChromium, useChromium } from './chromium.ts'
+import { packer } from './console/packer.ts'
 import { openConsole } from './console/world.ts'
 
 declare const axe: { run(): Promise<AxeResults> }
@@ -19,7 +20,7 @@ const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe
 describe.skipIf(!hasChromium)('axe', { timeout: INSTALL_MS + 240_000 }, () => {
   test('finds nothing serious on any page', async () => {
     const components = demoComponents({ description: 'scripted', load: async () => undefined })
-    const server = await serveInProcess({ components: [...components, ...labComponents()] })
+    const server = await serveInProcess({ components: [...components, ...labComponents(), packer] })
     const failed = await startRun(server, 'text 5; tool search; reason 2; artifact notes 1; custom fact; throw boom')
     const paused = await startRun(server, 'Send 25 to Ada', { component: 'clerk' })
     const workflow = await startRun(server, 'the lighthouse', { component: 'publish' })
@@ -30,6 +31,7 @@ describe.skipIf(!hasChromium)('axe', { timeout: INSTALL_MS + 240_000 }, () => {
       '': '.runs tbody tr',
       '?session=nobody': '.empty',
       '/start': '.choice',
+      '/start?component=packer': '.field',
       [`/runs/${failed.id}?panel=log&event=3`]: '.event-detail',
       [`/runs/${workflow.id}?panel=timeline`]: '.span-bar',
       [`/runs/${workflow.id}?panel=wire`]: '.wire-line',

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { type Fault, startFaultProxy } from '../client/fault-proxy.ts'
 import { INSTALL_MS } from '../support/apt.ts'
-import { readEvents, startRun, untilFinished } from '../support/http.ts'
+import { answerRun, readEvents, startRun, untilFinished } from '../support/http.ts'
 import { startServer } from '../support/process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
@@ -39,43 +39,60 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     expect(words([said])).toHaveLength(160)
   })
 
-  test('[RUN-1] kills the server from the page, and its viewers go on when it is back', async () => {
+  test('gives the result of a tool call that was cut off', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const { port } = new URL(first.url)
-    const page = await openConsole(await openContext(), first.url, '/break', { forgives })
+    const page = await openConsole(await openContext(), first.url, '', { forgives })
+    const id = await startFromPage(page, 'lab-resume', 'tool send 600000; say over')
+    await expectShown(page, '.block-tool', 'send')
+    await first.kill()
+    const second = await startServer({ store, args: ['--port', port] })
+    await expectStatus(page, 'paused')
+    await page.getByLabel('Its result').fill('{"sent":3}')
+    await page.getByRole('button', { name: 'Go on with this result' }).click()
+    await expectStatus(page, 'completed')
+    const results = (await readEvents(second, id)).filter(({ type }) => type === 'tool.completed')
+    expect(results.map(({ data }) => data['output'])).toEqual([{ sent: 3 }])
+  })
+
+  test('[RUN-1] kills a supervised server from the page, which shows it come back, and its viewers go on', async () => {
+    const server = await startServer({ store: temporaryDatabase(), args: ['--supervise'] })
+    const page = await openConsole(await openContext(), server.url, '/break', { forgives })
     await page.getByLabel('Input').fill('text 100 every 40')
     await page.getByRole('button', { name: 'Start' }).click()
     await untilNumber(page, 1, 'Last event', (last) => last > 10)
     await page.getByRole('button', { name: 'Kill the server' }).click()
     await page.getByRole('button', { name: 'Yes, kill it' }).click()
-    expect((await first.exited).signal).toBe('SIGKILL')
-    await expectShown(page, '.viewer .connection', 'reconnecting')
-    await startServer({ store, args: ['--port', port] })
+    await expectShown(page, '.kill [role=status]', /is back after .*: process \d+ was killed, process \d+ serves/)
     await expectShown(page, '.viewer .status', 'completed')
     await expectShown(page, '.viewer-text', '[99]')
+    await untilNumber(page, 1, 'Reconnects', (times) => times >= 1)
     expect(await numberOf(page, 1, 'Lost')).toBe(0)
     expect(await numberOf(page, 1, 'Repeated')).toBe(0)
   })
 
   test('[LOG-1] catches up after the browser was offline', async () => {
     const server = await serveNative()
-    // A browser that goes offline keeps the connections that it has, so the first one is cut as well.
+    // A browser that goes offline keeps the connections that it has, so the first one is cut as well: by what follows the answer.
     let streams = 0
     const draw = ({ url = '' }: IncomingMessage): Fault =>
       url.includes('/events') && streams++ === 0 ? { after: { bytes: 5000, by: 'cut' } } : {}
     const proxy = await startFaultProxy(() => server.url, { draw })
     const context = await openContext()
-    const { id } = await startRun(server, 'text 100 every 50')
+    const { id } = await startRun(server, 'text 5; ask "Go on?"; text 95')
     const page = await openConsole(context, proxy.url, `/runs/${id}`, { forgives })
-    await expectShown(page, '.block-text', '[3]')
+    await expectStatus(page, 'paused')
     await context.setOffline(true)
+    await answerRun(server, id, 'yes')
     await expectShown(page, '.bar-state', 'Reconnecting')
     await untilFinished(server, id, 60_000)
-    expect(await page.locator('.run-title .status').textContent()).toBe('running')
+    await expectStatus(page, 'running')
     await context.setOffline(false)
     await expectStatus(page, 'completed')
-    await expectShown(page, '.block-text', '[99]')
+    const said = (await page.locator('.block-text .markdown').allTextContents()).join('')
+    expect(said).toContain('[94]')
+    expect(said.match(/\[\d+\]/g)).toHaveLength(100)
   })
 
   test('[SUB-1] breaks one viewer in every way while another reads on, and shows that the gap has closed', async () => {

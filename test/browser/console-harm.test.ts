@@ -33,6 +33,9 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     for (const panel of ['timeline', 'wire', 'usage', 'log&event=4'])
       await look(page, `${server.url}/console/runs/${id}?panel=${panel}`)
     await page.locator('.questions').getByRole('button', { name: 'go on' }).click()
+    await expectShown(page, '.questions .field', '<img')
+    await expectHarmless(page)
+    await page.locator('.questions').getByRole('button', { name: 'Answer' }).click()
     await expectStatus(page, 'failed')
     await expectHarmless(page)
     for (const path of [

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { demoComponents } from '../../src/cli/demo/components.ts'
 import { serveNative } from '../protocols/native/serve.ts'
@@ -12,6 +13,7 @@ import { answerRun, getRun, readEvents, startRun, untilFinished } from '../suppo
 import { serveInProcess } from '../support/in-process.ts'
 import { until } from '../support/until.ts'
 import { hasChromium, useChromium } from './chromium.ts'
+import { packer } from './console/packer.ts'
 import { openConsole, startFromPage, expectShown, expectStatus, WITHIN } from './console/world.ts'
 
 const TIMEOUT_MS = INSTALL_MS + 120_000
@@ -35,6 +37,24 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     expect(page.url()).toContain('event=')
     await page.getByRole('link', { name: 'Runs' }).click()
     await expectShown(page, '.runs tbody tr', 'completed')
+  })
+
+  test('makes a form of the schema that a component gives of its input, and JSON is written where there is none', async () => {
+    const server = await serveInProcess({ components: [packer, adder] })
+    const page = await openConsole(await openContext(), server.url, '/start?component=packer')
+    await page.getByLabel('Item', { exact: true }).fill('a lamp')
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await expectShown(page, '.problem', 'copies is missing')
+    await page.getByLabel('copies').fill('3')
+    await page.getByLabel('Wrapped').check()
+    await page.getByLabel('paper').selectOption('blue')
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await expectStatus(page, 'completed')
+    await expectShown(page, '.block-text', '{"item":"a lamp","copies":3,"wrapped":true,"paper":"blue"}')
+    await page.goto(`${server.url}/console/start?component=adder`)
+    await page.getByLabel('Input', { exact: true }).fill('[1, 2]')
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await expectShown(page, '.block-text', '3')
   })
 
   test('[RUN-2] shows the same run after a reload midway, and in two tabs', async () => {
@@ -78,6 +98,24 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     expect(one!.session).toBe(two!.session)
   })
 
+  test('answers with several choices, and with the form that a question asks for', async () => {
+    const server = await serveInProcess({ components: [asker] })
+    const page = await openConsole(await openContext(), server.url)
+    const id = await startFromPage(page, 'asker', 'x')
+    await expectStatus(page, 'paused')
+    expect(await page.getByRole('button', { name: 'Answer' }).isDisabled()).toBe(true)
+    await page.getByLabel('south').check()
+    await page.getByLabel('north').check()
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await page.getByLabel('nights').fill('two')
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await expectShown(page, '.problem', 'nights is not a number')
+    await page.getByLabel('nights').fill('2')
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await expectStatus(page, 'completed')
+    expect((await getRun(server, id)).output).toEqual([['south', 'north'], { nights: 2 }])
+  })
+
   test('[RUN-2] stops a run', async () => {
     const server = await serveNative()
     const page = await openConsole(await openContext(), server.url)
@@ -101,7 +139,12 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await until('the rest is shown', async () => (await rowsOf(page)) === 11 || undefined, WITHIN)
     await page.goto(`${server.url}/console?session=few&status=completed`)
     await until('three runs fit', async () => (await rowsOf(page)) === 3 || undefined, WITHIN)
-    await page.getByLabel('Run or session').fill(id)
+    await page.getByRole('button', { name: 'Session few' }).click()
+    await page.getByLabel('Search').fill('NEW')
+    await page.getByRole('button', { name: 'Find' }).click()
+    await until('one run fits', async () => (await rowsOf(page)) === 1 || undefined, WITHIN)
+    expect(new URL(page.url()).search).toBe('?status=completed&search=NEW')
+    await page.getByLabel('Search').fill(id)
     await page.getByRole('button', { name: 'Find' }).click()
     await expectStatus(page, 'completed')
   })
@@ -194,6 +237,24 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
       'no such run',
     )
   })
+})
+
+const adder = agent<number[]>({
+  id: 'adder',
+  makeup: { inputSchema: { type: 'array', items: { type: 'number' } } },
+  async *run(numbers) {
+    yield String(numbers.reduce((sum, each) => sum + each, 0))
+  },
+})
+
+const asker = agent<unknown>({
+  id: 'asker',
+  async *run(_input, { ask }) {
+    const details = { choices: ['north', 'east', 'south'], multiple: true }
+    const ways = await ask({ prompt: 'Which ways?', kind: 'choice', details })
+    const schema = { type: 'object', properties: { nights: { type: 'integer' } }, required: ['nights'] }
+    return [ways, await ask({ prompt: 'How long?', schema })]
+  },
 })
 
 /** As a module of this package, so that it finds what a user would install. */

@@ -33,7 +33,11 @@ describe('a client', () => {
   test('lists components', async () => {
     const { url } = await serveNative()
     const components = await createClient({ url }).components.list()
-    expect(components.find(({ id }) => id === 'lab')).toMatchObject({ kind: 'agent', recovery: 'fail' })
+    expect(components.find(({ id }) => id === 'lab')).toMatchObject({
+      kind: 'agent',
+      recovery: 'fail',
+      inputSchema: { type: 'string' },
+    })
   })
 
   test('types what the native protocol says', () => {

@@ -1,5 +1,5 @@
 /** The lab agent: its input is a script, so that any behaviour can be asked for over any protocol (docs/lab.md). */
-import type { Component, Emission, Recovery, RunContext } from '../../core/agent.ts'
+import type { Component, Emission, Makeup, Recovery, RunContext } from '../../core/agent.ts'
 import { perform } from './performers.ts'
 import { checkScript, parseScript } from './script.ts'
 import { Stage } from './stage.ts'
@@ -9,12 +9,21 @@ export interface LabOptions {
   readonly recovery?: Recovery
 }
 
+export const labMakeup: Makeup = {
+  inputSchema: {
+    type: 'string',
+    description: 'What to do, one statement after the other, with semicolons between them.',
+    examples: ['text 50 every 100; tool search 300; ask "Shall I go on?"; text 20 every 50'],
+  },
+}
+
 export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Component<string> {
   return {
     id,
     kind: 'agent',
     name: 'Lab',
     description: `Does what its input says, such as "text 5; tool search; throw boom". Recovery: ${recovery}.`,
+    makeup: labMakeup,
     recovery,
     parse: checkScript,
     run: performScript,

@@ -16,6 +16,7 @@ export const demo: Command = {
   about,
   examples: [
     { line: 'holdfast demo', does: 'and in another terminal:  holdfast run storyteller "the sea"' },
+    { line: 'holdfast demo --lab --supervise', does: 'with the lab, and back when it is killed' },
     { line: 'holdfast demo --lab --store memory:', does: 'with the lab, and forgetting all at the end' },
   ],
   options: configOptions,
@@ -27,6 +28,7 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
   if (config.positionals.length > 0) {
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)
   }
+  if (config.supervise) return (await import('../supervise.ts')).supervise('demo', argv, config, io)
   const model = demoModel(config.model, io.env)
   // Its thread starts while this one loads the rest. Whoever awaits it is told what is wrong with it.
   const store = openStore(config.store)
@@ -39,6 +41,8 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
 
 function nextSteps(url: string, model: string): string {
   return `It runs on ${model}
+
+Look at it: ${url}/console
 
 Start a story and watch it:
   curl -N ${url}/runs -H 'accept: text/event-stream' --json '{"component":"storyteller","input":"Tell me a story about a brave knight"}'

@@ -7,6 +7,7 @@ import { loadComponents } from '../components-file.ts'
 import { hostServer } from '../host.ts'
 import type { CommandIo } from '../io.ts'
 import { ModuleReloader } from '../module-reloader.ts'
+import { supervise } from '../supervise.ts'
 import { styleOf } from '../terminal/style.ts'
 import { fileOf, labIn, whatToTry } from './serve.ts'
 
@@ -22,6 +23,7 @@ node_modules are not loaded again: restart for these. For anything but developme
   options: configOptions,
   async run(argv, io) {
     const config = readConfig(argv, io.env)
+    if (config.supervise) return supervise('dev', argv, config, io)
     const file = fileOf(config, 'dev')
     const reloader = new ModuleReloader()
     const load = async (): ReturnType<typeof loadComponents> => [...(await loadComponents(file)), ...labIn(config)]

@@ -6,6 +6,7 @@ import { type Config, configOptions, readConfig } from '../../server/config.ts'
 import type { Command } from '../command.ts'
 import { loadComponents } from '../components-file.ts'
 import { hostServer } from '../host.ts'
+import { supervise } from '../supervise.ts'
 
 export const serve: Command = {
   operands: ['FILE'],
@@ -18,6 +19,7 @@ it is. Ctrl-C or SIGTERM drains: runs may finish within --drain-ms, and the rest
   options: configOptions,
   async run(argv, io) {
     const config = readConfig(argv, io.env)
+    if (config.supervise) return supervise('serve', argv, config, io)
     const components = [...(await loadComponents(fileOf(config, 'serve'))), ...labIn(config)]
     return hostServer(config, components, io, (url) => whatToTry(url, components))
   },

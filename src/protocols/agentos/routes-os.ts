@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../core/errors.ts'
 import type { AuthScheme } from '../../core/principal.ts'
 import { respondJson } from '../../http/respond.ts'
-import type { Route } from '../../http/route.ts'
+import type { Call, Route } from '../../http/route.ts'
 import { componentSummary, DB_ID, modelNamed } from './components.ts'
 import { families } from './families.ts'
 import type { AgentOs } from './os.ts'
@@ -28,7 +28,7 @@ const AUTH_MODES: Readonly<Record<AuthScheme, string>> = {
 export function osRoutes(os: AgentOs, facts: ServerFacts): Route[] {
   const { version } = facts
   return [
-    { ...get('/', () => ({ name: 'AgentOS API', id: OS_ID, version })), public: true },
+    { method: 'GET', path: '/', public: true, handle: (call) => greet(call, version) },
     { ...get('/info', () => infoOf(os, facts)), public: true },
     get('/config', () => configOf(os)),
     get('/models', () => modelsOf(os)),
@@ -38,6 +38,15 @@ export function osRoutes(os: AgentOs, facts: ServerFacts): Route[] {
 
 function get(path: string, body: () => unknown): Route {
   return { method: 'GET', path, handle: ({ response }) => respondJson(response, 200, body()) }
+}
+
+/** Programs are told what this is; people who open it in a browser are led to the page for them. */
+function greet({ request, response }: Call, version: string): void {
+  if ((request.headers.accept ?? '').includes('text/html')) {
+    response.writeHead(302, { location: '/console', 'cache-control': 'no-store' })
+    return void response.end()
+  }
+  respondJson(response, 200, { name: 'AgentOS API', id: OS_ID, version })
 }
 
 function infoOf(os: AgentOs, { auth, version }: ServerFacts): object {

@@ -6,10 +6,11 @@ import { createHash } from 'node:crypto'
 import type { Principal } from '../../core/principal.ts'
 import { isFinished, terminalStatuses, type RunStatus } from '../../core/run.ts'
 import type { ListRequest, Service } from '../../core/service.ts'
-import type { StoredRun } from '../../core/store.ts'
+import type { RunPage, StoredRun } from '../../core/store.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
+import { searchRuns } from './search-runs.ts'
 
 const LOOK_MS = 1000
 /** A filter that few runs fit makes the store look at many: then it is asked less often. */
@@ -29,13 +30,14 @@ export class LiveRuns {
 
   async serve(call: Call): Promise<void> {
     const request = readRequest(call.query)
+    const search = (call.query.get('search') ?? '').trim().slice(0, this.#service.limits.nameCharsMax)
     const known = call.query.get('known')
     const until = performance.now() + this.#service.limits.longPollMs
     for (let restMs = LOOK_MS; ;) {
       // Not before a while has passed: a run that streams changes with every token.
       if (known !== null) await rest(restMs, call.signal)
       const began = performance.now()
-      const page = await this.#page(call.principal, request)
+      const page = await this.#page(call.principal, request, search)
       restMs = Math.max(LOOK_MS, (performance.now() - began) * RESTS_PER_LOOK)
       const version = createHash('sha256').update(JSON.stringify(page)).digest('base64url').slice(0, 16)
       const over = known === null || performance.now() >= until || call.signal.aborted || this.#service.closed
@@ -43,8 +45,9 @@ export class LiveRuns {
     }
   }
 
-  async #page(principal: Principal, request: ListRequest): Promise<object> {
-    const { runs, cursor } = await this.#service.list(principal, request)
+  async #page(principal: Principal, request: ListRequest, search: string): Promise<object> {
+    const list = (asked: ListRequest): Promise<RunPage> => this.#service.list(principal, asked)
+    const { runs, cursor } = await (search === '' ? list(request) : searchRuns(list, request, search))
     const rows = await Promise.all(runs.map((stored) => this.#row(principal, stored)))
     return { runs: rows, ...(cursor !== undefined && { cursor }) }
   }

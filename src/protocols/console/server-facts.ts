@@ -1,4 +1,5 @@
 /** What an operator wants to know of a server at a glance. */
+import type { Principal } from '../../core/principal.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
@@ -10,11 +11,19 @@ export interface ServerFacts {
   readonly auth: string
   readonly storeName: string
   readonly streams: Streams
+  /** How many pushes to a caller's receivers were given up. */
+  readonly deadLetters: (principal: Principal) => Promise<number>
 }
 
-export function describeServer(call: Call, service: Service, facts: ServerFacts, views: readonly WireView[]): void {
+export async function describeServer(
+  call: Call,
+  service: Service,
+  facts: ServerFacts,
+  views: readonly WireView[],
+): Promise<void> {
   const { version, auth, storeName, streams } = facts
-  const { ok, store, draining, running, subscribers } = service.health()
+  const deadLetters = await facts.deadLetters(call.principal)
+  const { ok, store, draining } = service.health()
   const { rss, heapUsed } = process.memoryUsage()
   respondJson(call.response, 200, {
     version,
@@ -22,7 +31,8 @@ export function describeServer(call: Call, service: Service, facts: ServerFacts,
     ok,
     draining,
     store: { name: storeName, ...store },
-    load: { running, subscribers, streams: streams.size },
+    deadLetters,
+    load: { ...service.load(), streams: streams.size },
     process: {
       pid: process.pid,
       node: process.versions.node,

@@ -98,6 +98,7 @@ export const componentShape = z.object({
   kind: z.enum(['agent', 'team', 'workflow']),
   name: z.string().optional(),
   description: z.string().optional(),
+  inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON schema of its input, where it says so.'),
   recovery: z.enum(['fail', 'retry', 'resume']),
   session: z.enum(['reject', 'enqueue', 'interrupt', 'parallel']),
 })

@@ -16,12 +16,14 @@ export function toRun({ run, first, next, stop }: StoredRun, output?: unknown): 
   }
 }
 
-export function toComponent({ id, kind, name: title, description, recovery, session }: Component): ComponentShape {
+export function toComponent(component: Component): ComponentShape {
+  const { id, kind, name: title, description, makeup, recovery, session } = component
   return {
     id,
     kind,
     ...(title !== undefined && { name: title }),
     ...(description !== undefined && { description }),
+    ...(makeup?.inputSchema !== undefined && { inputSchema: makeup.inputSchema }),
     recovery: recovery ?? 'fail',
     session: session ?? 'parallel',
   }

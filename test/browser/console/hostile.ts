@@ -33,6 +33,15 @@ export const hostile: Component = agent<unknown>({
   id: 'hostile',
   name: `Hostile ${short}`,
   description: all,
+  makeup: {
+    inputSchema: {
+      properties: {
+        [short]: { type: 'string', title: short, description: all, examples: [short], default: all },
+        choice: { title: all, enum: [short, { [short]: all }] },
+        json: { title: short, type: short, default: { [short]: all } },
+      },
+    },
+  },
   async *run(_input, context) {
     yield all
     yield emit('reasoning.delta', { text: all })
@@ -64,6 +73,8 @@ export const hostile: Component = agent<unknown>({
     yield emit('custom.emitted', { name: short, value: all })
     await context.call(member, all).catch(() => {})
     await context.ask({ prompt: all, kind: 'choice', details: { choices: [short, 'go on'], html: all } })
+    const schema = { properties: { [short]: { title: short, description: all, type: 'boolean' } } }
+    await context.ask({ prompt: all, schema })
     yield emit('run.failed', { error: { code: short, message: all, details: { html: all } } })
   },
 })

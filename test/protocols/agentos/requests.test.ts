@@ -103,6 +103,17 @@ describe('a start', () => {
 })
 
 describe('the server', () => {
+  test('leads a browser from its root to the console, and tells everybody else what it is', async () => {
+    const { url } = await serveAgentOs()
+    const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+    const led = await fetch(`${url}/`, { headers: browser, redirect: 'manual' })
+    expect([led.status, led.headers.get('location')]).toEqual([302, '/console'])
+    for (const accept of ['*/*', 'application/json']) {
+      const told = await fetch(`${url}/`, { headers: { accept }, redirect: 'manual' })
+      expect([told.status, await told.json()]).toMatchObject([200, { id: 'holdfast' }])
+    }
+  })
+
   test('says what it is, what it serves and how it is guarded', async () => {
     const server = await serveAgentOs()
     expect((await getJson(server, '/')).body).toEqual({

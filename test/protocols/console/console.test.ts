@@ -1,7 +1,12 @@
 /** What the console asks of the server besides the native protocol. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { RunPage } from '../../../src/core/store.ts'
+import { searchRuns } from '../../../src/protocols/console/search-runs.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createFakeClock } from '../../../src/testing/fake-clock.ts'
+import { newRun } from '../../../src/testing/fixtures.ts'
 import { call, getRun, readLog, startRun, untilFinished } from '../../support/http.ts'
 import { createKeys } from '../../support/keys.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -94,6 +99,51 @@ describe('the live list of runs', () => {
   })
 })
 
+test('the list is searched by a part of the component, the session or the id, in whatever case, beside its filters', async () => {
+  const server = await serveNative()
+  const ids: string[] = []
+  for (const session of ['Harbour 1', 'harbour 2', 'other']) {
+    const { id } = await startRun(server, 'say x', { session })
+    await untilFinished(server, id)
+    ids.push(id)
+  }
+  const found = async (query: string) =>
+    (await call<Rows>(server, 'GET', `/console/api/runs?${query}`)).body.runs.map(({ id }) => id)
+  expect(await found('search=HARBOUR')).toEqual([ids[1], ids[0]])
+  expect(await found('search=harbour&status=failed')).toEqual([])
+  expect(await found('search=harbour&session=harbour%202')).toEqual([ids[1]])
+  expect(await found(`search=${ids[2]!.slice(-8)}`)).toEqual([ids[2]])
+  expect(await found(`search=${ids[2]}`)).toEqual([ids[2]])
+  expect(await found('search=lab')).toHaveLength(3)
+  expect(await found('search=nowhere')).toEqual([])
+})
+
+test('a search looks through so much of the list, and its cursor leads on from there', async () => {
+  const clock = createFakeClock()
+  const store = openMemoryStore({ clock })
+  for (let number = 0; number < 5400; number++) {
+    const session = number === 100 ? 'needle' : 'hay'
+    await store.create(newRun(`run_${number}`, clock.iso(), { session }))
+    clock.advance(1)
+  }
+  const looks: number[] = []
+  const search = (text: string, after?: string): Promise<RunPage> =>
+    searchRuns(
+      ({ limit = 0, ...request }) => (looks.push(limit), store.list({ ...request, limit })),
+      { limit: 50, ...(after !== undefined && { after }) },
+      text,
+    )
+  const first = await search('needle')
+  expect(first.runs).toEqual([])
+  expect(looks).toHaveLength(25)
+  const second = await search('needle', first.cursor)
+  expect(second.runs.map(({ run }) => run.id)).toEqual(['run_100'])
+  expect(second.cursor).toBeUndefined()
+  const many = await search('hay')
+  expect(many.runs).toHaveLength(200)
+  expect((await search('hay', many.cursor)).runs[0]!.run.id).toBe('run_5199')
+})
+
 describe('the frames of a run', () => {
   test('[LOG-5] in the native protocol are the bytes of its log', async () => {
     const server = await serveNative()
@@ -152,6 +202,11 @@ test('[SEC-1] what the console asks for needs a key where the server has one, an
 test('the server tells of its health, its load and its limits', async () => {
   const server = await serveNative()
   const { body } = await call(server, 'GET', '/console/api/server')
-  expect(body).toMatchObject({ ok: true, auth: 'none', store: { name: 'memory', ok: true }, load: { running: 0 } })
+  expect(body).toMatchObject({
+    ok: true,
+    auth: 'none',
+    store: { name: 'memory', ok: true },
+    load: { running: 0, subscribers: 0, lag: 0, recovered: 0, lost: 0 },
+  })
   expect(body['limits']).toMatchObject({ retryMs: 20 })
 })

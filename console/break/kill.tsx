@@ -1,0 +1,97 @@
+/** Kills the server's process, which the lab can, and shows it come back. */
+import { useEffect, useRef, useState } from 'react'
+import { readServer } from '../api.ts'
+import { duration } from '../format.ts'
+import { type Session, useSession } from '../session.ts'
+
+const LOOK_MS = 250
+/** It is looked for this long. */
+const LOOKS_MAX = 480
+
+type Death =
+  | { readonly at: 'alive' | 'asked' | 'killing' | 'gone' | 'lost' | 'unharmed' }
+  | { readonly at: 'back'; readonly pid: number; readonly before: number; readonly afterMs: number }
+
+export function Kill() {
+  const session = useSession()
+  const [death, setDeath] = useState<Death>({ at: 'alive' })
+  const leaving = useRef<AbortController>(undefined)
+  useEffect(() => () => leaving.current?.abort(), [])
+  const kill = (): void => {
+    leaving.current = new AbortController()
+    void killAndWatch(session, setDeath, leaving.current.signal)
+  }
+  const busy = death.at === 'killing' || death.at === 'gone'
+  return (
+    <section className="card kill">
+      <h2>Kill the server</h2>
+      <p>
+        The process is killed with SIGKILL, in the middle of whatever it does. With <code>--supervise</code> it is
+        started again by itself; runs that can be resumed go on at the event where they were.
+      </p>
+      <div className="buttons">
+        {death.at === 'asked' ? (
+          <>
+            <button type="button" className="danger" onClick={kill}>
+              Yes, kill it
+            </button>
+            <button type="button" onClick={() => setDeath({ at: 'alive' })}>
+              No
+            </button>
+          </>
+        ) : (
+          <button type="button" className="danger" disabled={busy} onClick={() => setDeath({ at: 'asked' })}>
+            Kill the server
+          </button>
+        )}
+      </div>
+      <p role="status">{told(death)}</p>
+    </section>
+  )
+}
+
+function told(death: Death): string {
+  switch (death.at) {
+    case 'alive':
+    case 'asked':
+      return ''
+    case 'killing':
+      return 'The server is being killed.'
+    case 'gone':
+      return 'The server is gone. Viewers go on when it is back.'
+    case 'lost':
+      return 'The server has not come back: nothing started it again.'
+    case 'unharmed':
+      return 'The server lives: it did not run the script that kills it.'
+    case 'back':
+      return `The server is back after ${duration(death.afterMs)}: process ${death.before} was killed, process ${death.pid} serves.`
+  }
+}
+
+async function killAndWatch(session: Session, show: (death: Death) => void, signal: AbortSignal): Promise<void> {
+  show({ at: 'killing' })
+  const before = await pidOf(session, signal)
+  const since = performance.now()
+  // The answer may be lost with the server.
+  void session.client.runs.start({ component: 'lab-resume', input: 'sleep 100; die 1' }).catch(() => {})
+  let gone = false
+  for (let looks = 0; looks < LOOKS_MAX; looks++) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    const pid = await pidOf(session, signal)
+    if (signal.aborted) return
+    if (pid !== undefined && pid !== before)
+      return show({ at: 'back', pid, before: before ?? 0, afterMs: performance.now() - since })
+    gone ||= pid === undefined
+    if (gone) show({ at: 'gone' })
+  }
+  show({ at: gone ? 'lost' : 'unharmed' })
+}
+
+/** Undefined when nobody answers. */
+async function pidOf(session: Session, signal: AbortSignal): Promise<number | undefined> {
+  try {
+    return (await readServer(session, signal)).process.pid
+  } catch {
+    return undefined
+  }
+}

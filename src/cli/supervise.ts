@@ -1,0 +1,85 @@
+/** `--supervise`: a parent that starts the server as a process of its own, and starts it again when it is killed. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { type AddressInfo, createServer } from 'node:net'
+import { constants } from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Config } from '../server/config.ts'
+import { FAILED } from './exit-codes.ts'
+import type { CommandIo } from './io.ts'
+
+/** Starts in a row after each of which the server was killed at once. */
+const RESTARTS_MAX = 20
+const RESTART_MS = 100
+const RESTART_MS_MAX = 10_000
+/** A server that has lived for this long was well. */
+const WELL_MS = 10_000
+const PASSED_ON = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/** Runs a command as it was given, but for its own switch, in another process; resolves with the exit code. */
+export async function supervise(
+  command: string,
+  argv: readonly string[],
+  config: Config,
+  io: CommandIo,
+): Promise<number> {
+  const line = [command, ...(await childArgv(argv, config))]
+  const end = new AbortController()
+  let child: ChildProcess | undefined
+  for (const signal of PASSED_ON) {
+    process.on(signal, () => {
+      end.abort()
+      child?.kill(signal)
+    })
+  }
+  for (let restarts = 0; ; restarts++) {
+    const since = performance.now()
+    child = start(line, io)
+    const { code, signal } = await ended(child)
+    if (signal === null) return code ?? FAILED
+    if (end.signal.aborted) return 128 + constants.signals[signal]
+    if (performance.now() - since >= WELL_MS) restarts = 0
+    if (restarts >= RESTARTS_MAX) {
+      io.stderr.write(`The server was killed by ${signal} ${restarts + 1} times in a row; it is not started again.\n`)
+      return FAILED
+    }
+    io.stderr.write(`The server was killed by ${signal}; it is started again.\n`)
+    await wait(Math.min(RESTART_MS * 2 ** restarts, RESTART_MS_MAX), undefined, { signal: end.signal }).catch(() => {})
+    if (end.signal.aborted) return 128 + constants.signals.SIGTERM
+  }
+}
+
+/** Out of reach of the terminal's own signals, since ours would be the second; the channel tells it when this process is gone. */
+function start(line: readonly string[], { env }: CommandIo): ChildProcess {
+  const { HOLDFAST_SUPERVISE: _ours, ...childEnv } = env
+  return spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...line], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+    env: childEnv,
+  })
+}
+
+function ended(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}
+
+/** Without our switch; and with a port that stays the same from one start to the next. */
+async function childArgv(argv: readonly string[], { port }: Config): Promise<string[]> {
+  const terminator = argv.indexOf('--')
+  const flagsEnd = terminator < 0 ? argv.length : terminator
+  const flags = argv.slice(0, flagsEnd).filter((arg) => !/^--(?:no-)?supervise(?:=|$)/.test(arg))
+  return [...flags, ...(port === 0 ? ['--port', String(await freePort())] : []), ...argv.slice(flagsEnd)]
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+}

@@ -1,0 +1,48 @@
+/** The console's page about the server: what it carries, what it took up, and what it could not deliver. */
+import { describe, expect, test } from 'vitest'
+import { receive } from '../protocols/a2a/receiver.ts'
+import { send, serveA2a } from '../protocols/a2a/serve.ts'
+import { INSTALL_MS } from '../support/apt.ts'
+import { startRun, untilStatus } from '../support/http.ts'
+import { startServer } from '../support/process.ts'
+import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { hasChromium, useChromium } from './chromium.ts'
+import { expectShown, openConsole, WITHIN } from './console/world.ts'
+
+const openContext = useChromium()
+
+describe.skipIf(!hasChromium)('the server page', { timeout: INSTALL_MS + 120_000 }, () => {
+  test('[RUN-1] counts the runs of a dead worker that went on, and those that could not', async () => {
+    const store = temporaryDatabase()
+    const first = await startServer({ store })
+    const started = [
+      await startRun(first, 'say x; hang', { component: 'lab-resume' }),
+      await startRun(first, 'say x; hang', { component: 'lab' }),
+    ]
+    for (const { id } of started) await untilStatus(first, id, ['running'])
+    await first.kill()
+    const second = await startServer({ store })
+    await untilStatus(second, started[1]!.id, ['failed'], 60_000)
+    const page = await openConsole(await openContext(), second.url, '/server')
+    await expectShown(page, '.cards', /Recovered since it began1Lost since it began1/)
+    await expectShown(page, '.cards', /Largest lag of a subscriber0 events/)
+  })
+
+  test('lists pushes that were given up, and has one tried again', async () => {
+    const limits = { lookMs: 20, delayMs: 10, delayMsMax: 50 }
+    const server = await serveA2a({ a2a: { push: { loopback: true, limits } } })
+    const receiver = await receive({ answer: (times) => (times === 1 ? 307 : 200), headers: { location: '/' } })
+    const page = await openConsole(await openContext(), server.url, '/server')
+    await expectShown(page, 'h1', 'Server')
+    expect(await page.locator('.dead-letters').count()).toBe(0)
+    const push = { returnImmediately: true, taskPushNotificationConfig: { id: 'c', url: receiver.url } }
+    const { id } = await send(server.agent(), 'text 1', {}, push)
+    await expectShown(page, '.dead-letters h2', '1 dead letter')
+    await expectShown(page, '.dead-letters li', 'redirect')
+    expect(await page.locator('.dead-letters a').getAttribute('href')).toBe(`/console/runs/${id}`)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await until('it is delivered', () => receiver.taken.length > 0, WITHIN)
+    await until('it is not listed any more', async () => (await page.locator('.dead-letters').count()) === 0, WITHIN)
+  })
+})

@@ -1,0 +1,22 @@
+/** An agent with an input of every kind that a form has. */
+import { agent } from '../../../src/agents/generator.ts'
+
+export const packer = agent<unknown>({
+  id: 'packer',
+  makeup: {
+    inputSchema: {
+      type: 'object',
+      properties: {
+        item: { type: 'string', title: 'Item', description: 'What to pack.' },
+        copies: { type: 'integer' },
+        wrapped: { type: 'boolean', title: 'Wrapped' },
+        paper: { enum: ['red', 'blue'] },
+        card: { type: 'string' },
+      },
+      required: ['item', 'copies'],
+    },
+  },
+  async *run(input) {
+    yield JSON.stringify(input)
+  },
+})

@@ -1,0 +1,86 @@
+/** `--supervise`: a server that is killed comes back, with its runs, at the same address; one that ends has ended. */
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { call, readEvents, startRun, untilFinished } from '../support/http.ts'
+import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { CommandLine, run } from './command-line.ts'
+
+const WITHIN = { withinMs: 60_000, everyMs: 50 }
+
+interface Report {
+  readonly process: { readonly pid: number }
+}
+
+function supervised(): CommandLine {
+  return new CommandLine(['demo', '--lab', '--supervise', '--port', '0', '--store', `sqlite:${temporaryDatabase()}`])
+}
+
+/** Undefined while nobody listens. */
+async function pidAt(url: string): Promise<number | undefined> {
+  try {
+    return (await call<Report>({ url }, 'GET', '/console/api/server')).body.process.pid
+  } catch {
+    return undefined
+  }
+}
+
+function untilAnother(url: string, known: number): Promise<number> {
+  return until(
+    'another process serves',
+    async () => {
+      const pid = await pidAt(url)
+      return pid === known ? undefined : pid
+    },
+    WITHIN,
+  )
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('a supervised server', { timeout: 120_000 }, () => {
+  test('[RUN-1] [LOG-1] is back after kill -9, at the same address, and its runs go on', async () => {
+    const line = supervised()
+    const url = await line.url()
+    let pid = (await pidAt(url))!
+    const { id } = await startRun({ url }, 'text 60 every 40; say over', { component: 'lab-resume' })
+    for (let kills = 0; kills < 2; kills++) {
+      process.kill(pid, 'SIGKILL')
+      pid = await untilAnother(url, pid)
+    }
+    expect(await untilFinished({ url }, id, 60_000)).toMatchObject({ status: 'completed' })
+    const log = await readEvents({ url }, id)
+    expect(log.map(({ index }) => index)).toEqual(log.map((_, place) => place))
+  })
+
+  test('drains on SIGTERM, and the supervisor ends with its code', async () => {
+    const line = supervised()
+    const pid = (await pidAt(await line.url()))!
+    line.kill('SIGTERM')
+    const { code, stderr } = await line.ended()
+    expect(code).toBe(0)
+    expect(stderr.match(/draining/g)).toHaveLength(1)
+    expect(stderr).not.toContain('started again')
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('ends when its supervisor is killed', async () => {
+    const line = supervised()
+    const pid = (await pidAt(await line.url()))!
+    line.kill('SIGKILL')
+    expect(await until('the server has ended', () => !isAlive(pid), WITHIN)).toBe(true)
+  })
+
+  test('is not started again when it ends by itself, as with a file that is not there', async () => {
+    const missing = join(temporaryFolder(), 'missing.ts')
+    const { code, stderr } = await run(['serve', missing, '--supervise'])
+    const alone = await run(['serve', missing])
+    expect({ code, stderr }).toEqual({ code: alone.code, stderr: alone.stderr })
+  })
+})

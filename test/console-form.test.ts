@@ -1,0 +1,90 @@
+/** The forms that the console makes of JSON schemas. */
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { formOf, readForm, type SchemaForm } from '../console/form/schema-form.ts'
+
+function filled(schema: Readonly<Record<string, unknown>>, texts: Readonly<Record<string, string>>): unknown {
+  return readForm(formOf(schema)!, new Map(Object.entries(texts)))
+}
+
+const trip = z.toJSONSchema(
+  z.object({
+    to: z.string().describe('Where to'),
+    nights: z.int(),
+    budget: z.number().optional(),
+    window: z.boolean(),
+    pets: z.boolean().optional(),
+    class: z.enum(['first', 'second']).default('second'),
+    stops: z.array(z.string()).optional(),
+  }),
+  { io: 'input' },
+)
+
+describe('the form of an object', () => {
+  test('has a field for each property, of its kind', () => {
+    const kinds = formOf(trip)!.fields.map(({ name, kind, required }) => [name, kind, required])
+    expect(kinds).toEqual([
+      ['to', 'text', true],
+      ['nights', 'integer', true],
+      ['budget', 'number', false],
+      ['window', 'switch', true],
+      ['pets', 'switch', false],
+      ['class', 'choice', false],
+      ['stops', 'json', false],
+    ])
+    expect(formOf(trip)!.fields[0]).toMatchObject({ about: 'Where to' })
+  })
+
+  test('gives values of the types that are asked for, and leaves out what was left empty', () => {
+    expect(filled(trip, { to: 'Oslo', nights: '3' })).toEqual({
+      value: { to: 'Oslo', nights: 3, window: false, class: 'second' },
+    })
+    expect(filled(trip, { to: 'Oslo', nights: '3', budget: '0.5', window: 'true', pets: 'false', class: '0' })).toEqual(
+      {
+        value: { to: 'Oslo', nights: 3, budget: 0.5, window: true, pets: false, class: 'first' },
+      },
+    )
+    expect(filled(trip, { to: 'Oslo', nights: '3', stops: '["Bergen"]' })).toMatchObject({
+      value: { stops: ['Bergen'] },
+    })
+  })
+
+  test.each([
+    [{ nights: '3' }, 'to is missing'],
+    [{ to: 'Oslo', nights: 'three' }, 'nights is not a number'],
+    [{ to: 'Oslo', nights: '1.5' }, 'nights is not a whole number'],
+    [{ to: 'Oslo', nights: '1', stops: '[' }, 'stops is not JSON'],
+  ])('says of %j what is wrong', (texts, wrong) => {
+    expect(filled(trip, texts)).toEqual({ wrong: expect.stringContaining(wrong) as string })
+  })
+
+  test('takes a property of any name', () => {
+    const properties = JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"number"}}') as object
+    const form = formOf({ type: 'object', properties }) as SchemaForm
+    const read = readForm(form, new Map([['__proto__', 'x']])) as { value: object }
+    expect(Object.entries(read.value)).toEqual([['__proto__', 'x']])
+  })
+})
+
+describe('the form of a value by itself', () => {
+  test.each([
+    [{ type: 'string' }, '', ''],
+    [{ type: 'number' }, '2.5', 2.5],
+    [{ type: 'boolean' }, 'true', true],
+    [{ enum: [1, 'two', null] }, '2', null],
+  ])('of %j takes %j', (schema, text, value) => {
+    expect(filled(schema, { input: text })).toEqual({ value })
+  })
+
+  test.each([
+    [undefined],
+    [null],
+    [true],
+    [{}],
+    [{ type: 'array' }],
+    [{ anyOf: [{ type: 'string' }] }],
+    [{ type: ['string', 'null'] }],
+  ])('is not made of %j: JSON is written', (schema) => {
+    expect(formOf(schema)).toBeUndefined()
+  })
+})
