@@ -97,14 +97,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     throw cause
   }
   service.begin()
-  const pushes = openPushes({
-    service,
-    clock,
-    ids,
-    logger,
-    shared: store.capabilities.shared,
-    options: a2a,
-  })
+  const opening = new AbortController()
+  const pushes = afterwards(opening.signal, () =>
+    openPushes({
+      service,
+      clock,
+      ids,
+      logger,
+      shared: store.capabilities.shared,
+      options: a2a,
+    }),
+  )
   const retention = new Retention(store, limits, clock, logger)
   const warming = setTimeout(() => void mounts.loadAll().catch(() => {}), WARM_MS) // what fails is told to who asks for it
   warming.unref()
@@ -113,7 +116,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     url: urlOf(http),
     service,
     replaceComponents: (components) => registry.replace(components),
-    stop: () => (stopping ??= shutDown(http, service, { streams, mounts, warming, retention, pushes, grpc, store })),
+    stop: () =>
+      (stopping ??= shutDown(http, service, { streams, mounts, warming, opening, retention, pushes, grpc, store })),
   }
 }
 
@@ -122,6 +126,8 @@ interface Closing {
   readonly mounts: Mounts
   readonly warming: NodeJS.Timeout
   readonly retention: Retention
+  /** Aborted before what is opened later was opened. */
+  readonly opening: AbortController
   readonly pushes: Promise<Pushes | undefined>
   readonly grpc: GrpcServer | undefined
   readonly store: Store
@@ -131,10 +137,11 @@ interface Closing {
 async function shutDown(
   http: HttpServer,
   service: Service,
-  { streams, mounts, warming, retention, pushes, grpc, store }: Closing,
+  { streams, mounts, warming, opening, retention, pushes, grpc, store }: Closing,
 ): Promise<void> {
   clearTimeout(warming)
   await retention.stop()
+  opening.abort()
   await (await pushes)?.stop()
   await service.drain()
   const closed = Promise.all([new Promise((resolve) => http.close(resolve)), grpc?.close()])
@@ -151,6 +158,15 @@ async function shutDown(
 
 /** When the protocols that nobody has asked for yet are loaded: after the first requests, which need the time more. */
 const WARM_MS = 1000
+
+/** What the first requests need not wait for; undefined when the server is stopped before. */
+function afterwards<Result>(stopped: AbortSignal, open: () => Promise<Result>): Promise<Result | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(open()), WARM_MS)
+    timer.unref()
+    stopped.addEventListener('abort', () => (clearTimeout(timer), resolve(undefined)), { once: true })
+  })
+}
 
 /** How long the last bytes of open answers may take. */
 const CLOSE_MS = 2000

@@ -3,12 +3,24 @@ import type { Store } from '../core/store.ts'
 import type { StoreConfig } from './config.ts'
 
 export async function openStore(config: StoreConfig): Promise<Store> {
+  const open = await loadStore(config)
+  return open()
+}
+
+/** Loads what a store needs; what it gives opens the store, and has begun to when it returns. */
+export async function loadStore(config: StoreConfig): Promise<() => Promise<Store>> {
   switch (config.kind) {
-    case 'memory':
-      return (await import('../stores/memory.ts')).openMemoryStore()
-    case 'sqlite':
-      return (await import('../stores/sqlite/index.ts')).openSqliteStore({ path: config.path })
-    case 'postgres':
-      return (await import('../stores/postgres/index.ts')).openPostgresStore(config)
+    case 'memory': {
+      const { openMemoryStore } = await import('../stores/memory.ts')
+      return () => Promise.resolve(openMemoryStore())
+    }
+    case 'sqlite': {
+      const { openSqliteStore } = await import('../stores/sqlite/index.ts')
+      return () => openSqliteStore({ path: config.path })
+    }
+    case 'postgres': {
+      const { openPostgresStore } = await import('../stores/postgres/index.ts')
+      return () => openPostgresStore(config)
+    }
   }
 }

@@ -1,7 +1,7 @@
 /** `holdfast demo`: ready-made components, and what to try with them. */
 import { HoldfastError } from '../../core/errors.ts'
 import { configOptions, readConfig } from '../../server/config.ts'
-import { openStore } from '../../server/open-store.ts'
+import { loadStore } from '../../server/open-store.ts'
 import { demoComponents } from '../demo/components.ts'
 import { demoModel } from '../demo/model.ts'
 import type { Command } from '../command.ts'
@@ -30,8 +30,9 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
   }
   if (config.supervise) return (await import('../supervise.ts')).supervise('demo', argv, config, io)
   const model = demoModel(config.model, io.env)
-  // Its thread starts while this one loads the rest. Whoever awaits it is told what is wrong with it.
-  const store = openStore(config.store)
+  // First, so that its thread starts while this one loads the rest. Whoever awaits it is told what is wrong with it.
+  const open = await loadStore(config.store)
+  const store = open()
   store.catch(() => {})
   const { hostServer } = await import('../host.ts')
   const lab = config.lab ? (await import('../../agents/lab/kinds.ts')).labComponents() : []
