@@ -16,4 +16,28 @@ export { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 export type { HeaderSource } from './exchange.ts'
 export { RESUME_EXTENSION } from './resume.ts'
 export { TaskStream } from './task-stream.ts'
-export * from './types.ts'
+export {
+  type AgentCard,
+  type Artifact,
+  type ArtifactUpdate,
+  type BindingName,
+  isEnded,
+  isWaiting,
+  type ListRequest,
+  type Message,
+  type Metadata,
+  type Part,
+  type PushConfig,
+  type PushConfigRequest,
+  type SendConfiguration,
+  type SendRequest,
+  type SendResult,
+  type StatusUpdate,
+  type Task,
+  type TaskPage,
+  type TaskState,
+  type TaskStatus,
+  textOf,
+  type Update,
+  type Version,
+} from './types.ts'
