@@ -36,13 +36,6 @@ interface Control {
 const COMMIT_CHARS_MAX = 1024 * 1024
 /** Characters that must have gathered for a commit to be handed over while another is under way. */
 const ADVANCE_CHARS_MIN = 512 * 1024
-/**
- * After a commit of so many runs the next one waits a moment, unless much has gathered already: where many runs each say a
- * little, a fast disk would make a commit for every few of them, and most of the work would be commits.
- */
-const GATHER_RUNS_MIN = 16
-const GATHER_CHARS_MAX = 64 * 1024
-const GATHER_MS = 1
 /** Commits that the thread may have: one that it writes, and one in advance. */
 const UNDER_WAY_MAX = 2
 /** Quiet time before full segments are compacted, and before everything is. */
@@ -162,14 +155,6 @@ export class GroupCommit {
     })
   }
 
-  #gather(): void {
-    this.#scheduled = true
-    setTimeout(() => {
-      this.#scheduled = false
-      this.#start()
-    }, GATHER_MS)
-  }
-
   #start(): void {
     if (!this.#canStart || this.failure !== undefined || !this.#hasWork()) return
     clearTimeout(this.#compactTimer)
@@ -212,9 +197,7 @@ export class GroupCommit {
   #ended(reply: CommitReply): void {
     const { batch, controls } = this.#underWay.shift()!
     if (reply.kind !== 'committed') return this.#fail(reply.kind === 'failed' ? reply.message : 'out of step', controls)
-    // Before the delivery of this one: the disk works meanwhile.
-    if (batch.entries.length >= GATHER_RUNS_MIN && this.#waitingChars < GATHER_CHARS_MAX) this.#gather()
-    else this.#start()
+    this.#start() // before the delivery of this one: the disk works meanwhile
     this.#deliver(batch, sealedBefore(reply.sealed))
     const answers = reply.documents.values()
     for (const { document, resolve } of controls) resolve(document && answers.next().value)
