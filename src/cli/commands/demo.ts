@@ -2,8 +2,6 @@
 import { HoldfastError } from '../../core/errors.ts'
 import { configOptions, readConfig } from '../../server/config.ts'
 import { loadStore } from '../../server/open-store.ts'
-import { demoComponents } from '../demo/components.ts'
-import { demoModel } from '../demo/model.ts'
 import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
 
@@ -29,12 +27,14 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)
   }
   if (config.supervise) return (await import('../supervise.ts')).supervise('demo', argv, config, io)
-  const model = demoModel(config.model, io.env)
   // First, so that its thread starts while this one loads the rest. Whoever awaits it is told what is wrong with it.
   const open = await loadStore(config.store)
   const store = open()
   store.catch(() => {})
+  const { demoModel } = await import('../demo/model.ts')
+  const model = demoModel(config.model, io.env)
   const { hostServer } = await import('../host.ts')
+  const { demoComponents } = await import('../demo/components.ts')
   const lab = config.lab ? (await import('../../agents/lab/kinds.ts')).labComponents() : []
   const components = [...demoComponents(model), ...lab]
   return hostServer(config, components, io, (url) => nextSteps(url, model.description), store)

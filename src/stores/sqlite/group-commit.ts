@@ -7,7 +7,7 @@ import { HoldfastError } from '../../core/errors.ts'
 import type { Slice } from '../../core/record.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Batch, detach, takeBatch } from './batch.ts'
-import { CommittingThread } from './committing-thread.ts'
+import type { CommittingThread } from './committing-thread.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { CommitReply, CommitRequest } from './messages.ts'
 
@@ -60,13 +60,9 @@ export class GroupCommit {
   #onQuiet: (() => void) | undefined
   failure: string | undefined
 
-  private constructor(thread: CommittingThread, listener: CommitListener) {
+  constructor(thread: CommittingThread, listener: CommitListener) {
     this.#thread = thread
     this.#listener = listener
-  }
-
-  static async open(path: string, listener: CommitListener): Promise<GroupCommit> {
-    return new GroupCommit(await CommittingThread.open(path), listener)
   }
 
   /** Records were added to a run, or its row changed, or both. */

@@ -1,7 +1,8 @@
 /** The embedded store: one SQLite file, durable before visible, for one process. */
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Store } from '../../core/store.ts'
-import { SqliteStore } from './store.ts'
+import { CommittingThread } from './committing-thread.ts'
+import { lockFile } from './file.ts'
 
 export interface OpenSqliteOptions {
   /** The database file; made, with its folder, where there is none. */
@@ -11,9 +12,16 @@ export interface OpenSqliteOptions {
   readonly reopenMs?: number
 }
 
-export function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {
+export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {
+  const lock = lockFile(options.path)
+  // First, so that the thread starts while this one loads the rest of the store.
+  const thread = CommittingThread.open(options.path)
+  thread.catch(() => {}) // the store awaits it, and tells
+  const { SqliteStore } = await import('./store.ts')
   return SqliteStore.open({
     path: options.path,
+    lock,
+    thread,
     clock: options.clock ?? systemClock,
     reopenMs: options.reopenMs ?? 1000,
   })

@@ -26,14 +26,19 @@ import type {
 import { joinAfter } from '../shared/join-slices.ts'
 import { ActiveRun } from './active-run.ts'
 import { SqliteDocuments } from './documents.ts'
+import { CommittingThread } from './committing-thread.ts'
+import type { FileLock } from './file.ts'
 import { GroupCommit } from './group-commit.ts'
-import { lockFile, type FileLock } from './file.ts'
 import { Lanes } from './lanes.ts'
 import { Reader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
 
 export interface SqliteStoreOptions {
   readonly path: string
+  /** On that file; the store lets it go when it closes. */
+  readonly lock: FileLock
+  /** The first of the threads that commit to it. */
+  readonly thread: Promise<CommittingThread>
   readonly clock: Clock
   /** Wait between attempts to open the file again after it failed. */
   readonly reopenMs: number
@@ -44,7 +49,6 @@ export class SqliteStore implements Store {
   readonly capabilities: StoreCapabilities = { durable: true, shared: false }
   readonly documents: SqliteDocuments
   readonly #options: SqliteStoreOptions
-  readonly #lock: FileLock
   readonly #hints = new Hints()
   readonly #active = new Map<string, ActiveRun>()
   readonly #lanes = new Lanes()
@@ -57,7 +61,6 @@ export class SqliteStore implements Store {
 
   private constructor(options: SqliteStoreOptions) {
     this.#options = options
-    this.#lock = lockFile(options.path)
     this.documents = new SqliteDocuments(
       {
         read: (read) => this.#reading(() => read(this.#reader.documents)),
@@ -73,16 +76,16 @@ export class SqliteStore implements Store {
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(options)
     try {
-      await store.#open()
+      store.#open(await options.thread)
     } catch (cause) {
-      store.#lock.release()
+      store.#options.lock.release()
       throw cause
     }
     return store
   }
 
-  async #open(): Promise<void> {
-    const commits = await GroupCommit.open(this.#options.path, {
+  #open(thread: CommittingThread): void {
+    const commits = new GroupCommit(thread, {
       durable: (active, slice) => this.#announce(active, slice),
       idle: (active) => this.#forget(active),
       failed: (message) => this.#fail(message),
@@ -273,7 +276,7 @@ export class SqliteStore implements Store {
     clearTimeout(this.#reopenTimer)
     await this.#commits.close()
     this.#reader.close()
-    this.#lock.release()
+    this.#options.lock.release()
   }
 
   /** Records of a run became durable, or its row did. */
@@ -374,7 +377,7 @@ export class SqliteStore implements Store {
     const reader = this.#reader
     try {
       await this.#commits.abandon()
-      await this.#open()
+      this.#open(await CommittingThread.open(this.#options.path))
       reader.close()
     } catch (cause) {
       return this.#fail(String(cause))
