@@ -1,5 +1,5 @@
 /**
- * Runs the official compatibility kit of A2A against this server: `npm run tck -- --tck <checkout>`, where the checkout is of
+ * Row 8 of the interop matrix: runs the official compatibility kit of A2A against this server: `npm run tck -- --tck <checkout>`, where the checkout is of
  * a2aproject/a2a-tck. Its branch decides which version is tested: `1.0-dev` is the kit of 1.0, `0.3.x` that of 0.3.
  */
 import { spawn } from 'node:child_process'
@@ -38,6 +38,16 @@ const defectsOfLegacyKit: Readonly<Record<string, string>> = {
     'it asks for the extended card of an agent that declares none',
 }
 
+/** More of them, where gRPC is all that is tested. */
+const defectsOverGrpc: Readonly<Record<string, string>> = {
+  'jsonrpc/test_a2a_error_codes.py::test_push_notification_not_supported_error_32003':
+    'it sends JSON-RPC with a client that has no such call',
+  'protocol/test_a2a_v030_new_methods.py::TestTasksList::test_tasks_list_with_existing_tasks':
+    'it gives a text to its own function that takes a message, before it asks for a list that 0.3 over gRPC has not',
+}
+
+const defects = { ...defectsOfLegacyKit, ...(values.transports === 'grpc' && defectsOverGrpc) }
+
 const grpcPort = await freePort()
 const server = await createServer({
   components: [tckAgent, legacyTckAgent],
@@ -63,11 +73,10 @@ const legacy = [
   '--test-scope=all',
   `--sut-url=${server.url}/a2a/${legacyTckAgent.id}`,
   `--transports=${values.transports ?? 'jsonrpc,rest,grpc'}`,
-  ...Object.keys(defectsOfLegacyKit).map((test) => `--deselect=tests/mandatory/${test}`),
+  ...Object.keys(defects).map((test) => `--deselect=tests/mandatory/${test}`),
 ]
 const suite = isCurrent ? current : legacy
-if (!isCurrent)
-  for (const [test, defect] of Object.entries(defectsOfLegacyKit)) console.log(`left out, ${defect}: ${test}`)
+if (!isCurrent) for (const [test, defect] of Object.entries(defects)) console.log(`left out, ${defect}: ${test}`)
 const kitProcess = spawn(values.python, ['-m', 'pytest', ...suite, '-q', '-p', 'no:cacheprovider', '--tb=line'], {
   cwd: kit,
   stdio: 'inherit',

@@ -6,8 +6,9 @@ import { type Binding, callBinding, type OperationName, type Operations, type Pu
 import { cardUrl, fetchCard, hasExtension, type Interface, selectInterface } from './card.ts'
 import { Exchange, type HeaderSource, UnheardError } from './exchange.ts'
 import { type FollowOptions, Following, type Opening } from './follow.ts'
-import { JsonRpcBinding } from './jsonrpc.ts'
-import { RestBinding } from './rest.ts'
+import { HttpBinding } from './http-binding.ts'
+import { jsonRpcWords } from './jsonrpc.ts'
+import { restWords } from './rest.ts'
 import { RESUME_EXTENSION } from './resume.ts'
 import { TaskStream } from './task-stream.ts'
 import type {
@@ -231,9 +232,9 @@ function exchangeOf(url: string, { headers = {}, origins = [], fetch: given }: S
 async function openBinding(exchange: Exchange, spoken: Interface, extensions: readonly string[]): Promise<Binding> {
   switch (spoken.binding) {
     case 'JSONRPC':
-      return new JsonRpcBinding(exchange, spoken, extensions)
+      return new HttpBinding(exchange, spoken, extensions, jsonRpcWords(spoken))
     case 'HTTP+JSON':
-      return new RestBinding(exchange, spoken, extensions)
+      return new HttpBinding(exchange, spoken, extensions, restWords(spoken))
     case 'GRPC':
       return (await import('./grpc/binding.ts')).openGrpcBinding(exchange, spoken, extensions)
   }

@@ -1,7 +1,8 @@
 /** Requests over HTTP, for both of its bindings: credentials go only where they belong, and everything is bounded. */
 import { ApiError, ConnectionError } from '../client/errors.ts'
 import { Watchdog } from '../client/watchdog.ts'
-import { EventParser, FrameTooLargeError, type ParsedEvent } from '../sse/index.ts'
+import { FrameTooLargeError, type ParsedEvent } from '../sse/index.ts'
+import { eventsIn, piecesOf } from '../sse/read.ts'
 import { ProtocolError } from './errors.ts'
 import type { Version } from './types.ts'
 
@@ -90,33 +91,19 @@ export async function readText(response: Response, url: string, watchdog: Watchd
 
 /** The events of a stream, until it ends. */
 export async function* eventsOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
-  const events: ParsedEvent[] = []
-  const parser = new EventParser({ event: (event) => void events.push(event) }, ANSWER_CHARS_MAX)
-  const decoder = new TextDecoder()
   try {
-    for await (const bytes of chunksOf(response, url, watchdog)) {
-      parser.push(decoder.decode(bytes, { stream: true }))
-      yield* events.splice(0)
-    }
+    yield* eventsIn(chunksOf(response, url, watchdog), { charsMax: ANSWER_CHARS_MAX })
   } catch (cause) {
     throw cause instanceof FrameTooLargeError ? tooLarge(cause.message) : cause
   }
 }
 
-async function* chunksOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<Uint8Array> {
-  if (response.body === null) return
-  const reader = response.body.getReader()
-  try {
-    for (;;) {
-      const { done, value } = await watchdog.wait(reader.read()).catch((cause: unknown) => {
-        throw lost(cause, url, watchdog)
-      })
-      if (done) return
-      yield value
-    }
-  } finally {
-    reader.cancel().catch(() => {}) // it may have ended by itself
-  }
+function chunksOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<Uint8Array> {
+  return piecesOf(response.body, (piece) =>
+    watchdog.wait(piece).catch((cause: unknown) => {
+      throw lost(cause, url, watchdog)
+    }),
+  )
 }
 
 function tooLarge(what: string): ProtocolError {

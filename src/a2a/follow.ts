@@ -30,9 +30,9 @@ export type Opening = {
   readonly endsAtAuth?: boolean | undefined
 } & ({ readonly request: SendRequest } | { readonly task: string; readonly after?: string | undefined })
 
-/** A connection that held for so long was a good one, even if it brought nothing. */
+/** A connection that held for so long was a good one, even if it brought nothing new. One that brought nothing at all may be dead. */
 const STEADY_MS = 2000
-/** Streams in a row that ended at once and told nothing new, until the task is asked for instead. */
+/** Streams in a row that ended at once and told nothing new, or told nothing at all, until the task is asked for instead. */
 const BARREN_STREAMS_MAX = 3
 
 type Way = 'send' | 'subscribe' | 'poll'
@@ -74,9 +74,10 @@ export class Following {
         throw new ConnectionError(this.#cutShort())
       } catch (cause) {
         this.#options.signal?.throwIfAborted()
-        const wasGood = came === 'news' || Date.now() - since >= STEADY_MS
+        const isSteady = Date.now() - since >= STEADY_MS
+        const wasGood = came === 'news' || (came === 'nothing new' && isSteady)
         if (wasGood) this.#barren = 0
-        else if (came === 'nothing new') this.#barren++
+        else if (came === 'nothing new' || isSteady) this.#barren++
         await this.#recover(cause, wasGood)
       }
     }

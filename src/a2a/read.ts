@@ -1,5 +1,6 @@
 /** Reads what an agent sends, in any of the three ways that A2A is written in JSON, into the words of 1.0. */
 import { ProtocolError } from './errors.ts'
+import { isRaw, type Raw } from './raw.ts'
 import type {
   Artifact,
   ArtifactUpdate,
@@ -18,8 +19,6 @@ import type {
 
 /** 1.0, JSON-RPC of 0.3 with its `kind`, and the protocol buffers of 0.3 that its other bindings use. */
 export type Dialect = '1.0' | 'kinds' | 'proto'
-
-type Raw = Readonly<Record<string, unknown>>
 
 export class Reader {
   readonly #dialect: Dialect
@@ -204,10 +203,6 @@ function stateOf(value: unknown): TaskState {
   const name = String(value).toUpperCase().replaceAll('-', '_').replace('CANCELLED', 'CANCELED')
   const full = name.startsWith('TASK_STATE_') ? name : `TASK_STATE_${name}`
   return STATES.find((state) => state === full) ?? 'TASK_STATE_UNSPECIFIED'
-}
-
-export function isRaw(value: unknown): value is Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function rawOf(value: unknown, what: string): Raw {

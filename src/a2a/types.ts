@@ -1,4 +1,4 @@
-/** A2A as the client speaks of it: the words of 1.0, whatever version and binding the agent has. */
+/** A2A in the words of 1.0, whatever version and binding an agent has. */
 
 export type Metadata = Readonly<Record<string, unknown>>
 
@@ -86,26 +86,26 @@ export type SendResult = { readonly task: Task } | { readonly message: Message }
 export type Update = SendResult | { readonly statusUpdate: StatusUpdate } | { readonly artifactUpdate: ArtifactUpdate }
 
 export interface SendConfiguration {
-  readonly acceptedOutputModes?: readonly string[]
-  readonly taskPushNotificationConfig?: PushConfigRequest
-  readonly historyLength?: number
-  readonly returnImmediately?: boolean
+  readonly acceptedOutputModes?: readonly string[] | undefined
+  readonly taskPushNotificationConfig?: PushConfigRequest | undefined
+  readonly historyLength?: number | undefined
+  readonly returnImmediately?: boolean | undefined
 }
 
 export interface SendRequest {
   readonly message: Message
-  readonly configuration?: SendConfiguration
-  readonly metadata?: Metadata
+  readonly configuration?: SendConfiguration | undefined
+  readonly metadata?: Metadata | undefined
 }
 
 export interface ListRequest {
-  readonly contextId?: string
-  readonly status?: TaskState
-  readonly pageSize?: number
-  readonly pageToken?: string
-  readonly historyLength?: number
-  readonly statusTimestampAfter?: string
-  readonly includeArtifacts?: boolean
+  readonly contextId?: string | undefined
+  readonly status?: TaskState | undefined
+  readonly pageSize?: number | undefined
+  readonly pageToken?: string | undefined
+  readonly historyLength?: number | undefined
+  readonly statusTimestampAfter?: string | undefined
+  readonly includeArtifacts?: boolean | undefined
 }
 
 export interface TaskPage {
@@ -117,11 +117,11 @@ export interface TaskPage {
 }
 
 export interface PushConfigRequest {
-  readonly id?: string
+  readonly id?: string | undefined
   readonly url: string
   /** Comes back with every notification. */
-  readonly token?: string
-  readonly authentication?: { readonly scheme: string; readonly credentials?: string }
+  readonly token?: string | undefined
+  readonly authentication?: { readonly scheme: string; readonly credentials?: string | undefined } | undefined
 }
 
 export interface PushConfig extends PushConfigRequest {

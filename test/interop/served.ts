@@ -49,8 +49,8 @@ export class Served {
 }
 
 /** `npm start`, with the lab. */
-export function npmStart(port: number, store: string): Served {
-  return new Served(port, ['npm', 'start', '--silent', '--', '--lab', ...placed(port, store)])
+export function npmStart(port: number, store: string, ...more: string[]): Served {
+  return new Served(port, ['npm', 'start', '--silent', '--', '--lab', ...placed(port, store), ...more])
 }
 
 /** The components of a module. */

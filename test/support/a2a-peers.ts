@@ -1,9 +1,7 @@
 /** Agents behind the official A2A servers, 1.0 and 0.3: what they do is scripted, and their streams can be cut. */
-import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { Role, TaskState } from '@a2a-js/sdk'
 import * as newer from '@a2a-js/sdk/server'
 import * as newerExpress from '@a2a-js/sdk/server/express'
@@ -32,6 +30,7 @@ export type PeerStep =
   | { readonly artifact: string; readonly append?: boolean; readonly last?: boolean }
   | { readonly value: object }
   | { readonly message: string }
+  | { readonly fails: string }
   | { readonly until: Promise<unknown> }
 
 export interface PeerOptions {
@@ -41,6 +40,8 @@ export interface PeerOptions {
   readonly streaming?: boolean
   /** The only one that the card offers; JSON-RPC where none is said. */
   readonly binding?: PeerBinding
+  /** Callers who are known are shown another card. */
+  readonly extended?: boolean
   /** How long the store takes to write. */
   readonly slowStoreMs?: number
   /** The first streams end after so many events each. */
@@ -93,9 +94,6 @@ async function listening(calls: grpc.Server): Promise<string> {
   return `127.0.0.1:${port}`
 }
 
-/** The official servers need a package for gRPC that nothing else does. */
-export const servesGrpc = existsSync(join(import.meta.dirname, '../../node_modules/@bufbuild/protobuf'))
-
 type Handler = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 interface ExpressApp {
   use(path: string, handler: unknown): void
@@ -128,19 +126,19 @@ function watching(peer: Peer, { cuts = [], cut = 'break' }: PeerOptions): Handle
   }
 }
 
-function cardOf(peer: Peer, { version, streaming = true, binding = 'JSONRPC' }: PeerOptions): object {
+function cardOf(peer: Peer, { version, streaming = true, binding = 'JSONRPC', extended = false }: PeerOptions): object {
   const url = binding === 'GRPC' ? peer.grpc : `${peer.url}/rpc`
   const protocolVersion = version === '1.0' ? '1.0' : '0.3'
   return {
     name: 'peer',
     description: 'a scripted agent',
     version: '1',
-    capabilities: { streaming, pushNotifications: true, extensions: [] },
+    capabilities: { streaming, pushNotifications: true, extensions: [], extendedAgentCard: extended },
     defaultInputModes: ['text/plain'],
     defaultOutputModes: ['text/plain'],
     skills: [],
     ...(version === '0.3'
-      ? { protocolVersion: '0.3.0', url, preferredTransport: binding }
+      ? { protocolVersion: '0.3.0', url, preferredTransport: binding, supportsAuthenticatedExtendedCard: extended }
       : {
           supportedInterfaces: [
             ...(binding === 'JSONRPC' && version === '1.0'
@@ -184,6 +182,7 @@ class Performer<Event> {
     for (const step of steps) {
       // Let the store follow: the official one writes what its stream has read.
       await new Promise((resolve) => setTimeout(resolve, 5))
+      if ('fails' in step) throw new Error(step.fails)
       if ('until' in step) await step.until
       else publish(this.#words.step(step, turn))
     }
@@ -197,7 +196,7 @@ class Performer<Event> {
 
 interface Words<Event> {
   task(turn: Turn): Event
-  step(step: Exclude<PeerStep, { until: unknown }>, turn: Turn): Event
+  step(step: Exclude<PeerStep, { until: unknown } | { fails: unknown }>, turn: Turn): Event
 }
 
 async function serveNewer(app: ExpressApp, calls: grpc.Server, peer: Peer, options: PeerOptions): Promise<void> {
@@ -219,9 +218,11 @@ async function serveNewer(app: ExpressApp, calls: grpc.Server, peer: Peer, optio
       bus.finished()
     },
   }
-  const card = cardOf(peer, options) as never
+  const card = cardOf(peer, options)
   const store = new SlowTaskStore(options.slowStoreMs ?? 0)
-  const handler = new newer.DefaultRequestHandler(card, store, executor)
+  const none = undefined
+  const extended = () => Promise.resolve(extendedCard(card))
+  const handler = new newer.DefaultRequestHandler(card as never, store, executor, none, none, none, extended)
   const userBuilder = newerExpress.UserBuilder.noAuthentication
   const legacyCompat = { enabled: options.version !== '1.0' }
   const served = { requestHandler: handler, userBuilder, legacyCompat }
@@ -238,6 +239,10 @@ async function serveNewer(app: ExpressApp, calls: grpc.Server, peer: Peer, optio
   }
   const { LegacyA2AService, legacyGrpcService } = await import('@a2a-js/sdk/compat/v0_3/server/grpc')
   calls.addService(LegacyA2AService, legacyGrpcService(spoken))
+}
+
+function extendedCard(card: object): never {
+  return { ...card, name: 'peer, extended' } as never
 }
 
 class SlowTaskStore extends newer.InMemoryTaskStore {
@@ -328,10 +333,16 @@ async function serveOlder(app: ExpressApp, calls: grpc.Server, peer: Peer, optio
       bus.finished()
     },
   }
+  const card = cardOf(peer, options)
+  const none = undefined
   const handler = new older.DefaultRequestHandler(
-    cardOf(peer, options) as never,
+    card as never,
     new older.InMemoryTaskStore(),
     executor,
+    none,
+    none,
+    none,
+    () => Promise.resolve(extendedCard(card)),
   )
   const userBuilder = olderExpress.UserBuilder.noAuthentication
   app.use('/.well-known/agent-card.json', olderExpress.agentCardHandler({ agentCardProvider: handler }))

@@ -8,6 +8,8 @@ export interface TcpProxy {
   loseAnswers(): void
   /** Nothing passes in either direction from now on, and nobody is told. */
   block(): void
+  /** Nothing passes any more over the connections that there are, and nobody is told; those that come are well. */
+  strand(): void
   /** Every connection breaks; those that come find things as they are now. */
   cut(): void
   /** All is well again for new connections. */
@@ -19,10 +21,11 @@ export interface TcpProxy {
 export async function startTcpProxy(target: number | (() => number)): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let state: 'open' | 'deaf' | 'blocked' = 'open'
+  const stranded = new WeakSet<Socket>()
   let delayMs = 0
   const relay = (from: Socket, to: Socket, passes: () => boolean): void => {
     from.on('data', (piece) => {
-      if (!passes()) return
+      if (!passes() || stranded.has(from)) return
       if (delayMs === 0) to.write(piece)
       else setTimeout(() => to.writable && to.write(piece), delayMs)
     })
@@ -51,6 +54,9 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
     port: (server.address() as AddressInfo).port,
     loseAnswers: () => (state = 'deaf'),
     block: () => (state = 'blocked'),
+    strand: () => {
+      for (const socket of sockets) stranded.add(socket)
+    },
     cut,
     heal: () => (state = 'open'),
     delay: (milliseconds) => (delayMs = milliseconds),

@@ -5,41 +5,36 @@ import { Watchdog } from '../../client/watchdog.ts'
 import type { Binding, CallOptions, Invocation, StreamInvocation, StreamOptions } from '../binding.ts'
 import type { Interface } from '../card.ts'
 import { type Exchange, serviceHeaders } from '../exchange.ts'
-import { noList } from '../jsonrpc.ts'
+import { noList } from '../legacy.ts'
 import { Reader } from '../read.ts'
 import type { Update } from '../types.ts'
-import { errorOf, type StatusDecoder } from './errors.ts'
+import { errorOf } from './errors.ts'
 import { legacyRequest } from './legacy.ts'
-import { current, legacy, type ServiceText } from './schema.ts'
-import { Converter, toDescriptor } from './shape.ts'
-
-/** A call of the service, and what it takes to make it. */
-interface Method {
-  readonly path: string
-  readonly requestSerialize: (value: object) => Buffer
-  readonly responseDeserialize: (bytes: Buffer) => object
-}
+import { type Codecs, GRPC_PACKAGES, type GrpcPackages, loadGrpc } from './packages.ts'
+import { current, legacy, legacyNames, type ServiceText } from './schema.ts'
+import { Converter } from './shape.ts'
 
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+
+/** How soon a connection that failed is tried again, at most: when to call again is decided by whoever follows a task. */
+const RECONNECT_MS_MAX = 1000
 
 export async function openGrpcBinding(
   exchange: Exchange,
   spoken: Interface,
   extensions: readonly string[],
 ): Promise<Binding> {
-  const [grpc, loader] = await loaded()
-  const service = spoken.version === '1.0' ? current : legacy
-  const definition = loader.fromJSON(toDescriptor(service), {
-    keepCase: true,
-    enums: String,
-    longs: Number,
-    bytes: String,
-  })
+  const { grpc, define } = await loaded()
+  const text = spoken.version === '1.0' ? current : legacy
   const { host, isSecure } = addressOf(spoken.url)
-  const credentials = isSecure ? grpc.credentials.createSsl() : grpc.credentials.createInsecure()
-  const client = new grpc.Client(host, credentials, { 'grpc.max_receive_message_length': ANSWER_BYTES_MAX })
-  const methods = definition[`${service.package}.A2AService`] as unknown as Readonly<Record<string, Method>>
-  const decoders = definition as unknown as Readonly<Record<string, StatusDecoder>>
+  const connect = (): Grpc.Client =>
+    new grpc.Client(host, isSecure ? grpc.credentials.createSsl() : grpc.credentials.createInsecure(), {
+      'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
+      'grpc.initial_reconnect_backoff_ms': RECONNECT_MS_MAX / 10,
+      'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX,
+      // Or a client that is made anew would be given the connection that the old one lost.
+      'grpc.use_local_subchannel_pool': 1,
+    })
   const headers = async (after?: string): Promise<Grpc.Metadata> => {
     const metadata = new grpc.Metadata()
     const own = await exchange.headersFor(`${isSecure ? 'https' : 'http'}://${host}`)
@@ -51,14 +46,15 @@ export async function openGrpcBinding(
     for (const [name, value] of Object.entries(said)) metadata.set(name, value)
     return metadata
   }
-  return new GrpcBinding({ client, methods, service, spoken, headers, decoders })
+  const { service, codecs } = define(text)
+  return new GrpcBinding({ connect, service, codecs, text, spoken, headers })
 }
 
-async function loaded(): Promise<[typeof Grpc, typeof import('@grpc/proto-loader')]> {
+async function loaded(): Promise<GrpcPackages> {
   try {
-    return await Promise.all([import('@grpc/grpc-js'), import('@grpc/proto-loader')])
+    return await loadGrpc()
   } catch (cause) {
-    const message = 'gRPC needs the packages @grpc/grpc-js and @grpc/proto-loader (npm install them)'
+    const message = `gRPC needs the packages ${GRPC_PACKAGES} (npm install them)`
     throw new ClientError(message, { code: 'unsupported', retryable: false, cause })
   }
 }
@@ -71,40 +67,43 @@ function addressOf(url: string): { readonly host: string; readonly isSecure: boo
 }
 
 interface Parts {
-  readonly client: Grpc.Client
-  readonly methods: Readonly<Record<string, Method>>
-  readonly service: ServiceText
+  readonly connect: () => Grpc.Client
+  readonly service: Grpc.ServiceDefinition
+  readonly codecs: Codecs
+  readonly text: ServiceText
   readonly spoken: Interface
   readonly headers: (after?: string) => Promise<Grpc.Metadata>
-  readonly decoders: Readonly<Record<string, StatusDecoder>>
 }
 
-const legacyNames: Readonly<Record<string, string>> = {
-  SubscribeToTask: 'TaskSubscription',
-  ListTaskPushNotificationConfigs: 'ListTaskPushNotificationConfig',
-  GetExtendedAgentCard: 'GetAgentCard',
+/** A call as it is made. */
+interface Prepared {
+  readonly method: Grpc.MethodDefinition<object, object>
+  readonly request: object
+  readonly response: string
 }
 
 class GrpcBinding implements Binding {
   readonly reader: Reader
   readonly #parts: Parts
   readonly #converter: Converter
+  #client: Grpc.Client
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#converter = new Converter(parts.service)
+    this.#client = parts.connect()
+    this.#converter = new Converter(parts.text)
     this.reader = new Reader(parts.spoken.version === '1.0' ? '1.0' : 'proto')
   }
 
   async call(invocation: Invocation, { signal, timeoutMs }: CallOptions): Promise<unknown> {
     const { method, request, response } = this.#prepare(invocation)
-    const { client, headers, decoders } = this.#parts
+    const { headers, codecs } = this.#parts
     const metadata = await headers()
     signal?.throwIfAborted()
     return new Promise((resolve, reject) => {
       const { path, requestSerialize, responseDeserialize } = method
       const options = { deadline: Date.now() + timeoutMs }
-      const call = client.makeUnaryRequest(
+      const call = this.#client.makeUnaryRequest(
         path,
         requestSerialize,
         responseDeserialize,
@@ -114,7 +113,7 @@ class GrpcBinding implements Binding {
         (error, answer) => {
           signal?.removeEventListener('abort', cancel)
           if (error === null) return resolve(this.#converter.decode(response, answer))
-          reject(signal?.aborted === true ? (signal.reason as Error) : errorOf(error, invocation.name, decoders))
+          reject(signal?.aborted === true ? (signal.reason as Error) : errorOf(error, invocation.name, codecs))
         },
       )
       const cancel = (): void => call.cancel()
@@ -127,10 +126,11 @@ class GrpcBinding implements Binding {
     { signal, timeoutMs, after }: StreamOptions,
   ): AsyncGenerator<Update, void, void> {
     const { method, request, response } = this.#prepare(invocation)
-    const { client, headers, decoders, spoken } = this.#parts
+    const { headers, codecs, spoken } = this.#parts
     const metadata = await headers(after)
     const watchdog = new Watchdog(timeoutMs, signal)
     const { path, requestSerialize, responseDeserialize } = method
+    const client = this.#client
     const call = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, metadata)
     const cancel = (): void => call.cancel()
     watchdog.signal.addEventListener('abort', cancel)
@@ -143,8 +143,11 @@ class GrpcBinding implements Binding {
       }
     } catch (cause) {
       signal?.throwIfAborted()
-      if (watchdog.silent) throw new ConnectionError(`nothing was heard of ${spoken.url} for too long`, { cause })
-      throw cause instanceof ClientError ? cause : errorOf(cause as Grpc.ServiceError, invocation.name, decoders)
+      if (watchdog.silent) {
+        this.#leave(client)
+        throw new ConnectionError(`nothing was heard of ${spoken.url} for too long`, { cause })
+      }
+      throw cause instanceof ClientError ? cause : errorOf(cause as Grpc.ServiceError, invocation.name, codecs)
     } finally {
       // What is cancelled fails, and nobody is left to be told.
       call.on('error', () => {})
@@ -153,19 +156,27 @@ class GrpcBinding implements Binding {
   }
 
   close(): void {
-    this.#parts.client.close()
+    this.#client.close()
   }
 
-  #prepare(invocation: Invocation | StreamInvocation): { method: Method; request: object; response: string } {
-    const { service, methods, spoken } = this.#parts
+  /** A connection that is silent may be dead, and calls would go on to be made over it. What others have open on it goes on. */
+  #leave(client: Grpc.Client): void {
+    if (this.#client !== client) return
+    this.#client = this.#parts.connect()
+    client.close()
+  }
+
+  #prepare(invocation: Invocation | StreamInvocation): Prepared {
+    const { text, service, spoken } = this.#parts
     const isLegacy = spoken.version === '0.3'
     if (isLegacy && invocation.name === 'ListTasks') throw noList()
     const name = isLegacy ? (legacyNames[invocation.name] ?? invocation.name) : invocation.name
     const params = isLegacy
       ? legacyRequest(invocation)
       : { ...invocation.params, ...(spoken.tenant !== undefined && { tenant: spoken.tenant }) }
-    const [requestType, responseType] = service.methods[name]!
+    const [requestType, responseType] = text.methods[name]!
     const request = this.#converter.encode(requestType, params) as object
-    return { method: methods[name]!, request, response: responseType.replace(/^stream /, '') }
+    const method = service[name] as Prepared['method']
+    return { method, request, response: responseType.replace(/^stream /, '') }
   }
 }

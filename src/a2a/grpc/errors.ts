@@ -3,10 +3,7 @@ import type * as Grpc from '@grpc/grpc-js'
 import { ApiError, type ClientError, ConnectionError } from '../../client/errors.ts'
 import { A2aError, type A2aErrorCode, codeByReason } from '../errors.ts'
 import { UnheardError } from '../exchange.ts'
-
-export interface StatusDecoder {
-  deserialize(bytes: Buffer): object
-}
+import type { Codecs } from './packages.ts'
 
 const CANCELLED = 1
 const DEADLINE_EXCEEDED = 4
@@ -23,11 +20,7 @@ const byStatus: Readonly<Record<string, A2aErrorCode>> = {
   '16': 'unauthenticated',
 }
 
-export function errorOf(
-  cause: Grpc.ServiceError,
-  operation: string,
-  decoders: Readonly<Record<string, StatusDecoder>>,
-): ClientError {
+export function errorOf(cause: Grpc.ServiceError, operation: string, codecs: Codecs): ClientError {
   const { details, metadata } = cause
   const code: number | undefined = cause.code
   if (code === undefined) return new ConnectionError(String(cause), { cause })
@@ -38,7 +31,7 @@ export function errorOf(
     return new ConnectionError(details, { cause })
   if (code === RESOURCE_EXHAUSTED)
     return new ApiError(details, { code: 'http_429', status: 429, retryable: true, cause })
-  const infos = errorInfos(metadata, decoders)
+  const infos = errorInfos(metadata, codecs)
   const named = codeByReason(infos) ?? byOperation(operation, code) ?? byStatus[String(code)] ?? 'agent_error'
   return new A2aError(details, { code: named, wireCode: code, details: infos })
 }
@@ -48,16 +41,16 @@ function byOperation(operation: string, code: number): A2aErrorCode | undefined 
   return operation === 'CancelTask' && code === FAILED_PRECONDITION ? 'task_not_cancelable' : undefined
 }
 
-function errorInfos(metadata: Grpc.Metadata, decoders: Readonly<Record<string, StatusDecoder>>): object[] {
+function errorInfos(metadata: Grpc.Metadata, codecs: Codecs): object[] {
   const [bytes] = metadata.get('grpc-status-details-bin')
   if (!Buffer.isBuffer(bytes)) return []
   try {
-    const { details = [] } = decoders['google.rpc.Status']!.deserialize(bytes) as {
+    const { details = [] } = codecs['google.rpc.Status']!.deserialize(bytes) as {
       readonly details?: readonly { readonly typeUrl?: string; readonly value?: string }[]
     }
     return details
       .filter(({ typeUrl = '' }) => typeUrl.endsWith('google.rpc.ErrorInfo'))
-      .map(({ value = '' }) => decoders['google.rpc.ErrorInfo']!.deserialize(Buffer.from(value, 'base64')))
+      .map(({ value = '' }) => codecs['google.rpc.ErrorInfo']!.deserialize(Buffer.from(value, 'base64')))
   } catch {
     // The status itself says enough.
     return []

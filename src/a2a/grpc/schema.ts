@@ -201,3 +201,10 @@ export const legacy: ServiceText = {
     GetAgentCard: ['GetAgentCardRequest', 'AgentCard'],
   },
 }
+
+/** What 0.3 calls the methods that 1.0 has renamed. */
+export const legacyNames: Readonly<Record<string, string>> = {
+  SubscribeToTask: 'TaskSubscription',
+  ListTaskPushNotificationConfigs: 'ListTaskPushNotificationConfig',
+  GetExtendedAgentCard: 'GetAgentCard',
+}

@@ -1,10 +1,8 @@
 /** Extensions: what a client activates of what an agent declares. */
+import { RESUME_EXTENSION } from '../../a2a/resume.ts'
 import { a2aError } from './errors.ts'
 import type { AgentAbout } from './options.ts'
 import type { AgentExtension } from './wire.ts'
-
-/** The position of each event, and subscribing from one: docs/a2a-resume-extension.md. */
-export const RESUME_EXTENSION = 'https://holdfast.dev/a2a/extensions/resume/v1'
 
 export function extensionsOf({ extensions = [] }: AgentAbout): readonly AgentExtension[] {
   const resume = {

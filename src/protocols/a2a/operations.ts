@@ -1,4 +1,5 @@
 /** The operations of A2A 1.0 for one agent: what every binding calls, with requests that are checked and results that are typed. */
+import { RESUME_EXTENSION } from '../../a2a/resume.ts'
 import type { Component } from '../../core/agent.ts'
 import type { Ids } from '../../core/clock.ts'
 import { START } from '../../core/cursor.ts'
@@ -11,7 +12,6 @@ import type { StoredRun } from '../../core/store.ts'
 import { foldRun } from '../../http/view.ts'
 import { continueTask } from './continuing.ts'
 import { a2aError, invalidParams } from './errors.ts'
-import { RESUME_EXTENSION } from './extensions.ts'
 import { listRuns } from './listing.ts'
 import { aboutOf, inputOf, toAbout } from './messages.ts'
 import { checkModes } from './modes.ts'

@@ -14,7 +14,7 @@ export interface A2aOptions {
   readonly errorTable?: ErrorTable
   /** Which card those get who do not say what they speak: one that both versions can read where nothing is said. */
   readonly unversionedCard?: 'both' | '1.0'
-  /** Signs the cards. */
+  /** Signs the cards, and the pushes. */
   readonly signer?: CardSigner
   /** Whether a message that is sent again is the same task; it is where nothing is said. */
   readonly idempotent?: boolean
@@ -36,10 +36,15 @@ export interface PushOptions {
   readonly limits?: Partial<PushLimits>
 }
 
+/** What whoever delivers pushes has to know. */
+export interface PushSettings extends PushOptions {
+  readonly signer?: CardSigner
+}
+
 /** Undefined where no pushes are sent. */
-export function pushOptions({ push = false }: A2aOptions): PushOptions | undefined {
+export function pushOptions({ push = false, signer }: A2aOptions): PushSettings | undefined {
   if (push === false) return undefined
-  return push === true ? {} : push
+  return { ...(push === true ? {} : push), ...(signer !== undefined && { signer }) }
 }
 
 export interface AgentAbout {

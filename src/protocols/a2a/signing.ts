@@ -1,4 +1,4 @@
-/** Signs agent cards: a JWS over the canonical form of the card, which is sent without it. */
+/** Signs agent cards, and what else the server says in its own name: a JWS over what is sent beside it. */
 import type { CryptoKey, KeyObject } from 'jose'
 import type { AgentCard, CardSignature } from './wire.ts'
 
@@ -11,13 +11,20 @@ export interface CardSigner {
   readonly jku?: string
 }
 
-export async function signCard(card: AgentCard, { key, alg, kid, jku }: CardSigner): Promise<AgentCard> {
+export async function signCard(card: AgentCard, signer: CardSigner): Promise<AgentCard> {
+  return { ...card, signatures: [await sign(canonical(card), signer)] }
+}
+
+/** `claims` are signed too: they are part of the header. */
+export async function sign(
+  text: string,
+  { key, alg, kid, jku }: CardSigner,
+  claims: Readonly<Record<string, string | number>> = {},
+): Promise<CardSignature> {
   const { FlattenedSign } = await import('jose')
-  const header = { alg, kid, typ: 'JOSE', ...(jku !== undefined && { jku }) }
-  const payload = new TextEncoder().encode(canonical(card))
-  const signed = await new FlattenedSign(payload).setProtectedHeader(header).sign(key)
-  const signature: CardSignature = { protected: signed.protected!, signature: signed.signature }
-  return { ...card, signatures: [signature] }
+  const header = { alg, kid, typ: 'JOSE', ...(jku !== undefined && { jku }), ...claims }
+  const signed = await new FlattenedSign(new TextEncoder().encode(text)).setProtectedHeader(header).sign(key)
+  return { protected: signed.protected!, signature: signed.signature }
 }
 
 /** RFC 8785: keys in the order of their UTF-16 code units, and nothing between; of what is left without what is empty. */

@@ -1,16 +1,17 @@
 /** Puts a task on a stream of server-sent events; what each event looks like is the binding's. */
+import { RESUME_EXTENSION } from '../../a2a/resume.ts'
 import { START } from '../../core/cursor.ts'
 import type { HoldfastError } from '../../core/errors.ts'
 import { HoldfastError as Failure } from '../../core/errors.ts'
+import type { Run } from '../../core/run.ts'
 import type { Service } from '../../core/service.ts'
 import type { Call } from '../../http/route.ts'
 import type { Notice, Streams } from '../../http/stream.ts'
-import { viewFormat } from '../../http/view.ts'
+import { viewFormat, type Wire } from '../../http/view.ts'
 import { HEARTBEAT } from '../../sse/index.ts'
-import { RESUME_EXTENSION } from './extensions.ts'
 import type { Caller, TaskStream } from './operations.ts'
 import { streamProjection, type TaskFrame } from './projection.ts'
-import { taskOf } from './task.ts'
+import { taskOf, type TaskView } from './task.ts'
 import type { Metadata, StreamResponse } from './wire.ts'
 
 export interface StreamWords {
@@ -34,30 +35,34 @@ export async function serveTask(
     projection: streamProjection(beginning),
     run,
     ends: ({ last }: TaskFrame) => last,
-    wire: {
-      contentType: 'text/event-stream',
-      headers: { 'holdfast-run': run.id },
-      // Something at once, so that the client and what is between know that the stream is open.
-      preamble: HEARTBEAT,
-      heartbeat: HEARTBEAT,
-      encode: (frame: TaskFrame) =>
-        `id: ${frame.sequence}\ndata: ${JSON.stringify(words.event(responseOf(frame, caller, task)))}\n\n`,
-      notice: (notice) => `event: error\ndata: ${JSON.stringify(words.error(reasonOf(notice)))}\n\n`,
-    },
+    wire: taskWire(run, (frame) => words.event(responseOf(frame, caller, task)), words.error),
   })
   const after = Math.max(START, first - 1)
   await streams.serve(call.response, format, (stream) => service.subscribe(caller.principal, run.id, after, stream))
 }
 
+export function taskWire(run: Run, event: (frame: TaskFrame) => unknown, error: StreamWords['error']): Wire<TaskFrame> {
+  return {
+    contentType: 'text/event-stream',
+    headers: { 'holdfast-run': run.id },
+    // Something at once, so that the client and what is between know that the stream is open.
+    preamble: HEARTBEAT,
+    heartbeat: HEARTBEAT,
+    encode: (frame) => `id: ${frame.sequence}\ndata: ${JSON.stringify(event(frame))}\n\n`,
+    notice: (notice) => `event: error\ndata: ${JSON.stringify(error(reasonOf(notice)))}\n\n`,
+  }
+}
+
+/** What an event says to everyone. */
+export function shownIn({ update, fold }: TaskFrame, view?: TaskView): StreamResponse {
+  return 'task' in update ? { task: taskOf(fold, view) } : update
+}
+
 /** What an event says to this caller: with its position, where the caller knows what that is. */
-export function responseOf(
-  { update, fold, sequence }: TaskFrame,
-  caller: Caller,
-  { view, gap }: TaskStream,
-): StreamResponse {
-  const shown: StreamResponse = 'task' in update ? { task: taskOf(fold, view) } : update
+export function responseOf(frame: TaskFrame, caller: Caller, { view, gap }: TaskStream): StreamResponse {
+  const shown = shownIn(frame, view)
   if (!caller.extensions.has(RESUME_EXTENSION)) return shown
-  const position = { [RESUME_EXTENSION]: { sequence, ...(gap && 'task' in shown && { gap }) } }
+  const position = { [RESUME_EXTENSION]: { sequence: frame.sequence, ...(gap && 'task' in shown && { gap }) } }
   const positioned = <Shown extends { readonly metadata?: Metadata }>(object: Shown): Shown => ({
     ...object,
     metadata: { ...object.metadata, ...position },

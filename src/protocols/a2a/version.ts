@@ -1,7 +1,8 @@
 /** Which version of A2A a request speaks. */
+import type { Version } from '../../a2a/types.ts'
 import { a2aError } from './errors.ts'
 
-export type Version = '1.0' | '0.3'
+export type { Version }
 
 /** `Major.Minor`: patches do not count. A request that names none speaks 0.3, as all did before there was a name to give. */
 export function parseVersion(given: string | null | undefined): Version {

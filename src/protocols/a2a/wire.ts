@@ -1,120 +1,58 @@
-/** A2A 1.0 on the wire: the JSON of its protocol buffers, which every binding speaks and 0.3 is translated from and to. */
+/**
+ * A2A 1.0 on the wire: the JSON of its protocol buffers, which every binding speaks and 0.3 is translated from and to. What an agent may
+ * send is in `a2a/types.ts`; here is what this one always says.
+ */
+import type * as A2a from '../../a2a/types.ts'
 import type { TaskState } from './states.ts'
 
-export type Metadata = Readonly<Record<string, unknown>>
+export type {
+  Artifact,
+  ListRequest,
+  Message,
+  Metadata,
+  Part,
+  PushConfig,
+  SendConfiguration,
+  SendRequest,
+} from '../../a2a/types.ts'
 
-/** Exactly one of `text`, `raw` (base64), `url` and `data`. */
-export interface Part {
-  readonly text?: string
-  readonly raw?: string
-  readonly url?: string
-  readonly data?: unknown
-  readonly metadata?: Metadata
-  readonly filename?: string
-  readonly mediaType?: string
-}
-
-export interface Message {
-  readonly messageId: string
-  readonly contextId?: string
-  readonly taskId?: string
-  readonly role: 'ROLE_USER' | 'ROLE_AGENT'
-  readonly parts: readonly Part[]
-  readonly metadata?: Metadata
-  readonly extensions?: readonly string[]
-  readonly referenceTaskIds?: readonly string[]
-}
-
-export interface TaskStatus {
+export interface TaskStatus extends A2a.TaskStatus {
   readonly state: TaskState
-  readonly message?: Message
-  readonly timestamp?: string
 }
 
-export interface Artifact {
-  readonly artifactId: string
-  readonly name?: string
-  readonly parts: readonly Part[]
-  readonly metadata?: Metadata
-}
-
-export interface Task {
-  readonly id: string
+export interface Task extends A2a.Task {
   readonly contextId: string
   readonly status: TaskStatus
-  readonly artifacts?: readonly Artifact[]
-  readonly history?: readonly Message[]
-  readonly metadata?: Metadata
 }
 
-export interface StatusUpdate {
-  readonly taskId: string
+export interface StatusUpdate extends A2a.StatusUpdate {
   readonly contextId: string
   readonly status: TaskStatus
-  readonly metadata?: Metadata
 }
 
-export interface ArtifactUpdate {
-  readonly taskId: string
+export interface ArtifactUpdate extends A2a.ArtifactUpdate {
   readonly contextId: string
-  readonly artifact: Artifact
-  readonly append?: true
-  readonly lastChunk?: true
-  readonly metadata?: Metadata
 }
 
-export type SendResult = { readonly task: Task } | { readonly message: Message }
+export type SendResult = { readonly task: Task } | { readonly message: A2a.Message }
 
 export type StreamResponse =
   | SendResult
   | { readonly statusUpdate: StatusUpdate }
   | { readonly artifactUpdate: ArtifactUpdate }
 
-export interface SendRequest {
-  readonly message: Message
-  readonly configuration?: SendConfiguration | undefined
-  readonly metadata?: Metadata | undefined
-}
-
-export interface SendConfiguration {
-  readonly acceptedOutputModes?: readonly string[] | undefined
-  readonly taskPushNotificationConfig?: PushConfigRequest | undefined
-  readonly historyLength?: number | undefined
-  readonly returnImmediately?: boolean | undefined
-}
-
-export interface ListRequest {
-  readonly contextId?: string | undefined
-  readonly status?: TaskState | 'TASK_STATE_UNSPECIFIED' | undefined
-  readonly pageSize?: number | undefined
-  readonly pageToken?: string | undefined
-  readonly historyLength?: number | undefined
-  readonly statusTimestampAfter?: string | undefined
-  readonly includeArtifacts?: boolean | undefined
-}
-
-export interface TaskList {
+export interface TaskList extends A2a.TaskPage {
   readonly tasks: readonly Task[]
-  readonly nextPageToken: string
   readonly pageSize: number
   readonly totalSize: number
 }
 
-export interface PushConfigRequest {
-  readonly id?: string | undefined
+export interface PushConfigRequest extends A2a.PushConfigRequest {
   readonly taskId?: string | undefined
-  readonly url: string
-  readonly token?: string | undefined
-  readonly authentication?: { readonly scheme: string; readonly credentials?: string | undefined } | undefined
-}
-
-export interface PushConfig extends PushConfigRequest {
-  readonly id: string
-  readonly taskId: string
 }
 
 export interface PushConfigList {
-  readonly configs: readonly PushConfig[]
+  readonly configs: readonly A2a.PushConfig[]
   readonly nextPageToken: string
 }
 
@@ -122,7 +60,7 @@ export interface AgentExtension {
   readonly uri: string
   readonly description?: string
   readonly required?: true
-  readonly params?: Metadata
+  readonly params?: A2a.Metadata
 }
 
 export interface AgentSkill {
@@ -137,10 +75,10 @@ export interface AgentSkill {
 
 export interface AgentInterface {
   readonly url: string
-  readonly protocolBinding: 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
+  readonly protocolBinding: A2a.BindingName
   /** What requests have to name there. */
   readonly tenant?: string
-  readonly protocolVersion: '1.0' | '0.3'
+  readonly protocolVersion: A2a.Version
 }
 
 export interface AgentCard {

@@ -8,6 +8,7 @@ import {
   type Task as NewerTask,
 } from '@a2a-js/sdk'
 import * as newer from '@a2a-js/sdk/client'
+import * as newerGrpc from '@a2a-js/sdk/client/grpc'
 import type {
   Message as OlderMessage,
   Task as OlderTask,
@@ -15,6 +16,7 @@ import type {
   TaskStatusUpdateEvent,
 } from 'a2a-sdk-v03'
 import * as older from 'a2a-sdk-v03/client'
+import * as olderGrpc from 'a2a-sdk-v03/client/grpc'
 import { A2aClient, type Message, type Task, textOf, type Update } from '../../../src/a2a/index.ts'
 
 export interface SeenTask {
@@ -47,21 +49,50 @@ export interface Caller {
   get(id: string, historyLength?: number): Promise<SeenTask>
   cancel(id: string): Promise<SeenTask>
   subscribe(id: string): AsyncIterable<SeenEvent>
+  /** Undefined where the version has no such thing. */
+  readonly list?: (pageSize: number, pageToken: string) => Promise<SeenPage>
+  /** Has what becomes of a task sent there, with the credential. */
+  push(task: string, url: string, credentials: string): Promise<void>
+  /** Tags of the first skill of the card for those who are known. */
+  extendedTags(): Promise<readonly string[]>
 }
 
-export type Transport = 'JSONRPC' | 'HTTP+JSON'
-
-export const callers: Readonly<Record<string, (url: string, transport: Transport) => Promise<Caller>>> = {
-  'the official client of 1.0': (url, transport) => newerCaller(url, transport, '1.0'),
-  'the official client of 1.0 as one of 0.3': (url, transport) => newerCaller(url, transport, '0.3'),
-  'the official client of 0.3': olderCaller,
-  'our client of 1.0': (url, transport) => ourCaller(url, transport, '1.0'),
-  'our client of 0.3': (url, transport) => ourCaller(url, transport, '0.3'),
+export interface SeenPage {
+  readonly ids: readonly string[]
+  readonly next: string
+  readonly total: number
 }
 
-/** The official clients forget, when 0.3 comes over HTTP+JSON, that a chunk is to be appended. */
+export type Transport = 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
+
+export interface CallerOptions {
+  readonly url: string
+  readonly transport: Transport
+  readonly key?: string
+  readonly extension?: string
+}
+
+type Connect = (options: CallerOptions) => Promise<Caller>
+
+/** By the row of the matrix that each is of; ours are there to be compared with. */
+export const callers: Readonly<Record<string, Connect>> = {
+  'row 1: the official client of 1.0': (options) => newerCaller(options, '1.0'),
+  'row 2: the official client of 1.0 as one of 0.3': (options) => newerCaller(options, '0.3'),
+  'row 3: the official client of 0.3': olderCaller,
+  'our client of 1.0': (options) => ourCaller(options, '1.0'),
+  'our client of 0.3': (options) => ourCaller(options, '0.3'),
+}
+
+/** The official clients forget, when 0.3 comes as protocol buffers, that a chunk is to be appended. */
 export function forgetsAppend(name: string, transport: Transport): boolean {
-  return transport === 'HTTP+JSON' && name.startsWith('the official') && name.endsWith('0.3')
+  return transport !== 'JSONRPC' && name.includes('the official') && name.endsWith('0.3')
+}
+
+function parametersOf({ key, extension }: CallerOptions, extensionHeader: string): Record<string, string> {
+  return {
+    ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+    ...(extension !== undefined && { [extensionHeader]: extension }),
+  }
 }
 
 /** What a client that does as A2A says has at the end. */
@@ -101,7 +132,9 @@ const newerRequest = (
   metadata: undefined,
 })
 
-async function newerCaller(url: string, transport: Transport, version: '1.0' | '0.3'): Promise<Caller> {
+async function newerCaller(given: CallerOptions, version: '1.0' | '0.3'): Promise<Caller> {
+  const { url, transport } = given
+  const request = { serviceParameters: parametersOf(given, 'A2A-Extensions') }
   const legacyCompat = { enabled: version === '0.3' }
   const card = (await (
     await fetch(`${url}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
@@ -114,6 +147,7 @@ async function newerCaller(url: string, transport: Transport, version: '1.0' | '
   const transports = [
     new newer.JsonRpcTransportFactory({ legacyCompat }),
     new newer.RestTransportFactory({ legacyCompat }),
+    new newerGrpc.GrpcTransportFactory({ legacyCompat }),
   ]
   const options = newer.ClientFactoryOptions.createFrom(newer.ClientFactoryOptions.default, { transports })
   const client = await new newer.ClientFactory(options).createFromAgentCard(
@@ -121,11 +155,12 @@ async function newerCaller(url: string, transport: Transport, version: '1.0' | '
   )
   return {
     async send(text, options_ = {}) {
-      const answer = await client.sendMessage(newerRequest(text, options_))
+      const answer = await client.sendMessage(newerRequest(text, options_), request)
       return 'parts' in answer ? { message: newerText(answer) } : { task: newerTask(answer) }
     },
     async *stream(text, options_ = {}) {
-      for await (const event of client.sendMessageStream(newerRequest(text, options_))) yield newerEvent(event)
+      const events = client.sendMessageStream(newerRequest(text, options_), request)
+      for await (const event of events) yield newerEvent(event)
     },
     get: async (id, historyLength) =>
       newerTask(await client.getTask({ id, tenant: '', ...(historyLength !== undefined && { historyLength }) })),
@@ -133,7 +168,32 @@ async function newerCaller(url: string, transport: Transport, version: '1.0' | '
     async *subscribe(id) {
       for await (const event of client.resubscribeTask({ id, tenant: '' })) yield newerEvent(event)
     },
+    ...(version === '1.0' && {
+      list: async (pageSize, pageToken) => {
+        const page = await client.listTasks({ ...noFilter, pageSize, pageToken })
+        return { ids: page.tasks.map(({ id }) => id), next: page.nextPageToken, total: page.totalSize }
+      },
+    }),
+    async push(taskId, at, credentials) {
+      const authentication = { scheme: 'Bearer', credentials }
+      await client.createTaskPushNotificationConfig({
+        tenant: '',
+        id: 'hook',
+        taskId,
+        url: at,
+        token: '',
+        authentication,
+      })
+    },
+    extendedTags: async () => (await client.getAgentCard(request)).skills[0]!.tags,
   }
+}
+
+const noFilter = {
+  tenant: '',
+  contextId: '',
+  status: TaskState.TASK_STATE_UNSPECIFIED,
+  statusTimestampAfter: undefined,
 }
 
 const newerText = ({ parts }: Pick<NewerMessage, 'parts'>): string =>
@@ -184,17 +244,25 @@ const olderParams = (text: string, { task, context, wait = true, message = crypt
   configuration: { blocking: wait },
 })
 
-async function olderCaller(url: string, transport: Transport): Promise<Caller> {
-  const transports = [transport === 'JSONRPC' ? new older.JsonRpcTransportFactory() : new older.RestTransportFactory()]
+async function olderCaller(given: CallerOptions): Promise<Caller> {
+  const { url, transport } = given
+  const request = { serviceParameters: parametersOf(given, 'X-A2A-Extensions') }
+  const transports = [
+    transport === 'JSONRPC'
+      ? new older.JsonRpcTransportFactory()
+      : transport === 'GRPC'
+        ? new olderGrpc.GrpcTransportFactory()
+        : new older.RestTransportFactory(),
+  ]
   const options = older.ClientFactoryOptions.createFrom(older.ClientFactoryOptions.default, {
     transports,
     preferredTransports: [transport],
   })
   const client = await new older.ClientFactory(options).createFromUrl(`${url}/`)
   return {
-    send: async (text, options_ = {}) => olderEvent(await client.sendMessage(olderParams(text, options_))),
+    send: async (text, options_ = {}) => olderEvent(await client.sendMessage(olderParams(text, options_), request)),
     async *stream(text, options_ = {}) {
-      for await (const event of client.sendMessageStream(olderParams(text, options_))) yield olderEvent(event)
+      for await (const event of client.sendMessageStream(olderParams(text, options_), request)) yield olderEvent(event)
     },
     get: async (id, historyLength) =>
       olderTask(await client.getTask({ id, ...(historyLength !== undefined && { historyLength }) })),
@@ -202,6 +270,12 @@ async function olderCaller(url: string, transport: Transport): Promise<Caller> {
     async *subscribe(id) {
       for await (const event of client.resubscribeTask({ id })) yield olderEvent(event)
     },
+    async push(taskId, at, credentials) {
+      const authentication = { schemes: ['Bearer'], credentials }
+      const pushNotificationConfig = { id: 'hook', url: at, authentication }
+      await client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig })
+    },
+    extendedTags: async () => (await client.getAgentCard(request)).skills[0]!.tags,
   }
 }
 
@@ -247,8 +321,19 @@ const ourMessage = (
   ...(message !== undefined && { messageId: message }),
 })
 
-async function ourCaller(url: string, transport: Transport, version: '1.0' | '0.3'): Promise<Caller> {
-  const client = await A2aClient.connect(url, { bindings: [transport], versions: [version], pollMs: 20, retryMs: 10 })
+async function ourCaller({ url, transport, key, extension }: CallerOptions, version: '1.0' | '0.3'): Promise<Caller> {
+  const found = await A2aClient.connect(url, { bindings: [transport], versions: [version] })
+  const client = await A2aClient.of(found.card, url, {
+    bindings: [transport],
+    versions: [version],
+    pollMs: 20,
+    retryMs: 10,
+    ...(key !== undefined && { headers: { authorization: `Bearer ${key}` } }),
+    ...(extension !== undefined && { extensions: [extension] }),
+    // gRPC has a port of its own.
+    ...(transport === 'GRPC' && { origins: [`http://${found.interface.url}`] }),
+  })
+  found.close()
   return {
     send: async (text, options = {}) =>
       ourEvent(await client.send(ourMessage(text, options), { wait: options.wait ?? true })),
@@ -260,6 +345,19 @@ async function ourCaller(url: string, transport: Transport, version: '1.0' | '0.
     cancel: async (id) => ourTask(await client.cancel(id)),
     async *subscribe(id) {
       for await (const update of client.subscribe(id)) yield ourEvent(update)
+    },
+    ...(version === '1.0' && {
+      list: async (pageSize, pageToken) => {
+        const page = await client.list({ pageSize, pageToken })
+        return { ids: page.tasks.map(({ id }) => id), next: page.nextPageToken, total: page.totalSize! }
+      },
+    }),
+    async push(taskId, at, credentials) {
+      await client.createPushConfig(taskId, { id: 'hook', url: at, authentication: { scheme: 'Bearer', credentials } })
+    },
+    extendedTags: async () => {
+      const { skills } = (await client.extendedCard()) as { readonly skills?: readonly { readonly tags: string[] }[] }
+      return skills![0]!.tags
     },
   }
 }

@@ -231,6 +231,31 @@ describe('a server that', () => {
     expect(told(await collected(client.stream('wait')))).toBe('there')
   })
 
+  test('[RUN-3] takes every request and answers none is given up, however long each of them was waited for', async () => {
+    const silent = (): void => {}
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') })],
+      SubscribeToTask: [silent],
+      GetTask: [silent],
+    })
+    const client = await A2aClient.connect(peer.url, { ...HASTE, silenceMs: 2100, retries: 2 })
+    await expect(collected(client.stream('wait'))).rejects.toMatchObject({ name: 'ConnectionError', retryable: true })
+    expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(2)
+  })
+
+  test('streams in silence, and not even shows the task, is asked for it', async () => {
+    const quiet = (response: ServerResponse): void =>
+      void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n')
+    const peer = await scripted({
+      SendStreamingMessage: [streamed({ task: task('WORKING') })],
+      SubscribeToTask: [quiet],
+      GetTask: [result(task('WORKING')), result(task('COMPLETED', 'there'))],
+    })
+    const client = await A2aClient.connect(peer.url, { ...HASTE, silenceMs: 2100 })
+    expect(told(await collected(client.stream('wait')))).toBe('there')
+    expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
+  })
+
   test('redirects is not followed, so a credential goes nowhere else', async () => {
     const elsewhere = await scripted({})
     const peer = await scripted({

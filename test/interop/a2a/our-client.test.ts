@@ -1,4 +1,4 @@
-/** Our client with the official servers: 1.0, 1.0 that offers 0.3, and 0.3, over every binding that they have. */
+/** Rows 4 to 6 of the matrix: our client with the official servers of 1.0, of 1.0 that offers 0.3, and of 0.3, over every binding. */
 import { describe, expect, test } from 'vitest'
 import { A2aClient, type A2aClientOptions, textOf, type Update } from '../../../src/a2a/index.ts'
 import {
@@ -6,16 +6,20 @@ import {
   type PeerOptions,
   type PeerStep,
   type PeerVersion,
-  servesGrpc,
   startPeer,
 } from '../../support/a2a-peers.ts'
 import { until } from '../../support/until.ts'
+import { receive } from '../../protocols/a2a/receiver.ts'
 import { collected, taskOf, textsOf, told } from './seen.ts'
 
-const cells = (['1.0', '1.0 as 0.3', '0.3'] as const).flatMap((version) =>
-  (['JSONRPC', 'HTTP+JSON', ...(servesGrpc ? (['GRPC'] as const) : [])] as const).map(
-    (binding) => [version, binding] as const,
-  ),
+const rows = [
+  [4, '1.0'],
+  [5, '1.0 as 0.3'],
+  [6, '0.3'],
+] as const
+
+const cells = rows.flatMap(([row, version]) =>
+  (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).map((binding) => [row, version, binding] as const),
 )
 
 const HASTE: A2aClientOptions = {
@@ -38,7 +42,7 @@ function stateOf(update: Update | undefined): string {
   return update !== undefined && 'task' in update ? update.task.status.state : 'none'
 }
 
-describe.each(cells)('a server of %s over %s', (version: PeerVersion, binding: PeerBinding) => {
+describe.each(cells)('row %d: an official server of %s over %s', (_row, version: PeerVersion, binding: PeerBinding) => {
   const start = (steps: readonly PeerStep[], more: Partial<PeerOptions> = {}) =>
     startPeer({ version, binding, script: () => steps, ...more })
   const connect = (url: string, more: A2aClientOptions = {}) => A2aClient.connect(url, { ...HASTE, ...more })
@@ -192,6 +196,46 @@ describe.each(cells)('a server of %s over %s', (version: PeerVersion, binding: P
     expect(await client.listPushConfigs(taskId)).toMatchObject([{ taskId, id: 'hook' }])
     await client.deletePushConfig({ taskId, id: 'hook' })
     expect(await client.listPushConfigs(taskId)).toEqual([])
+    client.close()
+  })
+
+  test('a message with a context that is not that of its task is refused', async () => {
+    const client = await connect((await start([{ status: 'input-required', text: 'Which one?' }])).url)
+    const { id } = taskOf(await client.send('begin'))
+    const wrong = await client.send({ taskId: id, contextId: 'another', parts: [{ text: 'x' }] }).then(
+      () => 'taken',
+      (cause: unknown) => (cause as { readonly code?: string }).code,
+    )
+    // The server of 0.3 does not look.
+    expect(wrong).toBe(version === '0.3' ? 'taken' : 'invalid_request')
+    client.close()
+  })
+
+  test('an agent that fails in the middle of its stream is said to have', async () => {
+    const client = await connect((await start([{ artifact: 'half ' }, { fails: 'boom' }])).url)
+    const task = taskOf(await client.stream('try').result())
+    expect(task.status.state).toBe('TASK_STATE_FAILED')
+    client.close()
+  })
+
+  test('pushes that it asks for come with its credential', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const receiver = await receive()
+    const client = await connect((await start([{ status: 'working' }, { until: promise }, ...three.slice(1)])).url)
+    const { id } = taskOf(await client.send('count', { wait: false }))
+    const authentication = { scheme: 'Bearer', credentials: 'secret' }
+    await client.createPushConfig(id, { id: 'hook', url: receiver.url, token: 't', authentication })
+    resolve()
+    const [first] = await until('it is told', () => receiver.received.length > 0 && receiver.received)
+    const { authorization, 'x-a2a-notification-token': token } = first!.headers
+    // The server of 0.3 knows only tokens.
+    expect(version === '0.3' ? token : authorization).toBe(version === '0.3' ? 't' : 'Bearer secret')
+    client.close()
+  })
+
+  test('the extended card is that for callers who are known', async () => {
+    const client = await connect((await start(three, { extended: true })).url)
+    expect(await client.extendedCard()).toMatchObject({ name: 'peer, extended' })
     client.close()
   })
 

@@ -1,21 +1,28 @@
 /** Our client with our server: with the extension for it, a stream goes on exactly where it was cut, on another process too. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   A2aClient,
   type A2aClientOptions,
+  type BindingName,
   RESUME_EXTENSION,
   type Task,
   textOf,
   type Update,
 } from '../../../src/a2a/index.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
-import { serveInProcess } from '../../support/in-process.ts'
+import { type InProcessOptions, serveInProcess } from '../../support/in-process.ts'
 import { startServer } from '../../support/process.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { collected, cutting } from './seen.ts'
 
 const HASTE: A2aClientOptions = { pollMs: 20, retryMs: 10, retries: 60 }
+
+async function connected(url: string, how: A2aClientOptions): Promise<A2aClient> {
+  const client = await A2aClient.connect(url, how)
+  onTestFinished(() => client.close())
+  return client
+}
 
 function chunksOf(updates: readonly Update[]): { readonly text: string; readonly append: boolean }[] {
   return updates.flatMap((update) => {
@@ -69,10 +76,16 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
     expect(numbersIn(seen)).toEqual(numbers(40))
     expect(seen.at(-1)).toMatchObject({ statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } } })
   }, 120_000)
+})
 
+/** gRPC is served where it is asked for. */
+const options = (binding: BindingName): InProcessOptions =>
+  binding === 'GRPC' ? { a2a: { default: 'lab', push: true, grpcPort: 0 } } : { a2a: { push: true } }
+
+describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('over %s', (binding) => {
   test('a position can be given to another client, which goes on from there', async () => {
-    const server = await serveInProcess()
-    const connect = () => A2aClient.connect(`${server.url}/a2a/lab`, { ...HASTE, bindings: [binding] })
+    const server = await serveInProcess(options(binding))
+    const connect = () => connected(`${server.url}/a2a/lab`, { ...HASTE, bindings: [binding] })
     const stream = (await connect()).stream('text 30 every 5')
     const before: Update[] = []
     for await (const update of stream) {
@@ -88,8 +101,8 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
   })
 
   test('a card names the extension, tasks are listed page by page, and pushes are kept', async () => {
-    const server = await serveInProcess({ a2a: { push: true } })
-    const client = await A2aClient.connect(`${server.url}/a2a/lab`, { ...HASTE, bindings: [binding] })
+    const server = await serveInProcess(options(binding))
+    const client = await connected(`${server.url}/a2a/lab`, { ...HASTE, bindings: [binding] })
     expect(JSON.stringify(client.card)).toContain(RESUME_EXTENSION)
     for (const text of ['text 1', 'text 2', 'text 3']) await client.send(text)
     const first = await client.list({ pageSize: 2 })
@@ -110,12 +123,16 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
 
   test('[SEC-1] with a credential there is an extended card, and without it nothing', async () => {
     const key = 'a-key-that-is-long-enough'
-    const server = await serveInProcess({ authenticator: await openAuthenticator({ securityKey: key }) })
-    const options = { ...HASTE, bindings: [binding] }
-    const stranger = await A2aClient.connect(`${server.url}/a2a/lab`, options)
+    const authenticator = await openAuthenticator({ securityKey: key })
+    const server = await serveInProcess({ ...options(binding), authenticator })
+    const haste = { ...HASTE, bindings: [binding] }
+    const stranger = await connected(`${server.url}/a2a/lab`, haste)
     await expect(stranger.send('text 1')).rejects.toMatchObject({ retryable: false })
-    const known = await A2aClient.connect(`${server.url}/a2a/lab`, {
-      ...options,
+    const { url } = stranger.interface
+    const known = await connected(`${server.url}/a2a/lab`, {
+      ...haste,
+      // gRPC has a port of its own.
+      origins: [url.startsWith('http') ? url : `http://${url}`],
       headers: () => ({ authorization: `Bearer ${key}` }),
     })
     expect(await known.extendedCard()).toHaveProperty('skills')

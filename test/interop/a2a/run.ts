@@ -1,4 +1,4 @@
-/** `npm run interop:a2a`: the official Python client with our server, and our client with the official Python server. */
+/** `npm run interop:a2a`, row 9 of the matrix: the official Python client with our server, and our client with the official Python server. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,20 +24,21 @@ try {
 process.exitCode = tally.report('a2a')
 
 async function theirClient(): Promise<void> {
-  const server = npmStart(await freePort(), join(folder, 'runs.db'))
+  const grpc = ['--a2a-default', 'lab', '--a2a-grpc-port', String(await freePort())]
+  const server = npmStart(await freePort(), join(folder, 'runs.db'), ...grpc)
   await server.start()
   try {
-    for (const binding of ['JSONRPC', 'HTTP+JSON']) {
+    for (const binding of ['JSONRPC', 'HTTP+JSON', 'GRPC']) {
       const args = ['python/client.py', `${server.url}/a2a/lab`, binding]
       const problem = await runPython(
         { python, args, folder: import.meta.dirname, withinMs: CHECKS_MS },
         async (line) => {
           const { title, problem: why } = line as { readonly title: string; readonly problem?: string }
-          tally.add(`the Python client over ${title}`, why)
+          tally.add(`row 9: the Python client over ${title}`, why)
           return undefined
         },
       )
-      if (problem !== undefined) tally.add(`the Python client over ${binding}: all checks are run`, problem)
+      if (problem !== undefined) tally.add(`row 9: the Python client over ${binding}: all checks are run`, problem)
     }
   } finally {
     await server.kill()
@@ -62,7 +63,7 @@ async function ourClient(): Promise<void> {
           (cause: unknown) => String((cause as Error).stack ?? cause),
         )
         client.close()
-        tally.add(`our client of ${version} over ${binding} and the Python server: ${title}`, problem)
+        tally.add(`row 9: our client of ${version} over ${binding} and the Python server: ${title}`, problem)
       }
     }
   } finally {

@@ -1,11 +1,10 @@
 import * as grpc from '@grpc/grpc-js'
-import * as loader from '@grpc/proto-loader'
 import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
+import { type Codecs, loadGrpc } from '../../../src/a2a/grpc/packages.ts'
 import { current, legacy } from '../../../src/a2a/grpc/schema.ts'
-import { toDescriptor } from '../../../src/a2a/grpc/shape.ts'
 import { A2aClient } from '../../../src/a2a/index.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
@@ -27,17 +26,18 @@ interface Shown extends Fields {
   readonly status: { readonly state: string }
 }
 
+const { define } = await loadGrpc()
+
 /** A plain client of the service: what it sends and gets is what the wire has. */
 class Peer {
-  readonly definition: loader.PackageDefinition
+  readonly codecs: Codecs
   readonly #client: grpc.Client
   readonly #methods: Record<string, grpc.MethodDefinition<object, Reply>>
 
   constructor(address: string, version: '1.0' | '0.3' = '1.0') {
-    const text = version === '1.0' ? current : legacy
-    const options = { keepCase: true, enums: String, longs: Number, bytes: String }
-    this.definition = loader.fromJSON(toDescriptor(text), options)
-    this.#methods = this.definition[`${text.package}.A2AService`] as never
+    const { service, codecs } = define(version === '1.0' ? current : legacy)
+    this.codecs = codecs
+    this.#methods = service
     this.#client = new grpc.Client(address, grpc.credentials.createInsecure())
     onTestFinished(() => this.#client.close())
   }
@@ -124,8 +124,7 @@ test('a stream tells what the others tell', async () => {
 test('an error has its reason in the details of its status', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
-  const decode = (type: string, bytes: Buffer): Fields =>
-    (peer.definition[type] as unknown as { deserialize(given: Buffer): Fields }).deserialize(bytes)
+  const decode = (type: string, bytes: Buffer): Fields => peer.codecs[type]!.deserialize(bytes) as Fields
   const detailsOf = (error: grpc.ServiceError): Fields[] => {
     const [bytes] = error.metadata.get('grpc-status-details-bin')
     const { details } = decode('google.rpc.Status', bytes as Buffer) as {

@@ -1,20 +1,22 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { compactVerify, generateKeyPair } from 'jose'
+import { expect, onTestFinished, test } from 'vitest'
 import { systemClock, systemIds } from '../../../src/core/clock.ts'
 import { silentLogger } from '../../../src/core/logger.ts'
 import { localPrincipal } from '../../../src/core/principal.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
-import { isAllowed } from '../../../src/protocols/a2a/push/addresses.ts'
+import { isAllowed, type Lookup } from '../../../src/protocols/a2a/push/addresses.ts'
 import { Courier } from '../../../src/protocols/a2a/push/courier.ts'
 import { defaultPushLimits } from '../../../src/protocols/a2a/push/limits.ts'
-import { Pushes } from '../../../src/protocols/a2a/push/index.ts'
+import { Pushes, type PushParts } from '../../../src/protocols/a2a/push/index.ts'
 import { createKeys } from '../../support/keys.ts'
 import { startServer } from '../../support/process.ts'
 import { temporaryDatabase, temporaryFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { receive, type Receiver, sequences } from './receiver.ts'
 import {
+  type A2aServer,
   assembled,
   begin,
   current,
@@ -69,6 +71,25 @@ test('a receiver is told all that a stream tells, in order, with its token and i
     'x-a2a-notification-token': 't',
     authorization: 'Bearer secret',
   })
+})
+
+test('a push is signed with the key of the cards: whoever has its public key knows that nobody else sent or changed it', async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const server = await serveA2a({ a2a: { ...a2a, signer: { key: privateKey, alg: 'ES256', kid: 'k-1' } } })
+  const receiver = await receive()
+  await send(server.agent(), 'text 3', {}, pushTo(receiver.url))
+  await until('the end is told', () => isOver(receiver))
+  expect(receiver.received.length).toBeGreaterThan(3)
+  for (const { headers, text } of receiver.received) {
+    const [header, none, signature] = String(headers['x-a2a-notification-signature']).split('.')
+    const verified = (body: string) =>
+      compactVerify(`${header}.${Buffer.from(body).toString('base64url')}.${signature}`, publicKey)
+    const { protectedHeader } = await verified(text)
+    expect(protectedHeader).toMatchObject({ alg: 'ES256', kid: 'k-1', aud: receiver.url })
+    expect(Math.abs(Number(protectedHeader['iat']) - Date.now() / 1000)).toBeLessThan(60)
+    expect(none).toBe('')
+    await expect(verified(text.replace('"taskId"', '"taskid"').replace('"id"', '"Id"'))).rejects.toThrow('signature')
+  }
 })
 
 test('a configuration of 0.3 is told the whole task when its status changes', async () => {
@@ -171,18 +192,21 @@ test('[LOG-2] a server that is killed while it delivers goes on where it was, an
   expect([...new Set(all)]).toEqual(Array.from({ length: Math.max(...all) + 1 }, (_none, index) => index))
 }, 90_000)
 
+/** A server that leaves delivering to others. */
+const idle: A2aOptions = { push: { limits: { deliveriesMax: 0 } } }
+
+/** Delivers the pushes of a server. */
+function nodeOf({ service }: A2aServer, parts: Partial<PushParts> = {}): Pushes {
+  const ids = systemIds(systemClock)
+  const options = { loopback: true, limits }
+  const node = new Pushes({ service, clock: systemClock, ids, logger: silentLogger, shared: true, options, ...parts })
+  onTestFinished(() => node.stop())
+  return node
+}
+
 test('of several nodes one delivers', async () => {
-  const server = await serveA2a({ a2a: { push: { limits: { deliveriesMax: 0 } } } })
-  const node = (): Pushes =>
-    new Pushes({
-      service: server.service,
-      clock: systemClock,
-      ids: systemIds(systemClock),
-      logger: silentLogger,
-      shared: true,
-      options: { loopback: true, limits },
-    })
-  const nodes = [node(), node()]
+  const server = await serveA2a({ a2a: idle })
+  const nodes = [nodeOf(server), nodeOf(server)]
   const receivers = await Promise.all([receive(), receive(), receive()])
   for (const { url } of receivers) await send(server.agent(), 'text 10 every 2', {}, pushTo(url))
   for (const receiver of receivers) await until('the end is told', () => isOver(receiver))
@@ -191,7 +215,7 @@ test('of several nodes one delivers', async () => {
 })
 
 test('of two that take the same delivery at once one delivers', async () => {
-  const server = await serveA2a({ a2a: { push: { limits: { deliveriesMax: 0 } } } })
+  const server = await serveA2a({ a2a: idle })
   const receiver = await receive()
   await send(server.agent(), 'text 5', {}, pushTo(receiver.url))
   const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
@@ -274,6 +298,35 @@ test('addresses that are not public get nothing, whatever they are called', asyn
   })
   for (const { error } of dead) expect(error).toContain('not public')
   expect(receiver.received).toEqual([])
+})
+
+test('a name that means a public address when it is looked at, and this machine right after, leads to the former', async () => {
+  const server = await serveA2a({ a2a: idle })
+  const inside = await receive()
+  let looks = 0
+  // An address that is nobody's: whether it is silent or cannot be reached, nobody takes the push.
+  const lookup: Lookup = async () => [{ address: looks++ === 0 ? '192.0.2.1' : '127.0.0.1', family: 4 }]
+  nodeOf(server, { options: { limits: { ...limits, timeoutMs: 500 } }, lookup })
+  await send(server.agent(), 'text 1', {}, pushTo(`http://rebound.example:${inside.port}/hook`))
+  const [dead] = await until('it is given up', async () => {
+    const found = await deadLetters(server.url)
+    return found.length > 0 && found
+  })
+  // The first try was made with what the first look found; the second one found what is refused.
+  expect([looks, inside.received.length]).toEqual([2, 0])
+  expect(dead).toMatchObject({ attempts: 2, error: expect.stringContaining('not public') as string })
+})
+
+test('a name is looked up once for each push, and the push goes where that look led', async () => {
+  const server = await serveA2a({ a2a: idle })
+  const receiver = await receive()
+  let looks = 0
+  const lookup: Lookup = async () => [{ address: ++looks <= 3 ? '127.0.0.1' : '10.0.0.1', family: 4 }]
+  nodeOf(server, { lookup })
+  await send(server.agent(), 'text 5', {}, pushTo(`http://rebound.example:${receiver.port}/hook`))
+  await until('it is given up', async () => (await deadLetters(server.url)).length > 0)
+  expect(sequences(receiver.taken)).toEqual([0, 1, 2])
+  expect(looks).toBe(4)
 })
 
 test('each kind of address that is not public is known', () => {

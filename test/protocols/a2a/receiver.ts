@@ -6,6 +6,8 @@ import type { SeenUpdate } from './serve.ts'
 
 export interface Received {
   readonly headers: IncomingHttpHeaders
+  /** The bytes of the body. */
+  readonly text: string
   readonly body: SeenUpdate & Readonly<Record<string, unknown>>
 }
 
@@ -32,7 +34,8 @@ export async function receive({ port = 0, answer = () => 200, headers = {} }: Re
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const one: Received = { headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()) as never }
+    const text = Buffer.concat(chunks).toString()
+    const one: Received = { headers: request.headers, text, body: JSON.parse(text) as never }
     received.push(one)
     const status = await answer(received.length, one)
     if (status === 200) taken.push(one)

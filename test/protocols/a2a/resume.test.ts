@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RESUME_EXTENSION } from '../../../src/protocols/a2a/extensions.ts'
+import { RESUME_EXTENSION } from '../../../src/a2a/resume.ts'
 import {
   assembled,
   begin,

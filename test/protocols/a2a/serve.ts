@@ -23,7 +23,7 @@ const notary = agent<unknown>({
 })
 
 /** Answers without a task. */
-const parrot = agent<unknown>({
+export const parrot = agent<unknown>({
   id: 'parrot',
   async *run(input) {
     yield { type: 'custom.emitted', data: { name: 'a2a.message', value: input } }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
+import type { Task } from '../../../src/protocols/a2a/wire.ts'
 import {
   assembled,
   begin,
@@ -19,6 +20,7 @@ import {
   subscribe,
   texts,
 } from './serve.ts'
+import { peakMemory } from '../../support/memory.ts'
 import { startServer } from '../../support/process.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
@@ -126,7 +128,7 @@ describe('a subscription', () => {
     }
   })
 
-  test('is exact also when the store is slow to answer', async () => {
+  test('is exact also when the store is slow to answer (adversity: slow store)', async () => {
     const store = openMemoryStore()
     const slow = overriding(store, {
       get: async (id) => (await wait(15), store.get(id)),
@@ -161,8 +163,8 @@ describe('a subscription', () => {
     expect((await rpc(server.agent(), 'SubscribeToTask', { id: 'nope' })).error?.code).toBe(-32001)
   })
 
-  test('by a thousand at once gives each the same', async () => {
-    const { gated, open } = gatedAgent()
+  test('by a thousand at once gives each the same (adversity: 1000 subscribers)', async () => {
+    const { gated, open } = gatedAgent(200)
     const server = await serveA2a({ components: [gated] })
     const { id } = await begin(server.agent('gated'), 'go')
     const subscribers = Array.from({ length: 1000 }, () => subscribe(server.agent('gated'), id))
@@ -173,7 +175,7 @@ describe('a subscription', () => {
     expect(seenByEach.filter((updates) => JSON.stringify(assembled(updates)) === JSON.stringify(whole))).toHaveLength(
       1000,
     )
-  }, 60_000)
+  }, 120_000)
 })
 
 test('text that is withdrawn is replaced: what is left is sent anew, without `append`', async () => {
@@ -224,7 +226,7 @@ test('a task of ten thousand events sends as many bytes as it has, and reading i
   expect(assembled(seen(long))).toEqual(texts(await getTask(server.agent(), seen(long)[0]!.task!.id)))
 }, 60_000)
 
-test('a reader that leaves at the last event harms nobody, and the task has ended', async () => {
+test('a reader that leaves at the last event harms nobody, and the task has ended (adversity: gone at the end)', async () => {
   const server = await serveA2a()
   const opened = stream(server.agent(), 'text 1', {}, { cutAfter: 5 })
   expect(await opened.ended).toBe('cut')
@@ -232,7 +234,7 @@ test('a reader that leaves at the last event harms nobody, and the task has ende
   expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
 })
 
-test('a store that fails for a moment while a task is at work: the task ends, and every event that was seen is in it [LOG-2]', async () => {
+test('a store that fails for a moment while a task is at work: the task ends, and every event that was seen is in it (adversity: store error) [LOG-2]', async () => {
   const store = openMemoryStore()
   let failures = 1
   const failing = overriding(store, {
@@ -258,7 +260,7 @@ test('a store that fails for a moment while a task is at work: the task ends, an
   expect(failures).toBeLessThan(1)
 }, 30_000)
 
-test('a server that is killed while a task is at work: another process goes on with it, and a subscriber loses nothing [RUN-1]', async () => {
+test('a server that is killed while a task is at work: another process goes on with it, and a subscriber loses nothing (adversity: kill) [RUN-1]', async () => {
   const path = temporaryDatabase()
   const first = await startServer({ store: path })
   const { id } = await begin(`${first.url}/a2a/lab-resume`, 'text 400 every 5')
@@ -275,6 +277,62 @@ test('a server that is killed while a task is at work: another process goes on w
   await second.kill()
 }, 60_000)
 
+test('a value that cannot be serialized is a failure that is told and kept, and the task can be read (adversity: unserializable payload) [EVT-1]', async () => {
+  const server = await serveA2a()
+  const opened = stream(server.agent(), 'text 2; circular; text 2')
+  const updates = await drained(opened)
+  expect(await opened.ended).toBe('closed')
+  expect(states(updates)).toEqual(['SUBMITTED', 'WORKING', 'FAILED'])
+  const task = await getTask(server.agent(), updates[0]!.task!.id)
+  expect(task.status).toEqual(updates.at(-1)!.statusUpdate!.status)
+  expect(texts(task)).toEqual(assembled(updates))
+})
+
+test('a task is told once, first, whatever an agent says about itself (adversity: second task event)', async () => {
+  const custom = (name: string, value: unknown) => ({ type: 'custom.emitted', data: { name, value } }) as const
+  const insistent = agent<unknown>({
+    id: 'insistent',
+    async *run() {
+      yield custom('a2a.status', 'looking')
+      yield custom('a2a.task', { id: 'another', status: { state: 'TASK_STATE_SUBMITTED' } })
+      yield 'half '
+      yield custom('a2a.message', 'too late to be all')
+      yield custom('a2a.status', 'still looking')
+      yield 'whole'
+    },
+  })
+  const server = await serveA2a({ components: [insistent] })
+  const updates = await drained(stream(server.agent('insistent'), 'go'))
+  expect(updates.map(({ task, message }) => task !== undefined || message !== undefined)).toEqual([
+    true,
+    ...updates.slice(1).map(() => false),
+  ])
+  expect(states(updates).at(-1)).toBe('COMPLETED')
+  expect(assembled(updates)).toEqual(texts(await getTask(server.agent('insistent'), updates[0]!.task!.id)))
+  expect(assembled(updates)).toEqual({ answer: 'half whole' })
+})
+
+test('a reader that takes nothing of a large output costs little memory, and then gets all of it (adversity: stalled reader) [SUB-1]', async () => {
+  const server = await startServer({ store: temporaryDatabase() })
+  const url = `${server.url}/a2a/lab`
+  const large = `${'big 512; '.repeat(2 * MEGABYTES)}text 1`
+  const ended = (count: number): Promise<unknown> =>
+    until('the tasks have ended', async () => {
+      const { tasks } = await result<{ tasks: Task[] }>(url, 'ListTasks', {})
+      return tasks.length === count && tasks.every(({ status }) => status.state === 'TASK_STATE_COMPLETED')
+    })
+  await begin(url, large)
+  await ended(1)
+  const unread = peakMemory(server.pid)
+  const stalled = stream(url, large, {}, { stalled: true })
+  await stalled.answered
+  await ended(2)
+  expect(peakMemory(server.pid) - unread).toBeLessThan(MEGABYTES / 2)
+  await stalled.read()
+  const [whole = ''] = Object.values(assembled(await drained(stalled)))
+  expect(whole.length).toBeGreaterThan(MEGABYTES * 1024 * 1024)
+}, 180_000)
+
 test('a stream that the server ends says so as an error, since an end alone would be taken for that of the task [SUB-3]', async () => {
   const server = await serveA2a({ limits: { drainMs: 0 } })
   const opened = stream(server.agent('lab-resume'), 'text 1; hang')
@@ -284,8 +342,11 @@ test('a stream that the server ends says so as an error, since an end alone woul
   expect(last.error).toMatchObject({ code: -32603, message: expect.stringContaining('subscribe again') as string })
 })
 
+/** Much more than the buffers between the two hold. */
+const MEGABYTES = 64
+
 /** Says a word again and again, and ends once it may. */
-function gatedAgent() {
+function gatedAgent(everyMs = 10) {
   const gate = Promise.withResolvers<void>()
   const gated = agent<unknown>({
     id: 'gated',
@@ -294,7 +355,7 @@ function gatedAgent() {
       void gate.promise.then(() => (isOpen = true))
       for (let count = 0; count < 2000 && !isOpen; count++) {
         yield `${count} `
-        await wait(10)
+        await wait(everyMs)
       }
       for (let count = 0; count < 20; count++) yield 'after '
     },

@@ -1,7 +1,9 @@
 /** The calls of the service, of 1.0 or 0.3: from a request as the package decodes it to an operation, and back. */
 import type * as Grpc from '@grpc/grpc-js'
+import type { Codecs } from '../../../a2a/grpc/packages.ts'
 import type { ServiceText } from '../../../a2a/grpc/schema.ts'
 import { Converter } from '../../../a2a/grpc/shape.ts'
+import { isRaw } from '../../../a2a/raw.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { Authenticator } from '../../../core/principal.ts'
@@ -9,13 +11,12 @@ import type { Service } from '../../../core/service.ts'
 import type { Agent, Agents } from '../agents.ts'
 import { activate, parseNames } from '../extensions.ts'
 import { protoStream } from '../legacy/proto.ts'
-import { isRaw } from '../legacy/requests.ts'
 import { type MethodName, methods } from '../methods.ts'
 import type { Caller, TaskStream } from '../operations.ts'
 import type { A2aOptions } from '../options.ts'
 import { protoResult } from '../rest.ts'
 import { parseVersion, requireVersion, type Version } from '../version.ts'
-import { type Encoders, toStatus } from './errors.ts'
+import { toStatus } from './errors.ts'
 import { legacyMethod, legacyParams } from './legacy.ts'
 import { updatesOf } from './updates.ts'
 
@@ -44,14 +45,14 @@ export class Calls {
   readonly #parts: CallParts
   readonly #text: ServiceText
   readonly #version: Version
-  readonly #encoders: Encoders
+  readonly #codecs: Codecs
   readonly #converter: Converter
 
-  constructor(parts: CallParts, text: ServiceText, version: Version, encoders: Encoders) {
+  constructor(parts: CallParts, text: ServiceText, version: Version, codecs: Codecs) {
     this.#parts = parts
     this.#text = text
     this.#version = version
-    this.#encoders = encoders
+    this.#codecs = codecs
     this.#converter = new Converter(text)
   }
 
@@ -163,9 +164,9 @@ export class Calls {
   #status(cause: unknown): Partial<Grpc.StatusObject> {
     const { grpc, options, logger } = this.#parts
     const table = options.errorTable ?? '1.0.1'
-    if (isHoldfastError(cause)) return toStatus(grpc, cause, table, this.#encoders)
+    if (isHoldfastError(cause)) return toStatus(grpc, cause, table, this.#codecs)
     logger.error({ err: cause }, 'an A2A call failed')
-    return toStatus(grpc, new HoldfastError('internal', 'internal error', { cause }), table, this.#encoders)
+    return toStatus(grpc, new HoldfastError('internal', 'internal error', { cause }), table, this.#codecs)
   }
 }
 

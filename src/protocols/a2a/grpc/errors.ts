@@ -1,10 +1,8 @@
 /** What went wrong, as a status of gRPC with its details. */
 import type * as Grpc from '@grpc/grpc-js'
+import type { Codecs } from '../../../a2a/grpc/packages.ts'
 import type { HoldfastError } from '../../../core/errors.ts'
 import { describeError, type ErrorTable } from '../errors.ts'
-
-/** What the package knows of messages, by their full names. */
-export type Encoders = Readonly<Record<string, { serialize(value: object): Buffer }>>
 
 const DETAILS = 'grpc-status-details-bin'
 
@@ -12,7 +10,7 @@ export function toStatus(
   { Metadata, status: codes }: typeof Grpc,
   error: HoldfastError,
   table: ErrorTable,
-  encoders: Encoders,
+  codecs: Codecs,
 ): Partial<Grpc.StatusObject> {
   const { grpc, message, details } = describeError(error, table)
   const code = codes[grpc]
@@ -20,9 +18,9 @@ export function toStatus(
   const packed = details.map((detail) => {
     const { '@type': typeUrl, ...value } = detail as { readonly '@type': string }
     const name = typeUrl.slice(typeUrl.lastIndexOf('/') + 1)
-    return { typeUrl, value: encoders[name]!.serialize(value) }
+    return { typeUrl, value: codecs[name]!.serialize(value) }
   })
-  metadata.set(DETAILS, encoders['google.rpc.Status']!.serialize({ code, message, details: packed }))
+  metadata.set(DETAILS, codecs['google.rpc.Status']!.serialize({ code, message, details: packed }))
   if (error.retryAfterMs !== undefined) metadata.set('retry-after', String(Math.ceil(error.retryAfterMs / 1000)))
   return { code, details: message, metadata }
 }

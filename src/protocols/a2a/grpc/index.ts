@@ -1,14 +1,12 @@
 /** The gRPC binding: a server of its own, with packages that only its users need. */
 import type * as Grpc from '@grpc/grpc-js'
-import type * as Loader from '@grpc/proto-loader'
+import { GRPC_PACKAGES, loadGrpc } from '../../../a2a/grpc/packages.ts'
 import { current, legacy } from '../../../a2a/grpc/schema.ts'
-import { toDescriptor } from '../../../a2a/grpc/shape.ts'
-import { HoldfastError } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
+import { optionalPackage } from '../../../core/optional-package.ts'
 import type { Authenticator } from '../../../core/principal.ts'
 import { Agents, type AgentsOptions } from '../agents.ts'
 import { Calls } from './calls.ts'
-import type { Encoders } from './errors.ts'
 
 export interface GrpcOptions extends Omit<AgentsOptions, 'auth'> {
   readonly authenticator: Authenticator
@@ -31,7 +29,7 @@ const CLOSE_MS = 2000
 
 export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
   const { authenticator, host, port } = options
-  const [grpc, loader] = await loaded()
+  const { grpc, define } = await optionalPackage('gRPC', GRPC_PACKAGES, loadGrpc)
   const { bodyBytesMax, heartbeatMs } = options.service.limits
   const server = new grpc.Server({
     'grpc.max_receive_message_length': bodyBytesMax,
@@ -40,27 +38,14 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
   })
   const agents = new Agents({ ...options, auth: authenticator.scheme })
   for (const [version, text] of [['1.0', current] as const, ['0.3', legacy] as const]) {
-    const definition = loader.fromJSON(toDescriptor(text), WIRE)
-    const service = definition[`${text.package}.A2AService`] as Grpc.ServiceDefinition
-    const calls = new Calls({ ...options, grpc, agents }, text, version, definition as unknown as Encoders)
-    server.addService(service, calls.handlers())
+    const { service, codecs } = define(text)
+    server.addService(service, new Calls({ ...options, grpc, agents }, text, version, codecs).handlers())
   }
   const bound = await bind(grpc, server, `${host.includes(':') ? `[${host}]` : host}:${port}`)
   return { port: bound, close: () => close(server) }
 }
 
 const CALLS_PER_CONNECTION_MAX = 1000
-
-const WIRE: Loader.Options = { keepCase: true, enums: String, longs: Number, bytes: String }
-
-async function loaded(): Promise<[typeof Grpc, typeof Loader]> {
-  try {
-    return await Promise.all([import('@grpc/grpc-js'), import('@grpc/proto-loader')])
-  } catch (cause) {
-    const message = 'gRPC needs the packages @grpc/grpc-js and @grpc/proto-loader (npm install them)'
-    throw new HoldfastError('unsupported', message, { cause })
-  }
-}
 
 function bind(grpc: typeof Grpc, server: Grpc.Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -1,16 +1,12 @@
 /** gRPC of 0.3: which operation a call is, and what it asks, where things are known by names such as `tasks/x`. */
-import { isRaw } from '../legacy/requests.ts'
+import { legacyNames } from '../../../a2a/grpc/schema.ts'
+import { isRaw } from '../../../a2a/raw.ts'
 import { toProtoPush, toProtoSend } from '../legacy/proto.ts'
 import type { MethodName } from '../methods.ts'
 
-const renamed: Readonly<Record<string, MethodName>> = {
-  TaskSubscription: 'SubscribeToTask',
-  ListTaskPushNotificationConfig: 'ListTaskPushNotificationConfigs',
-  GetAgentCard: 'GetExtendedAgentCard',
-}
-
 export function legacyMethod(name: string): MethodName {
-  return renamed[name] ?? (name as MethodName)
+  const [renamed] = Object.entries(legacyNames).find(([, legacy]) => legacy === name) ?? [name]
+  return renamed as MethodName
 }
 
 /** As the package decodes it, so that its types are certain. */

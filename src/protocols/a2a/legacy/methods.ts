@@ -1,4 +1,5 @@
 /** The methods of JSON-RPC in 0.3, each by the one of 1.0 that does the same. */
+import { isRaw } from '../../../a2a/raw.ts'
 import type { Agent } from '../agents.ts'
 import { a2aError } from '../errors.ts'
 import { methods } from '../methods.ts'
@@ -6,7 +7,7 @@ import type { Caller } from '../operations.ts'
 import type { PushConfig } from '../wire.ts'
 import { toLegacyCard } from './card.ts'
 import { fromPushConfig, fromSend, fromTask, type LegacyOutcome } from './outcome.ts'
-import { isRaw, toPushConfig, toSend } from './requests.ts'
+import { toPushConfig, toSend } from './requests.ts'
 
 type LegacyMethod = (agent: Agent, caller: Caller, params: unknown) => Promise<LegacyOutcome>
 

@@ -1,7 +1,8 @@
 /** From 1.0 to what JSON-RPC of 0.3 says: objects that name their kind, in lower case. */
+import { kindMessage, kindPart, legacyPushConfig } from '../../../a2a/legacy-words.ts'
 import type { TaskStream } from '../operations.ts'
 import { taskStates } from '../states.ts'
-import type { Artifact, Message, Part, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire.ts'
+import type { Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire.ts'
 
 export type LegacyOutcome = { readonly result: unknown } | { readonly stream: TaskStream }
 
@@ -11,49 +12,24 @@ export function fromTask({ status, artifacts, history, ...rest }: Task): object 
     ...rest,
     status: fromStatus(status),
     ...(artifacts !== undefined && { artifacts: artifacts.map(fromArtifact) }),
-    ...(history !== undefined && { history: history.map(fromMessage) }),
+    ...(history !== undefined && { history: history.map(kindMessage) }),
   }
 }
 
 function fromStatus({ state, message, timestamp }: TaskStatus): object {
   return {
     state: taskStates[state].legacy,
-    ...(message !== undefined && { message: fromMessage(message) }),
+    ...(message !== undefined && { message: kindMessage(message) }),
     ...(timestamp !== undefined && { timestamp }),
   }
 }
 
-export function fromMessage({ role, parts, ...rest }: Message): object {
-  return { kind: 'message', ...rest, role: role === 'ROLE_USER' ? 'user' : 'agent', parts: parts.map(fromPart) }
-}
-
 function fromArtifact({ parts, ...rest }: Artifact): object {
-  return { ...rest, parts: parts.map(fromPart) }
-}
-
-/** A part of 0.3 that is data is an object; another value is wrapped in one, and says so. */
-export function fromPart({ text, raw, url, data, metadata, filename, mediaType }: Part): object {
-  const about = metadata === undefined ? {} : { metadata }
-  if (text !== undefined) return { kind: 'text', text, ...about }
-  if (raw !== undefined || url !== undefined) {
-    const content = raw === undefined ? { uri: url } : { bytes: raw }
-    const name = filename === undefined ? {} : { name: filename }
-    return {
-      kind: 'file',
-      file: { ...content, ...name, ...(mediaType !== undefined && { mimeType: mediaType }) },
-      ...about,
-    }
-  }
-  if (isObject(data)) return { kind: 'data', data, ...about }
-  return { kind: 'data', data: { value: data }, metadata: { ...metadata, data_part_compat: true } }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return { ...rest, parts: parts.map(kindPart) }
 }
 
 export function fromSend(result: SendResult): object {
-  return 'task' in result ? fromTask(result.task) : fromMessage(result.message)
+  return 'task' in result ? fromTask(result.task) : kindMessage(result.message)
 }
 
 export function fromStream(response: StreamResponse): object {
@@ -71,17 +47,6 @@ export function isFinal(response: StreamResponse): boolean {
   return 'statusUpdate' in response && taskStates[response.statusUpdate.status.state].terminal
 }
 
-export function fromPushConfig({ taskId, authentication, ...config }: PushConfig): object {
-  return {
-    taskId,
-    pushNotificationConfig: {
-      ...config,
-      ...(authentication !== undefined && {
-        authentication: {
-          schemes: [authentication.scheme],
-          ...(authentication.credentials !== undefined && { credentials: authentication.credentials }),
-        },
-      }),
-    },
-  }
+export function fromPushConfig({ taskId, ...config }: PushConfig): object {
+  return { taskId, pushNotificationConfig: legacyPushConfig(config) }
 }

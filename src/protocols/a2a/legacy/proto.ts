@@ -1,18 +1,10 @@
 /** HTTP+JSON of 0.3, which is the JSON of its protocol buffers: other words than those of its JSON-RPC, and than those of 1.0. */
-import type {
-  AgentCard,
-  Artifact,
-  Message,
-  Part,
-  PushConfig,
-  SendResult,
-  StreamResponse,
-  Task,
-  TaskStatus,
-} from '../wire.ts'
+import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-words.ts'
+import { isRaw } from '../../../a2a/raw.ts'
+import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire.ts'
 import { toLegacyCard } from './card.ts'
-import { fromPushConfig, isFinal } from './outcome.ts'
-import { isRaw, toConfiguration, toPushConfig } from './requests.ts'
+import { isFinal } from './outcome.ts'
+import { toConfiguration, toPushConfig } from './requests.ts'
 
 export function protoTask({ status, artifacts = [], history = [], ...rest }: Task): object {
   return {
@@ -31,24 +23,8 @@ function protoStatus({ state, message, timestamp }: TaskStatus): object {
   }
 }
 
-function protoMessage({ parts, referenceTaskIds: _references, ...rest }: Message): object {
-  return { ...rest, content: parts.map(protoPart) }
-}
-
 function protoArtifact({ parts, ...rest }: Artifact): object {
   return { ...rest, parts: parts.map(protoPart) }
-}
-
-function protoPart({ text, raw, url, data, metadata, filename, mediaType }: Part): object {
-  const about = metadata === undefined ? {} : { metadata }
-  if (text !== undefined) return { text, ...about }
-  if (raw !== undefined || url !== undefined) {
-    const content = raw === undefined ? { fileWithUri: url } : { fileWithBytes: raw }
-    const name = filename === undefined ? {} : { name: filename }
-    return { file: { ...content, ...name, ...(mediaType !== undefined && { mimeType: mediaType }) }, ...about }
-  }
-  if (isRaw(data)) return { data: { data }, ...about }
-  return { data: { data: { value: data } }, metadata: { ...metadata, data_part_compat: true } }
 }
 
 export function protoSend(result: SendResult): object {
@@ -65,9 +41,9 @@ export function protoStream(response: StreamResponse): object {
   return { statusUpdate: { ...rest, status: protoStatus(status), final: isFinal(response) } }
 }
 
-export function protoPushConfig(config: PushConfig): object {
-  const { pushNotificationConfig } = fromPushConfig(config) as { pushNotificationConfig: object }
-  return { name: `tasks/${config.taskId}/pushNotificationConfigs/${config.id}`, pushNotificationConfig }
+export function protoPushConfig({ taskId, ...config }: PushConfig): object {
+  const name = `tasks/${taskId}/pushNotificationConfigs/${config.id}`
+  return { name, pushNotificationConfig: legacyPushConfig(config) }
 }
 
 /** Its schemes are those of 1.0, its requirements too. */

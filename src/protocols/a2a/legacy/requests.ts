@@ -1,5 +1,5 @@
 /** From what 0.3 asks to the words of 1.0. What is wrong with it is found when those are checked. */
-type Raw = Readonly<Record<string, unknown>>
+import { isRaw } from '../../../a2a/raw.ts'
 
 const roles: Readonly<Record<string, string>> = { user: 'ROLE_USER', agent: 'ROLE_AGENT' }
 
@@ -58,8 +58,4 @@ export function toPushConfig(value: unknown, taskId?: unknown): unknown {
       authentication: { scheme, credentials: credentials === '' ? undefined : credentials },
     }),
   }
-}
-
-export function isRaw(value: unknown): value is Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

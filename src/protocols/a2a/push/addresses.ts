@@ -8,6 +8,11 @@ export interface Pinned {
   readonly family: 4 | 6
 }
 
+/** What a name means at this moment. */
+export type Lookup = (name: string) => Promise<readonly { readonly address: string; readonly family: number }[]>
+
+const systemLookup: Lookup = (name) => lookup(name, { all: true })
+
 /** It would lead where pushes must not go. Trying again does not help. */
 export class AddressRefused extends Error {}
 
@@ -50,10 +55,10 @@ export function isAllowed(address: string, allowLoopback: boolean): boolean {
 }
 
 /** Every address that the name has must be allowed: one that changes with each question is not to be trusted with any. */
-export async function pin(hostname: string, allowLoopback: boolean): Promise<Pinned> {
+export async function pin(hostname: string, allowLoopback: boolean, find: Lookup = systemLookup): Promise<Pinned> {
   const host = hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
-  const found = family === 0 ? await lookup(host, { all: true }) : [{ address: host, family }]
+  const found = family === 0 ? await find(host) : [{ address: host, family }]
   const refused = found.find(({ address }) => !isAllowed(address, allowLoopback))
   if (refused !== undefined) throw new AddressRefused(`pushes do not go to ${host}, an address that is not public`)
   const [first] = found

@@ -10,10 +10,12 @@ import { events, lastOf } from '../../../core/record.ts'
 import type { Service } from '../../../core/service.ts'
 import { streamProjection, type TaskFrame } from '../projection.ts'
 import { PUSH_CONFIGS, type StoredPushConfig } from '../push-configs.ts'
-import { AddressRefused } from './addresses.ts'
+import type { CardSigner } from '../signing.ts'
+import { AddressRefused, type Lookup } from './addresses.ts'
 import { DEAD_LETTERS, DELIVERIES, type Delivery, deliveryId, deliveryIn, endDelivery } from './deliveries.ts'
 import type { PushLimits } from './limits.ts'
 import { notificationOf } from './notification.ts'
+import { signed } from './signature.ts'
 import { post, RedirectRefused } from './webhook.ts'
 
 export interface CourierParts {
@@ -23,6 +25,8 @@ export interface CourierParts {
   /** Who delivers: this node. */
   readonly node: string
   readonly loopback: boolean
+  readonly lookup?: Lookup | undefined
+  readonly signer?: CardSigner | undefined
   readonly limits: PushLimits
   /** Aborted when this node is to deliver nothing more. */
   readonly signal: AbortSignal
@@ -100,12 +104,13 @@ export class Courier {
   }
 
   async #tell(frame: TaskFrame): Promise<void> {
-    const { loopback, limits, signal } = this.#parts
+    const { loopback, lookup, signer, clock, limits, signal } = this.#parts
     signal.throwIfAborted()
     const notification = notificationOf(frame, await this.#config())
     if (notification === undefined) return
     try {
-      await post(notification, { loopback, timeoutMs: limits.timeoutMs, signal })
+      const sent = signer === undefined ? notification : await signed(notification, signer, clock.now())
+      await post(sent, { loopback, lookup, timeoutMs: limits.timeoutMs, signal })
     } catch (cause) {
       signal.throwIfAborted()
       await this.#failed(cause)

@@ -5,7 +5,8 @@ import { isHoldfastError, messageOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { type Principal, principalOf } from '../../../core/principal.ts'
 import type { Service } from '../../../core/service.ts'
-import type { PushOptions } from '../options.ts'
+import type { PushSettings } from '../options.ts'
+import type { Lookup } from './addresses.ts'
 import { Courier, type CourierParts } from './courier.ts'
 import { DELIVERIES, deliveryIn, endDelivery } from './deliveries.ts'
 import { defaultPushLimits, type PushLimits } from './limits.ts'
@@ -17,7 +18,9 @@ export interface PushParts {
   readonly logger: Logger
   /** Whether other nodes deliver too. Where none does, what a delivery says of one is left from before a crash. */
   readonly shared: boolean
-  readonly options: PushOptions
+  readonly options: PushSettings
+  /** What names mean; the system's own where none is given. */
+  readonly lookup?: Lookup
 }
 
 const PAGE = 200
@@ -36,15 +39,16 @@ export class Pushes {
   readonly #looking: Promise<void>
 
   /** Begins at once. */
-  constructor({ service, clock, ids, logger, shared, options }: PushParts) {
+  constructor({ service, clock, ids, logger, shared, options, lookup }: PushParts) {
     this.#service = service
     this.#clock = clock
     this.#logger = logger
     this.#shared = shared
     this.#limits = { ...defaultPushLimits, ...options.limits }
     const { signal } = this.#stopping
-    const loopback = options.loopback === true
-    this.#courier = { service, clock, logger, node: ids.unique(), loopback, limits: this.#limits, signal }
+    const { loopback = false, signer } = options
+    const limits = this.#limits
+    this.#courier = { service, clock, logger, node: ids.unique(), loopback, lookup, signer, limits, signal }
     this.#looking = this.#lookAgainAndAgain()
   }
 

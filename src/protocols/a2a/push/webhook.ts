@@ -1,7 +1,7 @@
 /** Sends one notification: to an address that was looked at, without following redirects, within a time. */
 import * as http from 'node:http'
 import * as https from 'node:https'
-import { type Pinned, pin } from './addresses.ts'
+import { type Lookup, type Pinned, pin } from './addresses.ts'
 
 export interface Notification {
   readonly url: string
@@ -11,6 +11,8 @@ export interface Notification {
 
 export interface WebhookOptions {
   readonly loopback: boolean
+  /** The system's, where none is given. */
+  readonly lookup?: Lookup | undefined
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }
@@ -22,10 +24,14 @@ export class RedirectRefused extends Error {}
 const ANSWER_BYTES_MAX = 64 * 1024
 
 /** Resolves when the receiver has taken it. */
-export async function post(notification: Notification, { loopback, timeoutMs, signal }: WebhookOptions): Promise<void> {
+export async function post(notification: Notification, options: WebhookOptions): Promise<void> {
+  const { loopback, lookup, timeoutMs, signal } = options
   const url = new URL(notification.url)
   const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-  const status = await within(ended, async () => request(url, notification, await pin(url.hostname, loopback), ended))
+  const status = await within(ended, async () => {
+    const pinned = await pin(url.hostname, loopback, lookup)
+    return request(url, notification, pinned, ended)
+  })
   if (status >= 200 && status < 300) return
   if (status >= 300 && status < 400) throw new RedirectRefused(`${url.host} answered with a redirect (${status})`)
   throw new Error(`${url.host} answered with status ${status}`)

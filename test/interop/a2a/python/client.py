@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 
+import grpc
 import httpx
 from a2a.client import ClientConfig, create_client
 from a2a.helpers import new_text_message
@@ -79,7 +80,11 @@ async def refuses(client):
 
 async def main(url, binding):
     async with httpx.AsyncClient(timeout=30) as http:
-        config = ClientConfig(httpx_client=http, supported_protocol_bindings=[binding])
+        config = ClientConfig(
+            httpx_client=http,
+            supported_protocol_bindings=[binding],
+            grpc_channel_factory=grpc.aio.insecure_channel,
+        )
         for check in (counts, asks, cancels, subscribes, lists, refuses):
             said = {"title": f"{binding}: {check.__name__}"}
             try:

@@ -1,0 +1,102 @@
+/** What the two bindings over HTTP have in common: a request for each operation, and streams of server-sent events. */
+import { Watchdog } from '../client/watchdog.ts'
+import type { ParsedEvent } from '../sse/index.ts'
+import type { Binding, CallOptions, Invocation, StreamInvocation, StreamOptions } from './binding.ts'
+import type { Interface } from './card.ts'
+import { A2aError } from './errors.ts'
+import {
+  type Exchange,
+  type Exchanged,
+  eventsOf,
+  isEventStream,
+  readText,
+  serviceHeaders,
+  type WholeAnswer,
+} from './exchange.ts'
+import { type Dialect, Reader } from './read.ts'
+import type { Update } from './types.ts'
+
+/** How one of them says things. */
+export interface HttpWords {
+  /** In which 0.3 is written. */
+  readonly legacyDialect: Dialect
+  /** Media types of answers that are read whole. */
+  readonly accept: string
+  asked(invocation: Invocation | StreamInvocation): Asked
+  /** What an answer says; throws what it refuses. */
+  result(answer: WholeAnswer, url: string): unknown
+  /** What an event of a stream says; throws where that is an error. */
+  event(event: ParsedEvent): unknown
+}
+
+export interface Asked extends Omit<Exchanged, 'headers'> {
+  readonly contentType?: string
+  /** For agents that refuse the first. */
+  readonly otherBody?: object
+}
+
+export class HttpBinding implements Binding {
+  readonly reader: Reader
+  readonly #exchange: Exchange
+  readonly #words: HttpWords
+  readonly #headers: Readonly<Record<string, string>>
+
+  constructor(exchange: Exchange, { version }: Interface, extensions: readonly string[], words: HttpWords) {
+    this.#exchange = exchange
+    this.#words = words
+    this.#headers = serviceHeaders(version, extensions)
+    this.reader = new Reader(version === '1.0' ? '1.0' : words.legacyDialect)
+  }
+
+  async call(invocation: Invocation, options: CallOptions): Promise<unknown> {
+    const asked = this.#words.asked(invocation)
+    try {
+      return await this.#answer(asked, options)
+    } catch (cause) {
+      if (asked.otherBody === undefined || !(cause instanceof A2aError)) throw cause
+      return this.#answer({ ...asked, body: asked.otherBody }, options)
+    }
+  }
+
+  async *stream(
+    invocation: StreamInvocation,
+    { signal, timeoutMs, after }: StreamOptions,
+  ): AsyncGenerator<Update, void, void> {
+    const watchdog = new Watchdog(timeoutMs, signal)
+    const asked = this.#words.asked(invocation)
+    const { url } = asked
+    try {
+      const response = await this.#exchange.open(this.#request(asked, 'text/event-stream', after), watchdog)
+      // An error before the first event is not a stream.
+      if (!isEventStream(response)) {
+        const text = await readText(response, url, watchdog)
+        yield this.reader.update(this.#words.result({ response, text }, url))
+        return
+      }
+      for await (const event of eventsOf(response, url, watchdog)) yield this.reader.update(this.#words.event(event))
+    } finally {
+      watchdog.close()
+    }
+  }
+
+  close(): void {}
+
+  async #answer(asked: Asked, { signal, timeoutMs }: CallOptions): Promise<unknown> {
+    const answer = await this.#exchange.whole(this.#request(asked, this.#words.accept), timeoutMs, signal)
+    return this.#words.result(answer, asked.url)
+  }
+
+  #request({ url, method, contentType, body }: Asked, accept: string, after?: string): Exchanged {
+    return {
+      url,
+      method,
+      headers: {
+        accept,
+        ...(contentType !== undefined && { 'content-type': contentType }),
+        ...this.#headers,
+        ...(after !== undefined && { 'last-event-id': after }),
+      },
+      body,
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** Messages and parts as 0.3 writes them, from the words of 1.0: with kinds for JSON-RPC, as protocol buffers for the other bindings. */
+import { isRaw } from './raw.ts'
+import type { Message, Part, PushConfigRequest } from './types.ts'
+
+export function kindMessage({ role, parts, ...rest }: Message): object {
+  return { kind: 'message', ...rest, role: role === 'ROLE_AGENT' ? 'agent' : 'user', parts: parts.map(kindPart) }
+}
+
+export function kindPart(part: Part): object {
+  const { text, data } = part
+  if (text !== undefined) return { kind: 'text', text, ...about(part) }
+  const file = fileOf(part, 'bytes', 'uri')
+  return file === undefined ? { kind: 'data', ...wrapped(data, part) } : { kind: 'file', file, ...about(part) }
+}
+
+export function protoMessage({ parts, referenceTaskIds: _none, ...rest }: Message): object {
+  return { ...rest, content: parts.map(protoPart) }
+}
+
+export function protoPart(part: Part): object {
+  const { text, data } = part
+  if (text !== undefined) return { text, ...about(part) }
+  const file = fileOf(part, 'fileWithBytes', 'fileWithUri')
+  if (file !== undefined) return { file, ...about(part) }
+  const { data: value, ...rest } = wrapped(data, part)
+  return { data: { data: value }, ...rest }
+}
+
+function fileOf({ raw, url, filename, mediaType }: Part, bytesName: string, urlName: string): object | undefined {
+  if (raw === undefined && url === undefined) return undefined
+  return {
+    ...(raw === undefined ? { [urlName]: url } : { [bytesName]: raw }),
+    ...(filename !== undefined && { name: filename }),
+    ...(mediaType !== undefined && { mimeType: mediaType }),
+  }
+}
+
+/** Data is an object in 0.3: another value is wrapped in one and says so, as with the official SDKs. */
+function wrapped(data: unknown, part: Part): { readonly data: unknown; readonly metadata?: object } {
+  if (isRaw(data)) return { data, ...about(part) }
+  return { data: { value: data ?? null }, metadata: { ...part.metadata, data_part_compat: true } }
+}
+
+function about({ metadata }: Part): { readonly metadata?: object } {
+  return metadata === undefined ? {} : { metadata }
+}
+
+/** It can have several schemes, of which 1.0 has one. */
+export function legacyPushConfig({ authentication, ...config }: PushConfigRequest): object {
+  if (authentication === undefined) return config
+  const { scheme, ...credentials } = authentication
+  return { ...config, authentication: { schemes: [scheme], ...credentials } }
+}

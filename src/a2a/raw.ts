@@ -1,0 +1,6 @@
+/** What was parsed and not looked at yet. */
+export type Raw = Readonly<Record<string, unknown>>
+
+export function isRaw(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
