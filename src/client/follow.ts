@@ -1,6 +1,7 @@
 /** One run's log from a cursor to its end, over as many connections as it takes: each event once, in order. */
 import type { LoggedEvent } from '../core/event.ts'
-import { EventParser, type ParsedEvent } from '../sse/index.ts'
+import type { ParsedEvent } from '../sse/parse.ts'
+import { eventsIn, piecesOf } from '../sse/read.ts'
 import { type Backoff, sleep } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError, GapError } from './errors.ts'
 import { isTransient, lost, type Request, type Transport } from './transport.ts'
@@ -174,25 +175,13 @@ export class Connection {
     }
   }
 
-  async *#frames(body: ReadableStream<Uint8Array>, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
-    const reader = body.getReader()
-    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-    const frames: ParsedEvent[] = []
-    const parser = new EventParser({
-      event: (frame) => frames.push(frame),
-      retry: (milliseconds) => (this.#backoff.baseMs = milliseconds),
+  #frames(body: ReadableStream<Uint8Array>, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
+    const pieces = piecesOf(body, async (piece) => {
+      const heard = await watchdog.wait(piece)
+      this.#options.onLife?.()
+      return heard
     })
-    try {
-      for (;;) {
-        const { done, value } = await watchdog.wait(reader.read())
-        if (done) return
-        this.#options.onLife?.()
-        parser.push(decoder.decode(value, { stream: true }))
-        yield* frames.splice(0)
-      }
-    } finally {
-      reader.cancel().catch(() => {}) // it may have ended by itself
-    }
+    return eventsIn(pieces, { fatal: true, retry: (milliseconds) => (this.#backoff.baseMs = milliseconds) })
   }
 
   /** The event of a frame; nothing for one that is known already or is about the connection. */

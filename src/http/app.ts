@@ -42,7 +42,7 @@ async function call(
   request: IncomingMessage,
   response: ServerResponse,
   target: Target,
-  options: AppOptions,
+  { authenticator, logger, stallMs }: AppOptions,
 ): Promise<void> {
   if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
@@ -52,13 +52,12 @@ async function call(
     })
   }
   const { route, params } = match
-  const principal =
-    route.public === true ? { id: 'public' } : await options.authenticator.authenticate(credential(request))
+  const principal = route.public === true ? { id: 'public' } : await authenticator.authenticate(credential(request))
   const gone = new AbortController()
   response.once('close', () => gone.abort())
-  const given: Call = { request, response, params, query: target.query, principal, signal: gone.signal }
+  const given: Call = { request, response, params, query: target.query, principal, signal: gone.signal, logger }
   await route.handle(given)
-  cutIfNotTaken(response, options.stallMs)
+  cutIfNotTaken(response, stallMs)
 }
 
 /** A whole answer that its client does not take is given up, as a stream is. */

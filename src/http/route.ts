@@ -1,6 +1,7 @@
 /** A route table: what a protocol serves, as data. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HoldfastError } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Upgrade } from './upgrade.ts'
 
@@ -13,6 +14,8 @@ export interface Call {
   readonly principal: Principal
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
+  /** For what the client cannot be told. */
+  readonly logger: Logger
 }
 
 export interface Route {

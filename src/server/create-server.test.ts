@@ -1,4 +1,5 @@
-import { createServer as createNetServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openMemoryStore } from '../stores/memory.ts'
 import { createServer } from './create-server.ts'
@@ -24,3 +25,24 @@ test('a server that is stopped leaves nothing running, and may be stopped twice'
   expect(timers()).toBe(before)
   await expect(fetch(`${server.url}/health`)).rejects.toThrow('fetch failed')
 })
+
+test('a server that is stopped waits for no connection on which nothing was asked, and gives the answers that it owes', async () => {
+  const server = await createServer({ components: [], store: openMemoryStore() })
+  const [asking, unused] = [await connected(server.url), await connected(server.url)]
+  const head = 'host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue'
+  asking.write(`POST /runs HTTP/1.1\r\n${head}\r\n\r\n`)
+  expect(String(await once(asking, 'data'))).toContain('100 Continue')
+  const stopped = server.stop()
+  await once(unused, 'close')
+  asking.write('{}')
+  expect(String(await once(asking, 'data'))).toMatch(/^HTTP\/1\.1 [45]\d\d /)
+  await stopped
+})
+
+async function connected(url: string): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port) })
+  onTestFinished(() => void socket.destroy())
+  socket.resume()
+  await once(socket, 'connect')
+  return socket
+}

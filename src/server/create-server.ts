@@ -18,6 +18,7 @@ import type { A2aOptions } from '../protocols/a2a/index.ts'
 import type { Pushes } from '../protocols/a2a/push/index.ts'
 import { nativeProtocol } from '../protocols/native/index.ts'
 import { openAuthenticator } from './auth/index.ts'
+import { closerOfIdle } from './connections.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
@@ -37,6 +38,8 @@ export interface ServerOptions {
   readonly corsOrigins?: readonly string[]
   /** How A2A is spoken. */
   readonly a2a?: A2aOptions
+  /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
+  readonly supervised?: boolean
   readonly limits?: Partial<Limits>
   readonly logger?: Logger
   readonly clock?: Clock
@@ -54,6 +57,7 @@ export interface Server {
 
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { store, logger = silentLogger, clock = systemClock, host = '127.0.0.1', port = 0 } = options
+  const { supervised = false } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(options.components)
@@ -72,7 +76,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   })
   const mounts = new Mounts(
     nativeProtocol(service, streams, version, clock),
-    mountedProtocols({ service, streams, logger, ids, auth, version, storeName: store.name, a2a }),
+    mountedProtocols({ service, streams, logger, ids, auth, version, store, supervised, a2a }),
   )
   const cors = { origins: options.corsOrigins ?? [] }
   const app = createApp({ mounts, authenticator, ids, logger, cors, stallMs: limits.subscriberStallMs })
@@ -87,6 +91,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     app,
   )
   http.maxConnections = limits.connectionsMax
+  const closeIdle = closerOfIdle(http)
   http.on('upgrade', createUpgradeListener({ mounts, authenticator, logger, cors }))
   try {
     await listen(http, port, host)
@@ -117,11 +122,22 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     service,
     replaceComponents: (components) => registry.replace(components),
     stop: () =>
-      (stopping ??= shutDown(http, service, { streams, mounts, warming, opening, retention, pushes, grpc, store })),
+      (stopping ??= shutDown(http, service, {
+        closeIdle,
+        streams,
+        mounts,
+        warming,
+        opening,
+        retention,
+        pushes,
+        grpc,
+        store,
+      })),
   }
 }
 
 interface Closing {
+  readonly closeIdle: () => void
   readonly streams: Streams
   readonly mounts: Mounts
   readonly warming: NodeJS.Timeout
@@ -137,7 +153,7 @@ interface Closing {
 async function shutDown(
   http: HttpServer,
   service: Service,
-  { streams, mounts, warming, opening, retention, pushes, grpc, store }: Closing,
+  { closeIdle, streams, mounts, warming, opening, retention, pushes, grpc, store }: Closing,
 ): Promise<void> {
   clearTimeout(warming)
   await retention.stop()
@@ -147,8 +163,9 @@ async function shutDown(
   const closed = Promise.all([new Promise((resolve) => http.close(resolve)), grpc?.close()])
   streams.closeAll('draining')
   mounts.close('draining')
+  closeIdle()
   // Again and again: a connection may fall idle after it was looked at.
-  const idle = setInterval(() => http.closeIdleConnections(), 20)
+  const idle = setInterval(closeIdle, 20)
   const forced = setTimeout(() => http.closeAllConnections(), CLOSE_MS)
   await closed
   clearInterval(idle)

@@ -5,7 +5,7 @@ import { openNode } from '../../test/support/node.ts'
 import { mountedProtocols } from './protocols.ts'
 
 test('every path of every protocol begins with a segment by which it is found, and no two serve the same one', async () => {
-  const { service } = openNode({ components: [] })
+  const { service, store } = openNode({ components: [] })
   const parts = {
     service,
     streams: {} as never,
@@ -13,7 +13,8 @@ test('every path of every protocol begins with a segment by which it is found, a
     ids: systemIds(),
     auth: 'none',
     version: '0',
-    storeName: 'memory',
+    store,
+    supervised: false,
   } as const
   const served = new Set<string>()
   for (const mount of mountedProtocols(parts)) {

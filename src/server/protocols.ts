@@ -3,6 +3,7 @@ import type { Ids } from '../core/clock.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Authenticator, Principal } from '../core/principal.ts'
 import type { Service } from '../core/service.ts'
+import type { Store } from '../core/store.ts'
 import type { Mount } from '../http/mounts.ts'
 import type { Streams } from '../http/stream.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
@@ -14,13 +15,13 @@ export interface ProtocolParts {
   readonly ids: Ids
   readonly auth: Authenticator['scheme']
   readonly version: string
-  /** Of the store that runs are kept in. */
-  readonly storeName: string
+  readonly store: Store
+  readonly supervised: boolean
   readonly a2a?: A2aOptions | undefined
 }
 
 export function mountedProtocols(parts: ProtocolParts): Mount[] {
-  const { service, streams, logger, ids, auth, version, storeName, a2a = {} } = parts
+  const { service, streams, logger, ids, auth, version, store, supervised, a2a = {} } = parts
   return [
     {
       segments: ['v1'],
@@ -42,14 +43,27 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
     {
       segments: ['console'],
       async load() {
-        const [{ consoleProtocol }, { wireViews }, { DEAD_LETTERS: collection }] = await Promise.all([
-          import('../protocols/console/index.ts'),
-          import('./wire-views.ts'),
-          import('../protocols/a2a/push/deliveries.ts'),
-        ])
+        const [{ consoleProtocol }, { wireViews }, { countOrphaned }, { DEAD_LETTERS: collection }] = await Promise.all(
+          [
+            import('../protocols/console/index.ts'),
+            import('./wire-views.ts'),
+            import('./orphaned.ts'),
+            import('../protocols/a2a/push/deliveries.ts'),
+          ],
+        )
         const deadLetters = async (principal: Principal): Promise<number> =>
           (await service.documents(principal).list({ collection, limit: 1 })).total
-        return consoleProtocol({ service, streams, auth, version, storeName, views: wireViews(service), deadLetters })
+        return consoleProtocol({
+          service,
+          streams,
+          auth,
+          version,
+          supervised,
+          storeName: store.name,
+          views: wireViews(service),
+          orphaned: () => countOrphaned(store),
+          deadLetters,
+        })
       },
     },
   ]

@@ -8,7 +8,7 @@ import { collect } from './collect.ts'
 import { drawFault, startFaultProxy } from './fault-proxy.ts'
 
 const RUNS = 1000
-const AT_ONCE = 50
+const AT_ONCE = 100
 
 /** Small logs with something of everything, and characters of every width. */
 const scripts = [

@@ -51,7 +51,8 @@ export interface PythonServer {
 
 /** Starts a server that prints `listens at <url>`. */
 export async function startPythonServer(python: string, args: readonly string[]): Promise<PythonServer> {
-  const child = spawn(python, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' }
+  const child = spawn(python, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
   const output = outputOf(child)
   const gone = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const kill = (): Promise<void> => {

@@ -1,7 +1,7 @@
 /** An agent object of the AI SDK (`ToolLoopAgent`, or anything with its interface) as a component. */
 import type { ModelMessage, ToolContent } from 'ai'
 import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
-import { checkInput, messagesOf, type ModelInput } from '../model/input.ts'
+import { checkInput, messagesOf, type ModelInput, modelInputSchema } from '../model/input.ts'
 import { outputFor } from '../model/tools.ts'
 import { askDecision } from '../shared/approval.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
@@ -24,7 +24,7 @@ const LEGS_MAX = 100
  */
 export function aiAgent(definition: AiAgentDefinition): Component<ModelInput> {
   return {
-    ...commonOf({ recovery: 'fail', ...definition }),
+    ...commonOf({ recovery: 'fail', inputSchema: modelInputSchema, ...definition }),
     kind: 'agent',
     parse: checkInput,
     run: (input, context) => run(definition, input, context),

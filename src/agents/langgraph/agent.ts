@@ -1,9 +1,9 @@
 /** A compiled LangGraph.js graph as a component: each superstep is a step of the run, and an interrupt is a question. */
 import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
-import { optionalPackage } from '../shared/package.ts'
 import { textOf } from '../shared/text-input.ts'
 import { GraphStream, type Interrupt, type Superstep } from './stream.ts'
 import { type Graph, Thread } from './thread.ts'
@@ -39,7 +39,8 @@ async function* run(
   input: unknown,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
-  const { Command } = await optionalPackage('@langchain/langgraph', () => import('@langchain/langgraph'))
+  const name = '@langchain/langgraph'
+  const { Command } = await optionalPackage('a LangGraph agent', name, () => import('@langchain/langgraph'))
   const thread = new Thread(definition.graph, configOf(definition, context))
   // Where the thread stood before this run: a start that was cut off is made from there once more.
   let checkpoint = await context.step('thread', () => thread.head())

@@ -4,7 +4,7 @@ import type { Component, Emission, RunContext } from '../../core/agent.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { callerOf, callerTools, withCaller } from './caller.ts'
 import { type AgentHistory, conversation } from './history.ts'
-import { checkInput, type ModelInput } from './input.ts'
+import { checkInput, type ModelInput, modelInputSchema } from './input.ts'
 import { loop } from './loop.ts'
 import { describeModel, type ModelSettings } from './request.ts'
 import { RETRIES, RETRY_DELAY_MS } from './retry.ts'
@@ -37,10 +37,11 @@ export const MAX_STEPS = 20
 export const CONCURRENCY = 8
 
 export function modelAgent(definition: ModelAgentDefinition): Component<ModelInput> {
+  const common = commonOf({ inputSchema: modelInputSchema, ...definition })
   return {
-    ...commonOf(definition),
+    ...common,
     kind: 'agent',
-    makeup: { model: describeModel(definition.model) },
+    makeup: { ...common.makeup, model: describeModel(definition.model) },
     parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }

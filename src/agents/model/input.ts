@@ -1,5 +1,6 @@
 /** What a run is given, as messages for a model. */
 import type { FilePart, ModelMessage } from 'ai'
+import type { Makeup } from '../../core/agent.ts'
 import type { Caller } from '../../core/caller.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { callerOf } from './caller.ts'
@@ -17,6 +18,34 @@ export interface InputFile {
   readonly data?: string
   readonly url?: string
   readonly name?: string
+}
+
+/** The same as JSON schema, for those who make forms: a text before all else. */
+export const modelInputSchema: NonNullable<Makeup['inputSchema']> = {
+  anyOf: [
+    { type: 'string', title: 'Input' },
+    {
+      type: 'object',
+      properties: {
+        text: { type: 'string' },
+        files: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              mediaType: { type: 'string' },
+              data: { type: 'string', contentEncoding: 'base64' },
+              url: { type: 'string', format: 'uri' },
+              name: { type: 'string' },
+            },
+            required: ['mediaType'],
+          },
+        },
+      },
+      required: ['text'],
+    },
+    { type: 'object', properties: { messages: { type: 'array', minItems: 1 } }, required: ['messages'] },
+  ],
 }
 
 /** Refuses what no message can be made of; what it returns is the input itself. */

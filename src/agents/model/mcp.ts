@@ -3,6 +3,7 @@ import type { Tool, ToolSet } from 'ai'
 import type { MCPClient } from '@ai-sdk/mcp'
 import { type RunContext, WorkFailure } from '../../core/agent.ts'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 import type { OpenTools, ToolGroup, ToolSource } from './tool-sources.ts'
 
 /** A process that speaks MCP over its standard input and output, or an address that speaks streamable HTTP. */
@@ -169,7 +170,7 @@ class Connection {
 }
 
 async function connect(server: McpServer, signal: AbortSignal, timeoutMs: number): Promise<MCPClient> {
-  const { createMCPClient } = await load(() => import('@ai-sdk/mcp'))
+  const { createMCPClient } = await loadMcp(() => import('@ai-sdk/mcp'))
   return createMCPClient({
     transport: await transportOf(server),
     clientName: 'holdfast',
@@ -183,7 +184,7 @@ type Transport = Parameters<typeof import('@ai-sdk/mcp').createMCPClient>[0]['tr
 async function transportOf(server: McpServer): Promise<Transport> {
   if ('url' in server)
     return { type: 'http', url: server.url, ...(server.headers && { headers: { ...server.headers } }) }
-  const { Experimental_StdioMCPTransport: StdioTransport } = await load(() => import('@ai-sdk/mcp/mcp-stdio'))
+  const { Experimental_StdioMCPTransport: StdioTransport } = await loadMcp(() => import('@ai-sdk/mcp/mcp-stdio'))
   const { command, args, env, cwd } = server
   return new StdioTransport({
     command,
@@ -193,11 +194,6 @@ async function transportOf(server: McpServer): Promise<Transport> {
   })
 }
 
-async function load<Module>(from: () => Promise<Module>): Promise<Module> {
-  try {
-    return await from()
-  } catch (cause) {
-    const message = `tools of MCP servers need the package \`@ai-sdk/mcp\` (npm install @ai-sdk/mcp): ${messageOf(cause)}`
-    throw new HoldfastError('unsupported', message, { cause })
-  }
+function loadMcp<Module>(load: () => Promise<Module>): Promise<Module> {
+  return optionalPackage('a tool of an MCP server', '@ai-sdk/mcp', load)
 }

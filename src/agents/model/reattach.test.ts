@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { openNode, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { openResponsesProvider, type ResponsesProvider } from '../../../test/support/responses-provider.ts'
 import { until } from '../../../test/support/until.ts'
 import { World } from '../../../test/support/world.ts'
@@ -21,14 +21,20 @@ function agentOf({ url }: ResponsesProvider, more: Partial<ModelAgentDefinition>
   return modelAgent({ id: 'subject', model, retryDelayMs: 1, ...more })
 }
 
-/** A run that has heard half of its answer, whose worker then dies. */
+/** A run that has heard half of its answer. */
+async function halfAnswered(node: TestNode, provider: ResponsesProvider): Promise<string> {
+  const id = await node.start('subject', 'hello')
+  await started(provider)
+  provider.say(...WORDS.slice(0, 2))
+  await node.emitted(id, 'text.delta', 2)
+  return id
+}
+
+/** The same, and its worker died. */
 async function crashed(provider: ResponsesProvider, more: Partial<ModelAgentDefinition> = {}) {
   const world = new World(agentOf(provider, more))
   const first = world.worker()
-  const id = await first.start('subject', 'hello')
-  await started(provider)
-  provider.say(...WORDS.slice(0, 2))
-  await first.emitted(id, 'text.delta', 2)
+  const id = await halfAnswered(first, provider)
   world.kill()
   return { id, world }
 }
@@ -92,10 +98,7 @@ test('a run that is handed over in a shutdown goes on with the same generation',
   const provider = await openResponsesProvider()
   const world = new World(agentOf(provider))
   const first = world.worker()
-  const id = await first.start('subject', 'hello')
-  await started(provider)
-  provider.say(...WORDS.slice(0, 2))
-  await first.emitted(id, 'text.delta', 2)
+  const id = await halfAnswered(first, provider)
   await first.service.drain()
   const second = world.worker()
   provider.say(...WORDS.slice(2))
@@ -108,10 +111,7 @@ test('a run that is handed over in a shutdown goes on with the same generation',
 test('a connection that breaks is made again from the last number, and nobody notices', async () => {
   const provider = await openResponsesProvider()
   const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
-  const id = await node.start('subject', 'hello')
-  await started(provider)
-  provider.say(...WORDS.slice(0, 2))
-  await node.emitted(id, 'text.delta', 2)
+  const id = await halfAnswered(node, provider)
   provider.drop()
   provider.say(...WORDS.slice(2))
   provider.finish()
@@ -159,10 +159,7 @@ describe('an answer that the provider does not stream any more', () => {
   test('is fetched where the connection broke, and only the rest of it is told', async () => {
     const provider = await openResponsesProvider()
     const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
-    const id = await node.start('subject', 'hello')
-    await started(provider)
-    provider.say(...WORDS.slice(0, 2))
-    await node.emitted(id, 'text.delta', 2)
+    const id = await halfAnswered(node, provider)
     provider.expire()
     provider.say(...WORDS.slice(2))
     provider.finish()

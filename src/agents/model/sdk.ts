@@ -1,12 +1,12 @@
 /** The AI SDK, loaded when the first model is asked: a server without model agents does not need the package. */
-import { optionalPackage } from '../shared/package.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 
 export type Sdk = typeof import('ai')
 
 let loaded: Promise<Sdk> | undefined
 
 export function loadSdk(): Promise<Sdk> {
-  loaded ??= optionalPackage('ai', () => import('ai'))
+  loaded ??= optionalPackage('a component with a model', 'ai', () => import('ai'))
   loaded.catch(() => (loaded = undefined)) // it may be installed by the next run
   return loaded
 }

@@ -1,10 +1,10 @@
 /** An agent of the OpenAI Agents SDK as a component: handoffs are steps, and approvals are questions. */
 import type { Agent, AgentInputItem, Runner, RunToolApprovalItem } from '@openai/agents'
 import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
-import { optionalPackage } from '../shared/package.ts'
 import { textOf } from '../shared/text-input.ts'
 import { shownEvents } from './events.ts'
 import { parsed } from './parsed.ts'
@@ -60,7 +60,8 @@ async function* run(
   input: unknown,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
-  const sdk = await optionalPackage('@openai/agents', () => import('@openai/agents'))
+  const user = 'an agent of the OpenAI Agents SDK'
+  const sdk = await optionalPackage(user, '@openai/agents', () => import('@openai/agents'))
   const first = definition.input === undefined ? textOf(input) : definition.input(input, context)
   let decided: Decided | undefined
   for (let turn = 1; turn <= LEGS_MAX; turn++) {

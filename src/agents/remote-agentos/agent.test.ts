@@ -148,10 +148,7 @@ describe('what goes wrong', () => {
   test('[RUN-1] a run whose process dies goes on with the same remote run, and nothing is withdrawn', async () => {
     const { url, paths } = await relay([], 'break')
     const world = new World(remote('story', { url }))
-    const first = world.worker()
-    const id = await first.start('subject', 'hello')
-    await first.emitted(id, 'text.delta', 3)
-    world.kill()
+    const id = await world.orphan(3, 'hello')
     const log = await world.worker().ended(id, PATIENCE_MS)
     expect([textOf(log), outputOf(log)]).toEqual([WORDS, WORDS])
     expect(typesOf(log)).not.toContain('attempt.discarded')

@@ -1,14 +1,19 @@
 /** What definitions of all kinds say about themselves in the same words. */
-import type { Component } from '../../core/agent.ts'
+import type { Component, Makeup } from '../../core/agent.ts'
 
-export type CommonDefinition = Pick<
+type Common = Pick<
   Component,
   'id' | 'name' | 'description' | 'recovery' | 'session' | 'disconnect' | 'uncertain' | 'limits'
 >
 
+export interface CommonDefinition extends Common {
+  /** JSON schema of its input, for those who list it, such as the console, which makes a form of it. It checks nothing. */
+  readonly inputSchema?: NonNullable<Makeup['inputSchema']>
+}
+
 /** Of a definition that may say more: what goes into the component. It is resumed where nothing else is said. */
-export function commonOf(definition: CommonDefinition): CommonDefinition {
-  const { id, name, description, recovery = 'resume', session, disconnect, uncertain, limits } = definition
+export function commonOf(definition: CommonDefinition): Common & Pick<Component, 'makeup'> {
+  const { id, name, description, recovery = 'resume', session, disconnect, uncertain, limits, inputSchema } = definition
   return {
     id,
     recovery,
@@ -18,5 +23,6 @@ export function commonOf(definition: CommonDefinition): CommonDefinition {
     ...(disconnect !== undefined && { disconnect }),
     ...(uncertain !== undefined && { uncertain }),
     ...(limits !== undefined && { limits }),
+    ...(inputSchema !== undefined && { makeup: { inputSchema } }),
   }
 }

@@ -1,7 +1,8 @@
 /** Talking to another server: bodies are bounded, a silent stream is a cut one, and a failure says what was the matter. */
 import { WorkFailure } from '../../core/agent.ts'
 import { messageOf } from '../../core/errors.ts'
-import { EventParser, FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
+import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
+import { eventsIn, piecesOf } from '../../sse/read.ts'
 import { pause } from './pause.ts'
 
 /** What can become of a request or a stream, that may work another time. */
@@ -85,22 +86,14 @@ export async function readJson(response: Response): Promise<unknown> {
 
 /** The events of a stream, until it ends. One that shows no life for so long is taken for cut. */
 export async function* eventsOf(response: Response, silenceMs: number): AsyncGenerator<ParsedEvent, void, void> {
-  const queue: ParsedEvent[] = []
-  const parser = new EventParser({ event: (event) => void queue.push(event) }, ANSWER_CHARS_MAX)
-  const decoder = new TextDecoder()
-  const reader = (response.body ?? new ReadableStream<Uint8Array>({ start: (body) => body.close() })).getReader()
   try {
-    for (;;) {
-      const { done, value } = await within(silenceMs, reader.read())
-      if (done) return
-      parser.push(decoder.decode(value, { stream: true }))
-      yield* queue.splice(0)
-    }
+    yield* eventsIn(
+      piecesOf(response.body, (piece) => within(silenceMs, piece)),
+      { charsMax: ANSWER_CHARS_MAX },
+    )
   } catch (thrown) {
     if (thrown instanceof FrameTooLargeError) throw tooLarge(thrown.message)
     throw thrown instanceof RemoteError ? thrown : new RemoteError(`the stream was cut: ${messageOf(thrown)}`)
-  } finally {
-    reader.cancel().catch(() => {})
   }
 }
 

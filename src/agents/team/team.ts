@@ -5,7 +5,7 @@ import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { CONCURRENCY, MAX_STEPS } from '../model/agent.ts'
 import { callerOf, callerTools, withCaller } from '../model/caller.ts'
 import { type AgentHistory, conversation } from '../model/history.ts'
-import { checkInput, type ModelInput } from '../model/input.ts'
+import { checkInput, type ModelInput, modelInputSchema } from '../model/input.ts'
 import { loop, type LoopOptions } from '../model/loop.ts'
 import { describeModel, type ModelSettings } from '../model/request.ts'
 import { RETRIES, RETRY_DELAY_MS } from '../model/retry.ts'
@@ -48,10 +48,16 @@ export function team(definition: TeamDefinition): Component<ModelInput> {
   const { id, members } = definition
   const ids = new Set(members.map((member) => member.id))
   if (ids.size === 0 || ids.size < members.length) throw new TypeError(`team ${id} needs members with ids of their own`)
+  const common = commonOf({ inputSchema: modelInputSchema, ...definition })
   return {
-    ...commonOf(definition),
+    ...common,
     kind: 'team',
-    makeup: { model: describeModel(definition.model), members, mode: definition.mode ?? 'coordinate' },
+    makeup: {
+      ...common.makeup,
+      model: describeModel(definition.model),
+      members,
+      mode: definition.mode ?? 'coordinate',
+    },
     parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }

@@ -1,6 +1,6 @@
 /** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps that were being done. */
-import type { Component } from '../../core/agent.ts'
-import { checkSize, nodesOf } from './checks.ts'
+import type { Component, Makeup } from '../../core/agent.ts'
+import { checkSize, isComponent, nodesOf } from './checks.ts'
 import type { AnyStep, Connected, FirstInput, Node } from './definition.ts'
 import { runSequence } from './flow.ts'
 import { Outbox } from './outbox.ts'
@@ -29,6 +29,7 @@ export function workflow<const Items extends readonly AnyStep[]>(
   return {
     recovery: 'resume',
     ...definition,
+    ...makeupOf(definition.makeup, steps[0]!),
     kind: 'workflow',
     steps,
     async *run(input, context) {
@@ -40,4 +41,17 @@ export function workflow<const Items extends readonly AnyStep[]>(
       return flow
     },
   }
+}
+
+/** A workflow that does not say what its input is takes what its first step takes. */
+function makeupOf(makeup: Makeup | undefined, first: Node): { readonly makeup?: Makeup } {
+  const inputSchema = makeup?.inputSchema ?? inputSchemaOf(first)
+  return inputSchema === undefined ? {} : { makeup: { ...makeup, inputSchema } }
+}
+
+/** Undefined where the input goes to several, or to a function, which may make anything of it. */
+function inputSchemaOf(node: Node): Makeup['inputSchema'] {
+  if (node.type === 'sequence') return node.steps[0] && inputSchemaOf(node.steps[0])
+  if (node.type !== 'step' || node.input !== undefined || !isComponent(node.run)) return undefined
+  return node.run.makeup?.inputSchema
 }

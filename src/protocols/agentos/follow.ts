@@ -28,7 +28,7 @@ export interface Follow {
 export async function follow(call: Call, os: AgentOs, what: Follow): Promise<void> {
   const { service, streams } = os
   const { id } = what.known.run
-  const format = followFormat(os, what, sseWire(id, service.limits, what.opening ?? ''))
+  const format = followFormat(os, what, sseWire(id, service.limits, what.opening))
   const subscribe = (stream: Stream): Promise<Subscription> =>
     service.subscribe(call.principal, id, beginningOf(what.known), stream)
   await streams.serve(call.response, format, subscribe)
@@ -69,7 +69,7 @@ function text(encoded: Uint8Array | string): string {
   return typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)
 }
 
-function sseWire(run: string, { retryMs }: Limits, opening: string): Wire<Frame> {
+export function sseWire(run: string, { retryMs }: Limits, opening = ''): Wire<Frame> {
   return {
     contentType: 'text/event-stream; charset=utf-8',
     headers: { 'holdfast-run': run },

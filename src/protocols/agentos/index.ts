@@ -20,7 +20,7 @@ export function agentosProtocol({ service, streams, logger, ...facts }: AgentOsO
   const sockets = new Sockets(os, logger)
   return {
     name: 'agentos',
-    routes: agentosRoutes(os, logger, facts),
+    routes: agentosRoutes(os, facts),
     upgrades: sockets.upgrades(),
     close: (reason) => sockets.close(reason),
     error: toDetail,

@@ -13,6 +13,14 @@ import { agentosProjection } from './projection.ts'
 import type { Frame } from './scribe.ts'
 import type { State } from './state.ts'
 
+/** How this protocol tells of the runs of a service. */
+export function projectionFor(service: Service): Projection<State, Frame> {
+  return agentosProjection((id) => {
+    const component = service.components().find((each) => each.id === id) // they may be replaced
+    return component === undefined ? undefined : { kind: component.kind, name: component.name ?? id }
+  })
+}
+
 export class AgentOs {
   readonly service: Service
   readonly streams: Streams
@@ -21,10 +29,7 @@ export class AgentOs {
   constructor(service: Service, streams: Streams) {
     this.service = service
     this.streams = streams
-    this.projection = agentosProjection((id) => {
-      const component = service.components().find((each) => each.id === id) // they may be replaced
-      return component === undefined ? undefined : { kind: component.kind, name: component.name ?? id }
-    })
+    this.projection = projectionFor(service)
   }
 
   components(family: Family): readonly Component[] {

@@ -1,9 +1,9 @@
 /** Runs: start, list, look at, cancel and continue them, for all three families. */
 import type { Component } from '../../core/agent.ts'
-import { type ErrorCode, errorTable, HoldfastError, messageOf } from '../../core/errors.ts'
-import type { Logger } from '../../core/logger.ts'
+import { type ErrorCode, errorTable, HoldfastError } from '../../core/errors.ts'
 import { isFinished, type Run, type RunStatus } from '../../core/run.ts'
 import type { StoredRun } from '../../core/store.ts'
+import { stopWhenGone } from '../../http/disconnect.ts'
 import { readForm } from '../../http/form.ts'
 import { readIdempotencyKey } from '../../http/idempotency-key.ts'
 import { respondJson } from '../../http/respond.ts'
@@ -23,21 +23,21 @@ import { runsOf } from './session-runs.ts'
 import { noteStart } from './sessions.ts'
 import type { State } from './state.ts'
 
-export function runRoutes(os: AgentOs, family: Family, logger: Logger): Route[] {
+export function runRoutes(os: AgentOs, family: Family): Route[] {
   const runs = `/${family.path}/{id}/runs`
   const resume = { path: `${runs}/{run}/resume`, handle: (call: Call) => resumeRun(call, os, family) }
   return [
-    { method: 'POST', path: runs, handle: (call) => startRun(call, os, family, logger) },
+    { method: 'POST', path: runs, handle: (call) => startRun(call, os, family) },
     { method: 'GET', path: runs, handle: (call) => listRuns(call, os, family) },
     { method: 'GET', path: `${runs}/{run}`, handle: (call) => getRun(call, os, family) },
     { method: 'POST', path: `${runs}/{run}/cancel`, handle: (call) => cancelRun(call, os, family) },
-    { method: 'POST', path: `${runs}/{run}/continue`, handle: (call) => continueRun(call, os, family, logger) },
+    { method: 'POST', path: `${runs}/{run}/continue`, handle: (call) => continueRun(call, os, family) },
     { method: 'POST', ...resume },
     { method: 'GET', ...resume },
   ]
 }
 
-async function startRun(call: Call, os: AgentOs, family: Family, logger: Logger): Promise<void> {
+async function startRun(call: Call, os: AgentOs, family: Family): Promise<void> {
   const { service } = os
   const component = os.component(family, call)
   const { bodyBytesMax, nameCharsMax } = service.limits
@@ -52,7 +52,7 @@ async function startRun(call: Call, os: AgentOs, family: Family, logger: Logger)
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
   await noteStart(os, call.principal, stored.run.session, inputText(input), ownUser(stored.run))
-  await answer(call, os, logger, component, stored, modes, 0)
+  await answer(call, os, component, stored, modes, 0)
 }
 
 function ownUser({ metadata }: Run): string | undefined {
@@ -64,7 +64,6 @@ function ownUser({ metadata }: Run): string | undefined {
 async function answer(
   call: Call,
   os: AgentOs,
-  logger: Logger,
   component: Component,
   stored: StoredRun,
   modes: RunModes,
@@ -74,7 +73,7 @@ async function answer(
   if (!modes.stream && modes.background)
     return respondJson(call.response, 202, { run_id: id, session_id: session, status: statusNames[status] })
   const leaves = modes.cancelOnDisconnect ?? (!modes.background && component.disconnect === 'stop')
-  if (leaves) cancelWhenGone(call, os, logger, id)
+  if (leaves) stopWhenGone(call, os.service, id)
   if (modes.stream) return follow(call, os, { known: stored, wanted: ({ log }) => log >= since })
   const state = await settled(call, os, stored)
   respondJson(call.response, modes.httpErrors ? httpStatus(state) : 200, runOutput(state))
@@ -85,17 +84,6 @@ function settled(call: Call, { service, projection }: AgentOs, { run, next }: St
   return foldRun(service, call.principal, run.id, projection, {
     until: (state, event) => state.status === 'paused' && event.index >= next - 1,
     wait: call.signal,
-  })
-}
-
-/** For a client that has asked for it. The stop is as durable as any other. */
-function cancelWhenGone({ response, principal }: Call, { service }: AgentOs, logger: Logger, id: string): void {
-  response.once('close', () => {
-    // That the server ends its streams is not the client's leaving.
-    if (response.writableEnded || service.closed) return
-    service.stop(principal, id, 'the client disconnected').catch((cause: unknown) => {
-      logger.warn({ run: id, reason: messageOf(cause) }, 'a run whose client left could not be stopped')
-    })
   })
 }
 
@@ -136,7 +124,7 @@ async function cancelRun(call: Call, os: AgentOs, family: Family): Promise<void>
   respondJson(call.response, 200, {})
 }
 
-async function continueRun(call: Call, os: AgentOs, family: Family, logger: Logger): Promise<void> {
+async function continueRun(call: Call, os: AgentOs, family: Family): Promise<void> {
   const { service } = os
   const component = os.component(family, call)
   const { fields } = await readForm(call.request, service.limits.bodyBytesMax)
@@ -147,11 +135,11 @@ async function continueRun(call: Call, os: AgentOs, family: Family, logger: Logg
   refuseRewriting(fields)
   const stored = await os.run(call.principal, component.id, call.params['run']!, session)
   const again = isFinished(stored.run.status) ? await newRunFor(call, os, stored, fields) : undefined
-  if (again !== undefined) return answer(call, os, logger, component, again, modes, 0)
+  if (again !== undefined) return answer(call, os, component, again, modes, 0)
   const { run, next } = stored
   if (run.status !== 'paused') throw new HoldfastError('conflict', NOT_PAUSED[run.status])
   const continued = await service.continue(call.principal, run.id, answersFrom(run.waiting ?? [], family, fields))
-  await answer(call, os, logger, component, continued, modes, next)
+  await answer(call, os, component, continued, modes, next)
 }
 
 /** What is in a log stays as it is. */

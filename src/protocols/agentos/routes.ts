@@ -1,5 +1,4 @@
 /** What this protocol serves, for each family and for the server as a whole. */
-import type { Logger } from '../../core/logger.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Route } from '../../http/route.ts'
 import { componentDetail, componentSummary } from './components.ts'
@@ -10,10 +9,10 @@ import { osRoutes, type ServerFacts } from './routes-os.ts'
 import { runRoutes } from './routes-runs.ts'
 import { sessionRoutes } from './routes-sessions.ts'
 
-export function agentosRoutes(os: AgentOs, logger: Logger, facts: ServerFacts): Route[] {
+export function agentosRoutes(os: AgentOs, facts: ServerFacts): Route[] {
   const all = Object.values(families).flatMap((family) => [
     ...componentRoutes(os, family),
-    ...runRoutes(os, family, logger),
+    ...runRoutes(os, family),
     ...(family.kind === 'workflow' ? [] : checkpointRoutes(os, family)),
   ])
   return [...all, ...sessionRoutes(os), ...osRoutes(os, facts)].flatMap(withSlash)

@@ -1,5 +1,5 @@
 /** Starts a run for a request, unless the request was sent before; and follows it for as long as its client does. */
-import type { Component, DisconnectPolicy } from '../../core/agent.ts'
+import type { Component } from '../../core/agent.ts'
 import { START } from '../../core/cursor.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Projection } from '../../core/projection.ts'
@@ -9,8 +9,9 @@ import type { StoredRun } from '../../core/store.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { viewFormat, type Wire } from '../../http/view.ts'
+import { type CallerResult, continueWith } from './caller-results.ts'
 import { refusal } from './errors.ts'
-import { toConversationId } from './ids.ts'
+import { type Part, toConversationId } from './ids.ts'
 import { digestOf, header, SESSION_HEADER } from './request.ts'
 
 /** What is kept with a run that was started here, beside the caller's metadata. */
@@ -39,7 +40,7 @@ export interface StartWishes {
   readonly about: Omit<About, 'digest' | 'key'>
 }
 
-export async function startRun(call: Call, service: Service, wishes: StartWishes): Promise<Started> {
+async function startRun(call: Call, service: Service, wishes: StartWishes): Promise<Started> {
   const { component, input, body, session, metadata, about } = wishes
   if (Object.hasOwn(metadata, 'openai')) throw refusal('metadata must not have the key openai', { param: 'metadata' })
   // How the answer is to come is no part of what is asked: one that was cut on a stream may be fetched as a whole.
@@ -57,6 +58,24 @@ export async function startRun(call: Call, service: Service, wishes: StartWishes
     ...(session !== undefined && { session }),
     ...(key !== undefined && { idempotencyKey: key }),
   })
+}
+
+export interface StartedPart {
+  readonly part: Part
+  readonly created: boolean
+}
+
+/** The results of the caller's tools lead to the next part of the run that waits for them; anything else is a new run. */
+export async function startPart(
+  call: Call,
+  service: Service,
+  results: readonly CallerResult[],
+  wishes: () => Promise<StartWishes>,
+): Promise<StartedPart> {
+  const continued = results.length === 0 ? undefined : await continueWith(service, call, results)
+  if (continued !== undefined) return { part: continued, created: true }
+  const { stored, created } = await startRun(call, service, await wishes())
+  return { part: { run: stored.run.id, number: 0 }, created }
 }
 
 /** An id of a request need not be a key: with another body it is another request. */
@@ -112,18 +131,6 @@ export function headersOf(run: Run, created = true): Record<string, string> {
     'x-request-id': run.id,
     ...(!created && { 'idempotency-replayed': 'true' }),
   }
-}
-
-/** Stops a run whose client leaves before its answer is whole, where that is its policy. */
-export function watchClient(call: Call, service: Service, run: string, policy: DisconnectPolicy): void {
-  if (policy === 'continue') return
-  const gone = (): void => {
-    // That the server ends its streams is not the client's leaving.
-    if (call.response.writableFinished || service.closed) return
-    service.stop(call.principal, run, 'the client disconnected').catch(() => {})
-  }
-  if (call.signal.aborted) gone()
-  else call.signal.addEventListener('abort', gone, { once: true })
 }
 
 export interface FollowedView<State, Frame> {

@@ -27,7 +27,7 @@ try {
     const server = new Served(port, [
       'env',
       'PYTHONDONTWRITEBYTECODE=1',
-      `PYTHONPATH=${import.meta.dirname}`,
+      `PYTHONPATH=${import.meta.dirname}:${join(root, 'test/support/agno')}`,
       python,
       '-m',
       'compare.lab',

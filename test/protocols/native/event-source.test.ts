@@ -1,11 +1,10 @@
 /** A plain EventSource, as browsers and Node have it: no code of ours on its side. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { type Browser, chromium } from 'playwright-core'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { eventTable } from '../../../src/core/event.ts'
-import { canInstallPackages, ensureAptPackage, INSTALL_MS } from '../../support/apt.ts'
+import { hasChromium, useChromium } from '../../browser/chromium.ts'
+import { INSTALL_MS } from '../../support/apt.ts'
 import { eventsIn, readLog, startRun } from '../../support/http.ts'
 import { type CuttingRelay, startCuttingRelay } from './cutting-relay.ts'
 import { serveNative } from './serve.ts'
@@ -32,29 +31,13 @@ function listen({ url, types }: { url: string; types: string[] }): Promise<Heard
   })
 }
 
-const CHROMIUM = '/usr/bin/chromium'
-const CHROMIUM_FLAGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
-
 const types = [...Object.keys(eventTable), 'stream.gap', 'stream.closing', 'stream.failed', 'message']
 
 const clients: Readonly<
   Record<string, { readonly listen: (relay: CuttingRelay, path: string) => Promise<Heard[]>; readonly has: boolean }>
 > = {
   node: { listen: listenInNode, has: true },
-  // Where there is none and none can be installed it is skipped, but not in CI.
-  chromium: {
-    listen: listenInChromium,
-    has: existsSync(CHROMIUM) || canInstallPackages() || process.env['CI'] === 'true',
-  },
+  chromium: { listen: listenInChromium, has: hasChromium },
 }
 
 describe.each(Object.entries(clients))('the EventSource of %s', (_name, client) => {
@@ -114,19 +97,10 @@ async function listenInNode(relay: CuttingRelay, path: string): Promise<Heard[]>
   return JSON.parse(stdout) as Heard[]
 }
 
-let launched: Promise<Browser> | undefined
-afterAll(async () => (await launched)?.close())
+const openChromium = useChromium()
 
 async function listenInChromium(relay: CuttingRelay, path: string): Promise<Heard[]> {
-  launched ??= launch()
-  const page = await (await launched).newPage()
+  const page = await (await openChromium()).newPage()
   await page.goto(`${relay.url}/page`)
-  const heard = await page.evaluate(listen, { url: path, types })
-  await page.close()
-  return heard
-}
-
-async function launch(): Promise<Browser> {
-  await ensureAptPackage('chromium', CHROMIUM)
-  return chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_FLAGS, timeout: 30_000 })
+  return page.evaluate(listen, { url: path, types })
 }

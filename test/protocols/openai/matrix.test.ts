@@ -20,7 +20,7 @@ const successes: readonly Case[] = [
   { name: 'plain text', input: 'text 3; sleep 5; usage 3 4; text 3' },
   { name: 'reasoning and tools', input: 'reason 2; text 2; tool search; text 2' },
   { name: 'a team', model: 'lab-team', input: 'text 3; tool search' },
-  { name: 'long silence with heartbeats', input: 'sleep 300; text 2; sleep 300; text 1' },
+  { name: 'long silence with heartbeats', input: 'sleep 120; text 2; sleep 120; text 1' },
   { name: 'unicode split over chunks', input: 'say "dünen 🌊 und 海藻"; say " é🏴‍☠️"', split: true },
 ]
 

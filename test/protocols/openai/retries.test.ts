@@ -4,8 +4,11 @@ import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import type { Component } from '../../../src/core/agent.ts'
+import { silentLogger } from '../../../src/core/logger.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { overriding } from '../../../src/testing/broken-stores.ts'
 import { until } from '../../support/until.ts'
-import { framesIn, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
+import { framesIn, type OpenAiServer, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
 
 const chat = (content: string, extra: object = {}): object => ({
   model: 'lab',
@@ -81,11 +84,8 @@ describe('without a key', () => {
 })
 
 describe('a client that leaves', () => {
-  const leave = async (headers: Record<string, string>, extra: object, model = 'lab'): Promise<string> => {
-    const stopping = { ...labAgent({ id: 'leaving' }), disconnect: 'stop' } as Component
-    const server = await serveOpenAi({ components: [stopping] })
+  const beginAndLeave = async (server: OpenAiServer, body: object, headers: Record<string, string>): Promise<void> => {
     const gone = new AbortController()
-    const body = chat('text 2; sleep 300; text 2', { model, stream: true, ...extra })
     const response = await fetch(`${server.base}/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
@@ -95,6 +95,12 @@ describe('a client that leaves', () => {
     await response.body!.getReader().read()
     await untilRun(server, 4)
     gone.abort()
+  }
+
+  const leave = async (headers: Record<string, string>, extra: object, model = 'lab'): Promise<string> => {
+    const stopping = { ...labAgent({ id: 'leaving' }), disconnect: 'stop' } as Component
+    const server = await serveOpenAi({ components: [stopping] })
+    await beginAndLeave(server, chat('text 2; sleep 300; text 2', { model, stream: true, ...extra }), headers)
     return until('the run has ended', async () => {
       const [run] = await runsOf(server)
       return run!.finishedAt !== undefined && run!.status
@@ -115,6 +121,18 @@ describe('a client that leaves', () => {
     ],
   ])('[RUN-2] where %s', async (_name, headers, extra, model, status) => {
     expect(await leave(headers as Record<string, string>, extra, model)).toBe(status)
+  })
+
+  test('whose run cannot be stopped: the log of the server says so', async () => {
+    const requestStop = (): Promise<never> => Promise.reject(new Error('the disk is full'))
+    const warnings: object[] = []
+    const logger = { ...silentLogger, warn: (fields: object, message: string) => warnings.push({ ...fields, message }) }
+    const server = await serveOpenAi({ store: overriding(openMemoryStore(), { requestStop }), logger })
+    await beginAndLeave(server, chat('text 2; hang', { stream: true }), { 'holdfast-disconnect': 'stop' })
+    const { id: run } = await untilRun(server)
+    const message = 'a run whose client left could not be stopped'
+    await until('it is told', () => warnings.length > 0)
+    expect(warnings).toEqual([{ run, reason: 'the disk is full', message }])
   })
 })
 

@@ -1,55 +1,17 @@
 """An AgentOS of agno with scripted models: no key, no network. It prints its address when it listens."""
 
 import asyncio
-import json
 import socket
 import sys
 
 import uvicorn
 from agno.agent import Agent
 from agno.db.in_memory import InMemoryDb
-from agno.models.base import Model
-from agno.models.response import ModelResponse
 from agno.os import AgentOS
 from agno.team import Team
 from agno.tools import tool
 from agno.workflow import Step, Workflow
-
-
-class Scripted(Model):
-    """Says what its script yields: texts, or tool calls as dictionaries."""
-
-    def __init__(self, script):
-        super().__init__(id="scripted", name="Scripted", provider="Scripted")
-        self.script = script
-
-    def invoke(self, *args, **kwargs):
-        raise NotImplementedError
-
-    def invoke_stream(self, *args, **kwargs):
-        raise NotImplementedError
-
-    async def ainvoke(self, messages, *args, **kwargs):
-        whole = ModelResponse(role="assistant", content="")
-        async for part in self.ainvoke_stream(messages):
-            whole.content += part.content or ""
-            whole.tool_calls = part.tool_calls or whole.tool_calls
-        return whole
-
-    async def ainvoke_stream(self, messages, *args, **kwargs):
-        async for part in self.script(messages):
-            if isinstance(part, str):
-                yield ModelResponse(role="assistant", content=part)
-            else:
-                function = {"name": part["name"], "arguments": json.dumps(part["args"])}
-                call = {"id": part["id"], "type": "function", "function": function}
-                yield ModelResponse(role="assistant", tool_calls=[call])
-
-    def _parse_provider_response(self, response, **kwargs):
-        return response
-
-    def _parse_provider_response_delta(self, response):
-        return response
+from scripted import Scripted
 
 
 async def story(messages):

@@ -1,17 +1,17 @@
 /** `POST /v1/chat/completions`. */
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
+import { stopWhenGone } from '../../../http/disconnect.ts'
 import { respondError, respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
 import { foldRun } from '../../../http/view.ts'
 import { sessionNamed } from '../conversations/stored.ts'
-import { continueWith } from '../caller-results.ts'
 import { toVerdictAnswer, unsupported, waitingVerdict } from '../errors.ts'
 import type { Part } from '../ids.ts'
 import { inputFor } from '../input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../request.ts'
-import { assertUntrimmed, followRun, headersOf, startRun, watchClient } from '../start.ts'
+import { assertUntrimmed, followRun, headersOf, startPart, type StartWishes } from '../start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire.ts'
 import { resultsIn, toConversation } from './messages.ts'
 import { type ChatFrame, chatProjection, toCompletion } from './projection.ts'
@@ -29,8 +29,9 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   const component = findComponent(service, body.model)
   const { nameCharsMax: charsMax } = service.limits
   const policy = disconnectPolicy(call, component, { kept: body.store === true, charsMax })
-  const { part, created } = await partFor(call, service, body, given)
-  watchClient(call, service, part.run, policy)
+  const wishes = (): Promise<StartWishes> => wishesFor(call, service, body, given)
+  const { part, created } = await startPart(call, service, resultsIn(body.messages), wishes)
+  if (policy === 'stop') stopWhenGone(call, service, part.run)
   const stored = await service.get(call.principal, part.run)
   assertUntrimmed(stored)
   const { run, next } = stored
@@ -44,19 +45,10 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   await followRun(call, service, streams, run, { projection, wire: chatWire, headers })
 }
 
-/** The results of the caller's tools lead to the next part of the run that waits for them; anything else is a new run. */
-async function partFor(
-  call: Call,
-  service: Service,
-  body: ChatBody,
-  given: unknown,
-): Promise<{ readonly part: Part; readonly created: boolean }> {
-  const results = resultsIn(body.messages)
-  const continued = results.length === 0 ? undefined : await continueWith(service, call, results)
-  if (continued !== undefined) return { part: continued, created: true }
+async function wishesFor(call: Call, service: Service, body: ChatBody, given: unknown): Promise<StartWishes> {
   const component = findComponent(service, body.model)
   const conversation = header(call, SESSION_HEADER, service.limits.nameCharsMax)
-  const { stored, created } = await startRun(call, service, {
+  return {
     component,
     input: () => inputFor(component, toConversation(body, conversation !== undefined)),
     body: given,
@@ -67,8 +59,7 @@ async function partFor(
       ...(body.user !== undefined && { user: body.user }),
       ...(body.store !== undefined && { store: body.store }),
     },
-  })
-  return { part: { run: stored.run.id, number: 0 }, created }
+  }
 }
 
 async function completeAtOnce(
@@ -90,7 +81,7 @@ async function completeAtOnce(
   respondError(call.response, toVerdictAnswer(verdict, headers))
 }
 
-const chatWire = {
+export const chatWire = {
   ...streamHead,
   encode: ({ data }: ChatFrame) => encodeData(data),
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, (error) => encodeData({ error })),

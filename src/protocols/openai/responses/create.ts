@@ -3,16 +3,16 @@ import type { Component } from '../../../core/agent.ts'
 import { HoldfastError } from '../../../core/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
+import { stopWhenGone } from '../../../http/disconnect.ts'
 import { respondError, respondJson } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
 import { foldRun } from '../../../http/view.ts'
-import { continueWith } from '../caller-results.ts'
 import { refusal, toVerdictAnswer, waitingVerdict } from '../errors.ts'
 import type { Part } from '../ids.ts'
 import { inputFor } from '../input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../request.ts'
-import { type About, assertUntrimmed, headersOf, startRun, watchClient } from '../start.ts'
+import { type About, assertUntrimmed, headersOf, startPart, type StartWishes } from '../start.ts'
 import { addedMessages, sessionNamed } from '../conversations/stored.ts'
 import { resultsIn, toConversation } from './items.ts'
 import { toResponse } from './object.ts'
@@ -32,37 +32,31 @@ export async function createResponse(call: Call, service: Service, streams: Stre
     throw refusal('a response in the background must be stored, or nobody could ask for it', { param: 'store' })
   const kept = isBackground || body.store !== false
   const policy = disconnectPolicy(call, component, { kept, charsMax: service.limits.nameCharsMax })
-  const { part, created } = await partFor(call, service, component, body, given)
+  const wishes = (): Promise<StartWishes> => wishesFor(call, service, component, body, given)
+  const { part, created } = await startPart(call, service, resultsIn(body.input), wishes)
   const stored = await service.get(call.principal, part.run)
   assertUntrimmed(stored)
   const { run, next } = stored
   const headers = headersOf(run, created)
-  if (body.stream === true) {
-    watchClient(call, service, part.run, policy)
-    return followResponse(call, service, streams, { part, run, headers })
-  }
+  if (policy === 'stop' && (body.stream === true || !isBackground)) stopWhenGone(call, service, part.run)
+  if (body.stream === true) return followResponse(call, service, streams, { part, run, headers })
   if (isBackground) {
     const state = await foldRun(service, call.principal, part.run, responseProjection(part.number))
     return respondJson(call.response, 200, toResponse(state), headers)
   }
-  watchClient(call, service, part.run, policy)
   await respondWhole(call, service, part, next, headers)
 }
 
-/** The results of the caller's tools lead to the next part of the run that waits for them; anything else is a new run. */
-async function partFor(
+async function wishesFor(
   call: Call,
   service: Service,
   component: Component,
   body: ResponseBody,
   given: unknown,
-): Promise<{ readonly part: Part; readonly created: boolean }> {
-  const results = resultsIn(body.input)
-  const continued = results.length === 0 ? undefined : await continueWith(service, call, results)
-  if (continued !== undefined) return { part: continued, created: true }
+): Promise<StartWishes> {
   const session = await sessionOf(call, service, body)
   const { messages, caller } = await toConversation(body, itemLookup(service, call.principal))
-  const { stored, created } = await startRun(call, service, {
+  return {
     component,
     input: async (key) => {
       const added = session === undefined ? [] : await addedMessages(service, call.principal, session, key)
@@ -72,8 +66,7 @@ async function partFor(
     session,
     metadata: body.metadata ?? {},
     about: aboutFor(body),
-  })
-  return { part: { run: stored.run.id, number: 0 }, created }
+  }
 }
 
 async function sessionOf(call: Call, service: Service, body: ResponseBody): Promise<string | undefined> {

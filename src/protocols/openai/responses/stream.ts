@@ -47,7 +47,7 @@ export function readStartingAfter(query: URLSearchParams, state: ResponseState):
   })
 }
 
-const responseWire = {
+export const responseWire = {
   ...streamHead,
   encode: ({ data }: ResponseFrame) => (data === '[DONE]' ? encodeData(data) : encodeData(data, data.type)),
   // An error that is not in the log has no number; so the stream is cut, which every client takes for an error.

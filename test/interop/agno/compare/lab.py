@@ -10,10 +10,9 @@ from typing import Any, Optional
 import uvicorn
 from agno.agent import Agent
 from agno.db.sqlite import SqliteDb
-from agno.models.base import Model
-from agno.models.response import ModelResponse
 from agno.os import AgentOS
 from agno.run.agent import CustomEvent
+from scripted import Scripted
 
 
 @dataclass
@@ -29,40 +28,12 @@ async def emit_circular():
     yield "emitted"
 
 
-class Lab(Model):
-    """Says what the script in the user's message tells it to; a tool call ends a turn, and the script goes on in the next."""
-
-    def __init__(self):
-        super().__init__(id="lab", name="Lab", provider="Lab")
-
-    def invoke(self, *args, **kwargs):
-        raise NotImplementedError
-
-    def invoke_stream(self, *args, **kwargs):
-        raise NotImplementedError
-
-    async def ainvoke(self, messages, *args, **kwargs):
-        whole = ModelResponse(role="assistant", content="")
-        async for part in self.ainvoke_stream(messages):
-            whole.content += part.content or ""
-            whole.tool_calls = part.tool_calls or whole.tool_calls
-        return whole
-
-    async def ainvoke_stream(self, messages, *args, **kwargs):
-        last = max(index for index, message in enumerate(messages) if message.role == "user")
-        turn = sum(message.role == "tool" for message in messages[last:])
-        async for part in perform(str(messages[last].content), turn):
-            if part == "circular":
-                call = {"name": "emit_circular", "arguments": "{}"}
-                yield ModelResponse(role="assistant", tool_calls=[{"id": f"call-{turn}", "type": "function", "function": call}])
-            else:
-                yield ModelResponse(role="assistant", content=part)
-
-    def _parse_provider_response(self, response, **kwargs):
-        return response
-
-    def _parse_provider_response_delta(self, response):
-        return response
+async def lab(messages):
+    """Does what the script in the user's message says; a tool call ends a turn, and the script goes on in the next."""
+    last = max(index for index, message in enumerate(messages) if message.role == "user")
+    turn = sum(message.role == "tool" for message in messages[last:])
+    async for part in perform(str(messages[last].content), turn):
+        yield {"id": f"call-{turn}", "name": "emit_circular", "args": {}} if part == "circular" else part
 
 
 async def perform(script, turn):
@@ -91,7 +62,8 @@ async def perform(script, turn):
 
 
 def main(port, database):
-    agent = Agent(id="lab", name="Lab", model=Lab(), tools=[emit_circular], db=SqliteDb(db_file=database), telemetry=False)
+    db = SqliteDb(db_file=database)
+    agent = Agent(id="lab", name="Lab", model=Scripted(lab), tools=[emit_circular], db=db, telemetry=False)
     app = AgentOS(id="lab", agents=[agent], telemetry=False).get_app()
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error")
     server = uvicorn.Server(config)

@@ -1,0 +1,43 @@
+/** Reads the body of an answer as it comes: its pieces, and the events that are in them. */
+import { EventParser, type ParsedEvent } from './parse.ts'
+
+/** Waits for the next piece, and throws where it takes too long. */
+export type WaitForPiece = <Piece>(piece: Promise<Piece>) => Promise<Piece>
+
+/** Whoever stops reading gives the rest of the body up. */
+export async function* piecesOf(
+  body: ReadableStream<Uint8Array> | null,
+  wait: WaitForPiece,
+): AsyncGenerator<Uint8Array, void, void> {
+  if (body === null) return
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await wait(reader.read())
+      if (done) return
+      yield value
+    }
+  } finally {
+    reader.cancel().catch(() => {}) // it may have ended by itself
+  }
+}
+
+export interface ReadOptions {
+  /** Whether bytes that are no UTF-8 are an error; else they are replaced. */
+  readonly fatal?: boolean
+  readonly charsMax?: number
+  readonly retry?: (milliseconds: number) => void
+}
+
+export async function* eventsIn(
+  pieces: AsyncIterable<Uint8Array>,
+  { fatal = false, charsMax, retry = () => {} }: ReadOptions = {},
+): AsyncGenerator<ParsedEvent, void, void> {
+  const decoder = new TextDecoder('utf-8', { fatal, ignoreBOM: true })
+  const events: ParsedEvent[] = []
+  const parser = new EventParser({ event: (event) => void events.push(event), retry }, charsMax)
+  for await (const piece of pieces) {
+    parser.push(decoder.decode(piece, { stream: true }))
+    yield* events.splice(0)
+  }
+}
