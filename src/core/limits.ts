@@ -18,7 +18,7 @@ export interface Limits {
   readonly pageDocumentsMax: number
   /** Runs driven at once by this node. */
   readonly runsConcurrentMax: number
-  /** Accepted runs that may wait for a place before new ones are refused. */
+  /** Accepted runs that may wait for a place before new ones are refused; of one owner, only as many as places are left. */
   readonly runsQueuedMax: number
   /** Paused agents kept in memory; beyond it the oldest is let go and rebuilt from its log when continued. */
   readonly runsParkedMax: number
@@ -88,7 +88,7 @@ export const defaultLimits: Limits = {
   pageRunsMax: 200,
   pageDocumentsMax: 200,
   runsConcurrentMax: 2000,
-  runsQueuedMax: 10_000,
+  runsQueuedMax: 20_000, // one owner alone may have half of them
   runsParkedMax: 1000,
   subscribersPerRunMax: 10_000,
   subscriberStallMs: 30 * SECOND,

@@ -131,10 +131,7 @@ const asks = recovering('fail', async function* (_, context) {
 describe('[RUN-1] a paused run', () => {
   test('is continued by another worker, without saying anything twice', async () => {
     const world = new World(asks)
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.reached(id, 'paused')
-    world.kill()
+    const id = await world.orphan('paused')
     const second = world.worker()
     await second.continue(id, { question: 'yes' })
     const log = await second.ended(id)
@@ -175,10 +172,7 @@ describe('[RUN-1] a paused run', () => {
 
   test('stays paused when its worker dies', async () => {
     const world = new World(asks)
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.reached(id, 'paused')
-    world.kill()
+    const id = await world.orphan('paused')
     const second = world.worker()
     await wait(120)
     expect((await second.get(id)).run.status).toBe('paused')
@@ -191,10 +185,7 @@ describe('[RUN-1] a paused run', () => {
         yield String(await context.ask({ prompt: 'Quick?', timeoutMs: 1000 }))
       }),
     )
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.reached(id, 'paused')
-    world.kill()
+    const id = await world.orphan('paused')
     const second = world.worker()
     await wait(60)
     expect((await second.get(id)).run.status).toBe('paused')
@@ -211,10 +202,7 @@ describe('[RUN-1] a paused run', () => {
         yield String(await context.ask('Go on?'))
       }),
     )
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.reached(id, 'paused')
-    world.kill()
+    const id = await world.orphan('paused')
     const second = world.worker()
     await second.continue(id, { question: 'yes' })
     const log = await second.ended(id)
@@ -264,10 +252,7 @@ describe('[RUN-1] a paused run', () => {
 
   test('[RUN-2] is cancelled when it was stopped and everybody died', async () => {
     const world = new World(asks)
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.reached(id, 'paused')
-    world.kill()
+    const id = await world.orphan('paused')
     await world.store.requestStop(id, { at: world.clock.iso(), by: 'local' })
     expect(typesOf(await world.worker().ended(id, 2000)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
   })

@@ -116,10 +116,7 @@ describe('[RUN-1] a run whose worker died', () => {
       yield 'b'
     })
     const world = new World(component)
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.emitted(id, 'text.delta', 2)
-    world.kill()
+    const id = await world.orphan(2)
     const second = world.worker()
     await second.emitted(id, 'text.delta', 3)
     world.kill()
@@ -203,10 +200,7 @@ describe('[RUN-1] a run whose worker died', () => {
         await hangAtFirst(context)
       }),
     )
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.emitted(id, 'text.delta')
-    world.kill()
+    const id = await world.orphan(1)
     const log = await world.worker([subject(async function* () {}, { id: 'another' })]).ended(id)
     const error = { code: 'unsupported', message: 'component subject is not served any more' }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
@@ -233,10 +227,7 @@ describe('[RUN-1] a run whose worker died', () => {
         await hangAtFirst(context)
       }),
     )
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.emitted(id, 'text.delta')
-    world.kill()
+    const id = await world.orphan(1)
     await world.store.requestStop(id, { at: world.clock.iso(), reason: 'enough', by: 'local' })
     const log = await world.worker().ended(id)
     expect(typesOf(log).slice(3)).toEqual(['stop.requested', 'run.cancelled'])
@@ -256,10 +247,7 @@ describe('[RUN-1] a run whose worker died', () => {
         await hangAtFirst(context)
       }),
     )
-    const first = world.worker()
-    const id = await first.start('subject')
-    await first.emitted(id, 'text.delta', 2)
-    world.kill()
+    const id = await world.orphan(2)
     const second = world.worker()
     await replays.promise
     await second.stop(id)

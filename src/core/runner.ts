@@ -1,35 +1,31 @@
 /** Drives one run under one claim: iterates its agent, appends what it emits, and sees to it that the run ends or pauses. */
 import type { Component, Emission, RunContext } from './agent.ts'
 import { RejectedError, WorkFailure } from './agent.ts'
-import type { Clock, Ids } from './clock.ts'
 import { createContext } from './context.ts'
-import { conversationBefore } from './conversation.ts'
+import { hostOf, over } from './drive-host.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
 import { messageOf, readable } from './errors.ts'
-import { type Actor, type Event, eventTable, type Failure, type Question, type Usage } from './event.ts'
+import { type Event, eventTable, type Failure, type Question, type Usage } from './event.ts'
 import { type Ledger, ledgerKey } from './history.ts'
 import { iterate } from './iterate.ts'
 import type { Limits } from './limits.ts'
-import type { Logger } from './logger.ts'
+import { OpenQuestions } from './open-questions.ts'
+import type { NodeParts } from './parts.ts'
 import { eventOf } from './record.ts'
 import type { Replay } from './replay.ts'
+import { toRunFailure } from './run-failure.ts'
 import { LogLostError, type RunLog } from './run-log.ts'
-import type { ContextHost } from './scope.ts'
 import type { Spending } from './spending.ts'
-import type { StopRequest, Store } from './store.ts'
+import type { StopRequest } from './store.ts'
+import { Watchdog } from './watchdog.ts'
 
-export interface DriveOptions {
+export interface DriveOptions extends Omit<NodeParts, 'registry'> {
   readonly component: Component
   readonly input: unknown
-  readonly store: Store
   readonly log: RunLog
   readonly ledger: Ledger
   readonly replay: Replay | undefined
   readonly spending: Spending
-  readonly limits: Limits
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly logger: Logger
 }
 
 /**
@@ -38,17 +34,12 @@ export interface DriveOptions {
  */
 export type DriveEnd = 'finished' | 'paused' | 'lost' | 'released'
 
-interface Waiting {
-  readonly question: Question
-  readonly resolve: (answer: unknown) => void
-  readonly reject: (cause: unknown) => void
-}
-
 export class Drive {
   readonly #options: DriveOptions
   readonly #limits: Limits
   readonly #controller = new AbortController()
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #questions = new OpenQuestions()
+  readonly #watchdog: Watchdog
   #log: RunLog
   readonly #replay: Replay | undefined
   #iterator: AsyncIterator<Emission, unknown> | undefined
@@ -56,8 +47,7 @@ export class Drive {
   #over = false
   /** The outcome that the runner has decided on, whatever the agent still does. */
   #verdict: Event | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #deadline = 0
+  #grace: ReturnType<typeof setTimeout> | undefined
   #lastActivity = 0
   #pausing = false
   #lastBreath = 0
@@ -67,6 +57,10 @@ export class Drive {
     this.#limits = { ...options.limits, ...options.component.limits }
     this.#log = options.log
     this.#replay = options.replay
+    this.#watchdog = new Watchdog(options.clock, this.#limits, {
+      lastActivity: () => this.#lastActivity,
+      timedOut: ({ failure }) => this.#decide({ type: 'run.failed', data: { error: failure } }, failure.message),
+    })
   }
 
   get runId(): string {
@@ -94,12 +88,9 @@ export class Drive {
   continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<DriveEnd> {
     this.#log = log
     const ended = this.#begin()
-    for (const [key, { resolve }] of this.#waiting) {
-      if (!Object.hasOwn(answers, key)) continue
-      this.#waiting.delete(key)
-      this.#options.ledger.set(ledgerKey('ask', key), { state: 'done', index: log.next - 1, result: answers[key] })
-      resolve(answers[key])
-    }
+    this.#questions.answer(answers, (id, result) =>
+      this.#options.ledger.set(ledgerKey('ask', id), { state: 'done', index: log.next - 1, result }),
+    )
     return ended
   }
 
@@ -133,10 +124,9 @@ export class Drive {
   }
 
   #begin(): Promise<DriveEnd> {
-    this.#deadline = this.#options.clock.now() + this.#limits.runDeadlineMs
     this.#touch()
     this.#lastBreath = this.#lastActivity
-    this.#watch()
+    this.#watchdog.start()
     return new Promise((resolve) => (this.#end = resolve))
   }
 
@@ -163,9 +153,9 @@ export class Drive {
 
   /** How the agent ends, which it cannot do while it asks, but for failing. */
   #endOf(event: Event): Event {
-    const [unanswered] = this.#waiting.values()
+    const unanswered = this.#questions.first
     if (unanswered === undefined || event.type === 'run.failed') return event
-    const message = `the agent ended without waiting for its question ${JSON.stringify(unanswered.question.prompt)}`
+    const message = `the agent ended without waiting for its question ${JSON.stringify(unanswered.prompt)}`
     return {
       type: 'run.failed',
       data: { error: this.#failureOf(new RunFailure('protocol_violation', message)) },
@@ -206,23 +196,16 @@ export class Drive {
 
   #context(): RunContext {
     const { id: run, session, owner, metadata = {}, attempt } = this.#log.run
-    const host: ContextHost = {
-      ledger: this.#options.ledger,
-      bounds: this.#log.bounds,
-      now: () => this.#options.clock.now(),
-      isReplaying: (actor) => this.#replay?.isReplaying(actor) ?? false,
-      endReplay: (actor) => this.#replay?.withdraw(actor, this.#log),
-      endReplayOfStep: (actor) => this.#replay?.withdrawOwn(actor, this.#log),
-      next: () => this.#log.next,
-      discard: (actor, from, scope) => this.#discard(actor, from, scope),
+    const host = hostOf({
+      options: this.#options,
+      limits: this.#limits,
+      log: () => this.#log,
+      touch: () => this.#touchIfOpen(),
       put: (encoded) => this.#putOfActor(encoded),
-      record: (event) => this.#record(event),
-      show: (event) => this.#show(event),
-      spent: (actor, declared) => this.#options.spending.end(actor, declared),
       wait: (question) => this.#wait(question),
-      history: (options) => conversationBefore(this.#options.store, this.#limits, this.#log.run, options),
-      fail: (failure) => this.#failNow(failure),
-    }
+      failed: (thrown) => this.#failed(thrown),
+      finish: (event) => this.#finish(event),
+    })
     return createContext({
       host,
       facts: { run, session, owner, metadata, attempt },
@@ -247,57 +230,21 @@ export class Drive {
     }
   }
 
-  #discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void> {
-    const data = { attempt: this.#log.run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
-    return this.#record({ type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
-  }
-
-  async #record(event: Event): Promise<void> {
-    if (this.#over) throw over()
-    this.#touch()
-    try {
-      this.#log.append(event)
-      await this.#log.flush()
-    } catch (cause) {
-      // What an actor cannot have recorded is its own failure and not the run's.
-      if (cause instanceof RunFailure && event.actor !== undefined) throw cause
-      await this.#failed(cause)
-      throw over()
-    }
-  }
-
-  #show(event: Event): Promise<void> | undefined {
-    if (this.#over) throw over()
-    this.#touch()
-    this.#log.append(event)
-    return this.#log.pressed ? this.#log.flush() : undefined
-  }
-
-  async #failNow(failure: Failure): Promise<never> {
-    await this.#finish({ type: 'run.failed', data: { error: failure } })
-    throw over()
-  }
-
   /** Questions that are asked together are put together. */
   #wait(question: Question): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      if (this.#over) return reject(over())
-      this.#waiting.set(question.id, { question, resolve, reject })
-      if (this.#pausing) return
-      this.#pausing = true
-      setTimeout(() => void this.#pause(), 0)
-    })
+    if (this.#over) return Promise.reject(over())
+    const answer = this.#questions.ask(question)
+    if (!this.#pausing) setTimeout(() => void this.#pause(), 0)
+    this.#pausing = true
+    return answer
   }
 
   async #pause(): Promise<void> {
     this.#pausing = false
     if (this.#over || this.#verdict !== undefined) return
     try {
-      this.#log.append({
-        type: 'run.paused',
-        data: { questions: [...this.#waiting.values()].map(({ question }) => question) },
-      })
-      clearTimeout(this.#timer)
+      this.#log.append({ type: 'run.paused', data: { questions: this.#questions.all() } })
+      this.#watchdog.stop()
       await this.#log.flush()
     } catch (cause) {
       return await this.#failed(cause)
@@ -315,27 +262,12 @@ export class Drive {
 
   #failureOf(thrown: unknown): Failure {
     const { logger, component, ids } = this.#options
-    const id = ids.unique()
-    const own = thrown instanceof RunFailure || thrown instanceof WorkFailure
-    const failure: Failure = own ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
-    const type = thrown instanceof Error ? thrown.name : typeof thrown
-    const fields = {
+    return toRunFailure(thrown, {
       run: this.runId,
       component: component.id,
-      errorId: id,
-      code: failure.code,
-      details: failure.details,
-    }
-    try {
-      if (this.#verdict === undefined)
-        logger.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
-    } catch {
-      logger.error(fields, `run failed: ${failure.message}`) // the error has a property that cannot be read
-    }
-    const known = failure.details
-    // What is no object is the agent's own affair; there is no place for the id in it.
-    if (known !== undefined && (typeof known !== 'object' || known === null || Array.isArray(known))) return failure
-    return { ...failure, details: { ...known, ...(!own && { type }), id } }
+      errorId: ids.unique(),
+      logger: this.#verdict === undefined ? logger : undefined,
+    })
   }
 
   /** Ends the run, by the runner's verdict where there is one. */
@@ -370,10 +302,9 @@ export class Drive {
   /** Nothing more comes from this drive. */
   #cease(end: DriveEnd | undefined): void {
     this.#over = true
-    clearTimeout(this.#timer)
-    // The agent is to come to its `finally`, wherever it waits.
-    for (const { reject } of this.#waiting.values()) reject(over())
-    this.#waiting.clear()
+    this.#watchdog.stop()
+    clearTimeout(this.#grace)
+    this.#questions.close(over()) // the agent is to come to its `finally`, wherever it waits
     if (!this.#controller.signal.aborted) this.#controller.abort(over())
     this.#closeIterator()
     if (end !== undefined) this.#end(end)
@@ -382,8 +313,8 @@ export class Drive {
   /** The outcome is settled; the agent gets its grace to clean up. */
   #decide(verdict: Event, reason: string): void {
     this.#verdict = verdict
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#finish(verdict), this.#limits.stopGraceMs)
+    this.#watchdog.stop()
+    this.#grace = setTimeout(() => void this.#finish(verdict), this.#limits.stopGraceMs)
     this.#controller.abort(new DOMException(reason, 'AbortError'))
   }
 
@@ -391,25 +322,9 @@ export class Drive {
     this.#lastActivity = this.#options.clock.now()
   }
 
-  #watch(): void {
-    const due = Math.min(this.#deadline, this.#lastActivity + this.#limits.runIdleMs)
-    this.#timer = setTimeout(
-      () => this.#checkTime(),
-      Math.min(Math.max(due - this.#options.clock.now(), 1), TIMER_MAX_MS),
-    )
-  }
-
-  #checkTime(): void {
-    const now = this.#options.clock.now()
-    const { runDeadlineMs, runIdleMs } = this.#limits
-    if (now >= this.#deadline) return this.#timeOut('deadline_exceeded', `the run took longer than ${runDeadlineMs} ms`)
-    if (now >= this.#lastActivity + runIdleMs)
-      return this.#timeOut('idle_timeout', `the agent was silent for ${runIdleMs} ms`)
-    this.#watch()
-  }
-
-  #timeOut(code: 'deadline_exceeded' | 'idle_timeout', message: string): void {
-    this.#decide({ type: 'run.failed', data: { error: new RunFailure(code, message).failure } }, message)
+  #touchIfOpen(): void {
+    if (this.#over) throw over()
+    this.#touch()
   }
 
   #attempt(act: () => void): void {
@@ -431,13 +346,5 @@ export class Drive {
   }
 }
 
-/** Node's timers cannot wait longer than this. */
-const TIMER_MAX_MS = 2 ** 31 - 1
-
 /** Longest time for which one agent may keep the thread. */
 const BREATH_MS = 20
-
-/** What an agent gets for anything that it still wants of a run that has ended. */
-function over(): DOMException {
-  return new DOMException('the run is over', 'AbortError')
-}

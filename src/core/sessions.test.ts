@@ -182,7 +182,7 @@ describe('a session that queues', () => {
 
   test('is bounded: a run too many is told to come back', async () => {
     const stage = new Stage('enqueue')
-    const node = openNode({ components: [stage.component], limits: { runsQueuedMax: 3 } })
+    const node = openNode({ components: [stage.component], limits: { runsQueuedMax: 6 } }) // half for one owner
     for (const input of [1, 2, 3, 4]) await node.start('subject', input, { session })
     const refused = node.start('subject', 5, { session })
     await expect(refused).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: expect.any(Number) as number })
@@ -333,7 +333,7 @@ describe('[RUN-1] a node that is busy', () => {
 
   test('says so when too many wait, and takes more when they do not', async () => {
     const stage = new Stage('parallel')
-    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 2 } })
+    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 4 } })
     const ids: string[] = []
     for (const input of [1, 2, 3]) ids.push(await node.start('subject', input))
     await expect(node.start('subject', 4)).rejects.toMatchObject({

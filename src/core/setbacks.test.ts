@@ -7,10 +7,7 @@ import { HoldfastError } from './errors.ts'
 /** A run that its worker left in the middle, and a node whose store fails when the run is to be begun again. */
 async function leftRun(failure: () => Error, failures: number) {
   const world = new World(recovering('retry', hangAndSay))
-  const first = world.worker()
-  const id = await first.start('subject')
-  await first.emitted(id, 'text.delta')
-  world.kill()
+  const id = await world.orphan(1)
   let reads = 0
   const store = overriding(world.store, {
     read: (...given) => {

@@ -5,6 +5,7 @@
  * It knows nothing of event types: records are opaque text, and what changes a run comes with the append as a new `Run`.
  */
 import type { Documents } from './document.ts'
+import type { Moving } from './moving.ts'
 import type { Slice } from './record.ts'
 import type { Run, RunStatus } from './run.ts'
 
@@ -155,10 +156,18 @@ export interface Store {
   renew(owner: string, ttlMs: number): Promise<readonly string[]>
   /** Gives a claim back; nothing happens when it is no longer held with this epoch. */
   release(id: string, epoch: number): Promise<void>
-  /** Runs that `claim` would give, oldest first; with `components` only runs of these. */
+  /**
+   * Runs that `claim` would give, in the order in which they should be taken; with `components` only runs of these, and what
+   * is left out takes no place. First those that have begun (running or paused: their worker died or gave them back, or
+   * their question is overdue), oldest first. Then those that are queued, so that whoever has many does not keep others
+   * from their turn: by how many runs of the same owner have the status `running`, plus the run's place (0, 1, 2 …, oldest
+   * first) among the queued ones of that owner that are asked for and would be given; of equals first that of the owner to
+   * whom a run was given longest ago, as far as the store remembers, and then the oldest. Oldest is the first that was
+   * created. Called for every place that becomes free: it must not look at all that an owner has queued.
+   */
   claimable(limit: number, components?: readonly string[]): Promise<readonly string[]>
-  /** How many runs have not been started yet. */
-  queued(): Promise<number>
+  /** How many runs have the status `queued`: of everybody, or of one owner. */
+  queued(owner?: string): Promise<number>
 
   // Commands and hints
   /** Notes a stop, once; the first one stays. A finished run is returned as it is. */
@@ -167,6 +176,7 @@ export interface Store {
   watch(id: string, listener: HintListener): () => void
 
   readonly documents: Documents
+  readonly moving: Moving
 
   close(): Promise<void>
 }

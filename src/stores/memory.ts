@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { assertReadable } from '../core/cursor.ts'
 import { HoldfastError } from '../core/errors.ts'
 import { Hints } from '../core/hints.ts'
+import type { KeptRun, Moving } from '../core/moving.ts'
 import { comesBefore, cursorOf, positionOf } from '../core/page.ts'
 import { type Slice, sliceOf } from '../core/record.ts'
 import { isFinished, type Run } from '../core/run.ts'
@@ -25,7 +26,9 @@ import type {
   StoreHealth,
 } from '../core/store.ts'
 import { MemoryDocuments } from './memory/documents.ts'
+import { MemoryMoving } from './memory/moving.ts'
 import { type Append, MemoryWriter } from './memory/writer.ts'
+import { Turns } from './shared/turns.ts'
 
 export interface MemoryStoreOptions {
   /** Leases are measured, and documents dated, with it. */
@@ -39,6 +42,8 @@ export function openMemoryStore(options: MemoryStoreOptions = {}): Store {
 /** All that is kept of one run. */
 interface Entry {
   run: Run
+  /** Counts the runs that came here. */
+  readonly number: number
   /** The records that were not trimmed; the first of them has the index `first`. */
   readonly records: string[]
   first: number
@@ -46,14 +51,14 @@ interface Entry {
   epoch: number
   lease?: Lease | undefined
   stop?: StopRequest | undefined
-  /** Where its idempotency key is in `#keys`. */
-  readonly key?: string | undefined
+  readonly idempotency?: NewRun['idempotency'] | undefined
 }
 
 class MemoryStore implements Store {
   readonly name = 'memory'
   readonly capabilities = { durable: false, shared: false }
   readonly documents: MemoryDocuments
+  readonly moving: Moving
   readonly #clock: Clock
   /** In order of creation. */
   readonly #entries = new Map<string, Entry>()
@@ -61,12 +66,21 @@ class MemoryStore implements Store {
   readonly #keys = new Map<string, { readonly id: string; readonly fingerprint: string }>()
   /** The unfinished runs of each lane in order of creation: the first of them is the only one that may be driven. */
   readonly #lanes = new Map<string, Set<string>>()
+  /** Who is to be driven next. */
+  readonly #turns = new Turns<Entry>()
   readonly #hints = new Hints()
+  #entered = 0
   #closed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
     this.documents = new MemoryDocuments(clock)
+    this.moving = new MemoryMoving({
+      kept: () => [...this.#entries.values()].map((entry) => ({ stored: stored(entry), ...given(entry.idempotency) })),
+      now: () => clock.now(),
+      documents: this.documents,
+      admit: (kept, record) => this.#admit(kept, record),
+    })
   }
 
   health(): StoreHealth {
@@ -75,9 +89,8 @@ class MemoryStore implements Store {
 
   /** Nothing here awaits between looking and writing, so each method is one step to everybody else. */
   async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<Created> {
-    const key = idempotency && JSON.stringify([run.owner, idempotency.key])
     // The key comes before the lane: a start that is retried must not be refused because of itself.
-    const known = key === undefined ? undefined : this.#keys.get(key)
+    const known = idempotency && this.#keys.get(keyOf(run.owner, idempotency.key))
     if (known !== undefined) {
       const kind = known.fingerprint === idempotency?.fingerprint ? 'existing' : 'key_conflict'
       return { kind, stored: stored(this.#entries.get(known.id)!) }
@@ -86,11 +99,8 @@ class MemoryStore implements Store {
     if (rejectIfBusy && head !== undefined) return { kind: 'busy', stored: stored(head) }
     if (this.#entries.has(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
 
-    const entry: Entry = { run, records: [], first: 0, bytes: 0, epoch: 0, key }
-    keep(entry, record)
-    this.#entries.set(run.id, entry)
-    if (idempotency && key !== undefined) this.#keys.set(key, { id: run.id, fingerprint: idempotency.fingerprint })
-    if (run.lane !== undefined) this.#lanes.set(run.lane, (this.#lanes.get(run.lane) ?? new Set()).add(run.id))
+    const entry: Entry = { run, number: ++this.#entered, records: [], first: 0, bytes: 0, epoch: 0, idempotency }
+    this.#enter(entry, record)
     if (claim !== undefined && head === undefined) this.#take(entry, claim.owner, claim.ttlMs)
     this.documents.touch(run)
     const created: Created = { kind: 'created', stored: stored(entry) }
@@ -104,7 +114,7 @@ class MemoryStore implements Store {
   }
 
   async findByKey(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
-    const known = this.#keys.get(JSON.stringify([owner, key]))
+    const known = this.#keys.get(keyOf(owner, key))
     return known && { stored: stored(this.#entries.get(known.id)!), fingerprint: known.fingerprint }
   }
 
@@ -126,7 +136,7 @@ class MemoryStore implements Store {
     if (!isFinished(entry.run.status))
       throw new HoldfastError('conflict', `run ${id} is ${entry.run.status}: stop it first`)
     this.#entries.delete(id)
-    if (entry.key !== undefined) this.#keys.delete(entry.key)
+    if (entry.idempotency !== undefined) this.#keys.delete(keyOf(entry.run.owner, entry.idempotency.key))
     return true
   }
 
@@ -186,17 +196,13 @@ class MemoryStore implements Store {
   }
 
   async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
-    const ids: string[] = []
-    for (const entry of this.#entries.values()) {
-      if (ids.length >= limit) break
-      const isWanted = components === undefined || components.includes(entry.run.component)
-      if (isWanted && this.#isClaimable(entry)) ids.push(entry.run.id)
-    }
-    return ids
+    const isWanted = (entry: Entry): boolean => components?.includes(entry.run.component) ?? true
+    const first = this.#turns.first(limit, (entry) => isWanted(entry) && this.#isClaimable(entry))
+    return first.map(({ run }) => run.id)
   }
 
-  async queued(): Promise<number> {
-    return [...this.#entries.values()].filter(({ run }) => run.status === 'queued').length
+  async queued(owner?: string): Promise<number> {
+    return this.#turns.queued(owner)
   }
 
   async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
@@ -204,6 +210,7 @@ class MemoryStore implements Store {
     if (entry === undefined) return undefined
     if (!isFinished(entry.run.status)) {
       entry.stop ??= stop
+      this.#turns.place(entry)
       this.#hint(entry, { stop: true })
     }
     return stored(entry)
@@ -215,6 +222,24 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true
+  }
+
+  #enter(entry: Entry, record: string): void {
+    const { run, idempotency } = entry
+    keep(entry, record)
+    this.#entries.set(run.id, entry)
+    this.#turns.place(entry)
+    if (idempotency !== undefined)
+      this.#keys.set(keyOf(run.owner, idempotency.key), { id: run.id, fingerprint: idempotency.fingerprint })
+    if (run.lane !== undefined && !isFinished(run.status))
+      this.#lanes.set(run.lane, (this.#lanes.get(run.lane) ?? new Set()).add(run.id))
+  }
+
+  #admit({ stored: { run, first, epoch, stop }, idempotency }: KeptRun, record: string): void {
+    if (this.#entries.has(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+    if (idempotency !== undefined && this.#keys.has(keyOf(run.owner, idempotency.key)))
+      throw new HoldfastError('conflict', `run ${run.id}: its idempotency key is in use`)
+    this.#enter({ run, number: ++this.#entered, records: [], first, bytes: 0, epoch, stop, idempotency }, record)
   }
 
   /** All or nothing: the batch becomes part of the log, or none of it does (LOG-1, LOG-3, LOG-4). */
@@ -244,6 +269,7 @@ class MemoryStore implements Store {
       if (lane?.size === 0) this.#lanes.delete(run.lane)
     }
     entry.run = run
+    this.#turns.place(entry)
   }
 
   #take(entry: Entry, owner: string, ttlMs: number): void {
@@ -278,6 +304,14 @@ class MemoryStore implements Store {
 
 function stored({ run, first, records, epoch, lease, stop }: Entry): StoredRun {
   return { run, first, next: first + records.length, epoch, ...(lease && { lease }), ...(stop && { stop }) }
+}
+
+function keyOf(owner: string, key: string): string {
+  return JSON.stringify([owner, key])
+}
+
+function given(idempotency: NewRun['idempotency']): Pick<KeptRun, 'idempotency'> {
+  return idempotency === undefined ? {} : { idempotency }
 }
 
 function nextOf(entry: Entry): number {

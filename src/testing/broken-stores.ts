@@ -3,6 +3,7 @@ import { brokenDocumentListings } from './broken-stores/document-listing.ts'
 import { brokenDocumentRecoveries, brokenDocuments } from './broken-stores/documents.ts'
 import { brokenLeases } from './broken-stores/leases.ts'
 import { brokenLogs } from './broken-stores/log.ts'
+import { brokenMoves } from './broken-stores/moving.ts'
 import type { BrokenStore } from './broken-stores/overriding.ts'
 import { brokenRecoveries } from './broken-stores/recovery.ts'
 import { brokenIndexes } from './broken-stores/runs.ts'
@@ -19,6 +20,7 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenDocuments,
   ...brokenDocumentListings,
   ...brokenSessions,
+  ...brokenMoves,
   ...brokenRecoveries,
   ...brokenDocumentRecoveries,
   ...brokenSessionRecoveries,

@@ -12,6 +12,7 @@ import { leasesSection } from './conformance/leases.ts'
 import { listingSection } from './conformance/listing.ts'
 import { logSection } from './conformance/log.ts'
 import { modelSection } from './conformance/model.ts'
+import { movedRecoverySection, movingSection } from './conformance/moving.ts'
 import { readsSection } from './conformance/reads.ts'
 import { recoverySection } from './conformance/recovery.ts'
 import { runsSection } from './conformance/runs.ts'
@@ -19,6 +20,7 @@ import { sessionsSection } from './conformance/sessions.ts'
 import { signalsSection } from './conformance/signals.ts'
 import type { ConformanceCase, ConformanceSection, StoreTarget } from './conformance/target.ts'
 import { expectToPass } from './conformance/trial.ts'
+import { turnsSection } from './conformance/turns.ts'
 
 export const storeSections: readonly ConformanceSection[] = [
   logSection,
@@ -26,13 +28,16 @@ export const storeSections: readonly ConformanceSection[] = [
   runsSection,
   listingSection,
   leasesSection,
+  turnsSection,
   lanesSection,
   signalsSection,
   documentsSection,
   documentListingSection,
   sessionsSection,
+  movingSection,
   recoverySection,
   documentRecoverySection,
+  movedRecoverySection,
   modelSection,
 ]
 

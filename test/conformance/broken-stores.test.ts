@@ -55,6 +55,7 @@ const foundAtRandom = [
   'forgets idempotency keys',
   'gives a held run to whoever asks',
   'does not wake a paused run',
+  'lists the oldest claimable run first, whoever has it',
   'does not look at lanes',
   'lets the last stop request win',
   'shows records that a kill takes back',

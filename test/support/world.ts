@@ -34,6 +34,16 @@ export class World {
     this.#connection!.cut()
     this.clock.advance(LEASE_MS + 1)
   }
+
+  /** A run whose worker died when it had said so much, or when it was paused. */
+  async orphan(when: number | 'paused', input: unknown = null): Promise<string> {
+    const worker = this.worker()
+    const id = await worker.start('subject', input)
+    if (when === 'paused') await worker.reached(id, when)
+    else await worker.emitted(id, 'text.delta', when)
+    this.kill()
+    return id
+  }
 }
 
 /** An agent that is recovered in a way. */
@@ -49,9 +59,6 @@ export function hangAtFirst({ attempt, signal }: RunContext): Promise<void> {
 /** Drives a run until it has said so much, lets the worker die, and lets another one end it. */
 export async function recovered(component: Component, said: number): Promise<LoggedEvent[]> {
   const world = new World(component)
-  const first = world.worker()
-  const id = await first.start('subject')
-  await first.emitted(id, 'text.delta', said)
-  world.kill()
+  const id = await world.orphan(said)
   return world.worker().ended(id)
 }

@@ -6,10 +6,10 @@ import {
   type DocumentPage,
   type DocumentQuery,
   type Documents,
-  folded,
   sessionDocument,
 } from '../../core/document.ts'
 import type { Run } from '../../core/run.ts'
+import { later, listDocuments } from '../shared/document-listing.ts'
 
 /** The body is kept as text: what a caller does to a value that it gave or got changes nothing here. */
 interface Kept extends Omit<Document, 'body'> {
@@ -43,11 +43,8 @@ export class MemoryDocuments implements Documents {
   }
 
   async list(query: DocumentQuery): Promise<DocumentPage> {
-    const { order = 'created', ascending = false, offset = 0, limit } = query
-    const time = order === 'created' ? 'createdAt' : 'updatedAt'
-    const found = [...this.#kept.values()].filter((kept) => matches(kept, query))
-    found.sort((a, b) => compare(a[time], b[time]) || compare(a.id, b.id) || compare(a.owner, b.owner))
-    if (!ascending) found.reverse()
+    const { offset = 0, limit } = query
+    const found = listDocuments(this.#kept.values(), query)
     return { documents: found.slice(offset, offset + limit).map(opened), total: found.length }
   }
 
@@ -57,6 +54,17 @@ export class MemoryDocuments implements Documents {
     const before = this.#kept.get(keyOf(session))
     if (before === undefined) this.#keep(session)
     else this.#kept.set(keyOf(before), { ...before, updatedAt: later(before.updatedAt, run.createdAt) })
+  }
+
+  all(): readonly Document[] {
+    return [...this.#kept.values()].map(opened)
+  }
+
+  /** With the version and the times that it has; false when there is one of its name. */
+  admit(document: Document): boolean {
+    if (this.#kept.has(keyOf(document))) return false
+    this.#keep(document)
+    return true
   }
 
   #keep(document: Document): Kept {
@@ -72,21 +80,4 @@ function keyOf({ owner, collection, id }: Pick<Document, 'owner' | 'collection' 
 
 function opened({ body, ...rest }: Kept): Document {
   return { ...rest, body: JSON.parse(body) as unknown }
-}
-
-function later(before: string | undefined, now: string): string {
-  return before !== undefined && before > now ? before : now
-}
-
-function matches(kept: Kept, { collection, owner, label, title = '' }: DocumentQuery): boolean {
-  return (
-    kept.collection === collection &&
-    (owner === undefined || kept.owner === owner) &&
-    (label === undefined || kept.label === label) &&
-    folded(kept.title ?? '').includes(folded(title))
-  )
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1
 }

@@ -2,6 +2,7 @@
 import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
 import type { StoreHealth } from '../../core/store.ts'
+import { pause } from '../shared/pause.ts'
 import { failureKind, storeError } from './failures.ts'
 
 export type Pg = typeof import('pg')
@@ -109,18 +110,4 @@ export function connectionConfig(url: string): ClientConfig {
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
   }
-}
-
-/** Ends early when the store is closed. */
-export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, milliseconds)
-    signal.addEventListener('abort', done, { once: true })
-    if (signal.aborted) done()
-  })
 }

@@ -9,7 +9,7 @@ import {
 } from '../../core/document.ts'
 import type { Database } from './database.ts'
 
-interface Row {
+export interface DocumentRow {
   readonly owner: string
   readonly collection: string
   readonly id: string
@@ -21,7 +21,7 @@ interface Row {
   readonly body: string
 }
 
-const COLUMNS = 'owner, collection, id, label, title, version, created, updated, body'
+export const DOCUMENT_COLUMNS = 'owner, collection, id, label, title, version, created, updated, body'
 
 export class PostgresDocuments implements Documents {
   readonly #database: Database
@@ -36,8 +36,8 @@ export class PostgresDocuments implements Documents {
   }
 
   async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
-    const text = `SELECT ${COLUMNS} FROM ${this.#schema}.documents WHERE owner = $1 AND collection = $2 AND id = $3`
-    const [row] = await this.#database.query<Row>(text, [owner, collection, id])
+    const text = `SELECT ${DOCUMENT_COLUMNS} FROM ${this.#schema}.documents WHERE owner = $1 AND collection = $2 AND id = $3`
+    const [row] = await this.#database.query<DocumentRow>(text, [owner, collection, id])
     return row && documentOf(row)
   }
 
@@ -84,10 +84,10 @@ export class PostgresDocuments implements Documents {
     // One statement, so that the page and the total are of the same moment; the total comes also where the page is empty.
     const text = `SELECT page.*, counted.total::integer FROM (SELECT count(*) AS total FROM ${documents} WHERE ${where}) counted
       LEFT JOIN (
-        SELECT ${COLUMNS}, row_number() OVER (ORDER BY ${places}) AS place FROM ${documents} WHERE ${where}
+        SELECT ${DOCUMENT_COLUMNS}, row_number() OVER (ORDER BY ${places}) AS place FROM ${documents} WHERE ${where}
         ORDER BY ${places} LIMIT $${values.length + 1} OFFSET $${values.length + 2}
       ) page ON true ORDER BY page.place`
-    const rows = await this.#database.query<Row & { id: string | null; total: number }>(text, [
+    const rows = await this.#database.query<DocumentRow & { id: string | null; total: number }>(text, [
       ...values,
       limit,
       offset,
@@ -96,8 +96,8 @@ export class PostgresDocuments implements Documents {
   }
 
   async #put(statement: string, values: readonly unknown[]): Promise<Document | undefined> {
-    const columns = COLUMNS.split(', ').map((name) => `d.${name}`)
-    const [row] = await this.#database.once<Row>(`${statement} RETURNING ${columns.join(', ')}`, values)
+    const columns = DOCUMENT_COLUMNS.split(', ').map((name) => `d.${name}`)
+    const [row] = await this.#database.once<DocumentRow>(`${statement} RETURNING ${columns.join(', ')}`, values)
     return row && documentOf(row)
   }
 }
@@ -113,7 +113,7 @@ function filterOf(query: DocumentQuery): { readonly where: string; readonly valu
   return { where: conditions.join(' AND '), values }
 }
 
-function documentOf(row: Row): Document {
+export function documentOf(row: DocumentRow): Document {
   const { owner, collection, id, label, title, version, created, updated, body } = row
   return {
     owner,

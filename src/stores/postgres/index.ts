@@ -1,8 +1,7 @@
 /** The shared store on PostgreSQL 15 or later, for any number of nodes. */
 import type { Clock } from '../../core/clock.ts'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
 import type { Store } from '../../core/store.ts'
-import type { Pg } from './database.ts'
 import { checkSchemaName } from './schema.ts'
 import { PostgresStore } from './store.ts'
 
@@ -29,7 +28,7 @@ export interface OpenPostgresOptions {
 export async function openPostgresStore(options: OpenPostgresOptions): Promise<Store> {
   const { url, directUrl = url, schema = 'holdfast', connections = 8, clock } = options
   const { answerMs = 30_000, outageMs = 60_000 } = options
-  return PostgresStore.open(await loadPg(), {
+  return PostgresStore.open(await optionalPackage('the PostgreSQL store', 'pg', () => import('pg')), {
     url,
     directUrl,
     schema: checkSchemaName(schema),
@@ -38,13 +37,4 @@ export async function openPostgresStore(options: OpenPostgresOptions): Promise<S
     outageMs,
     now: () => clock?.now() ?? null,
   })
-}
-
-async function loadPg(): Promise<Pg> {
-  try {
-    return await import('pg')
-  } catch (cause) {
-    const message = `the PostgreSQL store needs the package \`pg\` (npm install pg): ${messageOf(cause)}`
-    throw new HoldfastError('unsupported', message, { cause })
-  }
 }

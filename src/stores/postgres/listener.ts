@@ -1,5 +1,6 @@
 /** Hears what other nodes tell: one connection that listens, opened again whenever it breaks. */
-import { connectionConfig, pause, type Pg } from './database.ts'
+import { pause } from '../shared/pause.ts'
+import { connectionConfig, type Pg } from './database.ts'
 
 export interface ListenerOptions {
   readonly pg: Pg

@@ -2,9 +2,13 @@
 import type { ClientBase } from 'pg'
 import { functions } from './functions.ts'
 import { tables } from './tables.ts'
+import { turnsIndexes } from './turns.ts'
 
 /** Each is a step from one version to the next. A step must leave the functions that the version before calls. */
-const migrations: readonly ((schema: string) => string)[] = [(schema) => tables(schema) + functions(schema)]
+const migrations: readonly ((schema: string) => string)[] = [
+  (schema) => tables(schema) + functions(schema),
+  turnsIndexes,
+]
 
 export const SCHEMA_VERSION: number = migrations.length
 
@@ -21,10 +25,11 @@ export function checkSchemaName(schema: string): string {
   )
 }
 
-export async function migrate(session: Session, schema: string): Promise<void> {
+/** Says which version was there before, 0 for none. */
+export async function migrate(session: Session, schema: string): Promise<number> {
   await checkServer(session)
   // Who finds it done needs no right to change tables, and waits for nobody.
-  if (newest(await versionOf(session, schema), schema)) return
+  if (newest(await versionOf(session, schema), schema)) return SCHEMA_VERSION
   await session.query('BEGIN')
   try {
     // For this transaction only: a lock of the session would stay with a connection that a pooling proxy gives to others.
@@ -36,6 +41,7 @@ export async function migrate(session: Session, schema: string): Promise<void> {
       await session.query(`UPDATE ${schema}.version SET version = ${SCHEMA_VERSION}`)
     }
     await session.query('COMMIT')
+    return version
   } catch (cause) {
     await session.query('ROLLBACK').catch(() => {})
     throw cause

@@ -5,6 +5,7 @@
 import { systemIds } from '../../core/clock.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
+import type { Moving } from '../../core/moving.ts'
 import { cursorOf, positionOf } from '../../core/page.ts'
 import { type Slice, sliceOf } from '../../core/record.ts'
 import { isFinished, type RunStatus } from '../../core/run.ts'
@@ -23,16 +24,18 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../../core/store.ts'
-import { Database, pause, type Pg, Reachability } from './database.ts'
+import { pause } from '../shared/pause.ts'
+import { Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Listener } from './listener.ts'
 import { readLog } from './log.ts'
+import { PostgresMoving } from './moving.ts'
 import { decodeNotices } from './notices.ts'
 import { Notifier } from './notifier.ts'
 import { STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
 import { migrate } from './schema.ts'
-import { UNHELD } from './tables.ts'
+import { claimable, forgetTurns } from './turns.ts'
 import { type Part, PostgresWriter } from './writer.ts'
 
 export interface PostgresStoreOptions {
@@ -58,6 +61,7 @@ export class PostgresStore implements Store {
   readonly name = 'postgres'
   readonly capabilities: StoreCapabilities = { durable: true, shared: true }
   readonly documents: PostgresDocuments
+  readonly moving: Moving
   readonly #schema: string
   readonly #now: () => number | null
   readonly #reachability: Reachability
@@ -79,6 +83,7 @@ export class PostgresStore implements Store {
     this.#reachability = reachability
     this.#committing = new Database(pg, { url, reachability, connections: 1, answerMs })
     this.documents = new PostgresDocuments(database, schema, now)
+    this.moving = new PostgresMoving(database, schema, now)
     this.#commits = new GroupCommit({
       database: this.#committing,
       schema,
@@ -110,6 +115,7 @@ export class PostgresStore implements Store {
            AND NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.lease_owner = o.owner)`,
         [options.now(), OWNER_KEPT_MS],
       )
+      await database.query(forgetTurns(schema), [])
     } catch (cause) {
       await database.close()
       throw cause
@@ -236,26 +242,16 @@ export class PostgresStore implements Store {
     if (row !== undefined) this.#hint({ run: id, next: row.next, claimable: true })
   }
 
-  /** Those that nobody holds, and those of owners that were not heard of in time. */
   async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
-    const schema = this.#schema
-    const rows = await this.#database.query<{ id: string }>(
-      `WITH t AS MATERIALIZED (SELECT ${schema}.clock($1) AS now), found AS (
-         SELECT r.id, r.number FROM ${schema}.runs r, t WHERE ${UNHELD} AND ${schema}.is_ready(r, t.now, false, false)
-           AND ($2::text[] IS NULL OR r.component = ANY($2))
-         UNION ALL
-         SELECT r.id, r.number FROM t JOIN ${schema}.owners o ON o.until <= t.now
-           JOIN ${schema}.runs r ON r.lease_owner = o.owner AND r.lease_until <= t.now
-           WHERE ${schema}.is_ready(r, t.now, false, false) AND ($2::text[] IS NULL OR r.component = ANY($2)))
-       SELECT id FROM found ORDER BY number LIMIT $3`,
-      [this.#now(), components ?? null, limit],
-    )
+    const values = [this.#now(), components ?? null, limit]
+    const rows = await this.#database.query<{ id: string }>(claimable(this.#schema), values)
     return rows.map(({ id }) => id)
   }
 
-  async queued(): Promise<number> {
-    const text = `SELECT count(*)::integer AS queued FROM ${this.#schema}.runs WHERE status = 'queued'`
-    const [row] = await this.#database.query<{ queued: number }>(text, [])
+  async queued(owner?: string): Promise<number> {
+    const [of, values] = owner === undefined ? ['', []] : ['AND owner = $1', [owner]]
+    const text = `SELECT count(*)::integer AS queued FROM ${this.#schema}.runs WHERE status = 'queued' ${of}`
+    const [row] = await this.#database.query<{ queued: number }>(text, values)
     return row!.queued
   }
 

@@ -1,7 +1,7 @@
 /** The tables, for a schema name that was checked. */
 
 /** Runs that nobody holds, without those that wait for an answer for as long as it takes. */
-export const UNHELD =
+const UNHELD =
   "NOT finished AND lease_owner IS NULL AND (status <> 'paused' OR stop IS NOT NULL OR wake IS NOT NULL)"
 
 /**

@@ -1,6 +1,7 @@
 /** Reads documents that are durable. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Document, type DocumentPage, type DocumentQuery, folded } from '../../core/document.ts'
+import type { DocumentName } from '../../core/moving.ts'
 
 type Row = Record<string, unknown>
 
@@ -16,6 +17,16 @@ export class DocumentReader {
   get(owner: string, collection: string, id: string): Document | undefined {
     const row = this.#byName.get(owner, collection, id)
     return row && documentOf(row)
+  }
+
+  /** Those of all owners and collections that follow one, in the order of the primary key. */
+  all(limit: number, after: DocumentName | undefined): Document[] {
+    const where = after === undefined ? '' : 'WHERE (collection, owner, id) > (?, ?, ?)'
+    const values = after === undefined ? [] : [after.collection, after.owner, after.id]
+    return this.#database
+      .prepare(`SELECT * FROM documents ${where} ORDER BY collection, owner, id LIMIT ?`)
+      .all(...values, limit)
+      .map(documentOf)
   }
 
   list(query: DocumentQuery): DocumentPage {

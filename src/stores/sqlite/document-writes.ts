@@ -19,6 +19,18 @@ export type DocumentCommand =
       /** The version that must be there, 0 for none. */
       readonly expected: number | undefined
     }
+  | {
+      /** With the version and the times that it has; nothing where there is one of its name. */
+      readonly kind: 'admit'
+      readonly key: DocumentKey
+      readonly label: string | null
+      readonly title: string | null
+      readonly search: string
+      readonly body: string
+      readonly version: number
+      readonly createdAt: string
+      readonly updatedAt: string
+    }
   | { readonly kind: 'remove'; readonly key: DocumentKey }
 
 /** Of the document that was written or removed; undefined when nothing was. */
@@ -27,6 +39,7 @@ export type DocumentAnswer = Pick<Document, 'version' | 'createdAt' | 'updatedAt
 export class DocumentWrites {
   readonly #version: StatementSync
   readonly #put: StatementSync
+  readonly #admit: StatementSync
   readonly #remove: StatementSync
   readonly #touch: StatementSync
 
@@ -44,6 +57,11 @@ export class DocumentWrites {
          search = excluded.search, body = excluded.body, version = version + 1, updated = max(updated, excluded.updated)
        RETURNING version, created AS createdAt, updated AS updatedAt`,
     )
+    this.#admit = database.prepare(
+      `INSERT INTO documents (owner, collection, id, label, title, search, body, version, created, updated)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+       RETURNING version, created AS createdAt, updated AS updatedAt`,
+    )
     this.#remove = database.prepare(
       `DELETE FROM documents WHERE owner = ? AND collection = ? AND id = ?
        RETURNING version, created AS createdAt, updated AS updatedAt`,
@@ -58,7 +76,13 @@ export class DocumentWrites {
   apply(command: DocumentCommand): DocumentAnswer {
     const { owner, collection, id } = command.key
     if (command.kind === 'remove') return this.#remove.get(owner, collection, id) as DocumentAnswer
-    const { label, title, search, body, at, expected } = command
+    const { label, title, search, body } = command
+    if (command.kind === 'admit') {
+      const { version, createdAt, updatedAt } = command
+      const values = [owner, collection, id, label, title, search, body, version, createdAt, updatedAt]
+      return this.#admit.get(...values) as DocumentAnswer
+    }
+    const { at, expected } = command
     const version = this.#version.get(owner, collection, id)?.['version'] ?? 0
     if (expected !== undefined && expected !== version) return undefined
     return this.#put.get(owner, collection, id, label, title, search, body, at) as DocumentAnswer

@@ -1,7 +1,7 @@
 /** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { positionOf } from '../../core/page.ts'
-import type { Run } from '../../core/run.ts'
+import { type Position, positionOf } from '../../core/page.ts'
+import { isFinished, type Run, type RunStatus } from '../../core/run.ts'
 import type { RunQuery, StopRequest, StoredRun } from '../../core/store.ts'
 import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
@@ -68,6 +68,8 @@ export class Reader {
       conditions.push(`${column} = ?`)
       values.push(value)
     }
+    const { index, covers } = indexFor(query)
+    if (covers !== undefined) conditions.push(covers)
     if (query.status !== undefined) {
       conditions.push(`status IN (${query.status.map(() => '?').join(', ')})`)
       values.push(...query.status)
@@ -79,9 +81,18 @@ export class Reader {
     }
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
     const rows = this.#database
-      .prepare(`SELECT * FROM runs ${where} ORDER BY created DESC, id DESC LIMIT ?`)
+      .prepare(`SELECT * FROM runs INDEXED BY ${index} ${where} ORDER BY created DESC, id DESC LIMIT ?`)
       .all(...values, query.limit)
     return rows.map((row) => numbered(row)!)
+  }
+
+  /** Runs that follow a place, oldest first. */
+  following(limit: number, after: Position | undefined): NumberedRun[] {
+    const where = after === undefined ? '' : 'WHERE (created, id) > (?, ?)'
+    return this.#database
+      .prepare(`SELECT * FROM runs ${where} ORDER BY created, id LIMIT ?`)
+      .all(...(after === undefined ? [] : [after.createdAt, after.id]), limit)
+      .map((row) => numbered(row)!)
   }
 
   unfinished(): NumberedRun[] {
@@ -108,6 +119,21 @@ export class Reader {
   close(): void {
     this.#database.close()
   }
+}
+
+const UNSUCCESSFUL: readonly RunStatus[] = ['failed', 'cancelled', 'rejected']
+
+/**
+ * Which index a listing goes by, all of which are in its order: the one that fewest other runs are in. SQLite would take that of
+ * the owner, who may have every run there is. `covers` is what makes a partial index one that will do.
+ */
+function indexFor({ owner, component, session, status = [] }: RunQuery): { index: string; covers?: string } {
+  if (session !== undefined) return { index: 'runs_by_session' }
+  if (status.length > 0 && !status.some(isFinished)) return { index: 'runs_unfinished', covers: 'finished IS NULL' }
+  if (status.length > 0 && status.every((each) => UNSUCCESSFUL.includes(each)))
+    return { index: 'runs_unsuccessful', covers: "status IN ('failed', 'cancelled', 'rejected')" }
+  if (component !== undefined) return { index: 'runs_by_component' }
+  return { index: owner === undefined ? 'runs_by_creation' : 'runs_by_owner' }
 }
 
 function numbered(row: Row | undefined): NumberedRun | undefined {

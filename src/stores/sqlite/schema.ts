@@ -59,6 +59,8 @@ const migrations: readonly string[] = [
          max(created) OVER (PARTITION BY owner, session) AS latest,
          row_number() OVER (PARTITION BY owner, session ORDER BY created, id) AS place FROM runs
      ) WHERE place = 1;`,
+  // Few among many, and what somebody looks for: they are found without a look at all that went well.
+  `CREATE INDEX runs_unsuccessful ON runs (created, id) WHERE status IN ('failed', 'cancelled', 'rejected');`,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length

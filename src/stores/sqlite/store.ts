@@ -6,7 +6,8 @@ import type { Clock } from '../../core/clock.ts'
 import { assertReadable } from '../../core/cursor.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
-import { cursorOf } from '../../core/page.ts'
+import type { KeptRun, Moving } from '../../core/moving.ts'
+import { cursorOf, type Position } from '../../core/page.ts'
 import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import type {
@@ -24,12 +25,14 @@ import type {
   StoreHealth,
 } from '../../core/store.ts'
 import { joinAfter } from '../shared/join-slices.ts'
+import { Turns } from '../shared/turns.ts'
 import { ActiveRun } from './active-run.ts'
-import { SqliteDocuments } from './documents.ts'
+import { type DocumentAccess, SqliteDocuments } from './documents.ts'
 import { CommittingThread } from './committing-thread.ts'
 import type { FileLock } from './file.ts'
 import { GroupCommit } from './group-commit.ts'
 import { Lanes } from './lanes.ts'
+import { SqliteMoving } from './moving.ts'
 import { Reader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
 
@@ -48,10 +51,12 @@ export class SqliteStore implements Store {
   readonly name = 'sqlite'
   readonly capabilities: StoreCapabilities = { durable: true, shared: false }
   readonly documents: SqliteDocuments
+  readonly moving: Moving
   readonly #options: SqliteStoreOptions
   readonly #hints = new Hints()
   readonly #active = new Map<string, ActiveRun>()
   readonly #lanes = new Lanes()
+  readonly #turns = new Turns<ActiveRun>()
   #reader!: Reader
   #commits!: GroupCommit
   #highestNumber = 0
@@ -61,16 +66,20 @@ export class SqliteStore implements Store {
 
   private constructor(options: SqliteStoreOptions) {
     this.#options = options
-    this.documents = new SqliteDocuments(
-      {
-        read: (read) => this.#reading(() => read(this.#reader.documents)),
-        write: async (command) => {
-          this.#assertHealthy()
-          return this.#commits.document(command)
-        },
+    const documents: DocumentAccess = {
+      read: (read) => this.#reading(() => read(this.#reader.documents)),
+      write: async (command) => {
+        this.#assertHealthy()
+        return this.#commits.document(command)
       },
-      options.clock,
-    )
+    }
+    this.documents = new SqliteDocuments(documents, options.clock)
+    this.moving = new SqliteMoving({
+      workers: () => this.#workers(),
+      runs: (limit, after) => this.#kept(limit, after),
+      admit: (kept, record) => this.#admit(kept, record),
+      documents,
+    })
   }
 
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
@@ -95,6 +104,7 @@ export class SqliteStore implements Store {
     this.#highestNumber = this.#reader.highestNumber()
     this.#active.clear()
     this.#lanes.clear()
+    this.#turns.clear()
     for (const { number, stored, idempotency } of this.#reader.unfinished()) {
       // No lease: the lock says that whoever held one is dead.
       const active = new ActiveRun(number, stored, idempotency)
@@ -116,9 +126,7 @@ export class SqliteStore implements Store {
     }
     const busy = request.rejectIfBusy ? this.#lanes.head(request.run.lane) : undefined
     if (busy !== undefined) return { kind: 'busy', stored: busy.view() ?? busy.snapshot() }
-    if (this.#active.has(request.run.id) || this.#reader.run(request.run.id) !== undefined) {
-      throw new HoldfastError('conflict', `run ${request.run.id} exists`)
-    }
+    this.#assertNew(request.run.id)
     const active = new ActiveRun(
       ++this.#highestNumber,
       { run: request.run, first: 0, next: 1, epoch: 0 },
@@ -168,7 +176,7 @@ export class SqliteStore implements Store {
   }
 
   writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
-    return new SqliteWriter(this.#commits, this.#active.get(id), id, claim, (active) => this.#lanes.leave(active))
+    return new SqliteWriter(this.#commits, this.#active.get(id), id, claim, (active) => this.#changed(active))
   }
 
   read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
@@ -236,19 +244,13 @@ export class SqliteStore implements Store {
 
   claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
     const now = this.#options.clock.now()
-    const ids: string[] = []
-    for (const active of this.#active.values()) {
-      if (ids.length >= limit) break
-      const isWanted = components === undefined || components.includes(active.run.component)
-      if (isWanted && this.#isClaimable(active, now)) ids.push(active.run.id)
-    }
-    return Promise.resolve(ids)
+    const isWanted = ({ run }: ActiveRun): boolean => components?.includes(run.component) ?? true
+    const first = this.#turns.first(limit, (active) => isWanted(active) && this.#isClaimable(active, now))
+    return Promise.resolve(first.map(({ run }) => run.id))
   }
 
-  queued(): Promise<number> {
-    let queued = 0
-    for (const { run } of this.#active.values()) if (run.status === 'queued') queued++
-    return Promise.resolve(queued)
+  queued(owner?: string): Promise<number> {
+    return Promise.resolve(this.#turns.queued(owner))
   }
 
   async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
@@ -258,6 +260,7 @@ export class SqliteStore implements Store {
     if (active.finished) return active.pending > 0 ? active.wait().then(() => active.view()) : active.view()
     if (active.stop === undefined) {
       active.stop = stop
+      this.#turns.place(active)
       await this.#commits.changed(active)
       this.#hints.give({ run: id, next: active.durable!.next, stop: true })
     } else if (active.durable?.stop === undefined) {
@@ -279,6 +282,41 @@ export class SqliteStore implements Store {
     this.#options.lock.release()
   }
 
+  /** Runs that this process holds: nobody else can be at work. */
+  #workers(): readonly string[] {
+    const now = this.#options.clock.now()
+    const held = [...this.#active.values()].filter((active) => active.isHeld(now))
+    return [...new Set(held.map((active) => active.lease!.owner))]
+  }
+
+  #kept(limit: number, after: Position | undefined): Promise<readonly KeptRun[]> {
+    return this.#reading(() =>
+      this.#reader.following(limit, after).map(({ stored, idempotency }) => ({
+        stored: this.#active.get(stored.run.id)?.view() ?? stored,
+        ...(idempotency !== undefined && { idempotency }),
+      })),
+    )
+  }
+
+  async #admit({ stored, idempotency }: KeptRun, record: string): Promise<void> {
+    this.#assertHealthy()
+    const { run, first, epoch, stop } = stored
+    this.#assertNew(run.id)
+    if (idempotency !== undefined && this.#byKey(run.owner, idempotency.key) !== undefined)
+      throw new HoldfastError('conflict', `run ${run.id}: its idempotency key is in use`)
+    const head: StoredRun = { run, first, next: first + 1, epoch, ...(stop !== undefined && { stop }) }
+    const active = new ActiveRun(++this.#highestNumber, head, idempotency)
+    active.text = record
+    active.textCount = 1
+    this.#keep(active)
+    await this.#commits.changed(active)
+  }
+
+  #assertNew(id: string): void {
+    if (!this.#active.has(id) && this.#reader.run(id) === undefined) return
+    throw new HoldfastError('conflict', `run ${id} exists`)
+  }
+
   /** Records of a run became durable, or its row did. */
   #announce(active: ActiveRun, slice: Slice | undefined): void {
     const { run, next } = active.durable!
@@ -297,7 +335,13 @@ export class SqliteStore implements Store {
 
   #keep(active: ActiveRun): void {
     this.#active.set(active.run.id, active)
-    this.#lanes.join(active)
+    if (!active.finished) this.#lanes.join(active)
+    this.#turns.place(active)
+  }
+
+  #changed(active: ActiveRun): void {
+    if (active.finished) this.#lanes.leave(active)
+    this.#turns.place(active)
   }
 
   /** A finished run whose records are all in segments is the file's business. */

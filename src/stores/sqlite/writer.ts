@@ -10,7 +10,7 @@ export class SqliteWriter implements LogWriter {
   readonly #active: ActiveRun | undefined
   readonly #id: string
   readonly #epoch: number
-  readonly #onFinished: (active: ActiveRun) => void
+  readonly #onChanged: (active: ActiveRun) => void
   #next: number
   #lost: unknown
 
@@ -19,14 +19,14 @@ export class SqliteWriter implements LogWriter {
     active: ActiveRun | undefined,
     id: string,
     claim: { readonly epoch: number; readonly next: number },
-    onFinished: (active: ActiveRun) => void,
+    onChanged: (active: ActiveRun) => void,
   ) {
     this.#commits = commits
     this.#active = active
     this.#id = id
     this.#epoch = claim.epoch
     this.#next = claim.next
-    this.#onFinished = onFinished
+    this.#onChanged = onChanged
   }
 
   get next(): number {
@@ -50,7 +50,7 @@ export class SqliteWriter implements LogWriter {
     if (change !== undefined) {
       active.run = change
       if (active.finished || change.status === 'paused') active.lease = undefined
-      if (active.finished) this.#onFinished(active)
+      this.#onChanged(active)
     }
     this.#commits.appended(active, record.length, change !== undefined)
   }

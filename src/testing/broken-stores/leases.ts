@@ -22,6 +22,8 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'keeps a run that is to be stopped from everybody', section: 'leases', breakStore: neverGivesStopped },
   { name: 'counts every unfinished run as queued', section: 'leases', breakStore: countsAllAsQueued },
   { name: 'notes a stop on a finished run', section: 'leases', breakStore: stopsFinished },
+  { name: 'lists the oldest claimable run first, whoever has it', section: 'turns', breakStore: listsOldestFirst },
+  { name: 'counts the queued runs of everybody for one owner', section: 'turns', breakStore: countsEverybody },
   { name: 'does not look at lanes', section: 'lanes', breakStore: ignoresLanes },
   { name: 'gives no run out of turn', section: 'lanes', breakStore: neverOutOfTurn },
   { name: 'claims a new run though its lane is taken', section: 'lanes', breakStore: claimsOnCreate },
@@ -135,6 +137,19 @@ function neverWakes(store: Store): Store {
 
 function listsNewestFirst(store: Store): Store {
   return overriding(store, { claimable: async (limit) => (await store.claimable(limit)).toReversed() })
+}
+
+function listsOldestFirst(store: Store): Store {
+  return overriding(store, {
+    claimable: async (limit, components) => {
+      const ids = await store.claimable(1000, components)
+      return ids.toSorted().slice(0, limit) // the suite gives ids that sort by age
+    },
+  })
+}
+
+function countsEverybody(store: Store): Store {
+  return overriding(store, { queued: () => store.queued() })
 }
 
 function keepsLastStop(store: Store): Store {

@@ -62,6 +62,20 @@ export class Model {
     return outOfTurn || lane === undefined || this.#headOf(lane) === run
   }
 
+  /** Those that have begun, and then of every owner one after the other; which of equal rank comes first is the store's. */
+  claimable(): { readonly each: ModelRun; readonly rank: number }[] {
+    const [begun, queued]: [ModelRun[], ModelRun[]] = [[], []]
+    for (const each of this.runs) if (this.isClaimable(each)) (each.run.status === 'queued' ? queued : begun).push(each)
+    const ranked = queued.map((each) => {
+      const { owner } = each.run
+      const running = this.runs.filter(({ run }) => run.owner === owner && run.status === 'running').length
+      return { each, rank: running + queued.filter(({ run }) => run.owner === owner).indexOf(each) }
+    })
+    return [...begun.map((each, place) => ({ each, rank: place - begun.length })), ...ranked].toSorted(
+      (a, b) => a.rank - b.rank,
+    )
+  }
+
   isHeld({ lease }: ModelRun): boolean {
     return lease !== undefined && lease.until > this.#now()
   }

@@ -229,8 +229,11 @@ async function list(world: ModelWorld, { owner, status, limit }: Commands['list'
 }
 
 async function claimable({ trial, model }: ModelWorld, { limit }: Commands['claimable']): Promise<void> {
-  const expected = model.runs.filter((run) => model.isClaimable(run)).map(({ run }) => run.id)
-  expect(await trial.store.claimable(limit)).toEqual(expected.slice(0, limit))
+  const expected = model.claimable()
+  const ranks = new Map(expected.map(({ each, rank }) => [each.run.id, rank]))
+  const found = await trial.store.claimable(limit)
+  expect(found.map((id) => ranks.get(id))).toEqual(expected.slice(0, limit).map(({ rank }) => rank))
+  expect(new Set(found).size, 'no run is given twice').toBe(found.length)
 }
 
 async function reopen(world: ModelWorld): Promise<void> {

@@ -1,0 +1,90 @@
+/** What a start asks for, and the run that it makes. */
+import type { BusyPolicy, Component } from './agent.ts'
+import { HoldfastError, isHoldfastError, messageOf } from './errors.ts'
+import type { Limits } from './limits.ts'
+import type { NodeParts } from './parts.ts'
+import { encodeRecord } from './record.ts'
+import { encodeRequested } from './requested-event.ts'
+import type { Run } from './run.ts'
+import { serialize } from './serialize.ts'
+import type { NewRun } from './store.ts'
+
+export interface StartRequest {
+  readonly component: string
+  readonly input: unknown
+  readonly session?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly protocol: string
+  readonly idempotencyKey?: string
+  /** Instead of the component's own policy. */
+  readonly busy?: BusyPolicy
+}
+
+/** The run that a start makes of a component. */
+export async function draftRun(
+  { ids, clock, limits }: NodeParts,
+  owner: string,
+  component: Component,
+  request: StartRequest,
+  policy: BusyPolicy,
+): Promise<NewRun> {
+  const { metadata, protocol, idempotencyKey } = request
+  checkMetadata(metadata, limits)
+  const id = ids.run()
+  const session = request.session ?? ids.session()
+  const time = new Date(clock.now()).toISOString()
+  const shared = { component: component.id, session, ...(metadata !== undefined && { metadata }), protocol }
+  const run: Run = {
+    ...shared,
+    id,
+    owner,
+    status: 'queued',
+    createdAt: time,
+    updatedAt: time,
+    attempt: 0,
+    ...(policy !== 'parallel' && { lane: JSON.stringify([owner, session]) }),
+  }
+  const data = { ...shared, input: parseInput(component, request.input) }
+  const body = encodeRequested({ type: 'run.created', data }, limits)
+  return {
+    run,
+    record: encodeRecord(id, 0, time, 'run.created', body),
+    rejectIfBusy: policy === 'reject',
+    ...(idempotencyKey !== undefined && {
+      idempotency: { key: idempotencyKey, fingerprint: await fingerprint(request) },
+    }),
+  }
+}
+
+function checkMetadata(metadata: unknown, limits: Limits): void {
+  try {
+    serialize(metadata ?? null, 'metadata', { depthMax: limits.eventDepthMax, bytesMax: limits.metadataBytesMax })
+  } catch (cause) {
+    throw new HoldfastError('invalid_request', messageOf(cause), { cause })
+  }
+}
+
+function parseInput(component: Component, input: unknown): unknown {
+  if (component.parse === undefined) return input
+  try {
+    return component.parse(input)
+  } catch (cause) {
+    if (isHoldfastError(cause)) throw cause
+    throw new HoldfastError('invalid_request', `the input does not fit ${component.id}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** What makes two starts the same start. */
+async function fingerprint({ component, input, session, metadata }: StartRequest): Promise<string> {
+  const text = JSON.stringify([component, canonical(input), session ?? null, canonical(metadata ?? null)])
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** The same value whatever order its keys came in. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, canonical(item)] as const)
+  return Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)))
+}

@@ -1,0 +1,46 @@
+/** What can be found out about a PostgreSQL store without opening it as one. */
+import { optionalPackage } from '../../core/optional-package.ts'
+import { connectionConfig } from './database.ts'
+import type { OpenPostgresOptions } from './index.ts'
+import { checkSchemaName, SCHEMA_VERSION } from './schema.ts'
+
+export interface PostgresCondition {
+  readonly server: string
+  /** Version of the tables; 0 where there are none. */
+  readonly schema: number
+  readonly current: number
+  /** Whether what is acknowledged is on the disk. */
+  readonly fsync: boolean
+  readonly synchronousCommit: string
+  /** Which replicas are waited for; empty where none is. */
+  readonly standbys: string
+  readonly isReplica: boolean
+}
+
+/** Looks, and changes nothing. */
+export async function inspectPostgres(
+  options: Pick<OpenPostgresOptions, 'url' | 'schema'>,
+): Promise<PostgresCondition> {
+  const schema = checkSchemaName(options.schema ?? 'holdfast')
+  const pg = await optionalPackage('the PostgreSQL store', 'pg', () => import('pg'))
+  const client = new pg.default.Client(connectionConfig(options.url))
+  await client.connect()
+  try {
+    const { rows } = await client.query<Omit<PostgresCondition, 'schema' | 'current'>>(
+      `SELECT current_setting('server_version') AS server, current_setting('fsync') = 'on' AS fsync,
+         current_setting('synchronous_commit') AS "synchronousCommit",
+         current_setting('synchronous_standby_names') AS standbys, pg_is_in_recovery() AS "isReplica"`,
+    )
+    const tables = await client.query('SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = $2', [
+      schema,
+      'version',
+    ])
+    const version =
+      tables.rowCount === 0
+        ? undefined
+        : await client.query<{ version: number }>(`SELECT version FROM ${schema}.version`)
+    return { ...rows[0]!, schema: version?.rows[0]?.version ?? 0, current: SCHEMA_VERSION }
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,79 @@
+/** In which order runs are offered to workers (`Store.claimable`): one query, and indexes that keep it cheap for a long queue. */
+
+/** Runs that have begun and that nobody holds, without those that wait for an answer for as long as it takes. */
+const BEGUN = `NOT finished AND lease_owner IS NULL AND status <> 'queued'
+  AND (status <> 'paused' OR stop IS NOT NULL OR wake IS NOT NULL)`
+
+/**
+ * The step that makes the order fair: until then the oldest run came first, whoever's it was. Whose turn it was last is noted when
+ * a queued run is claimed; two nodes that claim runs of one owner do not wait for each other for that.
+ */
+export function turnsIndexes(schema: string): string {
+  return `
+DROP INDEX ${schema}.runs_unheld;
+DROP INDEX ${schema}.runs_queued;
+CREATE INDEX runs_begun ON ${schema}.runs (number) WHERE ${BEGUN};
+CREATE INDEX runs_in_turn ON ${schema}.runs (status, owner, number) WHERE status IN ('queued', 'running');
+CREATE SEQUENCE ${schema}.turn_numbers;
+CREATE TABLE ${schema}.turns (owner text COLLATE "C" PRIMARY KEY, turn bigint NOT NULL) WITH (fillfactor = 50);
+CREATE FUNCTION ${schema}.note_turn() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ${schema}.turns (owner, turn) VALUES (NEW.owner, 0) ON CONFLICT DO NOTHING;
+  UPDATE ${schema}.turns t SET turn = nextval('${schema}.turn_numbers')
+    WHERE t.owner IN (SELECT s.owner FROM ${schema}.turns s WHERE s.owner = NEW.owner FOR UPDATE SKIP LOCKED);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER note_turn AFTER UPDATE OF claim ON ${schema}.runs
+  FOR EACH ROW WHEN (NEW.status = 'queued') EXECUTE FUNCTION ${schema}.note_turn();`
+}
+
+/**
+ * With the time or null as $1, the components or null as $2 and the bound as $3. From owner to owner it leaps along the index, and
+ * reads no more of one owner's queue than the bound, besides what waits there for its lane. (With `OFFSET 0` the runs of dead nodes are
+ * looked up node by node, also where the database has no statistics yet and would rather read all runs.)
+ */
+export function claimable(schema: string): string {
+  const runs = `${schema}.runs`
+  const now = '(SELECT now FROM t)'
+  const isWanted = `${schema}.is_ready(r, ${now}, false, false) AND ($2::text[] IS NULL OR r.component = ANY($2))`
+  return `
+WITH RECURSIVE t AS MATERIALIZED (SELECT ${schema}.clock($1) AS now),
+begun AS (
+  SELECT r.id, r.number FROM ${runs} r WHERE ${BEGUN} AND ${isWanted}
+  UNION ALL
+  SELECT left_behind.* FROM ${schema}.owners o
+  CROSS JOIN LATERAL (
+    SELECT r.id, r.number FROM ${runs} r
+    WHERE r.lease_owner = o.owner AND r.lease_until <= ${now} AND r.status <> 'queued' AND ${isWanted}
+    OFFSET 0
+  ) left_behind
+  WHERE o.until <= ${now}
+),
+lines (owner) AS (
+  (SELECT r.owner FROM ${runs} r WHERE r.status = 'queued' ORDER BY r.owner LIMIT 1)
+  UNION ALL
+  SELECT (SELECT r.owner FROM ${runs} r WHERE r.status = 'queued' AND r.owner > l.owner ORDER BY r.owner LIMIT 1)
+  FROM lines l WHERE l.owner IS NOT NULL
+),
+waiting AS (
+  SELECT w.id, w.number, n.running + row_number() OVER (PARTITION BY l.owner ORDER BY w.number) AS rank,
+    (SELECT s.turn FROM ${schema}.turns s WHERE s.owner = l.owner) AS turn
+  FROM lines l
+  CROSS JOIN LATERAL (SELECT count(*) AS running FROM ${runs} r WHERE r.status = 'running' AND r.owner = l.owner) n
+  CROSS JOIN LATERAL (
+    SELECT r.id, r.number FROM ${runs} r
+    WHERE r.status = 'queued' AND r.owner = l.owner AND NOT ${schema}.is_held(r, ${now}) AND ${isWanted}
+    ORDER BY r.number LIMIT $3
+  ) w
+  WHERE l.owner IS NOT NULL
+)
+SELECT id FROM (
+  SELECT id, number, 0 AS rank, 0 AS turn FROM begun UNION ALL SELECT id, number, rank, turn FROM waiting
+) found ORDER BY rank, turn NULLS FIRST, number LIMIT $3`
+}
+
+/** Whose turn it was last matters only among those who wait. */
+export function forgetTurns(schema: string): string {
+  return `DELETE FROM ${schema}.turns t
+    WHERE NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.status = 'queued' AND r.owner = t.owner)`
+}

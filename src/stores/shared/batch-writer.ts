@@ -1,0 +1,122 @@
+/** The records of one claim on their way into the log. */
+import { HoldfastError } from '../../core/errors.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import type { LogWriter } from '../../core/store.ts'
+
+/** What a commit takes from a writer. */
+export interface Part {
+  readonly writer: BatchWriter
+  readonly first: number
+  readonly count: number
+  readonly text: string
+  /** The run after it, where it changes. */
+  readonly change: Run | undefined
+  /** The run was paused or ended within it: nobody holds it any more. */
+  readonly ends: boolean
+}
+
+interface Waiter {
+  readonly next: number
+  readonly resolve: () => void
+  readonly reject: (cause: unknown) => void
+}
+
+export class BatchWriter implements LogWriter {
+  readonly id: string
+  readonly epoch: number
+  readonly #onAppended: (writer: BatchWriter) => void
+  #next: number
+  #durable: number
+  #text = ''
+  #textCount = 0
+  /** Characters that a commit under way has. */
+  #charsUnderWay = 0
+  #change: Run | undefined
+  #ends = false
+  #closed = false
+  #refusal: unknown
+  #waiters: Waiter[] = []
+
+  constructor(
+    id: string,
+    claim: { readonly epoch: number; readonly next: number },
+    onAppended: (writer: BatchWriter) => void,
+  ) {
+    this.id = id
+    this.epoch = claim.epoch
+    this.#next = claim.next
+    this.#durable = claim.next
+    this.#onAppended = onAppended
+  }
+
+  get next(): number {
+    return this.#next
+  }
+
+  get pending(): number {
+    return this.#refusal === undefined ? this.#next - this.#durable : 0
+  }
+
+  get pendingChars(): number {
+    return this.#refusal === undefined ? this.#text.length + this.#charsUnderWay : 0
+  }
+
+  /** Characters that no commit has taken yet. */
+  get waitingChars(): number {
+    return this.#text.length
+  }
+
+  append(record: string, change?: Run): void {
+    if (this.#refusal !== undefined) throw this.#refusal
+    if (this.#closed) throw new HoldfastError('closed', `run ${this.id} has its terminal event`)
+    this.#text += record
+    this.#textCount++
+    this.#next++
+    if (change !== undefined) {
+      this.#change = change
+      this.#closed = isFinished(change.status)
+      this.#ends ||= this.#closed || change.status === 'paused'
+    }
+    this.#onAppended(this)
+  }
+
+  flush(): Promise<void> {
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
+    if (this.pending === 0) return Promise.resolve()
+    return new Promise((resolve, reject) => this.#waiters.push({ next: this.#next, resolve, reject }))
+  }
+
+  take(): Part {
+    const part: Part = {
+      writer: this,
+      first: this.#next - this.#textCount,
+      count: this.#textCount,
+      text: this.#text,
+      change: this.#change,
+      ends: this.#ends,
+    }
+    this.#charsUnderWay = this.#text.length
+    this.#text = ''
+    this.#textCount = 0
+    this.#change = undefined
+    this.#ends = false
+    return part
+  }
+
+  /** What was taken is durable. */
+  settle(next: number): void {
+    this.#durable = next
+    this.#charsUnderWay = 0
+    const waiters = this.#waiters
+    this.#waiters = waiters.filter((waiter) => waiter.next > next)
+    for (const waiter of waiters) if (waiter.next <= next) waiter.resolve()
+  }
+
+  /** Once refused, always refused: what comes later would leave a hole. */
+  refuse(cause: unknown): void {
+    this.#refusal ??= cause
+    this.#text = ''
+    this.#textCount = 0
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#refusal)
+  }
+}

@@ -1,0 +1,33 @@
+/** Which documents a listing has, and in which order, for stores that have what listings look at in memory. */
+import { type Document, type DocumentQuery, folded } from '../../core/document.ts'
+
+/** What a listing looks at. */
+export type Listed = Omit<Document, 'body' | 'version'>
+
+/** Those that match, in order, whatever the page. */
+export function listDocuments<Item extends Listed>(all: Iterable<Item>, query: DocumentQuery): Item[] {
+  const { order = 'created', ascending = false } = query
+  const time = order === 'created' ? 'createdAt' : 'updatedAt'
+  const found: Item[] = []
+  for (const item of all) if (matches(item, query)) found.push(item)
+  found.sort((a, b) => compare(a[time], b[time]) || compare(a.id, b.id) || compare(a.owner, b.owner))
+  return ascending ? found : found.toReversed()
+}
+
+/** A time never moves back, also when what moves it comes from a node whose clock is behind. */
+export function later(before: string | undefined, now: string): string {
+  return before !== undefined && before > now ? before : now
+}
+
+function matches(item: Listed, { collection, owner, label, title = '' }: DocumentQuery): boolean {
+  return (
+    item.collection === collection &&
+    (owner === undefined || item.owner === owner) &&
+    (label === undefined || item.label === label) &&
+    folded(item.title ?? '').includes(folded(title))
+  )
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1
+}

@@ -1,0 +1,146 @@
+/** In which order runs are offered to workers: nobody's many runs keep another's few from their turn. */
+import { expect } from 'vitest'
+import type { ConformanceSection } from './target.ts'
+import { TTL_MS, type Trial } from './trial.ts'
+
+export const turnsSection: ConformanceSection = {
+  name: 'turns',
+  cases: [
+    { name: 'runs that have begun come before those that are queued, oldest first', run: putsBegunFirst },
+    { name: "one owner's many queued runs do not keep another's from their turn", run: takesTurns },
+    { name: 'whoever has fewer runs at work comes first', run: countsRunning },
+    { name: 'whoever has as many at work as another and waits for longer comes first', run: breaksTies },
+    { name: 'of two who have nothing at work, whoever was given a run longest ago comes first', run: alternates },
+    { name: 'a run that waits for its lane takes no place in the line of its owner', run: skipsLanes },
+    { name: 'runs of components that are not asked for take no place in the line of their owner', run: skipsOthers },
+    { name: 'a run that is held takes no place in the line of its owner, and one that is left does', run: skipsHeld },
+    { name: 'the queued runs of one owner are counted', run: countsOwn },
+  ],
+}
+
+/** Runs of an owner that wait, oldest first; each is a little younger than the one before. */
+async function queue(trial: Trial, owner: string, count: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let index = 0; index < count; index++) {
+    trial.clock.advance(1)
+    ids.push((await trial.create({ owner })).run.id)
+  }
+  return ids
+}
+
+async function putsBegunFirst(trial: Trial): Promise<void> {
+  const waiting = await queue(trial, 'anna', 2)
+  const [left, released, overdue, stopped] = [
+    await trial.start({ owner: 'bert' }),
+    await trial.start({ owner: 'anna' }),
+    await trial.start({ owner: 'bert' }),
+    await trial.start({ owner: 'anna' }),
+  ]
+  overdue.pause(TTL_MS / 2)
+  stopped.pause()
+  await Promise.all([overdue.flush(), stopped.flush()])
+  await trial.store.requestStop(stopped.id, { at: trial.clock.iso() })
+  await trial.store.release(released.id, released.epoch)
+  trial.expireLeases()
+  const begun = [left.id, released.id, overdue.id, stopped.id]
+  expect(await trial.store.claimable(10)).toEqual([...begun, ...waiting])
+  expect(await trial.store.claimable(3)).toEqual(begun.slice(0, 3))
+  expect(await trial.store.claimable(5)).toEqual([...begun, waiting[0]])
+}
+
+async function takesTurns(trial: Trial): Promise<void> {
+  const anna = await queue(trial, 'anna', 20)
+  const bert = await queue(trial, 'bert', 2)
+  const [cleo] = await queue(trial, 'cleo', 1)
+  const order = [anna[0], bert[0], cleo, anna[1], bert[1], ...anna.slice(2)]
+  expect(await trial.store.claimable(100)).toEqual(order)
+  for (const limit of [1, 2, 3, 4, 6]) expect(await trial.store.claimable(limit)).toEqual(order.slice(0, limit))
+}
+
+async function countsRunning(trial: Trial): Promise<void> {
+  for (let count = 0; count < 2; count++) await trial.start({ owner: 'anna' })
+  const anna = await queue(trial, 'anna', 2)
+  const bert = await queue(trial, 'bert', 4)
+  const begun = await trial.start({ owner: 'bert' })
+  expect(await trial.store.claimable(10)).toEqual([bert[0], anna[0], bert[1], anna[1], bert[2], bert[3]])
+  // What has ended, or waits for somebody, is not at work.
+  begun.pause()
+  await begun.flush()
+  expect(await trial.store.claimable(10)).toEqual([bert[0], bert[1], anna[0], bert[2], anna[1], bert[3]])
+  const next = await trial.takeOver(bert[0]!)
+  next.start()
+  await next.flush()
+  expect(await trial.store.claimable(10)).toEqual([bert[1], anna[0], bert[2], anna[1], bert[3]])
+  next.complete()
+  await next.flush()
+  expect(await trial.store.claimable(10)).toEqual([bert[1], bert[2], anna[0], bert[3], anna[1]])
+}
+
+async function breaksTies(trial: Trial): Promise<void> {
+  const [zoe] = await queue(trial, 'zoe', 1)
+  const [anna, annaLater] = await queue(trial, 'anna', 2)
+  const [bert] = await queue(trial, 'bert', 1)
+  const [zoeLater] = await queue(trial, 'zoe', 1)
+  expect(await trial.store.claimable(10)).toEqual([zoe, anna, bert, annaLater, zoeLater])
+}
+
+/** Where one is driven at a time, nobody has anything at work when the next place is given away. */
+async function alternates(trial: Trial): Promise<void> {
+  const anna = await queue(trial, 'anna', 4)
+  const bert = await queue(trial, 'bert', 2)
+  const order: string[] = []
+  for (let turn = 0; turn < 6; turn++) {
+    const [next] = await trial.store.claimable(1)
+    order.push(next!)
+    const scribe = await trial.takeOver(next!)
+    scribe.start()
+    await scribe.flush()
+    scribe.complete()
+    await scribe.flush()
+  }
+  expect(order).toEqual([anna[0], bert[0], anna[1], bert[1], anna[2], anna[3]])
+}
+
+async function skipsLanes(trial: Trial): Promise<void> {
+  const lane = { owner: 'anna', lane: 'lane-1' }
+  const { run: head } = await trial.create(lane)
+  for (let count = 0; count < 3; count++) await trial.create(lane)
+  const anna = await queue(trial, 'anna', 2)
+  const bert = await queue(trial, 'bert', 2)
+  expect(await trial.store.claimable(10)).toEqual([head.id, bert[0], anna[0], bert[1], anna[1]])
+}
+
+async function skipsOthers(trial: Trial): Promise<void> {
+  for (let count = 0; count < 3; count++) await trial.create({ owner: 'anna', component: 'other' })
+  const anna = await queue(trial, 'anna', 2)
+  const bert = await queue(trial, 'bert', 2)
+  const asked = ['storyteller', 'another']
+  expect(await trial.store.claimable(10, asked)).toEqual([anna[0], bert[0], anna[1], bert[1]])
+  expect(await trial.store.claimable(2, asked)).toEqual([anna[0], bert[0]])
+}
+
+async function skipsHeld(trial: Trial): Promise<void> {
+  await trial.start({ owner: 'bert' })
+  const [bert] = await queue(trial, 'bert', 1)
+  const [held, next] = await queue(trial, 'anna', 2)
+  await trial.store.claim(held!, 'worker-1', TTL_MS)
+  expect(await trial.store.claimable(10)).toEqual([next, bert])
+  trial.expireLeases() // whoever claimed it has not come to start it
+  const [, first, ...others] = await trial.store.claimable(10) // after the one that has begun
+  expect(first).toBe(held)
+  expect(new Set(others)).toEqual(new Set([bert, next]))
+}
+
+async function countsOwn(trial: Trial): Promise<void> {
+  const [first] = await queue(trial, 'anna', 3)
+  await queue(trial, 'bert', 1)
+  await trial.start({ owner: 'anna' })
+  expect(await trial.store.queued('anna')).toBe(3)
+  expect(await trial.store.queued('bert')).toBe(1)
+  expect(await trial.store.queued('nobody')).toBe(0)
+  const scribe = await trial.takeOver(first!)
+  scribe.start()
+  await scribe.flush()
+  expect(await trial.store.queued('anna')).toBe(2)
+  expect(await trial.store.queued()).toBe(3)
+}

@@ -1,0 +1,333 @@
+/** What becomes of runs when a server, or the way to it, fails: outcomes are found out, never guessed. */
+import { connect, headers, type NatsConnection } from '@nats-io/transport-node'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Store } from '../../src/core/store.ts'
+import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
+import { Layout } from '../../src/stores/nats/layout.ts'
+import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { newRun, type NewRunOptions, Scribe } from '../../src/testing/fixtures.ts'
+import { startNats, startNatsCluster } from '../support/nats.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+const server = await startNats()
+let looking: NatsConnection | undefined
+afterAll(() => looking?.close())
+let runs = 0
+let names = 0
+
+const newName = (): string => `faults-${++names}`
+
+/** A node's store; closed when the test is over. */
+async function open(options: Partial<OpenNatsOptions> & { name: string }): Promise<Store> {
+  const store = await openNatsStore({ servers: [server.address], partitions: 1, answerMs: 500, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const through = (proxy: TcpProxy): { servers: string[] } => ({ servers: [`127.0.0.1:${proxy.port}`] })
+
+async function startRun(store: Store, options: NewRunOptions = {}): Promise<Scribe> {
+  const draft = newRun(`run_${++runs}`, new Date().toISOString(), {
+    claim: { owner: 'worker-1', ttlMs: 600_000 },
+    ...options,
+  })
+  const { stored } = await store.create(draft)
+  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  scribe.start()
+  await scribe.flush()
+  return scribe
+}
+
+/** How many messages the server itself has of a run. */
+async function messagesOf(name: string, id: string): Promise<number> {
+  looking ??= await connect({ servers: server.address })
+  const filter = `${name}.log.0.${id}`
+  const body = JSON.stringify({ subjects_filter: filter })
+  const answer = await looking.request(`$JS.API.STREAM.INFO.${name}-log-0`, body)
+  return answer.json<{ state: { subjects?: Record<string, number> } }>().state.subjects?.[filter] ?? 0
+}
+
+describe('an append whose answer is lost', () => {
+  test('[LOG-1] is found to be written, when it was, and is not written twice', async () => {
+    const name = newName()
+    const proxy = await startTcpProxy(server.port)
+    const store = await open({ name, ...through(proxy) })
+    const scribe = await startRun(store)
+    proxy.loseAnswers()
+    scribe.text('was this written? ')
+    scribe.complete()
+    const flushed = scribe.flush()
+    await until('the server has it', async () => (await messagesOf(name, scribe.id)) === 3)
+    proxy.heal()
+    proxy.cut()
+    await flushed
+    expect(await messagesOf(name, scribe.id)).toBe(3)
+    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    expect(await store.get(scribe.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
+  })
+
+  test('[LOG-1] is found to be written also when the answer only comes too late', async () => {
+    const name = newName()
+    const proxy = await startTcpProxy(server.port)
+    const store = await open({ name, answerMs: 200, ...through(proxy) })
+    const scribe = await startRun(store)
+    proxy.delay(400)
+    scribe.text('slowly ')
+    const flushed = scribe.flush()
+    await until('the server has it', async () => (await messagesOf(name, scribe.id)) === 3)
+    proxy.delay(0)
+    await flushed
+    scribe.complete()
+    await scribe.flush()
+    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    expect(await messagesOf(name, scribe.id)).toBe(4)
+  })
+
+  test('[LOG-1] is written when it was not', async () => {
+    const name = newName()
+    const proxy = await startTcpProxy(server.port)
+    const store = await open({ name, ...through(proxy) })
+    const scribe = await startRun(store)
+    proxy.block()
+    scribe.text('this never arrives')
+    const flushed = scribe.flush()
+    await until('the store knows', () => !store.health().ok)
+    proxy.heal()
+    proxy.cut()
+    await flushed
+    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  })
+
+  test('[LOG-4] is found to be written, when it was, though another worker has claimed the run since', async () => {
+    const name = newName()
+    const proxy = await startTcpProxy(server.port)
+    const [cutOff, other] = [await open({ name, ...through(proxy) }), await open({ name })]
+    const scribe = await startRun(cutOff)
+    proxy.loseAnswers()
+    scribe.text('mine, just before the takeover')
+    const flushed = scribe.flush()
+    await until('the server has it', async () => (await messagesOf(name, scribe.id)) === 3)
+    await other.release(scribe.id, scribe.epoch)
+    const claim = await other.claim(scribe.id, 'worker-2', 600_000)
+    expect(claim).toMatchObject({ epoch: 2, next: 3 })
+    proxy.heal()
+    proxy.cut()
+    await flushed
+    scribe.text('too late')
+    await expect(scribe.flush()).rejects.toMatchObject({ code: 'fenced' })
+    expect(await other.get(scribe.id)).toMatchObject({ epoch: 2, next: 3 })
+  })
+})
+
+describe('a command whose answer is lost', () => {
+  test('[RUN-4] a creation is one run, and is answered as created', async () => {
+    const name = newName()
+    const proxy = await startTcpProxy(server.port)
+    const store = await open({ name, ...through(proxy) })
+    for (const options of [
+      {},
+      { idempotency: { key: 'one', fingerprint: 'body' } },
+      { lane: 'lane-1', rejectIfBusy: true },
+    ]) {
+      const draft = newRun(`run_${++runs}`, new Date().toISOString(), options)
+      proxy.loseAnswers()
+      const creating = store.create(draft)
+      await until('the store knows', () => !store.health().ok)
+      proxy.heal()
+      proxy.cut()
+      expect(await creating).toMatchObject({ kind: 'created', stored: { run: draft.run, next: 1 } })
+      expect(await messagesOf(name, draft.run.id)).toBe(1)
+    }
+    expect((await store.list({ limit: 10 })).runs).toHaveLength(3)
+  })
+
+  test('[LOG-4] a claim is given once, to who asked', async () => {
+    const name = newName()
+    const proxy = await startTcpProxy(server.port)
+    const [store, other] = [await open({ name, ...through(proxy) }), await open({ name })]
+    const { stored } = await store.create(newRun(`run_${++runs}`, new Date().toISOString()))
+    proxy.loseAnswers()
+    const claiming = store.claim(stored.run.id, 'worker-1', 600_000)
+    await until('the server has it', async () => (await other.get(stored.run.id))?.epoch === 1)
+    proxy.heal()
+    proxy.cut()
+    expect(await claiming).toMatchObject({ epoch: 1, lease: { owner: 'worker-1' } })
+    expect(await other.claim(stored.run.id, 'worker-2', 600_000)).toBeUndefined()
+  })
+})
+
+/** What a node wrote before it died, as it would have written it. */
+async function leaveBehind(subject: string, head: object, data = ''): Promise<void> {
+  looking ??= await connect({ servers: server.address })
+  const header = headers()
+  header.set('Holdfast', JSON.stringify(head))
+  await looking.request(subject, data, { headers: header, timeout: 5000 })
+}
+
+describe('a node that dies while it creates a run', () => {
+  test('[RUN-4] leaves a key that the next one gets, and the run that it was for never comes', async () => {
+    const name = newName()
+    const store = await open({ name })
+    const idempotency = { key: 'one', fingerprint: 'body' }
+    const [lost, next] = [1, 2].map(() => newRun(`run_${++runs}`, new Date().toISOString(), { idempotency }))
+    const { subject } = new Layout(name, 1).state('key', lost!.run.owner, 'one')
+    await leaveBehind(subject, { id: lost!.run.id, fingerprint: 'body' })
+    expect(await store.create(next!)).toMatchObject({ kind: 'created', stored: { run: { id: next!.run.id } } })
+    const again = newRun(`run_${++runs}`, new Date().toISOString(), { idempotency })
+    expect(await store.create(again)).toMatchObject({ kind: 'existing', stored: { run: { id: next!.run.id } } })
+    await expect(store.create({ ...lost!, run: { ...lost!.run, session: 'another' } })).resolves.toMatchObject({
+      kind: 'existing',
+    })
+    expect(await store.get(lost!.run.id)).toBeUndefined()
+  }, 30_000)
+
+  test('leaves a place in a lane that keeps nobody waiting', async () => {
+    const name = newName()
+    const store = await open({ name })
+    const { subject } = new Layout(name, 1).state('lane', 'lane-1')
+    await leaveBehind(subject, {}, JSON.stringify([['run_lost', 1]]))
+    const draft = newRun(`run_${++runs}`, new Date().toISOString(), { lane: 'lane-1', rejectIfBusy: true })
+    expect(await store.create(draft)).toMatchObject({ kind: 'created' })
+    expect(await store.claim(draft.run.id, 'worker-1', 60_000)).toMatchObject({ epoch: 1 })
+    const late = newRun('run_lost', new Date().toISOString())
+    await expect(store.create(late)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})
+
+test('[LOG-4] a worker that was cut off while its lease ran out writes nothing more', async () => {
+  const name = newName()
+  const proxy = await startTcpProxy(server.port)
+  const [cutOff, other] = [await open({ name, ...through(proxy) }), await open({ name })]
+  const zombie = await startRun(cutOff, { claim: { owner: 'worker-1', ttlMs: 300 } })
+  proxy.block()
+  zombie.text('written by the dead')
+  const refused = zombie.flush().catch((cause: unknown) => cause)
+  const claim = await until('the lease is over', () => other.claim(zombie.id, 'worker-2', 600_000))
+  const heir = new Scribe(other, systemClock, claim, await readRecords(other, zombie.id))
+  heir.text('I go on. ')
+  await heir.flush()
+  proxy.heal()
+  proxy.cut()
+  expect(await refused).toMatchObject({ code: 'fenced' })
+  heir.complete()
+  await heir.flush()
+  expect(await readRecords(other, zombie.id)).toEqual(heir.records)
+})
+
+/** Twenty runs, each event flushed before the next. */
+async function writeUnderLoad(
+  store: Store,
+  turns: number,
+): Promise<{ scribes: Scribe[]; durable: () => number; done: Promise<unknown> }> {
+  const scribes = await Promise.all(Array.from({ length: 20 }, () => startRun(store)))
+  let durable = 0
+  const writing = scribes.map(async (scribe) => {
+    for (let turn = 0; turn < turns; turn++) {
+      scribe.text(`${turn} `)
+      await scribe.flush()
+      durable++
+    }
+    scribe.complete()
+    await scribe.flush()
+  })
+  const done = Promise.all(writing)
+  done.catch(() => {}) // looked at by the test
+  return { scribes, durable: () => durable, done }
+}
+
+test('[LOG-1] [LOG-2] a server that is restarted under load, in order or by a crash, loses, doubles and changes nothing', async () => {
+  const name = newName()
+  const [store, other] = [await open({ name }), await open({ name })]
+  const hints: number[] = []
+  const { scribes, durable, done } = await writeUnderLoad(store, 120)
+  other.watch(scribes[0]!.id, ({ next }) => hints.push(next))
+  for (const signal of ['SIGTERM', 'SIGKILL', 'SIGKILL'] as const) {
+    const before = durable()
+    await until('some more is written', () => durable() > before + 200 || durable() === 2400, { withinMs: 60_000 })
+    await server.stop(signal)
+    await until('the store knows', () => !store.health().ok, { withinMs: 30_000 })
+    await server.start()
+  }
+  await done
+  expect(durable()).toBe(2400)
+  for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
+  await until('the other node hears the end', () => hints.at(-1) === scribes[0]!.records.length)
+  expect(store.health()).toEqual({ ok: true })
+}, 180_000)
+
+test('a slow way to the server makes messages larger, and nothing else', async () => {
+  const name = newName()
+  const proxy = await startTcpProxy(server.port)
+  const store = await open({ name, ...through(proxy) })
+  const scribe = await startRun(store)
+  proxy.delay(50)
+  let turns = 0
+  const flushes: Promise<void>[] = []
+  await new Promise<void>((resolve) => {
+    const turn = (): void => {
+      scribe.text(`${turns} `)
+      flushes.push(scribe.flush())
+      if (++turns < 500) setImmediate(turn)
+      else resolve()
+    }
+    turn()
+  })
+  await Promise.all(flushes)
+  proxy.delay(0)
+  expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  expect(await messagesOf(name, scribe.id)).toBeLessThan(100)
+})
+
+test('while no server can be reached, callers are told within a bound and nothing is lost that was durable', async () => {
+  const name = newName()
+  const proxy = await startTcpProxy(server.port)
+  const store = await open({ name, ...through(proxy), outageMs: 300 })
+  const scribe = await startRun(store)
+  proxy.block()
+  proxy.cut()
+  scribe.text('given up')
+  await expect(scribe.flush()).rejects.toMatchObject({ code: 'unavailable', retryable: true })
+  expect(() => scribe.text('and so is what follows')).toThrow(/NATS does not do it/)
+  expect(store.health().ok).toBe(false)
+  proxy.heal()
+  proxy.cut()
+  const { next } = await until('it is back', () => store.get(scribe.id).catch(() => undefined))
+  expect(next).toBe(2)
+  expect(store.health().ok).toBe(true)
+}, 60_000)
+
+describe('a cluster of three', async () => {
+  const cluster = await startNatsCluster(3)
+  const servers = cluster.map(({ address }) => address)
+
+  test('[LOG-1] [LOG-2] loses, doubles and changes nothing when its servers are killed under load, one after the other', async () => {
+    const name = newName()
+    const [store, other] = [
+      await open({ name, servers, answerMs: 1000 }),
+      await open({ name, servers: servers.toReversed() }),
+    ]
+    const { scribes, durable, done } = await writeUnderLoad(store, 100)
+    for (const victim of cluster) {
+      const before = durable()
+      await until('some more is written', () => durable() > before + 150 || durable() === 2000, { withinMs: 60_000 })
+      await victim.stop('SIGKILL')
+      const down = durable()
+      await until('it goes on without', () => durable() > down + 100 || durable() === 2000, { withinMs: 60_000 })
+      await victim.start()
+    }
+    await done
+    expect(durable()).toBe(2000)
+    for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
+    expect((await other.list({ limit: 100, status: ['completed'] })).runs).toHaveLength(20)
+  }, 180_000)
+
+  test('gives as many replicas as are asked for, where they can be had, and says so where not', async () => {
+    await expect(open({ name: newName(), servers, replicas: 5 })).rejects.toThrow(/with 5 replicas cannot be had/)
+    await expect(open({ name: newName(), servers, replicas: 3, tags: ['rack:n1'] })).rejects.toThrow(
+      /with 3 replicas on servers tagged rack:n1 cannot be had/,
+    )
+    await expect(open({ name: newName(), replicas: 3 })).rejects.toThrow(/with 3 replicas cannot be had/)
+  }, 60_000)
+})

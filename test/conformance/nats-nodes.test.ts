@@ -1,0 +1,212 @@
+/** Several nodes on one server: what they hear of each other, and how the streams come to be and are looked at. */
+import { connect, headers } from '@nats-io/transport-node'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { createClient } from '../../src/client/index.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Hint, Store } from '../../src/core/store.ts'
+import { inspectNats, openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
+import { LAYOUT_VERSION } from '../../src/stores/nats/setup.ts'
+import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { startNats } from '../support/nats.ts'
+import { openNode, subject, textOf } from '../support/node.ts'
+import { startServer } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const server = await startNats()
+let names = 0
+const newName = (): string => `nodes-${++names}`
+
+async function open(name: string, options: Partial<OpenNatsOptions> = {}): Promise<Store> {
+  const store = await openNatsStore({ servers: [server.address], name, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+function hintsOf(store: Store): Hint[] {
+  const hints: Hint[] = []
+  store.watch('*', (hint) => void hints.push(hint))
+  return hints
+}
+
+describe('nodes that share a server', () => {
+  test('hear of appends, stops and claimable runs of the others, without the records', async () => {
+    const name = newName()
+    const [here, there] = [await open(name), await open(name)]
+    const hints = hintsOf(there)
+    const draft = newRun('run_1', new Date().toISOString())
+    await here.create(draft)
+    const heard = (what: (hint: Hint) => boolean): Promise<Hint> =>
+      until('the other node is told', () => hints.find((hint) => hint.run === 'run_1' && what(hint)))
+    await heard(({ claimable }) => claimable === true)
+    const claim = (await there.claim('run_1', 'worker-2', 60_000))!
+    const scribe = new Scribe(here, systemClock, claim, [draft.record])
+    scribe.start()
+    scribe.text('far away')
+    await scribe.flush()
+    expect((await heard(({ next }) => next === 3)).slice).toBeUndefined()
+    expect(await readRecords(there, 'run_1')).toEqual(scribe.records)
+    await here.requestStop('run_1', { at: new Date().toISOString() })
+    await heard(({ stop }) => stop === true)
+  })
+
+  test('[RUN-4] agree on what a key stands for, on the order of a lane, and on who may have a busy one', async () => {
+    const name = newName()
+    const stores = await Promise.all([1, 2, 3].map(() => open(name)))
+    const draft = (id: string, more: object): ReturnType<typeof newRun> => newRun(id, new Date().toISOString(), more)
+    const idempotency = { key: 'one', fingerprint: 'body' }
+    const withKey = await Promise.all(stores.map((store, at) => store.create(draft(`run_k${at}`, { idempotency }))))
+    expect(withKey.filter(({ kind }) => kind === 'created')).toHaveLength(1)
+    expect(new Set(withKey.map(({ stored }) => stored.run.id)).size).toBe(1)
+    const busy = { lane: 'busy', rejectIfBusy: true }
+    const inBusy = await Promise.all(stores.map((store, at) => store.create(draft(`run_b${at}`, busy))))
+    expect(inBusy.map(({ kind }) => kind).toSorted()).toEqual(['busy', 'busy', 'created'])
+    for (let at = 0; at < 6; at++) await stores[at % 3]!.create(draft(`run_l${at}`, { lane: 'line' }))
+    for (let at = 0; at < 6; at++) {
+      const claims = await Promise.all(
+        [0, 1, 2, 3, 4, 5].map((other) => stores[other % 3]!.claim(`run_l${other}`, `worker-${other}`, 60_000)),
+      )
+      const given = claims.flatMap((claim) => claim ?? [])
+      expect(given.map(({ run }) => run.id)).toEqual([`run_l${at}`])
+      const scribe = new Scribe(stores[(at + 1) % 3]!, systemClock, given[0]!, [''])
+      scribe.cancel()
+      await scribe.flush()
+    }
+  })
+
+  test('list what the others have just written', async () => {
+    const name = newName()
+    const [here, there] = [await open(name), await open(name)]
+    for (let at = 0; at < 20; at++) {
+      await here.create(newRun(`run_${at}`, new Date().toISOString()))
+      expect((await there.list({ limit: 100 })).runs).toHaveLength(at + 1)
+      await here.documents.put({ owner: 'anna', collection: 'notes', id: `${at}`, body: at })
+      expect((await there.documents.list({ collection: 'notes', limit: 0 })).total).toBe(at + 1)
+    }
+  })
+
+  test('[RUN-2] a run is followed, answered and stopped on any of them', async () => {
+    const name = newName()
+    const asking = subject(async function* (_, context) {
+      yield 'Hm. '
+      yield String(await context.ask({ prompt: 'Well?' }))
+      await context.sleep(600_000)
+    })
+    const [first, second, third] = [await open(name), await open(name), await open(name)].map((store) =>
+      openNode({ components: [asking], store, limits: { leaseMs: 3000, pollMs: 200 } }),
+    ) as [ReturnType<typeof openNode>, ReturnType<typeof openNode>, ReturnType<typeof openNode>]
+    const id = await first.start('subject')
+    const { run } = await second.reached(id, 'paused', 15_000)
+    await second.continue(id, { [run.waiting![0]!.id]: 'Yes.' })
+    await third.emitted(id, 'text.delta', 2)
+    await third.stop(id, 'enough')
+    const log = await first.ended(id, 15_000)
+    expect(textOf(log)).toBe('Hm. Yes.')
+    expect(log.at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough' } })
+  })
+
+  test('[RUN-1] the runs of one that is gone are taken over when its lease is over', async () => {
+    const name = newName()
+    const resuming = agent<unknown>({
+      id: 'subject',
+      recovery: 'resume',
+      async *run(_, context) {
+        yield await context.step('once', () => 'paid ')
+        if (context.attempt === 1) await context.sleep(600_000)
+        yield 'done'
+      },
+    })
+    const dead = await open(name)
+    const limits = { leaseMs: 1000, pollMs: 200 }
+    const node = openNode({ components: [resuming], store: dead, limits })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta', 1)
+    await dead.close() // its claims stay, and nobody renews them
+    const heir = openNode({ components: [resuming], store: await open(name), limits })
+    expect(textOf(await heir.ended(id, 20_000))).toBe('paid done')
+  })
+})
+
+test('[LOG-5] a long log is found message by message, by a node that has seen none of it', async () => {
+  const name = newName()
+  const store = await open(name)
+  const draft = newRun('run_1', new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } })
+  const scribe = new Scribe(store, systemClock, (await store.create(draft)).stored, [draft.record])
+  scribe.start()
+  for (let turn = 0; turn < 700; turn++) {
+    scribe.text(`${turn} `)
+    await scribe.flush()
+  }
+  const fresh = await open(name)
+  for (const after of [600, 255, 256, 257, 699, 100, 0, -1]) {
+    const slice = await fresh.read('run_1', after, 500)
+    expect(Buffer.from(slice!.bytes).toString()).toBe(
+      scribe.records.slice(after + 1, after + 1 + slice!.count).join(''),
+    )
+  }
+  expect(await readRecords(fresh, 'run_1')).toEqual(scribe.records)
+  // One that goes on with it lists what it has not seen itself.
+  await store.release('run_1', scribe.epoch)
+  const another = await open(name)
+  const heir = new Scribe(another, systemClock, (await another.claim('run_1', 'worker-2', 60_000))!, scribe.records)
+  for (let turn = 0; turn < 70; turn++) {
+    heir.text(`more ${turn} `)
+    await heir.flush()
+  }
+  heir.complete()
+  await heir.flush()
+  expect(await readRecords(await open(name), 'run_1')).toEqual(heir.records)
+}, 60_000)
+
+describe('the streams', () => {
+  test('are made once by nodes that start at the same time', async () => {
+    const name = newName()
+    const stores = await Promise.all(Array.from({ length: 8 }, () => open(name, { partitions: 3 })))
+    for (const [number, store] of stores.entries())
+      expect((await store.create(newRun(`run_${number}`, new Date().toISOString()))).kind).toBe('created')
+    expect((await stores[0]!.list({ limit: 100 })).runs).toHaveLength(8)
+    const { streams } = await inspectNats({ servers: [server.address], name })
+    expect(streams).toHaveLength(6)
+  })
+
+  test('keep their number of partitions, which cannot be changed', async () => {
+    const name = newName()
+    await open(name, { partitions: 2 })
+    await open(name)
+    await expect(open(name, { partitions: 3 })).rejects.toThrow(/there are 2 partitions/)
+  })
+
+  test('of a newer version are refused, and those of another name not looked at', async () => {
+    const name = newName()
+    await (await open(name)).close()
+    const connection = await connect({ servers: server.address })
+    onTestFinished(() => connection.close())
+    const head = headers()
+    head.set('Holdfast', JSON.stringify({ version: LAYOUT_VERSION + 1, partitions: 4 }))
+    await connection.request(`${name}.state.0.version`, '', { headers: head, timeout: 5000 })
+    await expect(open(name)).rejects.toThrow(/made by a newer Holdfast \(version \d+; this one knows up to \d+\)/)
+    await open(newName())
+  })
+
+  test('must have a name that can be part of a subject', async () => {
+    for (const name of ['', 'a.b', 'a b', 'a*', '>', 'x'.repeat(41)])
+      await expect(open(name)).rejects.toThrow(/cannot be the name/)
+  })
+
+  test('are not made where files must be synced at once and the server does not say that they are', async () => {
+    const { monitor } = server
+    const asked = open(newName(), { sync: 'always', monitor })
+    await expect(asked).rejects.toThrow(/sync=always was asked for/)
+    await expect(open(newName(), { sync: 'always', monitor: 'http://127.0.0.1:1' })).rejects.toThrow(/does not tell/)
+  })
+})
+
+test('the command line serves runs from it', async () => {
+  const store = `nats://${server.address}?name=${newName()}&partitions=2`
+  const served = await startServer({ store: 'not this one', args: ['--store', store] })
+  const run = await createClient({ url: served.url }).runs.start({ component: 'lab', input: 'text 3' })
+  await run.result()
+  const another = await startServer({ store: 'nor this one', args: ['--store', store] })
+  expect(await createClient({ url: another.url }).runs.get(run.id)).toMatchObject({ status: 'completed' })
+}, 60_000)
