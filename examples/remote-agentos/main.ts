@@ -45,7 +45,8 @@ try {
   const { id } = (await response.json()) as { id: string }
   const following = fetch(`${server.url}/runs/${id}/events?format=ndjson`)
   if (remote !== undefined) {
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    const said = async (): Promise<string> => (await fetch(`${server.url}/runs/${id}/events?format=json`)).text()
+    while (!/"text\.delta"|"run\.failed"/.test(await said())) await new Promise((resolve) => setTimeout(resolve, 20))
     await remote.stop()
     remote = await startRemote(Number(new URL(url).port))
   }

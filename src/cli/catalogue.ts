@@ -52,6 +52,10 @@ export const catalogue: Catalogue = {
     summary: 'Put an exported run into a store',
     load: async () => (await import('./commands/import.ts')).importRun,
   },
+  copy: {
+    summary: 'Copy everything from one store into another',
+    load: async () => (await import('./commands/copy.ts')).copy,
+  },
   doctor: {
     summary: 'Look for what is wrong, and say what to do',
     load: async () => (await import('./commands/doctor.ts')).doctor,

@@ -57,6 +57,31 @@ test('an unfinished run is kept, however old it is', async () => {
   expect(await keptFrom(store, ['run_a'])).toEqual([0])
 })
 
+test('a run that was too young, or was not over, is trimmed by a later sweep, which looks at no others again', async () => {
+  const store = openMemoryStore({ clock })
+  await run(store, 'run_a', false)
+  for (const id of ['run_b', 'run_c']) await run(store, id, true)
+  const looked: string[] = []
+  const runs = store.moving.runs.bind(store.moving)
+  store.moving.runs = async (limit, after) => {
+    const page = await runs(limit, after)
+    looked.push(...page.map(({ stored }) => stored.run.id))
+    return page
+  }
+  const retention = new Retention(store, { ...defaultLimits, retainMs: 1500 }, clock, silentLogger)
+  expect(await retention.sweep()).toBe(1)
+  const { epoch, next, run: unfinished } = (await store.get('run_a'))!
+  const scribe = new Scribe(store, clock, { run: unfinished, first: 0, next, epoch }, [])
+  scribe.complete()
+  await scribe.flush()
+  clock.advance(2000)
+  looked.length = 0
+  expect(await retention.sweep()).toBe(2)
+  expect(await keptFrom(store, ['run_a', 'run_b', 'run_c'])).toEqual([6, 6, 6])
+  expect(looked).toEqual(['run_c'])
+  await retention.stop()
+})
+
 test('where there is no bound, nothing is trimmed', async () => {
   const store = openMemoryStore({ clock })
   await run(store, 'run_a', true)

@@ -3,11 +3,13 @@ import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
-import { terminalStatuses } from '../core/run.ts'
+import type { Position } from '../core/page.ts'
 import type { Store, StoredRun } from '../core/store.ts'
 
 const SWEEP_MS = 60_000
 const PAGE_RUNS = 200
+/** Runs older than what is kept that cannot be trimmed yet; with more, sweeps go no further until some of them end. */
+const PASSED_MAX = 10_000
 
 export class Retention {
   readonly #store: Store
@@ -17,6 +19,9 @@ export class Retention {
   #timer: NodeJS.Timeout | undefined
   #sweeping: Promise<number> | undefined
   #stopped = false
+  /** Runs up to this place are trimmed, or among those that were passed over. */
+  #reached: Position | undefined
+  readonly #passed = new Set<string>()
 
   constructor(store: Store, limits: Limits, clock: Clock, logger: Logger) {
     this.#store = store
@@ -46,32 +51,48 @@ export class Retention {
 
   async #sweep(): Promise<number> {
     const { retainMs, retainBytesMax } = this.#limits
-    const keptSince = retainMs === 0 ? -Infinity : this.#clock.now() - retainMs
-    let excess = retainBytesMax === 0 ? 0 : (await this.#store.size()) - retainBytesMax
+    const keptSince = retainMs === 0 ? '' : new Date(this.#clock.now() - retainMs).toISOString()
+    let excess = await this.#excess()
     let trimmed = 0
-    for (const stored of await this.#trimmable()) {
+    for await (const { run, first, next } of this.#oldest(() => excess > 0, keptSince)) {
       if (this.#stopped) break
-      if (Date.parse(stored.run.finishedAt!) >= keptSince && excess <= 0) continue
-      const before = await this.#store.size()
-      await this.#store.trim(stored.run.id, stored.next - 1)
-      excess -= before - (await this.#store.size())
+      const { finishedAt } = run
+      if (finishedAt === undefined || (finishedAt >= keptSince && excess <= 0)) {
+        this.#passed.add(run.id)
+        continue
+      }
+      this.#passed.delete(run.id)
+      if (first === next - 1) continue
+      await this.#store.trim(run.id, next - 1)
+      if (retainBytesMax > 0) excess = await this.#excess()
       trimmed++
     }
     return trimmed
   }
 
-  /** Finished runs with more than their last event, oldest first. */
-  async #trimmable(): Promise<StoredRun[]> {
-    const found: StoredRun[] = []
-    for (let after: string | undefined; ;) {
-      const page = await this.#store.list({
-        status: terminalStatuses,
-        limit: PAGE_RUNS,
-        ...(after !== undefined && { after }),
-      })
-      found.push(...page.runs.filter(({ first, next }) => first < next - 1))
-      if (page.cursor === undefined) return found.toReversed()
-      after = page.cursor
+  async #excess(): Promise<number> {
+    const { retainBytesMax } = this.#limits
+    return retainBytesMax === 0 ? 0 : (await this.#store.size()) - retainBytesMax
+  }
+
+  /**
+   * Runs that may have to be trimmed, oldest first: those that were passed over, and those behind the place that was reached. What
+   * was created since `keptSince` cannot be too old, so a sweep looks at what has become old since the last one, and not at all there is.
+   */
+  async *#oldest(isTooMuch: () => boolean, keptSince: string): AsyncGenerator<StoredRun> {
+    for (const id of this.#passed) {
+      const stored = await this.#store.get(id)
+      if (stored === undefined) this.#passed.delete(id)
+      else yield stored
+    }
+    while (this.#passed.size < PASSED_MAX) {
+      const page = await this.#store.moving.runs(PAGE_RUNS, this.#reached)
+      for (const { stored } of page) {
+        if (stored.run.createdAt >= keptSince && !isTooMuch()) return
+        yield stored
+        this.#reached = { createdAt: stored.run.createdAt, id: stored.run.id }
+      }
+      if (page.length < PAGE_RUNS) return
     }
   }
 }

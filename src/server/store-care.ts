@@ -16,6 +16,10 @@ export interface SchemaChange {
 export async function migrateStore(config: StoreConfig): Promise<SchemaChange | undefined> {
   if (config.kind === 'sqlite') return migrateSqlite(config.path)
   if (config.kind === 'memory') throw new HoldfastError('unsupported', 'a store in memory has no schema')
+  if (config.kind === 'postgres') {
+    const { migratePostgres } = await import('../stores/postgres/care.ts')
+    return migratePostgres(config)
+  }
   await (await openStore(config)).close() // which brings it up to date, whoever else uses it
   return undefined
 }

@@ -17,7 +17,8 @@ export const gc = defineCommand({
   about: `Trims the events of finished runs that are older than --retain, and of the oldest ones while the log is larger than --retain-size. A
 trimmed run is still listed, and keeps its last event: how it ended. Runs that are not over are never touched.
 
-It opens the store itself. A running server does this by itself, every minute, when it is started with the same options.`,
+It opens the store itself: a file while no server uses it, a store that servers share at any time. A server does this by itself,
+every minute, when it is started with the same options.`,
   examples: [{ line: 'holdfast gc --retain 30d --retain-size 10GB', does: 'what is older, or too much' }],
   options: {
     store: targetOptions.store,

@@ -9,7 +9,10 @@ export const migrate = defineCommand({
   about: `Brings the tables of a store to the version that this Holdfast uses. A server does the same when it opens the store; this is for those
 who want to do it before, with a backup at hand. Each version is one transaction: it is done or not. A store of a newer Holdfast is
 refused.`,
-  examples: [{ line: 'holdfast migrate --store sqlite:runs.db', does: 'while no server uses it' }],
+  examples: [
+    { line: 'holdfast migrate --store sqlite:runs.db', does: 'while no server uses it' },
+    { line: 'holdfast migrate --store postgres://db.example/app', does: 'also while servers use it' },
+  ],
   options: { store: targetOptions.store },
   async run({ values }, io) {
     const config = values.store ?? defaultStore(io.env)

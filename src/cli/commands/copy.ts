@@ -1,0 +1,120 @@
+/** `holdfast copy`: moves house, from one store to another. */
+import { existsSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { HoldfastError } from '../../core/errors.ts'
+import type { Store } from '../../core/store.ts'
+import { configOptions, type StoreConfig } from '../../server/config.ts'
+import { openStore } from '../../server/open-store.ts'
+import { toSwitch } from '../../server/option-values.ts'
+import { defineCommand } from '../command.ts'
+import { DONE, FAILED } from '../exit-codes.ts'
+import type { CommandIo } from '../io.ts'
+import { storeText } from '../target.ts'
+import { type CopyReport, copyStore } from '../transfer/copy-store.ts'
+
+/** A node that was just stopped counts as being at work until its last claim runs out. */
+const IDLE_WITHIN_MS = 15_000
+const LOOK_MS = 500
+const PROGRESS_MS = 1000
+
+export const copy = defineCommand({
+  operands: [],
+  about: `Copies everything from one store into another: runs with their logs, byte for byte, under the same ids, so that a client goes on with
+the cursor that it has; sessions and other documents; idempotency keys; stops that were asked for. A log that was trimmed begins in
+the target where it begins in the source. The source stays as it is.
+
+Stop the servers and workers of both stores first: while one is at work, copy refuses. Runs that are not over are copied too:
+queued and paused ones wait in the target as they did; one that was running is taken up there as if its server had died, by the
+recovery of its component.
+
+Everything is compared after it was copied, by a digest of all that is kept. What the target already has is compared as well: the
+same is left alone, so a copy that was cut off is finished by the same command; another one under the same id is never changed, is
+named, and makes the command fail.`,
+  examples: [
+    { line: 'holdfast copy --from sqlite:.holdfast/holdfast.db --to postgres://db.example/app', does: 'to many nodes' },
+    {
+      line: 'holdfast copy --from postgres://db.example/app --to sqlite:copy.db',
+      does: 'and back, or for a look at home',
+    },
+  ],
+  options: {
+    from: { value: 'STORE', parse: configOptions.store.parse, help: 'The store to copy: sqlite:PATH or an address.' },
+    to: { value: 'STORE', parse: configOptions.store.parse, help: 'The store to copy into; made where there is none.' },
+    json: { parse: toSwitch, fallback: 'false', help: 'Say what was done as JSON.' },
+  },
+  async run({ values }, io) {
+    const { from, to } = storesOf(values.from, values.to)
+    const [fromText, toText] = [storeText(from), storeText(to)]
+    const source = await openStore(from)
+    try {
+      const target = await openStore(to)
+      try {
+        await untilIdle(source, fromText, io)
+        await untilIdle(target, toText, io)
+        const report = await copyStore(source, target, progressTo(io))
+        if ((await source.moving.workers()).length > 0)
+          throw new Error(`${fromText} was used while it was copied: stop what uses it, and copy again`)
+        io.stdout.write(values.json ? `${JSON.stringify({ from: fromText, to: toText, ...report })}\n` : textOf(report))
+        return report.mismatched === 0 ? DONE : FAILED
+      } finally {
+        await target.close()
+      }
+    } finally {
+      await source.close()
+    }
+  },
+})
+
+function storesOf(
+  from: StoreConfig | undefined,
+  to: StoreConfig | undefined,
+): { readonly from: StoreConfig; readonly to: StoreConfig } {
+  if (from === undefined || to === undefined)
+    throw new HoldfastError('invalid_request', 'say what to copy, and where to: --from STORE --to STORE')
+  for (const { kind } of [from, to])
+    if (kind === 'memory') throw new HoldfastError('invalid_request', 'a store in memory is only in its server')
+  if (JSON.stringify(from) === JSON.stringify(to))
+    throw new HoldfastError('invalid_request', '--from and --to are the same store')
+  if (from.kind === 'sqlite' && !existsSync(from.path)) throw new Error(`there is no store ${from.path}`)
+  return { from, to }
+}
+
+async function untilIdle(store: Store, name: string, io: CommandIo): Promise<void> {
+  const until = Date.now() + IDLE_WITHIN_MS
+  for (let looks = 0; (await store.moving.workers()).length > 0 && Date.now() < until; looks++) {
+    if (looks === 0) io.stderr.write(`waiting for the servers and workers of ${name} to be gone\n`)
+    await wait(LOOK_MS)
+  }
+  const { length } = await store.moving.workers()
+  if (length === 0) return
+  const nodes = length === 1 ? 'a node is' : `${length} nodes are`
+  throw new Error(`${nodes} at work on ${name}: stop the servers and workers that use it, and copy again`)
+}
+
+function progressTo(io: CommandIo): (report: CopyReport) => void {
+  let shownAt = Date.now()
+  return (report) => {
+    if (Date.now() - shownAt < PROGRESS_MS) return
+    shownAt = Date.now()
+    io.stderr.write(`${summaryOf(report)} …\n`)
+  }
+}
+
+function summaryOf({ runs, documents, events }: CopyReport): string {
+  const present = runs.present + documents.present
+  const there = present === 0 ? '' : `, ${present} were there`
+  return `${runs.copied + runs.continued} runs and ${documents.copied} documents copied${there}; ${events} events are the same`
+}
+
+function textOf(report: CopyReport): string {
+  const { unfinished, mismatched, mismatches } = report
+  const going = Object.entries(unfinished).map(([status, number]) => `${number} ${status}`)
+  return [
+    summaryOf(report),
+    ...(going.length > 0 ? [`not over, and go on there: ${going.join(', ')}`] : []),
+    ...mismatches.map(({ run, document, problem }) => `${run ?? document}: ${problem}`),
+    ...(mismatched > 0 ? [`${mismatched} differ and were left as they are`] : []),
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
+}

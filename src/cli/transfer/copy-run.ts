@@ -1,0 +1,66 @@
+/** Brings one run of a store into another, byte for byte, and goes on where an earlier copy was cut off. */
+import { defaultLimits } from '../../core/limits.ts'
+import type { KeptRun } from '../../core/moving.ts'
+import { lastOf, type Slice } from '../../core/record.ts'
+import type { Run } from '../../core/run.ts'
+import type { Store, StoredRun } from '../../core/store.ts'
+import { digestOf } from './digest.ts'
+
+/** `present`: it was there, whole or another one, and was left as it is. */
+export type RunOutcome = 'copied' | 'continued' | 'present'
+
+const decoder = new TextDecoder()
+
+export async function copyRun(from: Store, to: Store, kept: KeptRun): Promise<RunOutcome> {
+  const there = await to.get(kept.stored.run.id)
+  if (there === undefined) {
+    await append(from, to, kept, await admit(from, to, kept))
+    return 'copied'
+  }
+  if (!isArriving(there) || !(await isBeginningOf(from, to, kept, there))) return 'present'
+  await append(from, to, kept, there.next)
+  return 'continued'
+}
+
+/** Waits until the last of its records is there; nothing else makes a paused run that asks nothing, so nobody takes it. */
+function arriving({ wakeAt: _wakeAt, ...run }: Run): Run {
+  return { ...run, status: 'paused', waiting: [] }
+}
+
+function isArriving({ run }: StoredRun): boolean {
+  return run.status === 'paused' && run.waiting?.length === 0
+}
+
+async function isBeginningOf(from: Store, to: Store, { stored }: KeptRun, there: StoredRun): Promise<boolean> {
+  if (there.first !== stored.first || there.epoch !== stored.epoch || there.next >= stored.next) return false
+  const beginning = { stored: there }
+  return (await digestOf(to, beginning)) === (await digestOf(from, beginning))
+}
+
+/** The index of the record that follows. */
+async function admit(from: Store, to: Store, { stored, idempotency }: KeptRun): Promise<number> {
+  const { run, first, next, epoch, stop } = stored
+  const slice = await from.read(run.id, first - 1, 1)
+  if (slice === undefined) throw new Error(`run ${run.id}: its log has nothing at ${first}`)
+  const isWhole = next === first + 1
+  const head = { run: isWhole ? run : arriving(run), first, next: first + 1, epoch, ...(stop && { stop }) }
+  await to.moving.admit({ stored: head, ...(idempotency && { idempotency }) }, recordsOf(slice)[0]!)
+  return first + 1
+}
+
+/** The last record brings what the run is. */
+async function append(from: Store, to: Store, { stored }: KeptRun, start: number): Promise<void> {
+  const { run, next, epoch } = stored
+  if (start === next) return
+  const writer = to.writer(run.id, { epoch, next: start })
+  for (let index = start; index < next;) {
+    const slice = await from.read(run.id, index - 1, defaultLimits.readBytesMax)
+    if (slice === undefined || lastOf(slice) >= next) throw new Error(`run ${run.id} changed while it was copied`)
+    for (const record of recordsOf(slice)) writer.append(record, ++index === next ? run : undefined)
+    await writer.flush()
+  }
+}
+
+function recordsOf(slice: Slice): string[] {
+  return decoder.decode(slice.bytes).split(/(?<=\n\n)/)
+}

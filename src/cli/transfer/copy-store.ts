@@ -1,0 +1,135 @@
+/** Copies all that a store keeps into another one, and compares what came of it. */
+import type { Document } from '../../core/document.ts'
+import { isHoldfastError, messageOf } from '../../core/errors.ts'
+import type { KeptRun } from '../../core/moving.ts'
+import { isFinished, type RunStatus } from '../../core/run.ts'
+import type { Store } from '../../core/store.ts'
+import { copyRun } from './copy-run.ts'
+import { canonical, digestOf } from './digest.ts'
+
+/** What differs, and was left as it is. */
+export interface Mismatch {
+  readonly run?: string
+  readonly document?: string
+  readonly problem: string
+}
+
+export interface CopyReport {
+  /** `present`: the target had it already, the same. */
+  readonly documents: { copied: number; present: number }
+  readonly runs: { copied: number; continued: number; present: number }
+  /** Runs by status that go on in the target. */
+  readonly unfinished: Partial<Record<RunStatus, number>>
+  events: number
+  mismatched: number
+  /** The first ones. */
+  readonly mismatches: Mismatch[]
+}
+
+const PAGE = 100
+/** Finished runs that are copied at once: most of the time of one is waiting for the disk. */
+const WIDTH = 8
+const MISMATCHES_MAX = 100
+
+/** `progress` is called after each page with the report so far. */
+export async function copyStore(from: Store, to: Store, progress: (report: CopyReport) => void): Promise<CopyReport> {
+  const copy = new Copy(from, to)
+  // Documents come first: a run that is there always has its session.
+  for await (const documents of pages((after: Document | undefined) => from.moving.documents(PAGE, after))) {
+    await atOnce(documents, (document) => copy.document(document))
+    progress(copy.report)
+  }
+  for await (const runs of pages((after: KeptRun | undefined) => from.moving.runs(PAGE, after?.stored.run))) {
+    await atOnce(
+      runs.filter(({ stored }) => isFinished(stored.run.status)),
+      (kept) => copy.run(kept),
+    )
+    // One after the other: the order in which they come is that in which a lane is served.
+    for (const kept of runs) if (!isFinished(kept.stored.run.status)) await copy.run(kept)
+    progress(copy.report)
+  }
+  return copy.report
+}
+
+class Copy {
+  readonly report: CopyReport = {
+    documents: { copied: 0, present: 0 },
+    runs: { copied: 0, continued: 0, present: 0 },
+    unfinished: {},
+    events: 0,
+    mismatched: 0,
+    mismatches: [],
+  }
+  readonly #from: Store
+  readonly #to: Store
+
+  constructor(from: Store, to: Store) {
+    this.#from = from
+    this.#to = to
+  }
+
+  async document(document: Document): Promise<void> {
+    const { owner, collection, id } = document
+    const admitted = await this.#to.moving.admitDocument(document)
+    const there = await this.#to.documents.get(owner, collection, id)
+    if (canonical(there) === canonical(document)) this.report.documents[admitted ? 'copied' : 'present']++
+    else this.#differs({ document: `${collection}/${id}`, problem: 'the target has another one of this name' })
+  }
+
+  async run(kept: KeptRun): Promise<void> {
+    const { run, first, next } = kept.stored
+    try {
+      const outcome = await copyRun(this.#from, this.#to, kept)
+      const problem = await this.#problemOf(kept)
+      if (problem !== undefined) return this.#differs({ run: run.id, problem })
+      this.report.runs[outcome]++
+      this.report.events += next - first
+      if (!isFinished(run.status)) this.report.unfinished[run.status] = (this.report.unfinished[run.status] ?? 0) + 1
+    } catch (cause) {
+      // Another run has its key, or somebody writes to it: this one cannot be copied, and the others can.
+      if (!isHoldfastError(cause, 'conflict') && !isHoldfastError(cause, 'fenced')) throw cause
+      this.#differs({ run: run.id, problem: messageOf(cause) })
+    }
+  }
+
+  /** The digests of both are compared, also where there was nothing to do. */
+  async #problemOf(kept: KeptRun): Promise<string | undefined> {
+    const { id, owner } = kept.stored.run
+    const there = await this.#to.get(id)
+    if (there === undefined) return 'it is gone from the target'
+    const found = kept.idempotency && (await this.#to.findByKey(owner, kept.idempotency.key))
+    const idempotency = kept.idempotency && found && { key: kept.idempotency.key, fingerprint: found.fingerprint }
+    const copy: KeptRun = { stored: there, ...(idempotency && { idempotency }) }
+    if (found !== undefined && found.stored.run.id !== id) return 'another run of the target has its key'
+    if ((await digestOf(this.#to, copy)) !== (await digestOf(this.#from, kept)))
+      return 'the target has another one of this id'
+    const now = await this.#from.get(id)
+    return now?.next === kept.stored.next && now.epoch === kept.stored.epoch
+      ? undefined
+      : 'it changed while it was copied'
+  }
+
+  #differs(mismatch: Mismatch): void {
+    this.report.mismatched++
+    if (this.report.mismatches.length < MISMATCHES_MAX) this.report.mismatches.push(mismatch)
+  }
+}
+
+async function* pages<Item>(
+  next: (after: Item | undefined) => Promise<readonly Item[]>,
+): AsyncGenerator<readonly Item[]> {
+  for (let after: Item | undefined; ;) {
+    const page = await next(after)
+    if (page.length === 0) return
+    yield page
+    after = page.at(-1)
+  }
+}
+
+async function atOnce<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const queue = items.values()
+  const workers = Array.from({ length: WIDTH }, async () => {
+    for (const item of queue) await work(item)
+  })
+  await Promise.all(workers)
+}

@@ -1,0 +1,153 @@
+/** Moving house: what a store keeps is the same in another one, and goes on there. */
+import { describe, expect, test } from 'vitest'
+import { copyStore } from '../../src/cli/transfer/copy-store.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Store } from '../../src/core/store.ts'
+import { overriding } from '../../src/testing/broken-stores.ts'
+import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+import { callWith, NOBODY } from './called.ts'
+import { CommandLine } from './command-line.ts'
+import { contentsOf } from './moving/contents.ts'
+import { contentsIn, openHouse, serveHouse, sqliteHouse } from './moving/houses.ts'
+import { expectTheSameThereAndBack } from './moving/there-and-back.ts'
+
+const postgres = await startPostgres()
+const call = callWith(NOBODY)
+let schemas = 0
+
+function postgresHouse(): string {
+  return `${postgres.url}?schema=house_${++schemas}`
+}
+
+test('[LOG-5] a store is the same after a move to PostgreSQL and back, and its runs go on', { timeout: 180_000 }, () =>
+  expectTheSameThereAndBack(postgresHouse()),
+)
+
+/** Many runs, the oldest of them with a long log. */
+async function fill(store: Store, runs: number): Promise<void> {
+  const write = async (number: number): Promise<void> => {
+    const time = new Date(Date.UTC(2026, 0, 1) + number).toISOString()
+    const draft = newRun(`run_${String(number).padStart(5, '0')}`, time, { session: `session-${number % 7}` })
+    const created = await store.create({ ...draft, claim: { owner: 'filler', ttlMs: 60_000 } })
+    const scribe = new Scribe(store, systemClock, created.stored, [draft.record])
+    scribe.start()
+    for (let text = 0; text < (number === 0 ? 1500 : 10); text++) scribe.text(number === 0 ? 'x'.repeat(4000) : 'hello')
+    scribe.complete()
+    await scribe.flush()
+  }
+  await Promise.all(Array.from({ length: runs }, (_, number) => write(number)))
+}
+
+describe('a copy that is cut off', () => {
+  test(
+    '[LOG-1] by kill -9 is finished by the same command, with nothing lost or doubled',
+    { timeout: 120_000 },
+    async () => {
+      const [old, shared] = [sqliteHouse(), postgresHouse()]
+      const store = await openHouse(old)
+      await fill(store, 250)
+      const before = await contentsOf(store)
+      await store.close()
+      const command = ['copy', '--from', old, '--to', shared]
+
+      for (const enough of [1, 80]) {
+        const copying = new CommandLine(command)
+        const arrived = `SELECT count(*)::integer AS runs FROM ${new URL(shared).searchParams.get('schema')}.runs`
+        const count = async () => (await postgres.query<{ runs: number }>(arrived).catch(() => []))[0]?.runs ?? 0
+        await until('some of it is there', async () => (await count()) >= enough, { withinMs: 30_000, everyMs: 1 })
+        copying.kill('SIGKILL')
+        expect(await copying.ended()).toMatchObject({ code: null })
+        expect(await count()).toBeLessThan(250)
+      }
+      expect(await call(...command)).toMatchObject({ code: 0 })
+      expect(await contentsIn(shared)).toEqual(before)
+    },
+  )
+
+  test('in the middle of a log goes on there, and a run that is not whole is taken by nobody', async () => {
+    const [from, to] = [await openHouse(sqliteHouse()), await openHouse(sqliteHouse())]
+    await fill(from, 1)
+    let reads = 0
+    const cut = overriding(from, {
+      read: (id, after, bytesMax) =>
+        ++reads > 5 ? Promise.reject(new Error('the cable was pulled')) : from.read(id, after, bytesMax),
+    })
+    await expect(copyStore(cut, to, () => {})).rejects.toThrow('the cable was pulled')
+    const there = (await to.get('run_00000'))!
+    expect(there.next).toBeGreaterThan(100)
+    expect(there.next).toBeLessThan(1503)
+    expect(await to.claimable(10)).toEqual([])
+    expect((await copyStore(from, to, () => {})).runs).toEqual({ copied: 0, continued: 1, present: 0 })
+    expect(await contentsOf(to)).toEqual(await contentsOf(from))
+    await Promise.all([from.close(), to.close()])
+  })
+})
+
+describe('a copy refuses', () => {
+  test(
+    'to change a run that the target has otherwise, names it, and copies the rest',
+    { timeout: 60_000 },
+    async () => {
+      const [old, shared] = [sqliteHouse(), postgresHouse()]
+      const [from, to] = [await openHouse(old), await openHouse(shared)]
+      await fill(from, 3)
+      const other = newRun('run_00001', new Date(0).toISOString(), { session: 'of another' })
+      await to.create(other)
+      await Promise.all([from.close(), to.close()])
+      const { code, stdout } = await call('copy', '--from', old, '--to', shared)
+      expect(code).toBe(1)
+      expect(stdout).toContain('2 runs and ')
+      expect(stdout).toContain('run_00001: the target has another one of this id')
+      const after = await openHouse(shared)
+      expect((await after.get('run_00001'))?.run).toEqual(other.run)
+      expect((await after.list({ limit: 10 })).runs).toHaveLength(3)
+      await after.close()
+    },
+  )
+
+  test('to change a document that the target has otherwise', async () => {
+    const [old, shared] = [sqliteHouse(), sqliteHouse()]
+    for (const [house, body] of [
+      [old, 1],
+      [shared, 2],
+    ] as const) {
+      const store = await openHouse(house)
+      await store.documents.put({ owner: 'local', collection: 'notes', id: 'n', body })
+      await store.close()
+    }
+    const { code, stdout } = await call('copy', '--from', old, '--to', shared)
+    expect(code).toBe(1)
+    expect(stdout).toContain('notes/n: the target has another one of this name')
+  })
+
+  test('a store that a server uses, and says so', { timeout: 60_000 }, async () => {
+    const [old, shared] = [sqliteHouse(), postgresHouse()]
+    const server = await serveHouse(shared)
+    await until('it is known to be at work', async () => (await server.store.moving.workers()).length > 0)
+    const empty = sqliteHouse()
+    await (await openHouse(empty)).close()
+    const refused = [call('copy', '--from', shared, '--to', old), call('copy', '--from', empty, '--to', shared)]
+    for (const { code, stderr } of await Promise.all(refused)) {
+      expect(code).toBe(1)
+      expect(stderr).toContain('waiting for the servers and workers of postgres://')
+      expect(stderr).toContain('a node is at work on postgres://')
+    }
+    const other = await serveHouse(old)
+    const { code, stderr } = await call('copy', '--from', old, '--to', sqliteHouse())
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is in use') as string])
+    await other.stop()
+  })
+
+  test.each([
+    [['--from', 'sqlite:a.db'], 'say what to copy, and where to'],
+    [['--from', 'memory:', '--to', 'sqlite:a.db'], 'a store in memory is only in its server'],
+    [['--from', 'sqlite:a.db', '--to', 'sqlite:a.db'], 'the same store'],
+    [['--from', 'sqlite:/nowhere/a.db', '--to', 'sqlite:b.db'], 'there is no store /nowhere/a.db'],
+  ])('%j', async (argv, said) => {
+    const { code, stdout, stderr } = await call('copy', ...argv)
+    expect({ stdout, said: stderr.includes(said) }, stderr).toEqual({ stdout: '', said: true })
+    expect(code).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,43 @@
+/** Stores that are moved from and into, each by its address as `--store` takes it. */
+import { join } from 'node:path'
+import { labAgent } from '../../../src/agents/lab/agent.ts'
+import { labComponents } from '../../../src/agents/lab/kinds.ts'
+import type { Store } from '../../../src/core/store.ts'
+import { configOptions } from '../../../src/server/config.ts'
+import { openStore } from '../../../src/server/open-store.ts'
+import { serveInProcess } from '../../support/in-process.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { type Contents, contentsOf } from './contents.ts'
+
+export function sqliteHouse(): string {
+  return `sqlite:${join(temporaryFolder(), 'runs.db')}`
+}
+
+export function openHouse(address: string): Promise<Store> {
+  return openStore(configOptions.store.parse(address))
+}
+
+/** What is in a house that nobody is in. */
+export async function contentsIn(address: string): Promise<Contents> {
+  const store = await openHouse(address)
+  try {
+    return await contentsOf(store)
+  } finally {
+    await store.close()
+  }
+}
+
+export interface Occupied {
+  readonly url: string
+  readonly store: Store
+  stop(): Promise<void>
+}
+
+const components = [...labComponents(), { ...labAgent({ id: 'lab-queue' }), session: 'enqueue' } as const]
+
+export async function serveHouse(address: string): Promise<Occupied> {
+  const store = await openHouse(address)
+  // Its claims run out soon, so that nobody waits for those of a server that is gone.
+  const server = await serveInProcess({ store, components, limits: { leaseMs: 1000 } })
+  return { url: server.url, store, stop: () => server.stop() }
+}

@@ -1,0 +1,180 @@
+/** The files that deploy Holdfast parse, and the server takes what they say. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { catalogue } from '../src/cli/catalogue.ts'
+import { configOptions, readConfig } from '../src/server/config.ts'
+import { serveInProcess } from './support/in-process.ts'
+
+const root = join(import.meta.dirname, '..')
+const PORT = Number(configOptions.port.fallback)
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+/** Node has no parser for YAML, and Bun, which the client is tested with, has one. */
+function parseYaml(file: string): unknown {
+  const program = 'console.log(JSON.stringify(Bun.YAML.parse(await Bun.stdin.text())))'
+  const bun = join(root, 'node_modules/.bin/bun')
+  return JSON.parse(execFileSync(bun, ['-e', program], { input: read(file), encoding: 'utf8' }))
+}
+
+type Environment = Readonly<Record<string, string>>
+
+/** What a server would make of it; throws what it would say instead of starting. */
+function configOf([command, ...argv]: readonly string[], env: Environment) {
+  expect(Object.keys(catalogue)).toContain(command)
+  for (const name of Object.keys(env)) expect(Object.values(configOptions).map((option) => option.env)).toContain(name)
+  return readConfig(argv, env)
+}
+
+describe('deploy/Dockerfile', () => {
+  const lines = read('deploy/Dockerfile').replaceAll(/\\\n/g, ' ').split('\n')
+  const values = (instruction: string): string[] =>
+    lines.flatMap((line) => (line.startsWith(`${instruction} `) ? [line.slice(instruction.length + 1)] : []))
+  const env = Object.fromEntries(
+    values('ENV').flatMap((line) => line.split(' ').map((pair) => pair.split('=') as [string, string])),
+  )
+
+  test('starts a server with options that it takes', () => {
+    const { NODE_ENV: _, ...given } = env
+    const command = JSON.parse(values('CMD')[0]!) as string[]
+    const config = configOf(command, { ...given, HOLDFAST_SECURITY_KEY: 'key' })
+    expect(config).toMatchObject({ port: PORT, host: '0.0.0.0', store: { path: '/data/holdfast.db' } })
+    expect(values('EXPOSE')).toEqual([String(PORT)])
+    expect(() => configOf(command, given)).toThrow('no authentication')
+  })
+
+  test('copies files that are there, and runs the program of the package', () => {
+    const agents = values('ARG')[0]!.replace('AGENTS=', '')
+    expect(existsSync(join(root, agents))).toBe(true)
+    const { bin, name } = JSON.parse(read('package.json')) as { bin: Record<string, string>; name: string }
+    expect(JSON.parse(values('ENTRYPOINT')[0]!)).toEqual(['node', join('node_modules', name, bin['holdfast']!)])
+  })
+
+  test('looks at its health where that is', async () => {
+    const { url } = await serveInProcess()
+    const [, path] = /http:\/\/127\.0\.0\.1:7777(\/\w+)/.exec(read('deploy/Dockerfile'))!
+    expect((await fetch(url + path)).status).toBe(200)
+  })
+})
+
+interface Service {
+  readonly environment?: Environment
+  readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
+  readonly volumes?: readonly string[]
+  readonly ports?: readonly string[]
+  readonly stop_grace_period?: string
+  readonly command?: readonly string[]
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>
+  readonly volumes: object
+}
+
+describe('compose.yaml', () => {
+  const { services, volumes } = parseYaml('compose.yaml') as Compose
+  const given: Environment = { HOLDFAST_SECURITY_KEY: 'key', POSTGRES_PASSWORD: 'secret' }
+
+  /** As Compose replaces variables. */
+  function interpolated(value: string, variables: Environment): string {
+    return value.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, how?: string, other = '') => {
+      if (variables[name] === undefined && how === '?') throw new Error(`${name} is missing: ${other}`)
+      return variables[name] ?? other
+    })
+  }
+
+  test.each(['node-1', 'node-2'])('%s has options that a server takes, and time to drain', (name) => {
+    const { environment, stop_grace_period: grace } = services[name]!
+    for (const store of [undefined, 'postgres://db.example/app?schema=other']) {
+      const variables = store === undefined ? given : { ...given, HOLDFAST_STORE: store }
+      const env = Object.entries(environment!).map(([key, value]) => [key, interpolated(value, variables)])
+      const { PGPASSWORD: _, ...options } = Object.fromEntries(env) as Environment
+      const config = configOf(['serve', 'agents.ts'], options)
+      expect(config.store.kind).toBe('postgres')
+      expect(Number.parseInt(grace!) * 1000).toBeGreaterThan(config.limits.drainMs!)
+    }
+    expect(() => interpolated(environment!['HOLDFAST_SECURITY_KEY']!, {})).toThrow('HOLDFAST_SECURITY_KEY is missing')
+  })
+
+  test('names only services, volumes and files that are there', () => {
+    const needed = Object.values(services).flatMap(({ depends_on: needs = [] }) =>
+      Array.isArray(needs) ? (needs as string[]) : Object.keys(needs),
+    )
+    const sources = Object.values(services).flatMap((service) =>
+      (service.volumes ?? []).map((text) => text.split(':')[0]!),
+    )
+    expect(Object.keys(services)).toEqual(expect.arrayContaining(needed))
+    expect(Object.keys(volumes)).toEqual(expect.arrayContaining(sources.filter((source) => !source.startsWith('.'))))
+    expect(sources.filter((source) => source.startsWith('.') && !existsSync(join(root, source)))).toEqual([])
+    const upstreams = [...read('deploy/nginx.conf').matchAll(/server ([\w-]+):(\d+) /g)]
+    expect(upstreams.map(([, host, port]) => [host, Number(port)])).toEqual([
+      ['node-1', PORT],
+      ['node-2', PORT],
+    ])
+  })
+})
+
+interface Manifest {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly stringData?: Environment
+  readonly spec: {
+    readonly selector: { readonly matchLabels?: Environment }
+    readonly template: { readonly metadata: { readonly labels: Environment }; readonly spec: PodSpec }
+    readonly ports: readonly { readonly targetPort: string }[]
+  }
+}
+
+interface PodSpec {
+  readonly terminationGracePeriodSeconds: number
+  readonly enableServiceLinks: boolean
+  readonly containers: readonly [Container]
+}
+
+interface Container {
+  readonly args: readonly string[]
+  readonly env: readonly { readonly name: string; readonly value: string }[]
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly startupProbe: Probe
+  readonly readinessProbe: Probe
+  readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: readonly [string, string] } } }
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+}
+
+describe('deploy/kubernetes.yaml', () => {
+  const manifests = parseYaml('deploy/kubernetes.yaml') as Manifest[]
+  const of = (kind: string): Manifest => manifests.find((manifest) => manifest.kind === kind)!
+  const pod = of('Deployment').spec.template.spec
+  const [container] = pod.containers
+
+  test('starts servers with options that they take, and gives them time to drain', () => {
+    const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
+    const config = configOf(container.args, { ...of('Secret').stringData, ...env })
+    expect(config).toMatchObject({ port: PORT, host: '0.0.0.0', store: { kind: 'postgres' } })
+    const [, seconds] = container.lifecycle.preStop.exec.command
+    expect(pod.terminationGracePeriodSeconds * 1000).toBeGreaterThan(Number(seconds) * 1000 + config.limits.drainMs!)
+    // Else the service's own variable is taken for the port to listen on.
+    expect(pod.enableServiceLinks).toBe(false)
+  })
+
+  test('asks for health where that is', async () => {
+    const { url } = await serveInProcess()
+    expect(container.ports).toEqual([{ name: 'http', containerPort: PORT }])
+    for (const { httpGet } of [container.startupProbe, container.readinessProbe]) {
+      expect(httpGet.port).toBe('http')
+      expect((await fetch(url + httpGet.path)).status).toBe(200)
+    }
+  })
+
+  test('has a service and a disruption budget for these very pods', () => {
+    const { labels } = of('Deployment').spec.template.metadata
+    expect(of('Deployment').spec.selector.matchLabels).toEqual(labels)
+    expect(of('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels)
+    expect(of('Service').spec.selector).toEqual(labels)
+    expect(of('Service').spec.ports[0]!.targetPort).toBe('http')
+  })
+})
