@@ -1,5 +1,5 @@
 /** What the console asks of the server besides the public client: the live list, the server itself, the frames of a wire. */
-import { ApiError, type RunStatus } from 'holdfast/client'
+import { ApiError, ClientError, type RunStatus } from 'holdfast/client'
 import type { Session } from './session.ts'
 
 export interface RunRow {
@@ -20,6 +20,8 @@ export interface RunRows {
   readonly version: string
   readonly runs: readonly RunRow[]
   readonly cursor?: string
+  /** Of a search: how many runs it has looked at, and when the oldest of them was created. */
+  readonly searched?: { readonly runs: number; readonly backTo?: string }
 }
 
 export interface ServerReport {
@@ -37,7 +39,11 @@ export interface ServerReport {
     /** Runs of dead workers, since the server began: those that went on, and those that could not. */
     readonly recovered: number
     readonly lost: number
+    /** Runs that are under way and that nobody drives. */
+    readonly orphaned: { readonly count: number; readonly more: boolean }
   }
+  /** The process is started again when it is killed. */
+  readonly supervised: boolean
   /** Pushes that were given up. */
   readonly deadLetters: number
   readonly process: {
@@ -102,7 +108,10 @@ export async function retryDeadLetter(session: Session, letter: DeadLetter, sign
 
 async function ask({ wire, key }: Session, path: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  const response = await wire.fetch(path, { method, headers, signal, cache: 'no-store' })
+  const response = await wire.fetch(path, { method, headers, signal, cache: 'no-store' }).catch((cause: unknown) => {
+    if (signal.aborted) throw cause
+    throw new ClientError('There was no answer.', { code: 'connection', retryable: true })
+  })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; retryable?: boolean }
   const {

@@ -1,5 +1,5 @@
 /** The frame around every page: where one can go, and who is asked for a key. */
-import { type ReactNode, useEffect, useSyncExternalStore } from 'react'
+import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react'
 import { BreakPage } from './pages/break.tsx'
 import { KeyPage } from './pages/key.tsx'
 import { RunPage } from './pages/run.tsx'
@@ -17,9 +17,16 @@ export function App() {
   const session = useSession()
   const { failing } = useSyncExternalStore(session.wire.subscribe, session.wire.state)
   const page = pageAt(path)
+  const main = useRef<HTMLElement>(null)
+  const shownPath = useRef(path)
   useEffect(() => {
     document.title = `${page.title} · Holdfast`
   }, [page.title])
+  // Whoever came here by keyboard goes on in the page, and a screen reader hears that it is another one.
+  useEffect(() => {
+    if (shownPath.current !== path) main.current?.focus({ preventScroll: true })
+    shownPath.current = path
+  }, [path])
   return (
     <>
       <a className="skip" href="#main">
@@ -46,7 +53,7 @@ export function App() {
           </button>
         )}
       </header>
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} ref={main}>
         {session.refused ? <KeyPage rejected={session.key !== undefined} /> : page.show()}
       </main>
     </>

@@ -50,11 +50,11 @@ const forms: Readonly<Record<Form, (request: StartRequest, kind: ComponentInfo['
 const client = createClient({ url: '${location.origin}'${keyed ? ', key: process.env.HOLDFAST_KEY' : ''} })
 const run = await client.runs.start(${JSON.stringify(request, undefined, 2)})
 for await (const piece of run.text()) process.stdout.write(piece)`,
-  openai: ({ component, input }, _kind, keyed) => `import OpenAI from 'openai'
+  openai: ({ component, input, session }, _kind, keyed) => `import OpenAI from 'openai'
 
 const openai = new OpenAI({
   baseURL: '${location.origin}/v1',
-  apiKey: ${keyed ? 'process.env.HOLDFAST_KEY' : `'none'`},
+  apiKey: ${keyed ? 'process.env.HOLDFAST_KEY' : `'none'`},${sessionHeader(session)}
 })
 const stream = await openai.chat.completions.create({
   model: ${JSON.stringify(component)},
@@ -89,6 +89,12 @@ for await (const { choices } of stream) process.stdout.write(choices[0]?.delta.c
 
 /** A message that is sent twice under one id may be taken for one. */
 const MESSAGE_ID = `message-${Math.random().toString(36).slice(2)}`
+
+/** A header has no letters beyond ASCII. */
+function sessionHeader(session: string | undefined): string {
+  if (session === undefined || !/^[\x20-\x7e]+$/.test(session)) return ''
+  return `\n  defaultHeaders: { 'holdfast-session': ${JSON.stringify(session)} },`
+}
 
 function textOf(input: unknown): string {
   return typeof input === 'string' ? input : JSON.stringify(input)

@@ -1,31 +1,79 @@
 /**
- * Pictures of every page of the console, light, dark and narrow, for the README and docs/console.md.
- * `node scripts/screenshots.ts [FOLDER]`, docs/images where none is named.
+ * Pictures of every page of the console, light and dark, wide and narrow, for the README and docs/console.md.
+ * `node scripts/screenshots.ts [FOLDER]`, docs/images where none is named. With `--states` also of what is seldom seen and has to
+ * look well too: nothing there, loading, errors, long names, every page on a phone.
  */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { parseArgs } from 'node:util'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { agent } from '../src/agents/generator.ts'
 import { labComponents } from '../src/agents/lab/kinds.ts'
 import { demoComponents } from '../src/cli/demo/components.ts'
 import { createClient } from '../src/client/index.ts'
+import { emit } from '../src/core/agent.ts'
+import { openAuthenticator } from '../src/server/auth/index.ts'
 import { createServer } from '../src/server/create-server.ts'
 import { openMemoryStore } from '../src/stores/memory.ts'
+import { fillStore } from '../test/support/many-runs.ts'
 import { root } from './command.ts'
 
-const folder = resolve(process.argv[2] ?? join(root, 'docs/images'))
+const { values, positionals } = parseArgs({ options: { states: { type: 'boolean' } }, allowPositionals: true })
+const folder = resolve(positionals[0] ?? join(root, 'docs/images'))
 mkdirSync(folder, { recursive: true })
 
+const LONG = 'a-component-with-a-name-that-somebody-made-much-longer-than-anybody-would-think-it-would-have-to-be'
+const talkative = agent<unknown>({
+  id: LONG,
+  name: `${LONG} and a title with spaces in it`,
+  description: `${'It has a lot to say about itself. '.repeat(12)}${'Verylongwordswithoutanyplacetobreak'.repeat(5)}`,
+  async *run(_input, { tool }) {
+    yield `# A heading that goes on and on, over more than one line, as headings of models do\n\n${'word'.repeat(80)}\n\n`
+    yield '| a | table | with | many | columns |\n|---|---|---|---|---|\n| 1 | 2 | 3 | 4 | a cell with more in it |\n\n'
+    await tool({ name: LONG, input: { path: '/'.repeat(200) } }, () => 'x'.repeat(500))
+    yield emit('artifact.added', { artifact: LONG, mediaType: 'text/plain', text: 'y'.repeat(300), last: true })
+    throw new Error(`${'It failed for a reason that takes a while to tell. '.repeat(6)}${'z'.repeat(200)}`)
+  },
+})
+
+const store = openMemoryStore()
+await fillStore(store, 30)
 const components = [...demoComponents({ description: 'scripted', load: async () => undefined }), ...labComponents()]
-const server = await createServer({ components, store: openMemoryStore() })
+const server = await createServer({ components, store, supervised: true })
+const others = {
+  empty: await createServer({ components: [], store: openMemoryStore() }),
+  locked: await createServer({
+    components,
+    store: openMemoryStore(),
+    authenticator: await openAuthenticator({ securityKey: 'open-sesame' }),
+  }),
+  long: await createServer({ components: [talkative], store: openMemoryStore() }),
+}
 const client = createClient({ url: server.url })
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
 
+const WIDE = { viewport: { width: 1360, height: 860 } }
+const NARROW = { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 }
+
 try {
   const runs = await makeRuns()
-  for (const scheme of ['light', 'dark'] as const) await picture(browser, scheme, runs)
+  const pages = pagesOf(runs)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const wide = await browser.newContext({ colorScheme, ...WIDE })
+    const narrow = await browser.newContext({ colorScheme, ...NARROW })
+    for (const [name, path] of Object.entries(pages)) await shoot(wide, server.url, path, `${name}-${colorScheme}`)
+    await shootStart(wide, `start-${colorScheme}`)
+    await shootBreak(wide, `break-${colorScheme}`)
+    await shoot(wide, others.locked.url, '', `key-${colorScheme}`)
+    await shoot(narrow, server.url, pages['run']!, `narrow-${colorScheme}`)
+    await shoot(narrow, server.url, pages['runs']!, `narrow-runs-${colorScheme}`)
+    if (values.states === true) await shootStates(wide, narrow, pages, colorScheme)
+    await wide.close()
+    await narrow.close()
+  }
 } finally {
   await browser.close()
-  await server.stop()
+  await Promise.all([server, ...Object.values(others)].map((each) => each.stop()))
 }
 
 interface Runs {
@@ -34,14 +82,23 @@ interface Runs {
   readonly approval: string
 }
 
+function pagesOf({ workflow, team, approval }: Runs): Readonly<Record<string, string>> {
+  return {
+    runs: '/',
+    run: `/runs/${team}`,
+    timeline: `/runs/${workflow}?panel=timeline`,
+    wire: `/runs/${team}?panel=wire`,
+    approval: `/runs/${approval}`,
+    server: '/server',
+  }
+}
+
 async function start(component: string, input: string, session?: string): Promise<string> {
   return (await client.runs.start({ component, input, ...(session !== undefined && { session }) })).id
 }
 
 /** What a server looks like that somebody has worked with for a while. */
 async function makeRuns(): Promise<Runs> {
-  for (let number = 0; number < 8; number++)
-    await start('lab', `text ${number * 7 + 3}; usage ${number * 40} 25`, 'customer-4711')
   const failed = await start('lab', 'text 3; tool search; reason 4; throw "the archive is closed"')
   const team = await start('newsroom', 'the regatta')
   const workflow = await start('publish', 'the lighthouse')
@@ -58,51 +115,86 @@ async function makeRuns(): Promise<Runs> {
   return { workflow, team, approval }
 }
 
-async function picture(from: Browser, scheme: 'light' | 'dark', runs: Runs): Promise<void> {
-  const wide = await from.newContext({ colorScheme: scheme, viewport: { width: 1360, height: 860 } })
-  const narrow = await from.newContext({
-    colorScheme: scheme,
-    viewport: { width: 390, height: 780 },
-    deviceScaleFactor: 2,
-  })
-  const shots: Readonly<Record<string, string>> = {
-    runs: '/',
-    start: '/start?component=storyteller',
-    run: `/runs/${runs.team}`,
-    timeline: `/runs/${runs.workflow}?panel=timeline`,
-    approval: `/runs/${runs.approval}`,
-    server: '/server',
-  }
-  for (const [name, path] of Object.entries(shots)) await shoot(wide, path, `${name}-${scheme}`)
-  await shootBreak(wide, `break-${scheme}`)
-  await shoot(narrow, shots['run']!, `narrow-${scheme}`)
-  await wide.close()
-  await narrow.close()
-}
-
-async function open(context: BrowserContext, path: string): Promise<Page> {
+async function open(context: BrowserContext, url: string, path: string): Promise<Page> {
   const page = await context.newPage()
-  await page.goto(`${server.url}/console${path}`)
-  await page.waitForSelector('h1, .empty, form.card')
+  await page.goto(`${url}/console${path}`)
+  await page.waitForSelector('h1, .empty, form.card, .loading, .problem')
   await page.waitForTimeout(600)
   return page
 }
 
-async function shoot(context: BrowserContext, path: string, name: string): Promise<void> {
-  const page = await open(context, path)
+async function shoot(context: BrowserContext, url: string, path: string, name: string): Promise<void> {
+  await save(await open(context, url, path), name)
+}
+
+async function save(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `console-${name}.png`) })
   await page.close()
 }
 
+async function shootStart(context: BrowserContext, name: string): Promise<void> {
+  const page = await open(context, server.url, '/start?component=storyteller')
+  await page.getByLabel('Input', { exact: true }).fill('Tell me a story about a brave knight')
+  await page.getByLabel('Session', { exact: true }).fill('reading-room')
+  await save(page, name)
+}
+
 /** With a gap that has just closed. */
 async function shootBreak(context: BrowserContext, name: string): Promise<void> {
-  const page = await open(context, '/break')
+  const page = await open(context, server.url, '/break')
   await page.getByRole('button', { name: 'Start' }).click()
   await page.getByRole('button', { name: 'Open another viewer' }).click()
   await page.waitForTimeout(2500)
   await page.getByRole('button', { name: 'Offline for 5 s' }).first().click()
   await page.waitForSelector('.strip [data-late]')
   await page.waitForTimeout(2500)
-  await page.screenshot({ path: join(folder, `console-${name}.png`) })
-  await page.close()
+  await save(page, name)
+}
+
+/** To be looked at, and not shipped. */
+async function shootStates(
+  wide: BrowserContext,
+  narrow: BrowserContext,
+  pages: Readonly<Record<string, string>>,
+  scheme: string,
+): Promise<void> {
+  for (const [name, path] of Object.entries({ ...pages, start: '/start', break: '/break' }))
+    await shoot(narrow, server.url, path, `state-narrow-${name}-${scheme}`)
+  await shoot(wide, others.empty.url, '', `state-empty-${scheme}`)
+  await shoot(wide, others.empty.url, '/start', `state-empty-start-${scheme}`)
+  await shoot(wide, server.url, '?search=nobody', `state-empty-search-${scheme}`)
+  await shoot(wide, server.url, '/runs/run_nowhere', `state-error-${scheme}`)
+  await shoot(wide, server.url, `${pages['run']}?panel=usage`, `state-usage-${scheme}`)
+  await shoot(wide, server.url, `${pages['run']}?panel=log&event=9`, `state-event-${scheme}`)
+  await shootLoading(wide, scheme)
+  await shootReplay(wide, `${pages['run']}`, scheme)
+  const { id } = await createClient({ url: others.long.url }).runs.start({ component: LONG, input: 'x', session: LONG })
+  for (const [context, size] of [
+    [wide, 'wide'],
+    [narrow, 'narrow'],
+  ] as const) {
+    await shoot(context, others.long.url, '', `state-long-runs-${size}-${scheme}`)
+    await shoot(context, others.long.url, `/runs/${id}`, `state-long-run-${size}-${scheme}`)
+    await shoot(context, others.long.url, '/start', `state-long-start-${size}-${scheme}`)
+  }
+}
+
+async function shootLoading(context: BrowserContext, scheme: string): Promise<void> {
+  const page = await context.newPage()
+  await page.route(/\/console\/api\//, () => {}) // never answered
+  await page.goto(`${server.url}/console`)
+  await page.waitForSelector('.loading')
+  await save(page, `state-loading-${scheme}`)
+  const cut = await open(context, server.url, '')
+  await cut.route(/\/console\/api\//, (route) => route.abort())
+  await cut.reload()
+  await cut.waitForSelector('.problem')
+  await save(cut, `state-cut-${scheme}`)
+}
+
+async function shootReplay(context: BrowserContext, path: string, scheme: string): Promise<void> {
+  const page = await open(context, server.url, path)
+  await page.getByRole('button', { name: 'Replay' }).click()
+  await page.getByLabel('Place in the log').fill('40')
+  await save(page, `state-replay-${scheme}`)
 }

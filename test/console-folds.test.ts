@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { ConversationFold } from '../console/run/conversation-fold.ts'
 import { SpanFold } from '../console/run/spans.ts'
+import { inTree } from '../console/run/tree.ts'
 import { agent } from '../src/agents/generator.ts'
+import { parallel, step as flowStep, workflow } from '../src/agents/workflow/index.ts'
 import { emit } from '../src/core/agent.ts'
 import type { LoggedEvent } from '../src/core/event.ts'
 import { openNode, subject } from './support/node.ts'
@@ -105,7 +107,133 @@ describe('the conversation', () => {
   })
 })
 
+describe('the tree', () => {
+  test('has what each member said below it, also when both spoke at once', async () => {
+    const below = agent<unknown>({
+      id: 'below',
+      async *run() {
+        yield 'from below'
+      },
+    })
+    const member = (id: string) =>
+      agent<unknown>({
+        id,
+        async *run(_input, { sleep, call }) {
+          yield `${id} one. `
+          await sleep(5)
+          await call(below, null)
+          yield `${id} two.`
+        },
+      })
+    const node = openNode({
+      components: [
+        subject(async function* (_input, { within }) {
+          yield 'first'
+          await Promise.all(['x', 'y'].map((id) => within(id).call(member(id), null)))
+          yield 'last'
+        }),
+      ],
+    })
+    const fold = new ConversationFold()
+    fold.apply(await node.ended(await node.start('subject')))
+    const shown = inTree(fold.blocks, fold.actors).flatMap((block) => {
+      if (block.kind === 'member') return [`[${block.component}]`]
+      return block.kind === 'text' ? [block.text] : []
+    })
+    const of = (id: string): string[] => [`[${id}]`, `${id} one. `, '[below]', 'from below', `${id} two.`]
+    expect(shown).toEqual(['first', ...of('x'), ...of('y'), 'last'])
+  })
+})
+
+describe('a workflow', () => {
+  const inner = agent<unknown>({
+    id: 'inner',
+    async *run(_input, { sleep }) {
+      await sleep(5)
+      yield 'said'
+    },
+  })
+  const flow = workflow({
+    id: 'subject',
+    steps: [
+      parallel({
+        name: 'both',
+        branches: [flowStep({ name: 'ask', run: inner }), flowStep({ name: 'look', run: () => 1 })],
+      }),
+    ],
+  })
+
+  test('has what does a step below the step, in the conversation and in the timeline', async () => {
+    const node = openNode({ components: [flow] })
+    const log = await node.ended(await node.start('subject'))
+    const fold = new ConversationFold()
+    fold.apply(log)
+    const shown = inTree(fold.blocks, fold.actors).flatMap((block) => {
+      if (block.kind === 'step') return [block.name]
+      return block.kind === 'member' ? [`[${block.component}]`] : block.kind === 'text' ? [block.text] : []
+    })
+    expect(shown).toEqual(['both', 'ask', '[inner]', 'said', 'look'])
+    const spans = new SpanFold()
+    spans.apply(log)
+    expect(spans.rows().map(({ name, depth }) => [name, depth])).toEqual([
+      ['Attempt 1', 0],
+      ['both (parallel)', 0],
+      ['ask (agent)', 1],
+      ['inner', 2],
+      ['look', 1],
+    ])
+  })
+})
+
 describe('the timeline', () => {
+  test('shows output that was withdrawn where it was, and a request that broke off as such', async () => {
+    const node = openNode({
+      components: [
+        subject(async function* (_input, { stage }) {
+          yield 'stays'
+          await stage('try', async function* () {
+            yield emit('model.requested', { request: 'r', model: 'm' })
+            yield 'goes'
+            throw new Error('no')
+          }).catch(() => {})
+        }),
+      ],
+    })
+    const log = await node.ended(await node.start('subject'))
+    const fold = new SpanFold()
+    fold.apply(log)
+    const from = log.find(({ type }) => type === 'step.started')!.index
+    expect(fold.rows().map(({ kind, name, state }) => [kind, name, state])).toEqual([
+      ['attempt', 'Attempt 1', 'done'],
+      ['step', 'try', 'failed'],
+      ['model', 'm', 'discarded'],
+      ['withdrawn', 'failed', 'discarded'],
+    ])
+    expect(fold.rows().at(-1)!.index).toBeGreaterThanOrEqual(from)
+  })
+
+  test('shows an attempt that was started again from nothing as withdrawn, with all that it did', () => {
+    const common = { run: 'run_1', time: '2026-01-01T00:00:00.000Z' }
+    const data = { attempt: 1, from: 2, scope: 'all', ledger: 'dropped', reason: 'interrupted' }
+    const log = [
+      { ...common, index: 0, type: 'run.created', data: { component: 'c', input: null, session: 's' } },
+      { ...common, index: 1, type: 'run.started', data: { attempt: 1 } },
+      { ...common, index: 2, type: 'tool.called', data: { call: 'a', name: 'search', input: {} } },
+      { ...common, index: 3, type: 'tool.completed', data: { call: 'a', name: 'search', output: 1 } },
+      { ...common, index: 4, type: 'attempt.discarded', data },
+      { ...common, index: 5, type: 'run.started', data: { attempt: 2 } },
+      { ...common, index: 6, type: 'run.completed', data: {} },
+    ] as readonly LoggedEvent[]
+    const fold = new SpanFold()
+    fold.apply(log)
+    expect(fold.rows().map(({ name, state }) => [name, state])).toEqual([
+      ['Attempt 1', 'discarded'],
+      ['search', 'discarded'],
+      ['interrupted', 'discarded'],
+      ['Attempt 2', 'done'],
+    ])
+  })
+
   test('has each piece of work under what it belongs to, with its end', async () => {
     const member = agent<unknown>({
       id: 'member',

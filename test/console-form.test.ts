@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { formOf, readForm, type SchemaForm } from '../console/form/schema-form.ts'
+import { modelInputSchema } from '../src/agents/model/input.ts'
 
 function filled(schema: Readonly<Record<string, unknown>>, texts: Readonly<Record<string, string>>): unknown {
   return readForm(formOf(schema)!, new Map(Object.entries(texts)))
@@ -66,6 +67,25 @@ describe('the form of an object', () => {
   })
 })
 
+describe('what may be several things', () => {
+  test('has the form of the first of them that has one', () => {
+    const schema = { description: 'What to say', anyOf: [{ type: 'array' }, { type: 'string' }, { type: 'number' }] }
+    expect(formOf(schema)).toMatchObject({ of: 'value', fields: [{ kind: 'text', about: 'What to say' }] })
+    expect(formOf(modelInputSchema)).toMatchObject({ of: 'value', fields: [{ kind: 'text', title: 'Input' }] })
+  })
+
+  test('is null where it may be, has to be there, and was left empty', () => {
+    const schema = z.toJSONSchema(z.object({ name: z.string().nullable(), age: z.int().nullable().optional() }))
+    expect(formOf(schema)!.fields.map(({ kind, nullable }) => [kind, nullable])).toEqual([
+      ['text', true],
+      ['integer', true],
+    ])
+    expect(filled(schema, {})).toEqual({ value: { name: null } })
+    expect(filled(schema, { name: 'Ada', age: '36' })).toEqual({ value: { name: 'Ada', age: 36 } })
+    expect(formOf({ type: ['string', 'null'] })).toMatchObject({ fields: [{ kind: 'text', nullable: true }] })
+  })
+})
+
 describe('the form of a value by itself', () => {
   test.each([
     [{ type: 'string' }, '', ''],
@@ -82,8 +102,7 @@ describe('the form of a value by itself', () => {
     [true],
     [{}],
     [{ type: 'array' }],
-    [{ anyOf: [{ type: 'string' }] }],
-    [{ type: ['string', 'null'] }],
+    [{ anyOf: [{ type: 'array' }, { type: 'null' }] }],
   ])('is not made of %j: JSON is written', (schema) => {
     expect(formOf(schema)).toBeUndefined()
   })

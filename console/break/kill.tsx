@@ -15,6 +15,7 @@ type Death =
 export function Kill() {
   const session = useSession()
   const [death, setDeath] = useState<Death>({ at: 'alive' })
+  const supervised = useSupervised(session)
   const leaving = useRef<AbortController>(undefined)
   useEffect(() => () => leaving.current?.abort(), [])
   const kill = (): void => {
@@ -26,9 +27,16 @@ export function Kill() {
     <section className="card kill">
       <h2>Kill the server</h2>
       <p>
-        The process is killed with SIGKILL, in the middle of whatever it does. With <code>--supervise</code> it is
-        started again by itself; runs that can be resumed go on at the event where they were.
+        The process is killed with SIGKILL, in the middle of whatever it does.
+        {supervised === true &&
+          ' Its supervisor starts it again at once, and runs that can be resumed go on at the event where they were.'}
       </p>
+      {supervised === false && (
+        <p className="warning">
+          Nothing will start it again but you: it was not started with <code>--supervise</code>. When you have, runs
+          that can be resumed go on at the event where they were.
+        </p>
+      )}
       <div className="buttons">
         {death.at === 'asked' ? (
           <>
@@ -41,13 +49,27 @@ export function Kill() {
           </>
         ) : (
           <button type="button" className="danger" disabled={busy} onClick={() => setDeath({ at: 'asked' })}>
-            Kill the server
+            {supervised === false ? 'Kill the server for good' : 'Kill the server'}
           </button>
         )}
       </div>
       <p role="status">{told(death)}</p>
     </section>
   )
+}
+
+/** Undefined until the server has said it. */
+function useSupervised(session: Session): boolean | undefined {
+  const [supervised, setSupervised] = useState<boolean>()
+  useEffect(() => {
+    const leaving = new AbortController()
+    readServer(session, leaving.signal).then(
+      (report) => setSupervised(report.supervised),
+      () => {},
+    )
+    return () => leaving.abort()
+  }, [session])
+  return supervised
 }
 
 function told(death: Death): string {

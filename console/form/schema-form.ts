@@ -6,6 +6,8 @@ export interface Field {
   readonly about?: string
   readonly kind: 'text' | 'number' | 'integer' | 'switch' | 'choice' | 'json'
   readonly required: boolean
+  /** Where nothing is filled in, null will do. */
+  readonly nullable: boolean
   /** Of a choice. */
   readonly choices: readonly unknown[]
   /** What is filled in at first. */
@@ -30,9 +32,20 @@ type Schema = Readonly<Record<string, unknown>>
 const FIELDS_MAX = 50
 const VALUE = 'input'
 
-/** Undefined for a schema that has no form of its own: it is filled in as JSON. */
+/** Undefined for a schema that has no form of its own: it is filled in as JSON. Of several ways, the first that has one. */
 export function formOf(schema: unknown): SchemaForm | undefined {
   if (!isObject(schema)) return undefined
+  const ways = waysOf(schema)
+  if (ways !== undefined) return ways.map((way) => formOfOne({ ...named(schema), ...way })).find((form) => form)
+  return formOfOne(schema)
+}
+
+/** The form of a component's input. One that says nothing of it is given a text; undefined where only JSON will do. */
+export function inputFormOf({ inputSchema }: { readonly inputSchema?: Schema }): SchemaForm | undefined {
+  return formOf(inputSchema ?? { type: 'string', examples: ['What shall it do?'] })
+}
+
+function formOfOne(schema: Schema): SchemaForm | undefined {
   if (!isObject(schema['properties'])) {
     const field = fieldOf(VALUE, { title: 'Input', ...schema }, true)
     return field.kind === 'json' ? undefined : { of: 'value', fields: [field] }
@@ -72,7 +85,33 @@ export function readJson(text: string, title: string): Reading {
   }
 }
 
-function fieldOf(name: string, schema: Schema, required: boolean): Field {
+/** What a value may be instead of one thing. */
+function waysOf(schema: Schema): readonly Schema[] | undefined {
+  const ways = schema['anyOf'] ?? schema['oneOf']
+  return Array.isArray(ways) ? ways.filter(isObject) : undefined
+}
+
+/** What stands beside the ways is about all of them. */
+function named({ title, description, default: given, examples }: Schema): Schema {
+  const known = { title, description, default: given, examples }
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
+}
+
+/** A value that may be null besides one other thing is asked for as that. */
+function withoutNull(schema: Schema): { readonly plain: Schema; readonly nullable: boolean } {
+  const { type } = schema
+  if (Array.isArray(type)) {
+    const [only, ...others] = type.filter((each) => each !== 'null')
+    return others.length > 0 ? { plain: schema, nullable: false } : { plain: { ...schema, type: only }, nullable: true }
+  }
+  const ways = waysOf(schema)
+  const [only, ...others] = (ways ?? []).filter((way) => way['type'] !== 'null')
+  if (only === undefined || others.length > 0) return { plain: schema, nullable: false }
+  return { plain: { ...named(schema), ...only }, nullable: ways!.length > 1 }
+}
+
+function fieldOf(name: string, given: Schema, required: boolean): Field {
+  const { plain: schema, nullable } = withoutNull(given)
   const choices = Array.isArray(schema['enum']) ? (schema['enum'] as unknown[]) : []
   const kind = choices.length > 0 ? 'choice' : kindOf(schema['type'])
   const about = schema['description']
@@ -83,6 +122,7 @@ function fieldOf(name: string, schema: Schema, required: boolean): Field {
     ...(typeof about === 'string' && { about }),
     kind,
     required,
+    nullable,
     choices,
     initial: initialOf(kind, schema['default'], choices, required),
     placeholder: examples.length === 0 ? '' : written(kind, examples[0]),
@@ -109,10 +149,12 @@ function written(kind: Field['kind'], value: unknown): string {
 }
 
 /** A value that is undefined was left out. */
-function readField({ title, kind, required, choices }: Field, text: string, of: SchemaForm['of']): Reading {
+function readField({ title, kind, required, nullable, choices }: Field, text: string, of: SchemaForm['of']): Reading {
   // A text by itself may be empty; one among others that is empty was not filled in.
-  if (text === '' && !(kind === 'text' && of === 'value'))
-    return required ? { wrong: `${title} is missing` } : { value: undefined }
+  if (text === '' && !(kind === 'text' && of === 'value')) {
+    if (!required) return { value: undefined }
+    return nullable ? { value: null } : { wrong: `${title} is missing` }
+  }
   switch (kind) {
     case 'text':
       return { value: text }

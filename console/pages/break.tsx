@@ -14,8 +14,13 @@ export function BreakPage() {
   const place = usePlace()
   const { components, problem } = useComponents()
   const run = place.query.get('run') ?? undefined
-  if (problem !== undefined) return <Problem cause={problem} />
-  if (components === undefined) return <Loading what="components" />
+  if (components === undefined)
+    return (
+      <>
+        <h1>Break it</h1>
+        {problem === undefined ? <Loading what="components" /> : <Problem cause={problem} />}
+      </>
+    )
   return (
     <>
       <h1>Break it</h1>

@@ -23,7 +23,15 @@ export function RunPage({ id }: { readonly id: string }) {
   const watch = useMemo(() => new RunWatch(client, id), [client, id])
   const shown = useSyncExternalStore(watch.subscribe, watch.state)
   const info = useInfo(id, shown.status)
-  if (shown.problem !== undefined && shown.count === 0) return <Problem cause={shown.problem} />
+  if (shown.problem !== undefined && shown.count === 0)
+    return (
+      <>
+        <h1>Run</h1>
+        <Problem cause={shown.problem}>
+          <Link to="/">Show all runs</Link>
+        </Problem>
+      </>
+    )
   if (shown.count === 0) return <Loading what="the run" />
   return (
     <div className="run-page">

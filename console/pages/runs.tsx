@@ -1,24 +1,25 @@
 /** All runs, newest first, as they change. */
 import type { RunStatus } from 'holdfast/client'
-import { type FormEvent, useEffect, useState } from 'react'
-import { readRuns, type RunRow, type RunRows } from '../api.ts'
+import { type FormEvent, useState } from 'react'
+import type { RunRow } from '../api.ts'
+import { useComponents } from '../components.ts'
 import { age, count, duration, moment, shortId, shortSession } from '../format.ts'
 import { Empty, Loading, Problem, Status, useNow } from '../parts.tsx'
 import { Link, navigate, usePlace, withQuery } from '../router.tsx'
-import { type Session, useSession } from '../session.ts'
-import { useComponents } from '../components.ts'
+import { type FoundRuns, goesOn } from '../runs/found-runs.ts'
+import { useLiveRuns } from '../runs/live-runs.ts'
+import { useSession } from '../session.ts'
 
 const STATUSES: readonly RunStatus[] = ['queued', 'running', 'paused', 'completed', 'failed', 'cancelled', 'rejected']
 const WHOLE_ID = /^run_[0-9a-z]{26}$/
-const RETRY_MS = 2000
-const RETRY_MS_MAX = 30_000
 
 export function RunsPage() {
   const place = usePlace()
   const session = useSession()
-  const { rows, problem } = useLiveRuns(session, place.query.toString())
+  const { found, problem } = useLiveRuns(session, place.query.toString())
   const now = useNow()
-  const older = rows?.cursor
+  const older = found === undefined || goesOn(found) ? undefined : found.cursor
+  const isSearch = found?.searched !== undefined
   const filtered = ['component', 'status', 'session', 'search', 'cursor'].some((name) => place.query.has(name))
   return (
     <>
@@ -30,72 +31,42 @@ export function RunsPage() {
       </div>
       <Filters />
       {problem !== undefined && <Problem cause={problem} />}
-      {rows === undefined && problem === undefined && <Loading what="runs" />}
-      {rows !== undefined && rows.runs.length === 0 && (
+      {found === undefined && problem === undefined && <Loading what="runs" />}
+      {found !== undefined && found.rows.length === 0 && !goesOn(found) && (
         <Empty title={emptyTitle(filtered, older !== undefined)}>
           <p>{filtered ? <Link to="/">Show all runs</Link> : <Link to="/start">Start the first one</Link>}</p>
         </Empty>
       )}
-      {rows !== undefined && rows.runs.length > 0 && <RunTable runs={rows.runs} now={now} />}
+      {found !== undefined && found.rows.length > 0 && <RunTable runs={found.rows} now={now} />}
+      {found !== undefined && <Searched found={found} />}
       {(older !== undefined || place.query.has('cursor')) && (
         <nav className="pager" aria-label="Pages of runs">
           {place.query.has('cursor') && <Link to={withQuery(place, { cursor: undefined })}>Newest</Link>}
-          {older !== undefined && <Link to={withQuery(place, { cursor: older })}>Older</Link>}
+          {older !== undefined && (
+            <Link to={withQuery(place, { cursor: older })}>{isSearch ? 'Search further' : 'Older'}</Link>
+          )}
         </nav>
       )}
     </>
   )
 }
 
-function emptyTitle(filtered: boolean, goesOn: boolean): string {
-  if (goesOn) return 'No run fits so far: look at older ones'
+function emptyTitle(filtered: boolean, goesFurther: boolean): string {
+  if (goesFurther) return 'No run fits so far: search further'
   return filtered ? 'No run fits these filters' : 'No runs yet'
 }
 
-interface LiveRuns {
-  readonly rows: RunRows | undefined
-  readonly problem: unknown
-}
-
-/** One waiting request, and none while nobody looks; what fails is tried again ever more slowly. */
-function useLiveRuns(session: Session, query: string): LiveRuns {
-  const [live, setLive] = useState<LiveRuns & { query: string }>({ rows: undefined, problem: undefined, query })
-  useEffect(() => {
-    const leaving = new AbortController()
-    const { signal } = leaving
-    const follow = async (): Promise<void> => {
-      let known: string | undefined
-      for (let failures = 0; !signal.aborted;) {
-        await visible(signal)
-        try {
-          const rows = await readRuns(session, query, known, signal)
-          known = rows.version
-          failures = 0
-          if (!signal.aborted) setLive({ rows, problem: undefined, query })
-        } catch (problem) {
-          if (signal.aborted) return
-          setLive((before) => ({ ...before, problem, query }))
-          await new Promise((resolve) => setTimeout(resolve, Math.min(RETRY_MS * 2 ** failures++, RETRY_MS_MAX)))
-        }
-      }
-    }
-    void follow()
-    return () => leaving.abort()
-  }, [session, query])
-  return live.query === query ? live : { rows: undefined, problem: undefined }
-}
-
-function visible(signal: AbortSignal): Promise<void> {
-  if (document.visibilityState === 'visible') return Promise.resolve()
-  return new Promise((resolve) => {
-    const look = (): void => {
-      if (document.visibilityState !== 'visible' && !signal.aborted) return
-      document.removeEventListener('visibilitychange', look)
-      resolve()
-    }
-    document.addEventListener('visibilitychange', look)
-    signal.addEventListener('abort', look, { once: true })
-  })
+/** How far a search has come, and that it still goes on. */
+function Searched({ found }: { readonly found: FoundRuns }) {
+  const { searched, cursor } = found
+  if (searched === undefined) return null
+  const back = searched.backTo === undefined ? '' : `, back to ${moment(searched.backTo)}`
+  const looked = `${count(searched.runs)} runs looked through${back}`
+  return (
+    <p className="hint searched" role="status">
+      {goesOn(found) ? `Searching: ${looked}…` : `${looked}${cursor === undefined ? ': that is all of them' : ''}.`}
+    </p>
+  )
 }
 
 function Filters() {

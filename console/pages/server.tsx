@@ -35,7 +35,13 @@ export function ServerPage() {
       leaving.abort()
     }
   }, [session])
-  if (report === undefined) return problem === undefined ? <Loading what="the server" /> : <Problem cause={problem} />
+  if (report === undefined)
+    return (
+      <>
+        <h1>Server</h1>
+        {problem === undefined ? <Loading what="the server" /> : <Problem cause={problem} />}
+      </>
+    )
   return (
     <>
       <h1>Server</h1>
@@ -88,6 +94,10 @@ function Load({ report: { load, limits, process } }: { readonly report: ServerRe
         <Fact name="Subscribers">{count(load.subscribers)}</Fact>
         <Fact name="Open streams">{count(load.streams)}</Fact>
         <Fact name="Largest lag of a subscriber">{count(load.lag)} events</Fact>
+        <Fact name="Orphaned runs">
+          {count(load.orphaned.count)}
+          {load.orphaned.more && ' or more'}
+        </Fact>
         <Fact name="Recovered since it began">{count(load.recovered)}</Fact>
         <Fact name="Lost since it began">{count(load.lost)}</Fact>
         <Fact name="Memory">{bytes(process.rss)}</Fact>

@@ -4,43 +4,49 @@ import { type SyntheticEvent, useState } from 'react'
 import { useComponents } from '../components.ts'
 import { CopyAs } from '../copy-as.tsx'
 import { Fields } from '../form/fields.tsx'
-import { type Filled, formOf, isPlainText, readForm, readJson, type SchemaForm } from '../form/schema-form.ts'
+import { type Filled, inputFormOf, isPlainText, readForm, readJson } from '../form/schema-form.ts'
 import { Empty, Loading, Problem } from '../parts.tsx'
 import { navigate, usePlace, withQuery } from '../router.tsx'
 import { useSession } from '../session.ts'
 
 export function StartPage() {
   const { components, problem } = useComponents()
-  const place = usePlace()
-  if (problem !== undefined) return <Problem cause={problem} />
-  if (components === undefined) return <Loading what="components" />
-  if (components.length === 0) return <Empty title="This server has no components" />
-  const chosen = components.find(({ id }) => id === place.query.get('component')) ?? components[0]!
   return (
     <>
       <h1>Start a run</h1>
-      <div className="start">
-        <fieldset className="component-choice">
-          <legend>Component</legend>
-          {components.map((component) => (
-            <label key={component.id} className="choice">
-              <input
-                type="radio"
-                name="component"
-                checked={component.id === chosen.id}
-                onChange={() => navigate(withQuery(place, { component: component.id }), { replace: true })}
-              />
-              <span className="choice-name">
-                {component.name ?? component.id} <code>{component.id}</code>
-              </span>
-              <span className="step-kind">{component.kind}</span>
-              <span className="choice-about">{component.description}</span>
-            </label>
-          ))}
-        </fieldset>
-        <StartForm component={chosen} session={place.query.get('session') ?? ''} />
-      </div>
+      {problem !== undefined && <Problem cause={problem} />}
+      {components === undefined && problem === undefined && <Loading what="components" />}
+      {components?.length === 0 && <Empty title="This server has no components" />}
+      {components !== undefined && components.length > 0 && <Start components={components} />}
     </>
+  )
+}
+
+function Start({ components }: { readonly components: readonly ComponentInfo[] }) {
+  const place = usePlace()
+  const chosen = components.find(({ id }) => id === place.query.get('component')) ?? components[0]!
+  return (
+    <div className="start">
+      <fieldset className="component-choice">
+        <legend>Component</legend>
+        {components.map((component) => (
+          <label key={component.id} className="choice">
+            <input
+              type="radio"
+              name="component"
+              checked={component.id === chosen.id}
+              onChange={() => navigate(withQuery(place, { component: component.id }), { replace: true })}
+            />
+            <span className="choice-name">
+              {component.name ?? component.id} <code>{component.id}</code>
+            </span>
+            <span className="step-kind">{component.kind}</span>
+            <span className="choice-about">{component.description}</span>
+          </label>
+        ))}
+      </fieldset>
+      <StartForm component={chosen} session={place.query.get('session') ?? ''} />
+    </div>
   )
 }
 
@@ -52,7 +58,7 @@ function StartForm({ component, session: given }: { readonly component: Componen
   const [session, setSession] = useState(given)
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<unknown>()
-  const form = formFor(component)
+  const form = inputFormOf(component)
   const fields = filled[component.id] ?? NOTHING
   const read = asJson || form === undefined ? readJson(text, 'The input') : readForm(form, fields)
   const request: StartRequest = {
@@ -135,9 +141,3 @@ const BUSY = {
   interrupt: 'stops the other',
   parallel: 'runs beside the other',
 } as const
-
-/** A component that says nothing of its input is given a text. Undefined where only JSON will do. */
-function formFor({ inputSchema, description }: ComponentInfo): SchemaForm | undefined {
-  const example = /"([^"]+)"/.exec(description ?? '')?.[1] ?? 'What shall it do?'
-  return formOf(inputSchema ?? { type: 'string', examples: [example] })
-}

@@ -36,6 +36,8 @@ export interface StepBlock extends Common {
   readonly step: string
   readonly name: string
   readonly stepKind: string
+  /** The step around it. */
+  readonly parent?: string | undefined
   readonly depth: number
   readonly state: 'running' | 'done' | 'failed' | 'skipped'
   readonly output?: unknown
@@ -47,6 +49,8 @@ export interface MemberBlock extends Common {
   readonly kind: 'member'
   readonly component: string
   readonly memberKind: string
+  /** Names the step that it does, where it does one. */
+  readonly key: string
   readonly state: 'running' | 'done' | 'failed'
   readonly input: unknown
   readonly error?: Failure | undefined

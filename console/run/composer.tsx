@@ -1,10 +1,33 @@
 /** Goes on in the same session: another run of the same component. */
 import { type FormEvent, useState } from 'react'
+import { useComponents } from '../components.ts'
+import { inputFormOf, isPlainText } from '../form/schema-form.ts'
 import { Problem } from '../parts.tsx'
-import { navigate } from '../router.tsx'
+import { Link, navigate } from '../router.tsx'
 import { useSession } from '../session.ts'
 
-export function Composer({ component, session }: { readonly component: string; readonly session: string }) {
+export interface ComposerProps {
+  readonly component: string
+  readonly session: string
+}
+
+export function Composer({ component, session }: ComposerProps) {
+  const { components } = useComponents()
+  const found = components?.find(({ id }) => id === component)
+  if (found === undefined) return null // it is served no more, or not known yet
+  const form = inputFormOf(found)
+  if (form !== undefined && isPlainText(form)) return <TextComposer component={component} session={session} />
+  const query = new URLSearchParams({ component, session })
+  return (
+    <p className="composer">
+      <Link to={`/start?${query}`} className="button">
+        Go on in this session
+      </Link>
+    </p>
+  )
+}
+
+function TextComposer({ component, session }: ComposerProps) {
   const { client } = useSession()
   const [text, setText] = useState('')
   const [busy, setBusy] = useState(false)

@@ -10,6 +10,7 @@ import type {
   TextBlock,
   ToolBlock,
 } from './blocks.ts'
+import { concerns } from './withdrawal.ts'
 
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
@@ -66,7 +67,10 @@ export class ConversationFold {
 
   /** What an actor says next is another block. */
   hush({ actor }: LoggedEvent): void {
-    const key = actor?.run ?? ''
+    this.#close(actor?.run ?? '')
+  }
+
+  #close(key: string): void {
     this.change<TextBlock>(this.#speaking.get(key), { open: false })
     this.#speaking.delete(key)
   }
@@ -119,7 +123,7 @@ export class ConversationFold {
     if (kind === 'model') return void this.#unshown.add(step) // what the model says is shown, and the timeline has the rest
     const around = parent === undefined ? undefined : this.#steps.get(parent)
     const depth = around === undefined ? 0 : (this.#list[around] as StepBlock).depth + 1
-    const block = { kind: 'step', step, name, stepKind: kind, depth, state: 'running' } as const
+    const block = { kind: 'step', step, name, stepKind: kind, parent, depth, state: 'running' } as const
     this.#steps.set(step, this.add(event, block))
   }
 
@@ -135,8 +139,10 @@ export class ConversationFold {
   }
 
   startMember(event: Logged<'actor.started'>): void {
-    const { component = '', kind = 'agent', run = '' } = event.actor ?? {}
-    const block = { kind: 'member', component, memberKind: kind, state: 'running', input: event.data.input } as const
+    const { component = '', kind = 'agent', run = '', parent } = event.actor ?? {}
+    this.#close(parent === event.run ? '' : (parent ?? '')) // what its caller says next comes after it
+    const { input, key } = event.data
+    const block = { kind: 'member', component, memberKind: kind, key, state: 'running', input } as const
     this.#members.set(run, this.add(event, block))
   }
 
@@ -170,7 +176,7 @@ export class ConversationFold {
     const { from, ledger } = event.data
     for (let at = this.#list.length - 1; at >= 0; at--) {
       const block = this.#list[at]!
-      if (block.discarded || !this.#concerns(event, block.actor)) continue
+      if (block.discarded || !concerns(event, block.actor, this.actors)) continue
       const isText = block.kind === 'text' || block.kind === 'reasoning'
       if (isText) this.#withdrawText(at, block, from)
       else if (block.index >= from && (ledger === 'dropped' || block.kind === 'artifact') && isOutput(block))
@@ -184,17 +190,6 @@ export class ConversationFold {
     if (cut === undefined) return
     this.change<TextBlock>(at, { text: block.text.slice(0, cut.at) })
     this.#list.push({ ...block, index: cut.index, text: block.text.slice(cut.at), open: false, discarded: true })
-  }
-
-  #concerns({ actor, data: { scope } }: Logged<'attempt.discarded'>, whose: string): boolean {
-    const own = actor?.run ?? ''
-    if (scope === 'all' || whose === own) return true
-    if (scope === 'own') return false
-    for (let at: string | undefined = whose, depth = 0; at !== undefined && depth < 100; depth++) {
-      if (at === own) return true
-      at = this.actors.get(at)?.parent
-    }
-    return own === ''
   }
 }
 

@@ -1,10 +1,11 @@
 /** The run as a person reads it. */
 import type { Actor, Question } from 'holdfast/client'
-import { memo, type ReactNode, useLayoutEffect, useRef, useState } from 'react'
-import { Markdown, OuterLink } from '../markdown.tsx'
+import { memo, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { isImageData, Markdown, OuterLink } from '../markdown.tsx'
 import { Empty, Status, Value } from '../parts.tsx'
 import { ArtifactView } from './artifact.tsx'
 import type { Block, EndBlock, TextBlock } from './blocks.ts'
+import { inTree } from './tree.ts'
 import { MemberView, StepView, ToolView } from './work.tsx'
 
 export interface ConversationProps {
@@ -23,6 +24,7 @@ const DRAWN_BLOCKS = 200
 
 export function Conversation({ blocks, actors, component, open, live, form }: ConversationProps) {
   const [drawn, setDrawn] = useState(DRAWN_BLOCKS)
+  const tree = useMemo(() => inTree(blocks, actors), [blocks, actors])
   const box = useRef<HTMLDivElement>(null)
   const atEnd = useRef(live)
   // Stays at the end while the run goes on, until somebody scrolls away.
@@ -52,7 +54,7 @@ export function Conversation({ blocks, actors, component, open, live, form }: Co
             Show {Math.min(hidden, DRAWN_BLOCKS)} of {hidden.toLocaleString('en')} earlier blocks
           </button>
         )}
-        {blocks.slice(hidden).map((block) => (
+        {tree.slice(hidden).map((block) => (
           <BlockView
             key={`${block.index}${block.discarded ? 'd' : ''}`}
             block={block}
@@ -146,17 +148,25 @@ function InputView({ value }: { readonly value: unknown }) {
     <>
       <p className="speaker">Input</p>
       {said === undefined ? <Value value={value} label="Input" /> : <p className="said">{said}</p>}
-      {Array.isArray(files) && files.length > 0 && <Value value={files} label="Files" />}
+      {Array.isArray(files) && files.map((file, at) => <FileView key={at} file={file} />)}
     </>
   )
+}
+
+function FileView({ file }: { readonly file: unknown }) {
+  const { mediaType, data, name = 'A file of the input' } = (file ?? {}) as Readonly<Record<string, unknown>>
+  const address = `data:${String(mediaType)};base64,${String(data)}`
+  if (isImageData(address)) return <img className="artifact-image" src={address} alt={String(name)} />
+  return <Value value={file} label="File" />
 }
 
 function TextView({ block, speaker }: { readonly block: TextBlock; readonly speaker: string }) {
   return (
     <>
       <p className="speaker">{speaker}</p>
-      <Markdown text={block.text} />
-      {block.open && <span className="caret" aria-hidden="true" />}
+      <div data-open={block.open || undefined}>
+        <Markdown text={block.text} />
+      </div>
     </>
   )
 }

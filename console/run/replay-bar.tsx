@@ -4,32 +4,38 @@ import { count, duration } from '../format.ts'
 import type { RunWatch, Shown } from './run-watch.ts'
 
 const SPEEDS = [1, 4, 16, 64]
-/** A pause of hours is not sat through. */
-const PAUSE_MS_MAX = 2000
+/** What is left of a silence that nobody wants to sit through. */
+const SILENCE_MS = 2000
+/** Silences from here on are told, so that nobody thinks that it hangs. */
+const TOLD_MS = 3000
 const TICK_MS = 15
+/** The longest that a timer can wait. */
+const TIMER_MS_MAX = 2 ** 31 - 1
 
-export function ReplayBar({
-  watch,
-  shown,
-  onClose,
-}: {
+export interface ReplayBarProps {
   readonly watch: RunWatch
   readonly shown: Shown
   readonly onClose: () => void
-}) {
+}
+
+export function ReplayBar({ watch, shown, onClose }: ReplayBarProps) {
   const { events, upTo, count: all } = shown
   const [playing, setPlaying] = useState(true)
-  const [speed, setSpeed] = useState(4)
+  const [speed, setSpeed] = useState(1)
+  const [cuts, setCuts] = useState(false)
+  const wait = gapBefore(events, upTo, cuts) / speed
   useEffect(() => watch.seek(0), [watch])
   useEffect(() => {
     if (!playing || upTo >= all) return
-    const wait = gapBefore(events, upTo) / speed
     // Events that are closer than a tick are shown together.
     let next = upTo + 1
-    for (let spent = wait; next < all && spent < TICK_MS; next++) spent += gapBefore(events, next) / speed
-    const timer = setTimeout(() => watch.seek(next), Math.max(wait, TICK_MS))
+    for (let spent = wait; next < all; next++) {
+      spent += gapBefore(events, next, cuts) / speed
+      if (spent >= TICK_MS) break
+    }
+    const timer = setTimeout(() => watch.seek(next), Math.min(Math.max(wait, TICK_MS), TIMER_MS_MAX))
     return () => clearTimeout(timer)
-  }, [watch, events, upTo, all, playing, speed])
+  }, [watch, events, upTo, all, playing, speed, cuts, wait])
   const passed = upTo === 0 ? 0 : Date.parse(events[upTo - 1]!.time) - Date.parse(events[0]!.time)
   return (
     <div className="replay" role="group" aria-label="Replay">
@@ -52,6 +58,10 @@ export function ReplayBar({
           ))}
         </select>
       </label>
+      <label className="inline">
+        <input type="checkbox" checked={cuts} onChange={({ target }) => setCuts(target.checked)} />
+        Cut silences short
+      </label>
       <input
         type="range"
         aria-label="Place in the log"
@@ -62,6 +72,7 @@ export function ReplayBar({
       />
       <span className="replay-place">
         {count(upTo)} of {count(all)} · {duration(passed)}
+        {playing && wait >= TOLD_MS && ` · nothing for ${duration(wait)}`}
       </span>
       <button type="button" className="quiet" onClick={() => (watch.seek(undefined), onClose())}>
         End replay
@@ -70,7 +81,9 @@ export function ReplayBar({
   )
 }
 
-function gapBefore(events: Shown['events'], at: number): number {
+/** Between an event and the one before it, as it was. */
+function gapBefore(events: Shown['events'], at: number, cuts: boolean): number {
   if (at <= 0 || at >= events.length) return 0
-  return Math.min(Math.max(Date.parse(events[at]!.time) - Date.parse(events[at - 1]!.time), 0), PAUSE_MS_MAX)
+  const gap = Math.max(Date.parse(events[at]!.time) - Date.parse(events[at - 1]!.time), 0)
+  return cuts ? Math.min(gap, SILENCE_MS) : gap
 }

@@ -1,11 +1,14 @@
 /** What took how long: attempts, members, steps, tools, models and waits of a run, as a tree in time. */
-import type { EventType, LoggedEvent } from 'holdfast/client'
+import type { Actor, EventType, LoggedEvent } from 'holdfast/client'
+import { concerns, type Withdrawal } from './withdrawal.ts'
 
 export interface Span {
   readonly id: string
-  readonly kind: 'attempt' | 'member' | 'step' | 'tool' | 'model' | 'wait'
+  readonly kind: 'attempt' | 'member' | 'step' | 'tool' | 'model' | 'wait' | 'withdrawn'
   readonly name: string
   readonly parent: string | undefined
+  /** Run id of whoever did it; '' for the run's own component. */
+  readonly actor: string
   /** Index of the event that began it. */
   readonly index: number
   readonly start: number
@@ -24,6 +27,10 @@ export class SpanFold {
   readonly #spans = new Map<string, Span>()
   /** The newest of those that have the same id. */
   readonly #latest = new Map<string, string>()
+  readonly #actors = new Map<string, Actor>()
+  /** When each event was, from the first one on. */
+  readonly #times: number[] = []
+  #firstIndex: number | undefined
   #attempt: string | undefined
   #last = 0
   first = 0
@@ -36,11 +43,18 @@ export class SpanFold {
   apply(events: readonly LoggedEvent[]): void {
     for (const event of events) {
       const time = Date.parse(event.time)
+      this.#firstIndex ??= event.index
+      this.#times.push(time)
+      if (event.actor !== undefined) this.#actors.set(event.actor.run, event.actor)
       if (this.first === 0) this.first = time
       const handler = handlers[event.type] as ((fold: SpanFold, event: LoggedEvent, time: number) => void) | undefined
       handler?.(this, event, time)
       this.#last = time
     }
+  }
+
+  has(id: string): boolean {
+    return this.#latest.has(id)
   }
 
   /** Each under the one that it belongs to, in the order in which they began. */
@@ -64,11 +78,21 @@ export class SpanFold {
     time: number,
     span: Pick<Span, 'id' | 'kind' | 'name'> & { parent?: string | undefined },
   ): void {
-    const parent = span.parent ?? (event.actor === undefined ? undefined : memberId(event.actor.run))
+    const { actor } = event
+    const around = 'parent' in span ? span.parent : actor && memberId(actor.run)
+    const parent = around && (this.#latest.get(around) ?? around)
     // A call that is made again after a crash is another one.
     const id = this.#spans.has(span.id) ? `${span.id}@${event.index}` : span.id
     this.#latest.set(span.id, id)
-    this.#spans.set(id, { ...span, id, parent, index: event.index, start: time, state: 'running' })
+    this.#spans.set(id, {
+      ...span,
+      id,
+      parent,
+      actor: actor?.run ?? '',
+      index: event.index,
+      start: time,
+      state: 'running',
+    })
   }
 
   end(id: string, time: number, state: Span['state']): void {
@@ -98,11 +122,21 @@ export class SpanFold {
     this.begin(event, time, { id: this.#attempt, kind: 'attempt', name: `Attempt ${event.data.attempt}` })
   }
 
-  discard({ data: { from, ledger, scope } }: Logged<'attempt.discarded'>): void {
-    if (ledger !== 'dropped' || scope !== 'all') return
-    for (const span of this.#spans.values())
-      if (span.index >= from && span.kind !== 'wait')
+  /** Output that was withdrawn is shown by itself; with it goes work whose results were dropped, or that broke off. */
+  discard(event: Withdrawal): void {
+    const { from, ledger, scope, reason } = event.data
+    if (ledger === 'dropped' && scope === 'all') this.endAttempt(this.#last, 'discarded', false)
+    for (const span of this.#spans.values()) {
+      if (span.index < from || span.kind === 'wait' || span.kind === 'withdrawn') continue
+      if (!concerns(event, span.actor, this.#actors)) continue
+      const brokeOff = span.kind === 'model' && span.state === 'running'
+      if (ledger === 'dropped' || brokeOff)
         this.#spans.set(span.id, { ...span, state: 'discarded', end: span.end ?? this.#last })
+    }
+    const id = `withdrawn:${event.index}`
+    const start = this.#times[from - (this.#firstIndex ?? 0)] ?? this.first
+    this.begin({ ...event, index: from }, start, { id, kind: 'withdrawn', name: reason })
+    this.end(id, this.#last, 'discarded')
   }
 
   finish(time: number, state: Span['state']): void {
@@ -131,20 +165,19 @@ const handlers: Handlers = {
   'actor.started': (fold, event, time) => {
     const { actor } = event
     if (actor === undefined) return
-    const parent = actor.parent === undefined || actor.parent === event.run ? undefined : memberId(actor.parent)
-    fold.begin({ ...event, actor: undefined } as unknown as LoggedEvent, time, {
-      id: memberId(actor.run),
-      kind: 'member',
-      name: actor.component,
-      parent,
-    })
+    const caller = actor.parent === undefined || actor.parent === event.run ? undefined : memberId(actor.parent)
+    const step = `step:${event.data.key}` // it does a step, or is simply called
+    const parent = fold.has(step) ? step : caller
+    fold.begin(event, time, { id: memberId(actor.run), kind: 'member', name: actor.component, parent })
   },
   'actor.completed': (fold, event, time) => fold.end(memberId(event.actor?.run ?? ''), time, 'done'),
   'actor.failed': (fold, event, time) => fold.end(memberId(event.actor?.run ?? ''), time, 'failed'),
   'step.started': (fold, event, time) => {
     const { step, name, kind, parent } = event.data
+    if (kind === 'model') return // the request in it is shown
     const title = kind === undefined || kind === 'function' ? name : `${name} (${kind})`
-    fold.begin(event, time, { id: `step:${step}`, kind: 'step', name: title, parent: parent && `step:${parent}` })
+    const around = parent === undefined ? {} : { parent: `step:${parent}` }
+    fold.begin(event, time, { id: `step:${step}`, kind: 'step', name: title, ...around })
   },
   'step.completed': (fold, event, time) => fold.end(`step:${event.data.step}`, time, 'done'),
   'step.failed': (fold, event, time) => fold.end(`step:${event.data.step}`, time, 'failed'),

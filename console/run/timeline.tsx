@@ -22,6 +22,7 @@ const KINDS: Readonly<Record<Row['kind'], string>> = {
   tool: 'tool',
   model: 'model',
   wait: 'wait',
+  withdrawn: 'withdrawn',
 }
 
 export function Timeline({ shown, now, chosen, onChoose }: TimelineProps) {

@@ -8,6 +8,7 @@ import type { Config, StoreConfig } from '../server/config.ts'
 import { createServer, type Server } from '../server/create-server.ts'
 import { openA2a } from '../server/open-a2a.ts'
 import { openStore } from '../server/open-store.ts'
+import { natsText } from '../server/nats-address.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
 import type { CommandIo } from './io.ts'
 import { lazyLogger } from './lazy-logger.ts'
@@ -44,6 +45,7 @@ export async function hostServer(
       authenticator,
       corsOrigins,
       a2a,
+      supervised: process.connected === true, // by a channel to whoever watches over this process
       logger,
     })
   } catch (cause) {
@@ -62,6 +64,7 @@ export async function hostServer(
 
 export function describeStore(store: StoreConfig): string {
   if (store.kind === 'postgres') return withoutPassword(store.url)
+  if (store.kind === 'nats') return natsText(store)
   return store.kind === 'sqlite' ? store.path : 'memory, until this process ends'
 }
 

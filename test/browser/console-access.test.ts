@@ -1,24 +1,21 @@
-/** Every page of the console as axe sees it: light and dark, wide and narrow. */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { AxeResults } from 'axe-core'
+/** Every page and every state of the console as axe sees it. */
+import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { demoComponents } from '../../src/cli/demo/components.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { startRun, untilStatus } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { hasChromium, useChromium } from './chromium.ts'
+import { expectAccessible } from './console/axe.ts'
 import { packer } from './console/packer.ts'
-import { openConsole } from './console/world.ts'
-
-declare const axe: { run(): Promise<AxeResults> }
+import { expectShown, expectStatus, openConsole } from './console/world.ts'
 
 const openContext = useChromium()
-const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-describe.skipIf(!hasChromium)('axe', { timeout: INSTALL_MS + 240_000 }, () => {
-  test('finds nothing serious on any page', async () => {
+describe.skipIf(!hasChromium)('axe finds nothing serious', { timeout: INSTALL_MS + 240_000 }, () => {
+  test('on any page', async () => {
     const components = demoComponents({ description: 'scripted', load: async () => undefined })
     const server = await serveInProcess({ components: [...components, ...labComponents(), packer] })
     const failed = await startRun(server, 'text 5; tool search; reason 2; artifact notes 1; custom fact; throw boom')
@@ -29,7 +26,7 @@ describe.skipIf(!hasChromium)('axe', { timeout: INSTALL_MS + 240_000 }, () => {
     await untilStatus(server, workflow.id, ['completed'], 60_000)
     const paths = {
       '': '.runs tbody tr',
-      '?session=nobody': '.empty',
+      '?search=lab': '.searched',
       '/start': '.choice',
       '/start?component=packer': '.field',
       [`/runs/${failed.id}?panel=log&event=3`]: '.event-detail',
@@ -41,25 +38,81 @@ describe.skipIf(!hasChromium)('axe', { timeout: INSTALL_MS + 240_000 }, () => {
       '/server': '.limits',
     }
     const context = await openContext()
-    const found: string[] = []
     for (const [path, ready] of Object.entries(paths)) {
       const page = await openConsole(context, server.url, path)
       await page.waitForSelector(ready)
-      await page.evaluate(source)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-        for (const width of [1280, 390]) {
-          await page.setViewportSize({ width, height: 800 })
-          const { violations } = await page.evaluate(() => axe.run())
-          for (const { id, impact, nodes } of violations)
-            if (impact === 'serious' || impact === 'critical')
-              found.push(
-                `${path} ${colorScheme} ${width}: ${id} ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
-              )
-        }
-      }
+      await expectAccessible(page, path)
       await page.close()
     }
-    expect(found).toEqual([])
+  })
+
+  test('while there is nothing to show, while it loads, and when something is wrong', async () => {
+    const server = await serveInProcess({ components: [] })
+    const context = await openContext()
+    const empty = await openConsole(context, server.url)
+    for (const [path, ready] of Object.entries({
+      '': '.empty',
+      '?session=nobody': '.empty',
+      '/start': '.empty',
+      '/break': '.empty',
+    })) {
+      await empty.goto(`${server.url}/console${path}`)
+      await empty.waitForSelector(ready)
+      await expectAccessible(empty, `nothing at ${path}`)
+    }
+    const wrong = await openConsole(context, server.url, '/runs/run_nowhere', { forgives: /404/ })
+    await wrong.waitForSelector('.problem')
+    await expectAccessible(wrong, 'no such run')
+    const waiting = await openConsole(context, server.url)
+    await holdBack(waiting)
+    for (const path of ['', '/start', '/server', '/runs/run_nowhere']) {
+      await waiting.goto(`${server.url}/console${path}`)
+      await waiting.waitForSelector('.loading')
+      await expectAccessible(waiting, `loading ${path}`)
+    }
+    const cut = await openConsole(context, server.url, '', { forgives: /net::ERR|Failed to load/ })
+    await cut.route(/\/console\/api\//, (route) => route.abort())
+    await cut.goto(`${server.url}/console`)
+    await cut.waitForSelector('.problem')
+    await expectShown(cut, '.bar-state', 'Reconnecting')
+    await expectAccessible(cut, 'no server')
+  })
+
+  test('in what opens when it is asked for: a replay, a question before a kill, a form that is wrong', async () => {
+    const server = await serveInProcess({ components: [...labComponents(), packer] })
+    const { id } = await startRun(server, 'text 5')
+    await untilStatus(server, id, ['completed'])
+    const page = await openConsole(await openContext(), server.url, `/runs/${id}`)
+    await expectStatus(page, 'completed')
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await page.waitForSelector('.replay')
+    await expectAccessible(page, 'replay')
+    await page.goto(`${server.url}/console/break`)
+    await page.getByRole('button', { name: 'Kill the server' }).click()
+    await page.getByRole('button', { name: 'Yes, kill it' }).waitFor()
+    await expectAccessible(page, 'before a kill')
+    await page.goto(`${server.url}/console/start?component=packer`)
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await page.waitForSelector('.problem')
+    await expectAccessible(page, 'a form that is wrong')
+  })
+
+  test('where a key is asked for, and where it was refused', async () => {
+    const server = await serveInProcess({ authenticator: await openAuthenticator({ securityKey: 'open-sesame' }) })
+    const page = await openConsole(await openContext(), server.url, '', { forgives: /401/ })
+    await page.getByLabel('API key or token').waitFor()
+    await expectAccessible(page, 'a key is asked for')
+    await page.getByLabel('API key or token').fill('wrong')
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await expectShown(page, '.problem', 'did not take the key')
+    await expectAccessible(page, 'a key was refused')
+    expect(await page.getByLabel('API key or token').getAttribute('type')).toBe('password')
   })
 })
+
+/** Whatever the page asks for never comes. */
+async function holdBack(page: Page): Promise<void> {
+  await page.route(/\/(console\/api|components|runs\/run_)/, async (route, request) => {
+    if (request.isNavigationRequest()) await route.continue()
+  })
+}

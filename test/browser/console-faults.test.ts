@@ -62,7 +62,8 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await page.getByLabel('Input').fill('text 100 every 40')
     await page.getByRole('button', { name: 'Start' }).click()
     await untilNumber(page, 1, 'Last event', (last) => last > 10)
-    await page.getByRole('button', { name: 'Kill the server' }).click()
+    await expectShown(page, '.kill', 'Its supervisor starts it again at once')
+    await page.getByRole('button', { name: 'Kill the server', exact: true }).click()
     await page.getByRole('button', { name: 'Yes, kill it' }).click()
     await expectShown(page, '.kill [role=status]', /is back after .*: process \d+ was killed, process \d+ serves/)
     await expectShown(page, '.viewer .status', 'completed')
@@ -70,6 +71,13 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await untilNumber(page, 1, 'Reconnects', (times) => times >= 1)
     expect(await numberOf(page, 1, 'Lost')).toBe(0)
     expect(await numberOf(page, 1, 'Repeated')).toBe(0)
+  })
+
+  test('says before a kill that nothing would start the server again, where that is so', async () => {
+    const server = await startServer({ store: temporaryDatabase() })
+    const page = await openConsole(await openContext(), server.url, '/break', { forgives })
+    await page.getByRole('button', { name: 'Kill the server for good' }).waitFor()
+    await expectShown(page, '.kill', 'Nothing will start it again but you')
   })
 
   test('[LOG-1] catches up after the browser was offline', async () => {

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { INSTALL_MS } from '../support/apt.ts'
-import { call, startRun, untilStatus } from '../support/http.ts'
+import type { RunShape } from '../../src/protocols/native/shapes.ts'
+import { call, untilStatus } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { hasChromium, useChromium } from './chromium.ts'
 import { ATTACKS, hostile } from './console/hostile.ts'
@@ -17,21 +18,35 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
   test('shows whatever an agent says, and lets none of it do anything', async () => {
     const server = await serveInProcess({ components: [hostile, ...labComponents()] })
     const session = ATTACKS[1]!.slice(0, 200)
-    const { id } = await startRun(server, ATTACKS.join('\n'), { component: 'hostile', session })
+    const metadata = { [ATTACKS[1]!]: ATTACKS }
+    const started = await call<RunShape>(server, 'POST', '/runs', {
+      body: { component: 'hostile', input: ATTACKS.join('\n'), session, metadata },
+    })
+    const { id } = started.body
     await untilStatus(server, id, ['paused'])
     const context = await openContext()
     const foreign: string[] = []
     context.on('request', (request) => {
       if (!request.url().startsWith(server.url) && !/^(data|blob):/.test(request.url())) foreign.push(request.url())
     })
-    // An image that is none is the one thing that a browser may complain about.
-    const page = await openConsole(context, server.url, `/runs/${id}`, { forgives: /Failed to load resource.*blob/ })
+    // An image that is none, and a run that is none, are all that a browser may complain about.
+    const page = await openConsole(context, server.url, `/runs/${id}`, {
+      forgives: /Failed to load resource.*(blob|404)/,
+    })
     await expectStatus(page, 'paused')
     await expectShown(page, '.block-text', '<script>')
     for (const summary of await page.locator('summary').all()) await summary.click()
     await expectHarmless(page)
-    for (const panel of ['timeline', 'wire', 'usage', 'log&event=4'])
+    for (const panel of ['timeline', 'wire', 'usage', 'log&event=0', 'log&event=4'])
       await look(page, `${server.url}/console/runs/${id}?panel=${panel}`)
+    await page.getByRole('tab', { name: 'Wire' }).click()
+    for (const view of await page
+      .getByLabel('Protocol')
+      .locator('option')
+      .evaluateAll((options) => options.map((option) => (option as HTMLOptionElement).value))) {
+      await page.getByLabel('Protocol').selectOption(view)
+      await expectHarmless(page)
+    }
     await page.locator('.questions').getByRole('button', { name: 'go on' }).click()
     await expectShown(page, '.questions .field', '<img')
     await expectHarmless(page)
@@ -44,6 +59,8 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
       `/break?run=${id}`,
       '/server',
       `?session=${encodeURIComponent(session)}`,
+      `?search=${encodeURIComponent(session)}`,
+      `/runs/${encodeURIComponent(session)}`,
     ])
       await look(page, `${server.url}/console${path}`)
     expect(foreign).toEqual([])

@@ -4,9 +4,11 @@ import { receive } from '../protocols/a2a/receiver.ts'
 import { send, serveA2a } from '../protocols/a2a/serve.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { startRun, untilStatus } from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
 import { startServer } from '../support/process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
+import { hangAtFirst, recovering, World } from '../support/world.ts'
 import { hasChromium, useChromium } from './chromium.ts'
 import { expectShown, openConsole, WITHIN } from './console/world.ts'
 
@@ -27,6 +29,23 @@ describe.skipIf(!hasChromium)('the server page', { timeout: INSTALL_MS + 120_000
     const page = await openConsole(await openContext(), second.url, '/server')
     await expectShown(page, '.cards', /Recovered since it began1Lost since it began1/)
     await expectShown(page, '.cards', /Largest lag of a subscriber0 events/)
+  })
+
+  test('[RUN-1] counts the runs that a dead worker left and nobody has taken yet', async () => {
+    const component = recovering('resume', async function* (_input, context) {
+      yield 'x'
+      await hangAtFirst(context)
+    })
+    const world = new World(component)
+    // It answers, and drives nothing.
+    const idle = { components: [component], limits: { runsConcurrentMax: 0 } }
+    const server = await serveInProcess({ store: world.store, ...idle })
+    const page = await openConsole(await openContext(), server.url, '/server')
+    await expectShown(page, '.cards', /Orphaned runs0/)
+    await world.orphan(1)
+    await expectShown(page, '.cards', /Orphaned runs1/)
+    world.worker()
+    await expectShown(page, '.cards', /Orphaned runs0/)
   })
 
   test('lists pushes that were given up, and has one tried again', async () => {

@@ -10,7 +10,7 @@ import type { RunPage, StoredRun } from '../../core/store.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
-import { searchRuns } from './search-runs.ts'
+import { type SearchPage, searchRuns } from './search-runs.ts'
 
 const LOOK_MS = 1000
 /** A filter that few runs fit makes the store look at many: then it is asked less often. */
@@ -39,17 +39,18 @@ export class LiveRuns {
       const began = performance.now()
       const page = await this.#page(call.principal, request, search)
       restMs = Math.max(LOOK_MS, (performance.now() - began) * RESTS_PER_LOOK)
-      const version = createHash('sha256').update(JSON.stringify(page)).digest('base64url').slice(0, 16)
+      // Of what is listed: where a search ended moves with every run that is started.
+      const listed = JSON.stringify([page.runs, page.cursor !== undefined])
+      const version = createHash('sha256').update(listed).digest('base64url').slice(0, 16)
       const over = known === null || performance.now() >= until || call.signal.aborted || this.#service.closed
       if (over || version !== known) return respondJson(call.response, 200, { version, ...page })
     }
   }
 
-  async #page(principal: Principal, request: ListRequest, search: string): Promise<object> {
+  async #page(principal: Principal, request: ListRequest, search: string): Promise<Rows> {
     const list = (asked: ListRequest): Promise<RunPage> => this.#service.list(principal, asked)
-    const { runs, cursor } = await (search === '' ? list(request) : searchRuns(list, request, search))
-    const rows = await Promise.all(runs.map((stored) => this.#row(principal, stored)))
-    return { runs: rows, ...(cursor !== undefined && { cursor }) }
+    const { runs, ...place } = await (search === '' ? list(request) : searchRuns(list, request, search))
+    return { ...place, runs: await Promise.all(runs.map((stored) => this.#row(principal, stored))) }
   }
 
   async #row(principal: Principal, { run, next }: StoredRun): Promise<object> {
@@ -81,6 +82,8 @@ export class LiveRuns {
     }
   }
 }
+
+type Rows = Omit<RunPage, 'runs'> & Partial<Pick<SearchPage, 'searched'>> & { readonly runs: readonly object[] }
 
 function readRequest(query: URLSearchParams): ListRequest {
   const [component, session, after] = ['component', 'session', 'cursor'].map((name) => query.get(name) || undefined)

@@ -1,4 +1,5 @@
 /** Runs whose component, session or id has a text in it. The store knows no such question, so a bounded part of the list is looked through. */
+import { setImmediate as others } from 'node:timers/promises'
 import type { ListRequest } from '../../core/service.ts'
 import type { RunPage, StoredRun } from '../../core/store.ts'
 
@@ -6,26 +7,40 @@ import type { RunPage, StoredRun } from '../../core/store.ts'
 const LOOKED_AT_MAX = 5000
 const PAGE_RUNS = 200
 
+export interface SearchPage extends RunPage {
+  readonly searched: Searched
+}
+
+/** What a search covered, from where it began. */
+export interface Searched {
+  readonly runs: number
+  /** When the oldest of them was created; absent where there was none. */
+  readonly backTo?: string
+}
+
 /** May give more than the limit: what fits of the last part that was looked at is given whole. */
 export async function searchRuns(
   list: (request: ListRequest) => Promise<RunPage>,
   { limit = PAGE_RUNS, ...request }: ListRequest,
   text: string,
-): Promise<RunPage> {
+): Promise<SearchPage> {
   const wanted = text.toLowerCase()
   const found: StoredRun[] = []
+  let searched: Searched = { runs: 0 }
   let after = request.after
-  for (let lookedAt = 0; ;) {
+  for (;;) {
     const page = await list({
       ...request,
       limit: PAGE_RUNS,
       ...(after !== undefined && { after }),
     })
-    lookedAt += page.runs.length
+    const last = page.runs.at(-1)?.run.createdAt
+    searched = { ...searched, runs: searched.runs + page.runs.length, ...(last !== undefined && { backTo: last }) }
     after = page.cursor
     found.push(...page.runs.filter((stored) => fits(stored, wanted)))
-    if (after === undefined) return { runs: found }
-    if (found.length >= limit || lookedAt >= LOOKED_AT_MAX) return { runs: found, cursor: after }
+    if (after === undefined) return { runs: found, searched }
+    if (found.length >= limit || searched.runs >= LOOKED_AT_MAX) return { runs: found, cursor: after, searched }
+    await others() // a store in this process reads without a pause
   }
 }
 

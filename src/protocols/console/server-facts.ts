@@ -11,8 +11,18 @@ export interface ServerFacts {
   readonly auth: string
   readonly storeName: string
   readonly streams: Streams
+  /** Somebody starts the process again when it is killed. */
+  readonly supervised: boolean
+  /** How many runs, of everybody, are under way and driven by nobody: their worker died, and no other has taken them yet. */
+  readonly orphaned: () => Promise<Orphaned>
   /** How many pushes to a caller's receivers were given up. */
   readonly deadLetters: (principal: Principal) => Promise<number>
+}
+
+export interface Orphaned {
+  readonly count: number
+  /** There may be more: not all were counted. */
+  readonly more: boolean
 }
 
 export async function describeServer(
@@ -21,8 +31,8 @@ export async function describeServer(
   facts: ServerFacts,
   views: readonly WireView[],
 ): Promise<void> {
-  const { version, auth, storeName, streams } = facts
-  const deadLetters = await facts.deadLetters(call.principal)
+  const { version, auth, storeName, streams, supervised } = facts
+  const [deadLetters, orphaned] = await Promise.all([facts.deadLetters(call.principal), facts.orphaned()])
   const { ok, store, draining } = service.health()
   const { rss, heapUsed } = process.memoryUsage()
   respondJson(call.response, 200, {
@@ -32,7 +42,8 @@ export async function describeServer(
     draining,
     store: { name: storeName, ...store },
     deadLetters,
-    load: { ...service.load(), streams: streams.size },
+    supervised,
+    load: { ...service.load(), orphaned, streams: streams.size },
     process: {
       pid: process.pid,
       node: process.versions.node,

