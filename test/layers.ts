@@ -21,7 +21,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'agents/*': ['core', 'agents/shared'],
   'stores/shared': ['core'],
   'stores/*': ['core', 'stores/shared'],
-  // Its gRPC is described once, for the client and the server.
+  // What both ends say is described once, for the client and the server.
   'protocols/a2a': ['core', 'sse', 'http', 'a2a'],
   'protocols/*': ['core', 'sse', 'http'],
   testing: ['core', 'sse', 'agents'],

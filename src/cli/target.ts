@@ -5,6 +5,7 @@ import { type Client, createClient } from '../client/index.ts'
 import type { Component } from '../core/agent.ts'
 import { messageOf } from '../core/errors.ts'
 import { configOptions, type StoreConfig } from '../server/config.ts'
+import { natsText } from '../server/nats-address.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
 import { toText, toWebAddress } from '../server/option-values.ts'
 import type { Environment, OptionTable, OptionValues } from '../server/options.ts'
@@ -26,7 +27,7 @@ export const targetOptions = {
   store: {
     value: 'STORE',
     parse: configOptions.store.parse,
-    help: `Open this store, and ask no server: sqlite:PATH, which no server may be using, or postgres://…. Where no server is found: HOLDFAST_STORE, or ${configOptions.store.fallback}.`,
+    help: `Open this store, and ask no server: sqlite:PATH, which no server may be using, postgres://… or nats://…. Where no server is found: HOLDFAST_STORE, or ${configOptions.store.fallback}.`,
   },
 } as const satisfies OptionTable
 
@@ -76,6 +77,7 @@ export function defaultStore(env: Environment): StoreConfig {
 /** As it is given, without what must not be shown. */
 export function storeText(store: StoreConfig): string {
   if (store.kind === 'postgres') return withoutPassword(store.url)
+  if (store.kind === 'nats') return natsText(store)
   return store.kind === 'sqlite' ? `sqlite:${store.path}` : 'memory:'
 }
 

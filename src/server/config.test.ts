@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../core/limits.ts'
 import { configOptions, isLoopback, logLevels, readConfig } from './config.ts'
+import { type NatsConfig, natsText } from './nats-address.ts'
 import { withoutPassword } from './postgres-address.ts'
 import { flagName, helpText, type Option } from './options.ts'
 
@@ -33,6 +34,7 @@ describe('configuration', () => {
         retainMs: defaultLimits.retainMs,
         retainBytesMax: defaultLimits.retainBytesMax,
         runsConcurrentMax: defaultLimits.runsConcurrentMax,
+        runsQueuedMax: defaultLimits.runsQueuedMax,
         drainMs: defaultLimits.drainMs,
       },
       positionals: [],
@@ -66,6 +68,7 @@ describe('configuration', () => {
     retain: '30d',
     'retain-size': '10GB',
     'max-runs': '7',
+    'max-queued': '9',
     'drain-ms': '0',
   } as const
   const expected = {
@@ -97,7 +100,13 @@ describe('configuration', () => {
       grpcPort: 7778,
       signKey: 'card.pem',
     },
-    limits: { retainMs: 2_592_000_000, retainBytesMax: 10_000_000_000, runsConcurrentMax: 7, drainMs: 0 },
+    limits: {
+      retainMs: 2_592_000_000,
+      retainBytesMax: 10_000_000_000,
+      runsConcurrentMax: 7,
+      runsQueuedMax: 9,
+      drainMs: 0,
+    },
   }
 
   test('takes every option as a flag', () => {
@@ -168,10 +177,13 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--retain', '99999999999999999d'], /not a duration/],
     [['--retain-size', '10'], /^--retain-size: "10" is not a size/],
     [['--retain-size', '1constructor'], /not a size/],
-    [['--store', 'runs.db'], /^--store: "runs.db" is not a store: use sqlite:PATH, postgres:\/\/… or memory:$/],
-    [['--store', 'sqlite:'], /use sqlite:PATH, postgres:\/\/… or memory:/],
-    [['--store', 'sqlite::memory:'], /use sqlite:PATH, postgres:\/\/… or memory:/],
-    [['--store', 'memory'], /use sqlite:PATH, postgres:\/\/… or memory:/],
+    [
+      ['--store', 'runs.db'],
+      /^--store: "runs.db" is not a store: use sqlite:PATH, postgres:\/\/…, nats:\/\/… or memory:$/,
+    ],
+    [['--store', 'sqlite:'], /use sqlite:PATH, postgres:\/\/…, nats:\/\/… or memory:/],
+    [['--store', 'sqlite::memory:'], /use sqlite:PATH, postgres:\/\/…, nats:\/\/… or memory:/],
+    [['--store', 'memory'], /use sqlite:PATH, postgres:\/\/…, nats:\/\/… or memory:/],
   ])('%j', (argv, message) => {
     expect(usage(argv)).toMatch(message)
   })
@@ -181,7 +193,7 @@ describe('a mistake is answered with what, which and what next', () => {
       expect(() => readConfig(['--store', `${scheme}://user:hunter2@db/runs`], {})).toThrow(
         expect.objectContaining({
           code: 'unsupported',
-          message: '--store: unsupported in this version: use sqlite:PATH, postgres://… or memory:',
+          message: '--store: unsupported in this version: use sqlite:PATH, postgres://…, nats://… or memory:',
         }) as Error,
       )
     }
@@ -204,6 +216,44 @@ describe('a mistake is answered with what, which and what next', () => {
       expect(message).toContain(mistake.split('=')[0]!)
       expect(message).not.toContain('hunter2')
     }
+  })
+
+  test('a NATS store has servers, credentials and wishes for its streams', () => {
+    const store = (text: string): unknown => readConfig(['--store', text], {}).store
+    expect(store('nats://n1')).toEqual({ kind: 'nats', servers: ['n1:4222'] })
+    const full =
+      'tls://user:hunt%3Aer2@n1:4222,n2:4223,[::1]/?name=team-a&replicas=3&partitions=8&cluster=east&tags=ssd,rack:1'
+    expect(store(full)).toEqual({
+      kind: 'nats',
+      servers: ['n1:4222', 'n2:4223', '[::1]:4222'],
+      tls: true,
+      user: 'user',
+      password: 'hunt:er2',
+      name: 'team-a',
+      replicas: 3,
+      partitions: 8,
+      cluster: 'east',
+      tags: ['ssd', 'rack:1'],
+    })
+    expect(natsText(store(full) as NatsConfig)).toBe('tls://n1:4222,n2:4223,[::1]:4222?name=team-a')
+    expect(store('nats://token@n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], token: 'token' })
+    expect(store('nats://n1?sync=always&monitor=http://n1:8222')).toMatchObject({ sync: 'always' })
+    const mistakes = [
+      'replicas=0',
+      'replicas=6',
+      'partitions=many',
+      'sync=often',
+      'sync=always',
+      'monitor=n1',
+      'replica=3',
+    ]
+    for (const mistake of mistakes) {
+      const message = usage(['--store', `nats://user:hunter2@n1?${mistake}`])
+      expect(message).toContain(mistake.split('=')[0]!)
+      expect(message).not.toContain('hunter2')
+    }
+    for (const address of ['nats://', 'nats://a b', 'nats://a:b', 'nats://a,', 'nats://u:hunter2@a@b'])
+      expect(usage(['--store', address])).toMatch(/^--store: not an address: use nats:/)
   })
 
   test('a mistake in the environment names the variable', () => {

@@ -18,12 +18,14 @@ import {
 } from './option-values.ts'
 import type { Environment, OptionTable, OptionValues } from './options.ts'
 import { parseOptions } from './options.ts'
+import { type NatsConfig, toNats } from './nats-address.ts'
 import { type PostgresConfig, toPostgres } from './postgres-address.ts'
 
 export type StoreConfig =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'memory' }
   | PostgresConfig
+  | NatsConfig
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -87,7 +89,7 @@ export const configOptions = {
     env: 'HOLDFAST_STORE',
     fallback: 'sqlite:.holdfast/holdfast.db',
     parse: toStore,
-    help: 'Where runs are kept: sqlite:PATH, postgres://… for many nodes, or memory: to forget them at the end.',
+    help: 'Where runs are kept: sqlite:PATH, postgres://… or nats://… for many nodes, or memory: to forget them at the end.',
   },
   lab: {
     env: 'HOLDFAST_LAB',
@@ -210,7 +212,7 @@ export const configOptions = {
     value: 'PATH',
     env: 'HOLDFAST_A2A_SIGN_KEY',
     parse: toText,
-    help: 'Sign A2A cards with the private key of this file, PEM or JWK.',
+    help: 'Sign A2A cards and push notifications with the private key of this file, PEM or JWK.',
   },
   'a2a-grpc-port': {
     value: 'PORT',
@@ -245,6 +247,13 @@ export const configOptions = {
     parse: toCount(0, 1_000_000),
     help: 'Runs driven at once; more of them wait. 0 leaves them all to the workers of a shared store.',
   },
+  'max-queued': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_QUEUED',
+    fallback: String(defaultLimits.runsQueuedMax),
+    parse: toCount(0, 10_000_000),
+    help: 'Runs that may wait for a place before a start is refused with 429; one principal may have as many waiting as places are left.',
+  },
   'drain-ms': {
     value: 'MS',
     env: 'HOLDFAST_DRAIN_MS',
@@ -276,6 +285,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       retainMs: values.retain,
       retainBytesMax: values['retain-size'],
       runsConcurrentMax: values['max-runs'],
+      runsQueuedMax: values['max-queued'],
       drainMs: values['drain-ms'],
     },
     positionals,
@@ -367,10 +377,14 @@ function toStore(text: string): StoreConfig {
   if (text === 'memory:') return { kind: 'memory' }
   if (/^sqlite:(?!:|$)/.test(text)) return { kind: 'sqlite', path: text.slice('sqlite:'.length) }
   if (/^postgres(ql)?:\/\//.test(text)) return toPostgres(text)
+  if (/^(nats|tls):\/\//.test(text)) return toNats(text)
   // Not repeated: the URL of a database server has a password in it.
   if (/^[a-z+]+:\/\//i.test(text))
-    throw new HoldfastError('unsupported', 'unsupported in this version: use sqlite:PATH, postgres://… or memory:')
-  throw new Error(`${JSON.stringify(text)} is not a store: use sqlite:PATH, postgres://… or memory:`)
+    throw new HoldfastError(
+      'unsupported',
+      'unsupported in this version: use sqlite:PATH, postgres://…, nats://… or memory:',
+    )
+  throw new Error(`${JSON.stringify(text)} is not a store: use sqlite:PATH, postgres://…, nats://… or memory:`)
 }
 
 function usage(message: string): HoldfastError {

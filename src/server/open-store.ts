@@ -22,5 +22,9 @@ export async function loadStore(config: StoreConfig): Promise<() => Promise<Stor
       const { openPostgresStore } = await import('../stores/postgres/index.ts')
       return () => openPostgresStore(config)
     }
+    case 'nats': {
+      const { openNatsStore } = await import('../stores/nats/index.ts')
+      return () => openNatsStore(config)
+    }
   }
 }

@@ -1,6 +1,6 @@
 /** What becomes of runs when a server, or the way to it, fails: outcomes are found out, never guessed. */
-import { connect, headers, type NatsConnection } from '@nats-io/transport-node'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { connect, headers, type Msg } from '@nats-io/transport-node'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/core/store.ts'
 import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
@@ -12,8 +12,7 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 const server = await startNats()
-let looking: NatsConnection | undefined
-afterAll(() => looking?.close())
+const cluster = await startNatsCluster(3)
 let runs = 0
 let names = 0
 
@@ -40,12 +39,22 @@ async function startRun(store: Store, options: NewRunOptions = {}): Promise<Scri
   return scribe
 }
 
+/** Asks the server over a connection of its own: it may have been restarted since the last time. */
+async function ask(subject: string, data: string, head?: object): Promise<Msg> {
+  const connection = await connect({ servers: server.address })
+  const header = headers()
+  if (head !== undefined) header.set('Holdfast', JSON.stringify(head))
+  try {
+    return await connection.request(subject, data, { headers: header, timeout: 10_000 })
+  } finally {
+    await connection.close()
+  }
+}
+
 /** How many messages the server itself has of a run. */
 async function messagesOf(name: string, id: string): Promise<number> {
-  looking ??= await connect({ servers: server.address })
   const filter = `${name}.log.0.${id}`
-  const body = JSON.stringify({ subjects_filter: filter })
-  const answer = await looking.request(`$JS.API.STREAM.INFO.${name}-log-0`, body)
+  const answer = await ask(`$JS.API.STREAM.INFO.${name}-log-0`, JSON.stringify({ subjects_filter: filter }))
   return answer.json<{ state: { subjects?: Record<string, number> } }>().state.subjects?.[filter] ?? 0
 }
 
@@ -160,10 +169,7 @@ describe('a command whose answer is lost', () => {
 
 /** What a node wrote before it died, as it would have written it. */
 async function leaveBehind(subject: string, head: object, data = ''): Promise<void> {
-  looking ??= await connect({ servers: server.address })
-  const header = headers()
-  header.set('Holdfast', JSON.stringify(head))
-  await looking.request(subject, data, { headers: header, timeout: 5000 })
+  await ask(subject, data, head)
 }
 
 describe('a node that dies while it creates a run', () => {
@@ -298,8 +304,7 @@ test('while no server can be reached, callers are told within a bound and nothin
   expect(store.health().ok).toBe(true)
 }, 60_000)
 
-describe('a cluster of three', async () => {
-  const cluster = await startNatsCluster(3)
+describe('a cluster of three', () => {
   const servers = cluster.map(({ address }) => address)
 
   test('[LOG-1] [LOG-2] loses, doubles and changes nothing when its servers are killed under load, one after the other', async () => {
@@ -322,6 +327,22 @@ describe('a cluster of three', async () => {
     for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
     expect((await other.list({ limit: 100, status: ['completed'] })).runs).toHaveLength(20)
   }, 180_000)
+
+  test('[LOG-4] of several nodes that change a run at the same moment one does', async () => {
+    const name = newName()
+    const stores = await Promise.all([0, 1, 2].map((at) => open({ name, servers: [servers[at]!], answerMs: 2000 })))
+    for (let round = 0; round < 60; round++) {
+      const id = `run_${++runs}`
+      await stores[0]!.create(newRun(id, new Date().toISOString(), { lane: `lane-${round}` }))
+      const claims = await Promise.all(stores.map((store, at) => store.claim(id, `worker-${at}`, 60_000)))
+      expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1)
+      expect(await stores[1]!.get(id)).toMatchObject({ epoch: 1 })
+      const note = { owner: 'anna', collection: 'notes', id, body: round }
+      const first = await stores[0]!.documents.put(note)
+      const puts = await Promise.all(stores.map((store) => store.documents.put(note, first!.version)))
+      expect(puts.filter((put) => put !== undefined)).toHaveLength(1)
+    }
+  }, 120_000)
 
   test('gives as many replicas as are asked for, where they can be had, and says so where not', async () => {
     await expect(open({ name: newName(), servers, replicas: 5 })).rejects.toThrow(/with 5 replicas cannot be had/)

@@ -15,6 +15,7 @@ import { startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const server = await startNats()
+const guarded = await startNats({ user: 'anna', password: 'hunter2' })
 let names = 0
 const newName = (): string => `nodes-${++names}`
 
@@ -184,7 +185,7 @@ describe('the streams', () => {
     onTestFinished(() => connection.close())
     const head = headers()
     head.set('Holdfast', JSON.stringify({ version: LAYOUT_VERSION + 1, partitions: 4 }))
-    await connection.request(`${name}.state.0.version`, '', { headers: head, timeout: 5000 })
+    await connection.request(`${name}.state.0.version`, '', { headers: head, timeout: 10_000 })
     await expect(open(name)).rejects.toThrow(/made by a newer Holdfast \(version \d+; this one knows up to \d+\)/)
     await open(newName())
   })
@@ -200,6 +201,15 @@ describe('the streams', () => {
     await expect(asked).rejects.toThrow(/sync=always was asked for/)
     await expect(open(newName(), { sync: 'always', monitor: 'http://127.0.0.1:1' })).rejects.toThrow(/does not tell/)
   })
+})
+
+test('a server that asks who is calling is told, and one that cannot be used is named without the password', async () => {
+  const options = { servers: [guarded.address], user: 'anna' }
+  expect((await open(newName(), { ...options, password: 'hunter2' })).health()).toEqual({ ok: true })
+  const refused = await open(newName(), { ...options, password: 'hunter3' }).catch((cause: unknown) => cause)
+  expect(String(refused)).toMatch(/there is no way to a NATS server at 127\.0\.0\.1:\d+: .*authori[sz]ation/i)
+  expect(String(refused)).not.toContain('hunter3')
+  await expect(open(newName(), { servers: ['127.0.0.1:1'] })).rejects.toMatchObject({ code: 'unavailable' })
 })
 
 test('the command line serves runs from it', async () => {

@@ -14,6 +14,8 @@ const DEBIAN_PACKAGE = 'postgresql-15'
 const ROOT = '/usr/lib/postgresql'
 const START_MS = 60_000
 const OUTPUT_CHARS_MAX = 16_000
+/** What is written survives the end of the server, if not of the machine: enough for tests, and kind to the disk. */
+const FAST = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB', 'max_wal_size=256MB']
 
 /** The folder with the server's programs; installed where there is none. A machine that cannot have it fails the test. */
 export async function postgresPrograms(): Promise<string> {
@@ -67,16 +69,13 @@ export class PostgresServer {
     return `postgres://holdfast@127.0.0.1:${this.port}/postgres`
   }
 
+  /** The process that all others of the server are children of; undefined while it is stopped. */
+  get pid(): number | undefined {
+    return this.#process?.pid
+  }
+
   /** Resolves when it takes connections. */
-  async start(): Promise<void> {
-    // What is written survives the end of the server, if not of the machine: enough here, and kind to the disk.
-    const settings = [
-      'fsync=off',
-      'full_page_writes=off',
-      'max_connections=300',
-      'shared_buffers=64MB',
-      'max_wal_size=256MB',
-    ]
+  async start(settings: readonly string[] = FAST): Promise<void> {
     const args = ['-D', this.#data, '-p', String(this.port), '-h', '127.0.0.1', '-k', this.#folder]
     const child = spawn(
       join(this.#programs, 'postgres'),

@@ -39,7 +39,7 @@ async function examine(values: TargetValues, env: Environment): Promise<Finding[
   const store = values.store ?? (values.url === undefined ? defaultStore(env) : undefined)
   return [
     ...examineVersions(),
-    ...(store === undefined ? [] : examineStore(store, runs)),
+    ...(store === undefined ? [] : await examineStore(store, runs)),
     ...(runs ? await examineServer({ url, key: values.key }) : []),
     ...(!runs && values.url !== undefined
       ? [bad('server', `${url} cannot be talked to: ${problem}`, 'check the address, and that the server runs')]

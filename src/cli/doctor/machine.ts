@@ -23,8 +23,8 @@ export function examineVersions(): Finding[] {
 
 const DISK_BYTES_MIN = 200e6
 
-export function examineStore(config: StoreConfig, serverRuns: boolean): Finding[] {
-  if (config.kind !== 'sqlite')
+export async function examineStore(config: StoreConfig, serverRuns: boolean): Promise<Finding[]> {
+  if (config.kind === 'memory')
     return [
       note(
         'store',
@@ -32,6 +32,7 @@ export function examineStore(config: StoreConfig, serverRuns: boolean): Finding[
         'the server says below whether it can use its store',
       ),
     ]
+  if (config.kind !== 'sqlite') return (await import('./shared-store.ts')).examineShared(config)
   const found = conditionOf(config.path, serverRuns)
   return found.state === 'bad' ? [found] : [found, diskOf(config.path)]
 }

@@ -15,7 +15,7 @@ export interface OpenPostgresOptions {
   readonly directUrl?: string
   /** Where the tables are; made where there is none. `holdfast` where nothing is said. */
   readonly schema?: string
-  /** Connections for everything but commits and hints, which have one each: 8. */
+  /** Connections for everything but commits and hints, which have three: 8. */
   readonly connections?: number
   /** How long one statement may take: 30 seconds. */
   readonly answerMs?: number

@@ -27,7 +27,7 @@ import type {
 import { pause } from '../shared/pause.ts'
 import { Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
-import { GroupCommit } from './group-commit.ts'
+import { GroupCommit, LANES } from './group-commit.ts'
 import { Listener } from './listener.ts'
 import { readLog } from './log.ts'
 import { PostgresMoving } from './moving.ts'
@@ -66,7 +66,7 @@ export class PostgresStore implements Store {
   readonly #now: () => number | null
   readonly #reachability: Reachability
   readonly #database: Database
-  /** Commits have a connection to themselves: readers must not make them wait. */
+  /** Commits have connections to themselves: readers must not make them wait. */
   readonly #committing: Database
   readonly #commits: GroupCommit
   readonly #notifier: Notifier
@@ -81,7 +81,7 @@ export class PostgresStore implements Store {
     this.#now = now
     this.#database = database
     this.#reachability = reachability
-    this.#committing = new Database(pg, { url, reachability, connections: 1, answerMs })
+    this.#committing = new Database(pg, { url, reachability, connections: LANES, answerMs })
     this.documents = new PostgresDocuments(database, schema, now)
     this.moving = new PostgresMoving(database, schema, now)
     this.#commits = new GroupCommit({

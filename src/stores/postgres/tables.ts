@@ -1,8 +1,7 @@
 /** The tables, for a schema name that was checked. */
 
 /** Runs that nobody holds, without those that wait for an answer for as long as it takes. */
-const UNHELD =
-  "NOT finished AND lease_owner IS NULL AND (status <> 'paused' OR stop IS NOT NULL OR wake IS NOT NULL)"
+const UNHELD = "NOT finished AND lease_owner IS NULL AND (status <> 'paused' OR stop IS NOT NULL OR wake IS NOT NULL)"
 
 /**
  * `heads` has what every append reads and writes, in narrow rows of their own: a run's description, which is some hundred bytes

@@ -10,25 +10,25 @@ export class Cluster {
   /** Where clients connect: each connection goes to the next node that lives. */
   readonly url: string
   readonly counts = { kills: 0, drains: 0 }
-  readonly #database: string
+  readonly #store: string
   readonly #nodes: ServerProcess[]
   /** Which nodes take connections. */
   readonly #ready: boolean[]
 
-  private constructor(database: string, nodes: ServerProcess[], port: number) {
-    this.#database = database
+  private constructor(store: string, nodes: ServerProcess[], port: number) {
+    this.#store = store
     this.#nodes = nodes
     this.#ready = nodes.map(() => true)
     this.url = `http://127.0.0.1:${port}`
   }
 
-  static async start(database: string): Promise<Cluster> {
-    // All at once: whoever comes first makes the tables.
-    const nodes = Array.from({ length: NODES }, () => startNode(database))
+  static async start(store: string): Promise<Cluster> {
+    // All at once: whoever comes first makes the tables or streams.
+    const nodes = Array.from({ length: NODES }, () => startNode(store))
     await Promise.all(nodes.map((node) => node.listening))
     let turn = 0
     const port = await startBalancer(() => cluster.#urls(turn++))
-    const cluster = new Cluster(database, nodes, port)
+    const cluster = new Cluster(store, nodes, port)
     return cluster
   }
 
@@ -43,7 +43,7 @@ export class Cluster {
     if (how === 'kill') await node.kill()
     else await node.terminate()
     this.counts[how === 'kill' ? 'kills' : 'drains']++
-    this.#nodes[place] = startNode(this.#database)
+    this.#nodes[place] = startNode(this.#store)
     await this.#nodes[place].listening
     this.#ready[place] = true
   }
@@ -55,9 +55,9 @@ export class Cluster {
   }
 }
 
-function startNode(database: string): ServerProcess {
+function startNode(store: string): ServerProcess {
   const program = join(import.meta.dirname, 'node.ts')
-  return new ServerProcess({ store: '', wrap: ([node]) => [node!, program, database] })
+  return new ServerProcess({ store: '', wrap: ([node]) => [node!, program, store] })
 }
 
 async function startBalancer(targets: () => readonly string[]): Promise<number> {

@@ -1,10 +1,11 @@
-/** A program: one node on a shared store, with claims that run out soon. Its argument is the address of the database. */
+/** A program: one node on a shared store, with claims that run out soon. Its argument is the address of the store. */
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
+import { configOptions } from '../../../src/server/config.ts'
 import { createServer } from '../../../src/server/create-server.ts'
-import { openPostgresStore } from '../../../src/stores/postgres/index.ts'
+import { openStore } from '../../../src/server/open-store.ts'
 
-const store = await openPostgresStore({ url: process.argv[2]! })
+const store = await openStore(configOptions.store.parse(process.argv[2]!))
 const server = await createServer({
   components: [...labComponents(), { ...labAgent({ id: 'lab-queue', recovery: 'resume' }), session: 'enqueue' }],
   store,

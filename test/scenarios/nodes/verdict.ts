@@ -1,6 +1,5 @@
-/** Judges what the clients saw by the bytes in the database, read without any code of the store. */
+/** Judges what the clients saw by the bytes in the store, which were read without any code of the store. */
 import { checkedEnd, numbersIn, type Recorded, standingTexts } from '../../support/checker.ts'
-import type { PostgresServer } from '../../support/postgres.ts'
 import type { Followed } from './traffic.ts'
 
 export interface Verdict {
@@ -10,11 +9,11 @@ export interface Verdict {
   readonly recovered: number
 }
 
-export async function judge(server: PostgresServer, runs: readonly Followed[]): Promise<Verdict> {
-  const logs = await readLogs(server)
+/** `logs`: the bytes of each run's log, by its id. */
+export function judge(logs: ReadonlyMap<string, Buffer>, runs: readonly Followed[]): Verdict {
   const ids = runs.map(({ id }) => id).toSorted()
   if (JSON.stringify([...logs.keys()].toSorted()) !== JSON.stringify(ids))
-    throw new Error(`the database has ${logs.size} runs, and ${ids.length} were started`)
+    throw new Error(`the store has ${logs.size} runs, and ${ids.length} were started`)
   const outcomes: Record<string, number> = {}
   let recovered = 0
   const queues = new Map<string, Recorded[][]>()
@@ -30,15 +29,6 @@ export async function judge(server: PostgresServer, runs: readonly Followed[]): 
   }
   for (const [session, logsOfSession] of queues) expectOneAtATime(session, logsOfSession)
   return { outcomes, recovered }
-}
-
-/** The logs as the database has them, in the order of their pieces. */
-async function readLogs(server: PostgresServer): Promise<Map<string, Buffer>> {
-  const rows = await server.query<{ id: string; log: Buffer }>(
-    `SELECT h.id, string_agg(l.data, ''::bytea ORDER BY l.first) AS log
-     FROM holdfast.heads h JOIN holdfast.log l ON l.run = h.number GROUP BY h.id`,
-  )
-  return new Map(rows.map(({ id, log }) => [id, log]))
 }
 
 /** Each event once, in order, all of them, and just as the log has them (LOG-1, LOG-5). */

@@ -1,0 +1,80 @@
+/** The address of a NATS store as it is given on the command line, and as it may be shown. */
+
+export interface NatsConfig {
+  readonly kind: 'nats'
+  readonly servers: readonly string[]
+  readonly user?: string
+  readonly password?: string
+  readonly token?: string
+  readonly tls?: boolean
+  readonly name?: string
+  readonly replicas?: number
+  readonly partitions?: number
+  readonly cluster?: string
+  readonly tags?: readonly string[]
+  readonly sync?: 'always'
+  readonly monitor?: string
+}
+
+const FORM = 'use nats://USER:PASSWORD@HOST:PORT,HOST:PORT or tls://…'
+const PARAMETERS = ['name', 'replicas', 'partitions', 'cluster', 'tags', 'sync', 'monitor']
+
+/** Not a URL, which has one host only. What it throws never repeats the address, which may have a password in it. */
+export function toNats(text: string): NatsConfig {
+  const [, scheme, credentials, hosts = '', search = ''] =
+    /^(nats|tls):\/\/(?:([^@/?]*)@)?([^@/?]+)\/?(?:\?(.*))?$/.exec(text) ?? []
+  const servers = hosts.split(',').map((host) => toServer(host))
+  const parameters = new URLSearchParams(search)
+  for (const name of parameters.keys())
+    if (!PARAMETERS.includes(name))
+      throw new Error(`there is no parameter ${JSON.stringify(name)}: there are ${PARAMETERS.join(', ')}`)
+  const given = (name: string): string | undefined => parameters.get(name) ?? undefined
+  const [name, cluster, tags, monitor] = [given('name'), given('cluster'), given('tags'), given('monitor')]
+  const [replicas, partitions] = [given('replicas'), given('partitions')]
+  return {
+    kind: 'nats',
+    servers,
+    ...(scheme === 'tls' && { tls: true }),
+    ...toCredentials(credentials),
+    ...(name !== undefined && { name }),
+    ...(replicas !== undefined && { replicas: toNumber('replicas', replicas, 5) }),
+    ...(partitions !== undefined && { partitions: toNumber('partitions', partitions, 256) }),
+    ...(cluster !== undefined && { cluster }),
+    ...(tags !== undefined && { tags: tags.split(',') }),
+    ...toSync(given('sync'), monitor),
+  }
+}
+
+export function natsText({ servers, name, tls = false }: NatsConfig): string {
+  return `${tls ? 'tls' : 'nats'}://${servers.join(',')}${name === undefined ? '' : `?name=${name}`}`
+}
+
+const PORT = 4222
+
+function toServer(host: string): string {
+  const [, address, port = PORT] = /^([a-z0-9.-]+|\[[0-9a-f:]+\])(?::(\d{1,5}))?$/i.exec(host) ?? []
+  if (address === undefined) throw new Error(`not an address: ${FORM}`)
+  return `${address}:${port}`
+}
+
+function toCredentials(text: string | undefined): Pick<NatsConfig, 'user' | 'password' | 'token'> {
+  if (text === undefined) return {}
+  const [user = '', password] = text.split(':').map((part) => decodeURIComponent(part))
+  return password === undefined ? { token: user } : { user, password }
+}
+
+function toNumber(name: string, text: string, max: number): number {
+  const count = Number(text)
+  if (Number.isInteger(count) && count >= 1 && count <= max) return count
+  throw new Error(`${name}=${text} is not a number from 1 to ${max}`)
+}
+
+/** Only a server's monitoring address tells when it syncs its files. */
+function toSync(sync: string | undefined, monitor: string | undefined): Pick<NatsConfig, 'sync' | 'monitor'> {
+  if (sync !== undefined && sync !== 'always') throw new Error(`sync=${sync} is not known: there is sync=always`)
+  if (sync !== undefined && monitor === undefined)
+    throw new Error('sync=always needs monitor=http://HOST:PORT, where a server tells when it syncs its files')
+  if (monitor !== undefined && !(URL.canParse(monitor) && /^https?:$/.test(new URL(monitor).protocol)))
+    throw new Error('monitor is not an address: use http://HOST:PORT')
+  return { ...(sync !== undefined && { sync }), ...(monitor !== undefined && { monitor }) }
+}

@@ -1,0 +1,119 @@
+/**
+ * Where in its stream each message of a run is. A run's messages stand between those of others, and a stream cannot be asked
+ * for the message with a certain record. So each message lists some before it: the one at place 12, whose lowest bit is 4, lists
+ * the four before it, one at an odd place only its neighbour, one at place 256 the 256 before it. That is four on average, and
+ * the way back to any record is some hops.
+ */
+import type { Head } from './head.ts'
+import { Recent } from './recent.ts'
+
+/** A message of a run: where it is, and which records it has. */
+export interface Place {
+  readonly place: number
+  readonly seq: number
+  readonly from: number
+  readonly next: number
+}
+
+/** Most messages that one lists. */
+const LISTED_MAX = 256
+/** Places that are remembered, of all runs together. */
+const PLACES_MAX = 500_000
+
+/** How many messages before it the one at a place lists. */
+export function listedAt(place: number): number {
+  return Math.min(place & -place, LISTED_MAX, place - 1)
+}
+
+/** Neighbouring places, oldest first, as the message after them lists them. */
+export function encodeBack(places: readonly Place[]): number[] {
+  const back: number[] = []
+  let after = 0
+  for (const { seq, from, next } of places.toReversed()) {
+    back.push(after === 0 ? seq : after - seq, next - from)
+    after = seq
+  }
+  return back
+}
+
+/** The places that a message lists, oldest first. */
+export function placesBefore({ place, from, back }: Head): Place[] {
+  const places: Place[] = []
+  let [seq, next] = [0, from]
+  for (let at = 0; at < back.length; at += 2) {
+    seq = at === 0 ? back[0]! : seq - back[at]!
+    const start = next - back[at + 1]!
+    places.push({ place: place - 1 - at / 2, seq, from: start, next })
+    next = start
+  }
+  return places.toReversed()
+}
+
+export function placeOf({ place, from, next }: Head, seq: number): Place {
+  return { place, seq, from, next }
+}
+
+/** The head of the message with a sequence; undefined where it is gone. */
+export type LoadHead = (seq: number) => Promise<Head | undefined>
+
+export class Chains {
+  /** Neighbours without a gap, oldest first, up to the last message that was seen. */
+  readonly #kept = new Recent<Place[]>(PLACES_MAX, (places) => places.length)
+
+  /** A run has a new message. Remembered where the ones before it are. */
+  extend(run: string, place: Place): void {
+    if (place.place === 1) return this.#kept.set(run, [place])
+    const places = this.#kept.get(run)
+    const last = places?.at(-1)?.place ?? Infinity
+    if (places === undefined || last >= place.place) return
+    if (last + 1 !== place.place) return this.#kept.delete(run)
+    if (places.length >= PER_RUN_MAX) places.splice(0, PER_RUN_MAX / 2)
+    places.push(place)
+    this.#kept.set(run, places)
+  }
+
+  forget(run: string): void {
+    this.#kept.delete(run)
+  }
+
+  /** A place and those before it, so many in all, or as many as there are. */
+  async last(run: string, tip: Place, count: number, load: LoadHead): Promise<readonly Place[]> {
+    const places = await this.#back(run, tip, ({ place }) => place <= tip.place - count + 1, load)
+    return places.slice(-count)
+  }
+
+  /** From the place with a record up to the one given, or from the earliest that is there. */
+  async since(run: string, tip: Place, record: number, load: LoadHead): Promise<readonly Place[]> {
+    const places = await this.#back(run, tip, ({ from }) => from <= record, load)
+    return places.slice(
+      Math.max(
+        0,
+        places.findLastIndex(({ from }) => from <= record),
+      ),
+    )
+  }
+
+  async #back(run: string, tip: Place, isEarly: (oldest: Place) => boolean, load: LoadHead): Promise<Place[]> {
+    const known = this.#known(run, tip)
+    const found = [known]
+    for (let oldest = known[0]!; oldest.place > 1 && !isEarly(oldest); oldest = found.at(-1)![0]!) {
+      const head = await load(oldest.seq)
+      const earlier = head === undefined ? [] : placesBefore(head)
+      if (earlier.length === 0) break
+      found.push(earlier)
+    }
+    if (found.length === 1) return known
+    const places = found.toReversed().flat()
+    this.#kept.set(run, places)
+    return [...places]
+  }
+
+  #known(run: string, tip: Place): Place[] {
+    const places = this.#kept.get(run)
+    const at = places === undefined ? -1 : tip.place - places[0]!.place
+    return places?.[at]?.seq === tip.seq ? places.slice(0, at + 1) : [tip]
+  }
+}
+
+/** Of one run, while it is only extended; more are looked up again. */
+const PER_RUN_MAX = 4096

@@ -1,0 +1,85 @@
+/**
+ * Appends: each run that has records waiting has one message under way, with all that had gathered when the one before it was
+ * acknowledged. How much rides on a message so adapts to the load, and a lone event waits for nobody.
+ */
+import { HoldfastError } from '../../core/errors.ts'
+import { isFinished } from '../../core/run.ts'
+import type { BatchWriter, Part } from '../shared/batch-writer.ts'
+import type { Current, RunMessages, Step } from './run-messages.ts'
+
+export interface CommitsOptions {
+  readonly messages: RunMessages
+  /** A run as it was last seen, where that is at hand. */
+  readonly known: (id: string) => Promise<Current | undefined>
+  /** How long a message is tried while the servers cannot be reached. */
+  readonly outageMs: number
+}
+
+export class Commits {
+  readonly #options: CommitsOptions
+  readonly #working = new Map<BatchWriter, Promise<void>>()
+  #nextTurn: Promise<void> | undefined
+
+  constructor(options: CommitsOptions) {
+    this.#options = options
+  }
+
+  appended(writer: BatchWriter): void {
+    if (!this.#working.has(writer)) this.#working.set(writer, this.#work(writer))
+  }
+
+  /** Not at once: what this turn of the event loop still brings comes along. All begin together: their messages are sent as one. */
+  #turn(): Promise<void> {
+    this.#nextTurn ??= new Promise((resolve) =>
+      setImmediate(() => {
+        this.#nextTurn = undefined
+        resolve()
+      }),
+    )
+    return this.#nextTurn
+  }
+
+  /** Until nothing waits. */
+  async idle(): Promise<void> {
+    while (this.#working.size > 0) await Promise.all(this.#working.values())
+  }
+
+  async #work(writer: BatchWriter): Promise<void> {
+    await this.#turn()
+    let known = await this.#options.known(writer.id).catch(() => undefined)
+    for (let part = writer.take(); part.count > 0; part = writer.take()) {
+      try {
+        known = await this.#commit(part, known)
+        writer.settle(part.first + part.count)
+      } catch (cause) {
+        writer.refuse(cause)
+      }
+    }
+    this.#working.delete(writer)
+  }
+
+  async #commit(part: Part, known: Current | undefined): Promise<Current | undefined> {
+    const { messages, outageMs } = this.#options
+    const bytes = Buffer.from(part.text)
+    const decide = (current: Current | undefined): Step => {
+      expectToFit(part, current)
+      const { change, ends, first, count } = part
+      return {
+        ...(ends && { change: { lease: undefined } }),
+        ...(change && { description: { ...current!.description, run: change } }),
+        records: { first, count, bytes },
+      }
+    }
+    return (await messages.change(part.writer.id, decide, { known, patienceMs: outageMs })).current
+  }
+}
+
+/** What does not fit is refused, all of it (LOG-1, LOG-3, LOG-4). */
+function expectToFit({ writer: { id, epoch }, first }: Part, current: Current | undefined): void {
+  if (current === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+  const { head } = current
+  if (isFinished(head.status)) throw new HoldfastError('closed', `run ${id} has its terminal event`)
+  if (head.epoch !== epoch)
+    throw new HoldfastError('fenced', `run ${id} was claimed again (${head.epoch}, not ${epoch})`)
+  if (head.next !== first) throw new HoldfastError('fenced', `run ${id} expects event ${head.next}, not ${first}`)
+}

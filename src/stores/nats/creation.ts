@@ -1,0 +1,191 @@
+/**
+ * How a run comes to be. What it needs is on several subjects, and they cannot be written in one step: its place in its lane, its
+ * idempotency key, the document of its session, and last the run itself, with which it exists. What a node that dies in between
+ * leaves behind is found by whoever comes upon it, and given up for good before anything else takes its place.
+ */
+import { HoldfastError } from '../../core/errors.ts'
+import type { KeptRun } from '../../core/moving.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import type { Created, NewRun, StoredRun } from '../../core/store.ts'
+import { pause } from '../shared/pause.ts'
+import type { NatsDocuments } from './documents.ts'
+import type { Description } from './head.ts'
+import type { Key, Keys } from './keys.ts'
+import type { Lanes, Waiting } from './lanes.ts'
+import { OneAtATime } from './one-at-a-time.ts'
+import type { Current, RunMessages, Step } from './run-messages.ts'
+
+export interface CreationOptions {
+  readonly messages: RunMessages
+  readonly documents: NatsDocuments
+  readonly lanes: Lanes
+  readonly keys: Keys
+  readonly now: () => number
+  readonly stored: (current: Current) => StoredRun
+  /** Whether this node knows a run of this id. */
+  readonly isKnown: (id: string) => boolean
+  readonly signal: AbortSignal
+}
+
+/** How long a creation may be under way before others may give it up. */
+const CREATION_MS = 5000
+const LOOK_MS = 10
+/** How often somebody else may take the key first, and give it up again. */
+const TRIES_MAX = 100
+
+export class Creation {
+  readonly #options: CreationOptions
+  readonly #queue = new OneAtATime()
+  #number = 0
+
+  constructor(options: CreationOptions) {
+    this.#options = options
+  }
+
+  create(run: NewRun): Promise<Created> {
+    const { idempotency } = run
+    if (idempotency === undefined) return this.#create(run, undefined)
+    return this.#queue.do(JSON.stringify([run.run.owner, idempotency.key]), () => this.#createWithKey(run))
+  }
+
+  /** Of a run that comes from another store. */
+  async admit({ stored, idempotency }: KeptRun, record: string): Promise<void> {
+    const { messages, lanes, keys } = this.#options
+    const { run, epoch, stop, first } = stored
+    const inUse = (what: string): HoldfastError => new HoldfastError('conflict', `run ${run.id}: ${what} is in use`)
+    if ((await messages.read(run.id)) !== undefined) throw inUse('the id')
+    const known = idempotency && (await this.#lookUp(run.owner, idempotency.key))
+    if (known?.stored !== undefined) throw inUse('its idempotency key')
+    const number = this.#next()
+    const hasLane = run.lane !== undefined && !isFinished(run.status)
+    const place = hasLane ? await lanes.enter(run.lane, run.id, number, false) : { number }
+    const entry = idempotency && { id: run.id, fingerprint: idempotency.fingerprint }
+    if (entry && !(await keys.take(run.owner, idempotency.key, entry, known?.key))) throw inUse('its idempotency key')
+    await this.#write({ run, stop, idempotency }, record, {
+      epoch,
+      first,
+      stopped: stop !== undefined,
+      number: 'number' in place ? place.number : number,
+    })
+  }
+
+  /** A run that was put into its lane has ended, or will never be. */
+  async isOver([id, number]: Waiting): Promise<boolean> {
+    const tip = await this.#options.messages.tip(id)
+    if (tip !== undefined) return tip.head.gone !== undefined || isFinished(tip.head.status)
+    return Date.now() - number / 1000 > CREATION_MS && this.#giveUp(id)
+  }
+
+  async #createWithKey(run: NewRun): Promise<Created> {
+    const { owner } = run.run
+    const { key, fingerprint } = run.idempotency!
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const known = await this.#lookUp(owner, key)
+      if (known?.stored !== undefined) {
+        const kind = known.key.fingerprint === fingerprint ? 'existing' : 'key_conflict'
+        return { kind, stored: known.stored }
+      }
+      const created = await this.#create(run, known?.key)
+      if (created !== undefined) return created
+    }
+    throw new HoldfastError('unavailable', 'others are always faster', { retryAfterMs: 1000 })
+  }
+
+  /** Undefined where somebody else took the key meanwhile. `freed`: what its key stood for, in vain. */
+  #create(run: NewRun, freed: undefined): Promise<Created>
+  #create(run: NewRun, freed: Key | undefined): Promise<Created | undefined>
+  async #create(draft: NewRun, freed: Key | undefined): Promise<Created | undefined> {
+    const { run, record, idempotency, rejectIfBusy = false, claim } = draft
+    const { documents, lanes, keys, now, stored, isKnown } = this.#options
+    if (isKnown(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
+    const place = await this.#enter(run, rejectIfBusy)
+    if ('busy' in place) return { kind: 'busy', stored: place.busy }
+    if (idempotency !== undefined) {
+      const entry = { id: run.id, fingerprint: idempotency.fingerprint }
+      if (!(await keys.take(run.owner, idempotency.key, entry, freed))) {
+        if (run.lane !== undefined) await lanes.leave(run.lane, run.id)
+        return undefined
+      }
+    }
+    await documents.touch(run)
+    const lease = claim && place.isFirst ? { owner: claim.owner, until: now() + claim.ttlMs } : undefined
+    const change = { number: place.number, epoch: lease ? 1 : 0, lease }
+    return { kind: 'created', stored: stored(await this.#write({ run, idempotency }, record, change)) }
+  }
+
+  async #enter(
+    run: Run,
+    mustBeFree: boolean,
+  ): Promise<{ readonly number: number; readonly isFirst: boolean } | { readonly busy: StoredRun }> {
+    const { lanes, messages, stored, signal } = this.#options
+    const number = this.#next()
+    if (run.lane === undefined) return { number, isFirst: true }
+    for (const until = Date.now() + 2 * CREATION_MS; ; await pause(LOOK_MS, signal)) {
+      const entered = await lanes.enter(run.lane, run.id, number, mustBeFree)
+      if (!('busy' in entered)) return entered
+      const busy = await messages.read(entered.busy)
+      if (busy !== undefined) return { busy: stored(busy) }
+      // It is being created, or never will be.
+      if (Date.now() > until || signal.aborted)
+        throw new HoldfastError('unavailable', `the run ${entered.busy} is being created`, { retryAfterMs: 1000 })
+    }
+  }
+
+  async #write(description: Description, record: string, change: NonNullable<Step['change']>): Promise<Current> {
+    const { id } = description.run
+    const records = { first: change.first ?? 0, count: 1, bytes: Buffer.from(record) }
+    const { current } = await this.#options.messages.change(
+      id,
+      (existing, tip) => {
+        if (existing !== undefined) throw new HoldfastError('conflict', `run ${id}: the id is in use`)
+        if (tip?.head.gone === 'void')
+          throw new HoldfastError('unavailable', `run ${id}: its creation took too long and was given up`)
+        return { change, description, records }
+      },
+      { known: 'new' },
+    )
+    return current!
+  }
+
+  /** What a key stands for; waits for a run that is being created. */
+  async #lookUp(owner: string, key: string): Promise<{ readonly key: Key; readonly stored?: StoredRun } | undefined> {
+    const { keys, messages, stored, signal } = this.#options
+    for (const since = Date.now(); ; await pause(LOOK_MS, signal)) {
+      const found = await keys.find(owner, key)
+      if (found === undefined) return undefined
+      const current = await messages.read(found.id)
+      if (current !== undefined) return { key: found, stored: stored(current) }
+      if ((await messages.tip(found.id))?.head.gone !== undefined) return { key: found }
+      if (Date.now() - since > CREATION_MS) await this.#giveUp(found.id)
+    }
+  }
+
+  async find(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
+    const { keys, messages, stored } = this.#options
+    const found = await keys.find(owner, key)
+    const current = found && (await messages.read(found.id))
+    return current && { stored: stored(current), fingerprint: found.fingerprint }
+  }
+
+  /** A run that is not there is made never to be. False when it came after all. */
+  async #giveUp(id: string): Promise<boolean> {
+    const { written } = await this.#options.messages.change(id, (current, tip) =>
+      current === undefined && tip === undefined
+        ? { change: { gone: 'void' }, description: { run: never(id) } }
+        : undefined,
+    )
+    return written
+  }
+
+  /** Microseconds since 1970, and never the same twice: the order of creation, as well as nodes can agree on it. */
+  #next(): number {
+    this.#number = Math.max(this.#number + 1, Date.now() * 1000)
+    return this.#number
+  }
+}
+
+function never(id: string): Run {
+  const time = new Date(0).toISOString()
+  const names = { component: '', session: '', owner: '' }
+  return { id, ...names, status: 'cancelled', createdAt: time, updatedAt: time, attempt: 0 }
+}

@@ -1,0 +1,226 @@
+/** The documents of the NATS store: each is the last message of a subject; who they are is in its header, the body is the rest. */
+import {
+  type Document,
+  type DocumentDraft,
+  type DocumentPage,
+  type DocumentQuery,
+  type Documents,
+  sessionDocument,
+} from '../../core/document.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import type { DocumentName } from '../../core/moving.ts'
+import type { Run } from '../../core/run.ts'
+import { later, listDocuments } from '../shared/document-listing.ts'
+import { pause } from '../shared/pause.ts'
+import type { Layout, Spot } from './layout.ts'
+import type { Link, Message } from './link.ts'
+import { OneAtATime } from './one-at-a-time.ts'
+
+/** All but the body. */
+interface Summary extends Omit<Document, 'body'> {
+  /** Names this message, so that whoever wrote it finds it again. */
+  readonly name: string
+  readonly gone?: true
+}
+
+interface Known extends Summary {
+  readonly seq: number
+}
+
+interface Current {
+  readonly seq: number
+  /** Undefined where there is no such document any more. */
+  readonly document: Document | undefined
+  readonly name: string
+}
+
+export interface NatsDocumentsOptions {
+  readonly link: Link
+  readonly layout: Layout
+  readonly now: () => number
+  readonly name: () => string
+  /** Until all that was written so far, by whomever, is known here. */
+  readonly caughtUp: () => Promise<void>
+}
+
+const TRIES_MAX = 200
+/** Who was faster may not be seen yet. */
+const TURN_MS_MAX = 100
+
+export class NatsDocuments implements Documents {
+  readonly #options: NatsDocumentsOptions
+  readonly #known = new Map<string, Known>()
+  /** What is left of documents that were removed, and since when that is known. */
+  readonly #gone = new Map<string, { readonly name: DocumentName; readonly seq: number; readonly at: number }>()
+  readonly #queue = new OneAtATime()
+
+  constructor(options: NatsDocumentsOptions) {
+    this.#options = options
+  }
+
+  /** A message about a document, from whichever node. */
+  hear(head: string, seq: number): void {
+    this.#learn({ ...(JSON.parse(head) as Summary), seq })
+  }
+
+  async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
+    return (await this.#read({ owner, collection, id }))?.document
+  }
+
+  put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
+    // As it will be read: what the caller does to its body later changes nothing.
+    const body = JSON.parse(JSON.stringify(draft.body)) as unknown
+    return this.#change<Document>(draft, (before) => {
+      const version = before?.version ?? 0
+      if (expected !== undefined && expected !== version) return undefined
+      const now = new Date(this.#options.now()).toISOString()
+      const createdAt = before?.createdAt ?? now
+      return { ...draft, body, version: version + 1, createdAt, updatedAt: later(before?.updatedAt, now) }
+    })
+  }
+
+  async remove(owner: string, collection: string, id: string): Promise<boolean> {
+    const removed = await this.#change({ owner, collection, id }, (before) => before && ('gone' as const))
+    return removed !== undefined
+  }
+
+  async list(query: DocumentQuery): Promise<DocumentPage> {
+    const { offset = 0, limit } = query
+    await this.#options.caughtUp()
+    const found = listDocuments(this.#known.values(), query)
+    const page = await this.#open(found.slice(offset, offset + limit))
+    return { documents: page, total: found.length }
+  }
+
+  /** All of them, in the order of their names. */
+  async all(limit: number, after?: DocumentName): Promise<readonly Document[]> {
+    await this.#options.caughtUp()
+    const start = after && keyOf(after)
+    const keys = [...this.#known.keys()].filter((key) => start === undefined || key > start).toSorted()
+    return this.#open(keys.slice(0, limit).map((key) => this.#known.get(key)!))
+  }
+
+  /** With the version and the times that it has; false when there is one of its name. */
+  async admit(document: Document): Promise<boolean> {
+    return (await this.#change(document, (before) => (before === undefined ? document : undefined))) !== undefined
+  }
+
+  /** A run is about to be created in a session. */
+  async touch(run: Run): Promise<void> {
+    const session = sessionDocument(run)
+    await this.#change(session, (before) => {
+      if (before === undefined) return session
+      return before.updatedAt >= run.createdAt ? undefined : { ...before, updatedAt: run.createdAt }
+    })
+  }
+
+  /** What says that a document was removed is removed itself, when everybody has heard of it. */
+  async sweep(before: number): Promise<void> {
+    for (const [key, { name, seq, at }] of this.#gone) {
+      if (at > before) break
+      const { stream, subject } = this.#spot(name)
+      await this.#options.link.purge(stream, subject, seq + 1)
+      this.#gone.delete(key)
+    }
+  }
+
+  /** Reads, decides and writes, until nobody comes in between; undefined when nothing was to be done. */
+  #change<After extends Document | 'gone'>(
+    name: DocumentName,
+    decide: (before: Document | undefined) => After | undefined,
+  ): Promise<After | undefined> {
+    return this.#queue.do(keyOf(name), async () => {
+      const own = this.#options.name()
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const current = await this.#read(name)
+        const after = decide(current?.document)
+        if (after === undefined) return undefined
+        const outcome = await this.#write(name, own, current, after)
+        if (outcome === 'unsure') await this.#expectOwn(name, own)
+        if (outcome !== 'stale') return after
+        if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
+      }
+      throw new HoldfastError('unavailable', 'others are always faster', { retryAfterMs: 1000 })
+    })
+  }
+
+  async #write(
+    name: DocumentName,
+    own: string,
+    current: Current | undefined,
+    after: Document | 'gone',
+  ): Promise<'done' | 'stale' | 'unsure'> {
+    const summary = after === 'gone' ? summaryOf({ ...current!.document!, ...name }, own, true) : summaryOf(after, own)
+    const { link } = this.#options
+    const published = await link.publish({
+      subject: this.#spot(name).subject,
+      head: JSON.stringify(summary),
+      data: Buffer.from(after === 'gone' ? '' : JSON.stringify(after.body)),
+      expected: current?.seq ?? 0,
+    })
+    if (published.kind === 'stale') return published.unsure ? 'unsure' : 'stale'
+    this.#learn({ ...summary, seq: published.seq })
+    return 'done'
+  }
+
+  /** Only the last message of a document is kept: one that was written, and then replaced, cannot be told from one that was not. */
+  async #expectOwn(name: DocumentName, own: string): Promise<void> {
+    if ((await this.#read(name))?.name === own) return
+    const message = `whether the document ${name.id} was changed is not known: the answer was lost`
+    throw new HoldfastError('unavailable', message, { retryAfterMs: 1000 })
+  }
+
+  async #read(name: DocumentName): Promise<Current | undefined> {
+    const { stream, subject } = this.#spot(name)
+    const message = await this.#options.link.last(stream, subject)
+    if (message === undefined) return undefined
+    const summary = JSON.parse(message.head) as Summary
+    this.#learn({ ...summary, seq: message.seq })
+    return { seq: message.seq, name: summary.name, document: documentOf(summary, message) }
+  }
+
+  /** With their bodies. What was removed meanwhile is left out. */
+  async #open(found: readonly Known[]): Promise<Document[]> {
+    const documents = await Promise.all(
+      found.map(async (known) => {
+        const message = await this.#options.link.at(this.#spot(known).stream, known.seq)
+        return message ? documentOf(known, message) : (await this.#read(known))?.document
+      }),
+    )
+    return documents.flatMap((document) => document ?? [])
+  }
+
+  #learn(summary: Known): void {
+    const key = keyOf(summary)
+    if ((this.#known.get(key)?.seq ?? this.#gone.get(key)?.seq ?? 0) >= summary.seq) return
+    if (summary.gone) {
+      this.#known.delete(key)
+      this.#gone.set(key, { name: summary, seq: summary.seq, at: Date.now() })
+    } else {
+      this.#known.set(key, summary)
+      this.#gone.delete(key)
+    }
+  }
+
+  #spot({ owner, collection, id }: DocumentName): Spot {
+    return this.#options.layout.state('document', owner, collection, id)
+  }
+}
+
+function summaryOf({ body: _body, ...rest }: Document, name: string, gone = false): Summary {
+  return { ...rest, name, ...(gone && { gone: true }) }
+}
+
+function documentOf(
+  { owner, collection, id, label, title, version, createdAt, updatedAt, gone }: Summary,
+  { data }: Message,
+) {
+  if (gone) return undefined
+  const body = JSON.parse(Buffer.from(data).toString()) as unknown
+  const named = { ...(label !== undefined && { label }), ...(title !== undefined && { title }) }
+  return { owner, collection, id, ...named, body, version, createdAt, updatedAt }
+}
+
+function keyOf({ owner, collection, id }: DocumentName): string {
+  return JSON.stringify([collection, owner, id])
+}

@@ -1,0 +1,195 @@
+/**
+ * Follows a stream: what is there when it begins, as the last message of each subject, and then everything that comes. Only
+ * headers are sent. What is missed is noticed by the numbers of deliveries, and asked for again.
+ */
+import type { Msg, Subscription } from '@nats-io/transport-node'
+import { HoldfastError } from '../../core/errors.ts'
+import { pause } from '../shared/pause.ts'
+import type { Spot } from './layout.ts'
+import { HEAD, type Link } from './link.ts'
+
+export interface FollowerOptions {
+  readonly link: Link
+  readonly spot: Spot
+  readonly onMessage: (subject: string, head: string, seq: number) => void
+}
+
+const HEARTBEAT_MS = 2000
+const WATCH_MS = 500
+/** A consumer that nobody hears is given up by the server. */
+const INACTIVE_MS = 30_000
+const CAUGHT_UP_MS = 10_000
+/** A million runs take some seconds. */
+const START_MS = 120_000
+
+/** What the reply address of a delivered message says. */
+interface Delivery {
+  readonly seq: number
+  /** 1, 2, 3 … of this consumer's messages. */
+  readonly number: number
+  /** How many are still to come. */
+  readonly pending: number
+}
+
+interface Waiter {
+  readonly seq: number
+  readonly since: number
+  readonly resolve: () => void
+}
+
+export class Follower {
+  readonly #options: FollowerOptions
+  /** All messages up to this one have been seen. */
+  #seq = 0
+  #subscription: Subscription | undefined
+  /** Counts the consumers that were made: what an earlier one still sends is not listened to. */
+  #begun = 0
+  /** The stream's last message when the consumer was made. */
+  #lastBefore = 0
+  #delivered = 0
+  #heardAt = 0
+  #waiting: Waiter[] = []
+  #isCurrent = false
+
+  constructor(options: FollowerOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when all that was there has been seen. */
+  async start(): Promise<void> {
+    const { link, spot } = this.#options
+    link.onReconnect(() => void this.#again())
+    await this.#begin()
+    void this.#watch()
+    for (const until = Date.now() + START_MS; !this.#isCurrent; await pause(2, link.signal)) {
+      if (Date.now() > until || link.signal.aborted)
+        throw new HoldfastError('unavailable', `the stream ${spot.stream} is not delivered`)
+    }
+  }
+
+  stop(): void {
+    this.#begun++
+    this.#subscription?.unsubscribe()
+    this.#subscription = undefined
+  }
+
+  /** Until everything has been seen that was in the stream when this was called. */
+  async caughtUp(): Promise<void> {
+    const { link, spot } = this.#options
+    const { last_seq: seq } = await link.state(spot.stream)
+    if (seq <= this.#seq) return
+    const enough = new AbortController()
+    const seen = new Promise<void>((resolve) => this.#waiting.push({ seq, since: Date.now(), resolve }))
+    const late = pause(CAUGHT_UP_MS, AbortSignal.any([enough.signal, link.signal])).then(() => true)
+    const isLate = await Promise.race([seen, late])
+    enough.abort()
+    if (isLate)
+      throw new HoldfastError('unavailable', `the stream ${spot.stream} is not delivered`, { retryAfterMs: 1000 })
+  }
+
+  async #begin(): Promise<void> {
+    const { link, spot } = this.#options
+    this.stop()
+    const begun = this.#begun
+    this.#heardAt = Date.now()
+    const { last_seq: last } = await link.state(spot.stream)
+    if (begun !== this.#begun || link.signal.aborted) return
+    this.#lastBefore = last
+    this.#delivered = 0
+    const inbox = `_INBOX.${spot.stream}.${crypto.randomUUID()}`
+    this.#subscription = link.connection.subscribe(inbox, {
+      callback: (_, message) => {
+        if (begun === this.#begun) this.#hear(message)
+      },
+    })
+    const { num_pending: pending } = await link.api<{ num_pending: number }>(`CONSUMER.CREATE.${spot.stream}`, {
+      stream_name: spot.stream,
+      config: { ...consumer(spot.subject, inbox), ...this.#beginning() },
+    })
+    if (begun === this.#begun && pending === 0 && this.#delivered === 0) this.#seeAll(last)
+  }
+
+  #beginning(): object {
+    return this.#seq === 0
+      ? { deliver_policy: 'last_per_subject' }
+      : { deliver_policy: 'by_start_sequence', opt_start_seq: this.#seq + 1 }
+  }
+
+  async #again(): Promise<void> {
+    // One that fails leaves no consumer, and so a silence that the watch notices.
+    await this.#begin().catch(() => {})
+  }
+
+  /** A consumer that is silent is gone, or cannot reach us. */
+  async #watch(): Promise<void> {
+    const { signal } = this.#options.link
+    while (!signal.aborted) {
+      await pause(WATCH_MS, signal)
+      if (!signal.aborted && Date.now() - this.#heardAt > HEARTBEAT_MS * 3) await this.#again()
+    }
+  }
+
+  #hear(message: Msg): void {
+    this.#heardAt = Date.now()
+    if (message.headers?.code === 100) return this.#hearStatus(message)
+    const delivery = deliveryOf(message.reply ?? '')
+    if (delivery === undefined) return
+    if (delivery.number !== this.#delivered + 1) return void this.#again()
+    this.#delivered = delivery.number
+    this.#options.onMessage(message.subject, message.headers?.get(HEAD) ?? '', delivery.seq)
+    // The messages between may have been removed.
+    if (delivery.pending === 0) this.#seeAll(Math.max(delivery.seq, this.#lastBefore))
+    else this.#see(delivery.seq)
+  }
+
+  /** A question whether we keep up, which is answered; or a heartbeat: there is nothing that is not delivered. */
+  #hearStatus(message: Msg): void {
+    if (message.reply) return void message.respond()
+    const stalled = message.headers?.get('Nats-Consumer-Stalled')
+    if (stalled) this.#options.link.connection.publish(stalled)
+    const last = message.headers?.get('Nats-Last-Consumer')
+    if (last && Number(last) !== this.#delivered) return void this.#again()
+    // Who waits for longer than that waits for a message that was removed.
+    const before = Date.now() - HEARTBEAT_MS
+    this.#resolve(({ since }) => since < before)
+  }
+
+  #seeAll(seq: number): void {
+    this.#isCurrent = true
+    this.#see(seq)
+  }
+
+  #see(seq: number): void {
+    this.#seq = Math.max(this.#seq, seq)
+    if (this.#waiting.length > 0) this.#resolve((waiter) => waiter.seq <= this.#seq)
+  }
+
+  #resolve(isSatisfied: (waiter: Waiter) => boolean): void {
+    const waiting = this.#waiting
+    this.#waiting = waiting.filter((waiter) => !isSatisfied(waiter))
+    for (const waiter of waiting) if (isSatisfied(waiter)) waiter.resolve()
+  }
+}
+
+function consumer(subject: string, inbox: string): object {
+  return {
+    deliver_subject: inbox,
+    filter_subject: subject,
+    ack_policy: 'none',
+    max_deliver: 1,
+    headers_only: true,
+    flow_control: true,
+    idle_heartbeat: HEARTBEAT_MS * 1e6,
+    inactive_threshold: INACTIVE_MS * 1e6,
+    mem_storage: true,
+    num_replicas: 1,
+  }
+}
+
+/** `$JS.ACK.<stream>.<consumer>.<tries>.<seq>.<number>.<time>.<pending>`, or with a domain and an account before the stream. */
+function deliveryOf(reply: string): Delivery | undefined {
+  const words = reply.split('.')
+  if (words[1] !== 'ACK' || words.length < 9) return undefined
+  const at = words.length >= 11 ? 7 : 5
+  return { seq: Number(words[at]), number: Number(words[at + 1]), pending: Number(words[at + 3]) }
+}

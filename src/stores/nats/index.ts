@@ -1,0 +1,87 @@
+/** The cluster store on NATS JetStream (nats-server 2.9 or later), for any number of nodes. */
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { optionalPackage } from '../../core/optional-package.ts'
+import type { Store } from '../../core/store.ts'
+import { checkName } from './layout.ts'
+import { Link, type Nats } from './link.ts'
+import { inspect, setUp, type StreamInfo } from './setup.ts'
+import { NatsStore } from './store.ts'
+import { expectSyncAlways, syncPolicyAt, type SyncPolicy } from './sync-policy.ts'
+
+export interface OpenNatsOptions {
+  /** `host:port` of one or more servers of a cluster; the others are learnt from them. */
+  readonly servers: readonly string[]
+  readonly user?: string
+  readonly password?: string
+  readonly token?: string
+  readonly tls?: boolean
+  /** What the names of all streams begin with; `holdfast` where nothing is said. */
+  readonly name?: string
+  /** Servers that keep each message: 3 in a cluster, 1 on a single server. */
+  readonly replicas?: number
+  /** Pairs of streams over which runs are spread: 4. Decided when the streams are made. */
+  readonly partitions?: number
+  /** The cluster, and the tags of servers, on which the streams are made. */
+  readonly cluster?: string
+  readonly tags?: readonly string[]
+  /** Refuse servers that acknowledge a message before its file is synced, by what the one at `monitor` says. */
+  readonly sync?: 'always'
+  /** `http://host:port`, where a server can be asked about itself. */
+  readonly monitor?: string
+  /** How long one answer may take before the question is asked again: 2 seconds. */
+  readonly answerMs?: number
+  /** How long appends are tried while no server can be reached, before their runs are given up here: 60 seconds. */
+  readonly outageMs?: number
+  /** Claims run out by it; that of this machine where it is not given. */
+  readonly clock?: Clock
+}
+
+export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
+  const { outageMs = 60_000, clock = systemClock, name = 'holdfast' } = options
+  if (options.sync === 'always') await expectSyncAlways(options.monitor ?? '')
+  const link = await openLink(options)
+  try {
+    const { layout, streams } = await setUp(link, { ...options, name: checkName(name) })
+    const isReplicated = streams.some(({ config }) => config.num_replicas > 1)
+    return await NatsStore.open({ link, layout, isReplicated, outageMs, now: () => clock.now() })
+  } catch (cause) {
+    await link.close()
+    throw cause
+  }
+}
+
+export interface NatsCondition {
+  readonly server: string
+  readonly isClustered: boolean
+  /** Undefined where there are none yet. */
+  readonly streams: readonly StreamInfo[] | undefined
+  /** Undefined where nobody can be asked. */
+  readonly sync: SyncPolicy | undefined
+}
+
+/** Looks at the servers and the streams, and makes and changes nothing. */
+export async function inspectNats(options: OpenNatsOptions): Promise<NatsCondition> {
+  const link = await openLink(options)
+  try {
+    const streams = await inspect(link, checkName(options.name ?? 'holdfast'))
+    const sync = options.monitor === undefined ? undefined : await syncPolicyAt(options.monitor)
+    return { server: link.serverVersion, isClustered: link.isClustered, streams, sync }
+  } finally {
+    await link.close()
+  }
+}
+
+async function openLink({ servers, user, password, token, tls, answerMs = 2000 }: OpenNatsOptions): Promise<Link> {
+  return Link.open(await loadNats(), {
+    servers,
+    answerMs,
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { pass: password }),
+    ...(token !== undefined && { token }),
+    ...(tls !== undefined && { tls }),
+  })
+}
+
+function loadNats(): Promise<Nats> {
+  return optionalPackage('the NATS store', '@nats-io/transport-node', () => import('@nats-io/transport-node'))
+}

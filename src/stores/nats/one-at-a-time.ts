@@ -1,0 +1,16 @@
+/** Work on one thing waits for the work on it before; work on another does not. Spares this node the races with itself. */
+export class OneAtATime {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  async do<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#last.get(what) ?? Promise.resolve()
+    const mine = before.then(work, work)
+    const settled = mine.catch(() => {})
+    this.#last.set(what, settled)
+    try {
+      return await mine
+    } finally {
+      if (this.#last.get(what) === settled) this.#last.delete(what)
+    }
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Questions to the servers and their answers, over one subscription. The client's own way makes an error with a stack, and a
+ * timer, for every question that is answered, which costs more than all the rest of it.
+ */
+import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
+import { NoResponders } from './failures.ts'
+
+interface Waiting {
+  readonly until: number
+  readonly resolve: (answer: Msg) => void
+  readonly reject: (cause: Error) => void
+}
+
+const LOOK_EVERY_MS = 50
+
+export class Questions {
+  readonly #connection: NatsConnection
+  readonly #answerMs: number
+  readonly #inbox = `_INBOX.${crypto.randomUUID()}`
+  /** In the order in which they were asked, and so in which their time is over. */
+  readonly #waiting = new Map<string, Waiting>()
+  readonly #looking: NodeJS.Timeout
+  #asked = 0
+
+  constructor(connection: NatsConnection, answerMs: number) {
+    this.#connection = connection
+    this.#answerMs = answerMs
+    connection.subscribe(`${this.#inbox}.*`, { callback: (_, answer) => this.#hear(answer) })
+    this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref()
+  }
+
+  ask(subject: string, data: Uint8Array | undefined, headers: MsgHdrs | undefined): Promise<Msg> {
+    const token = String(++this.#asked)
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(token, { until: Date.now() + this.#answerMs, resolve, reject })
+      this.#connection.publish(subject, data, { reply: `${this.#inbox}.${token}`, ...(headers && { headers }) })
+    })
+  }
+
+  /** No answer will come any more. */
+  giveUp(reason: string): void {
+    for (const [token, { reject }] of this.#waiting) {
+      this.#waiting.delete(token)
+      reject(new Error(reason))
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#looking)
+    this.giveUp('the store is closed')
+  }
+
+  #hear(answer: Msg): void {
+    const token = answer.subject.slice(this.#inbox.length + 1)
+    const waiting = this.#waiting.get(token)
+    if (waiting === undefined) return
+    this.#waiting.delete(token)
+    if (answer.data.length === 0 && answer.headers?.code === 503) waiting.reject(new NoResponders('no server has it'))
+    else waiting.resolve(answer)
+  }
+
+  #look(): void {
+    const now = Date.now()
+    for (const [token, { until, reject }] of this.#waiting) {
+      if (until > now) return
+      this.#waiting.delete(token)
+      reject(new Error(`no answer came within ${this.#answerMs} ms`))
+    }
+  }
+}

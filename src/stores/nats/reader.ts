@@ -1,0 +1,82 @@
+/** Reads stretches of a run's log. */
+import { assertReadable } from '../../core/cursor.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { lastOf, type Slice, sliceWithin } from '../../core/record.ts'
+import { isFinished, type Run } from '../../core/run.ts'
+import { joinAfter } from '../shared/join-slices.ts'
+import type { Place } from './chains.ts'
+import type { RunMessages, Tip } from './run-messages.ts'
+
+/** How many messages are asked for at once: few at first, since one is often enough. */
+const BATCHES = [1, 4, 16, 64]
+const TRIES_MAX = 3
+
+/** `known`: the run as this node last heard of it, which is enough where it has what is asked for. */
+export async function readLog(
+  messages: RunMessages,
+  known: Tip | undefined,
+  id: string,
+  after: number,
+  bytesMax: number,
+): Promise<Slice | undefined> {
+  const isEnough = known !== undefined && after >= known.head.first - 1 && after < known.head.next - 1
+  let tip = isEnough ? known : undefined
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    tip ??= await messages.tip(id)
+    if (tip === undefined || after >= tip.head.next) {
+      await messages.settle(id)
+      tip = await messages.tip(id)
+    }
+    if (tip === undefined || tip.head.gone !== undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+    const { first, next } = tip.head
+    assertReadable({ run: { id } as Run, first, next, epoch: 0 }, after)
+    if (after === next - 1) return undefined
+    const slice = await readFrom(messages, tip, after, bytesMax)
+    if (slice !== undefined) return slice
+    // It was trimmed or removed while it was read.
+    messages.chains.forget(id)
+    tip = undefined
+  }
+  throw new HoldfastError('unavailable', `run ${id}: its log cannot be read`, { retryAfterMs: 1000 })
+}
+
+/** Undefined where what should be there is not. */
+async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax: number): Promise<Slice | undefined> {
+  const { id, next, status } = tip.head
+  const places = (await messages.places(id, tip, after + 1)).filter((place) => place.next > place.from)
+  if (places.length === 0 || places[0]!.from > after + 1) return undefined
+  const slices: Slice[] = []
+  let bytes = 0
+  for (let at = 0, turn = 0; at < places.length && bytes < bytesMax; turn++) {
+    const batch = places.slice(at, at + (BATCHES[turn] ?? BATCHES.at(-1)!))
+    at += batch.length
+    const loaded = await Promise.all(batch.map((place) => load(messages, id, place)))
+    for (const slice of loaded) {
+      if (slice === undefined) return undefined
+      slices.push(slice)
+      bytes += slice.bytes.length
+    }
+  }
+  const slice = sliceWithin(joinAfter(slices, after, bytesMax), bytesMax)
+  return { ...slice, closed: isFinished(status) && lastOf(slice) === next - 1 }
+}
+
+async function load(messages: RunMessages, id: string, { seq }: Place): Promise<Slice | undefined> {
+  const found = await messages.content(id, seq)
+  if (found === undefined) return undefined
+  const { from, next, descriptionBytes } = found.head
+  return { first: from, count: next - from, bytes: found.content.subarray(descriptionBytes), closed: false }
+}
+
+/** The records from one on, where they are few enough to be written again. */
+export async function readTail(
+  messages: RunMessages,
+  tip: Tip,
+  first: number,
+  bytesMax: number,
+): Promise<Slice | undefined> {
+  const slice = await readLog(messages, tip, tip.head.id, first - 1, bytesMax)
+  return slice !== undefined && lastOf(slice) === tip.head.next - 1 && slice.bytes.length <= bytesMax
+    ? slice
+    : undefined
+}

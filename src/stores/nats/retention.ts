@@ -1,0 +1,69 @@
+/** How records and runs are forgotten: a message says so, and then the messages before it are purged. */
+import { HoldfastError } from '../../core/errors.ts'
+import { isFinished } from '../../core/run.ts'
+import type { Keys } from './keys.ts'
+import type { Layout } from './layout.ts'
+import type { Link } from './link.ts'
+import { readTail } from './reader.ts'
+import type { RunMessages } from './run-messages.ts'
+
+export interface RetentionOptions {
+  readonly link: Link
+  readonly layout: Layout
+  readonly messages: RunMessages
+  readonly keys: Keys
+}
+
+/** A finished run of which so much is kept is written anew as one message, and the rest of its messages is forgotten. */
+const REWRITTEN_BYTES_MAX = 64 * 1024
+
+export class Retention {
+  readonly #options: RetentionOptions
+
+  constructor(options: RetentionOptions) {
+    this.#options = options
+  }
+
+  async trim(id: string, before: number): Promise<void> {
+    const { link, layout, messages } = this.#options
+    const { written, current } = await messages.change(id, async (untrimmed) => {
+      if (untrimmed === undefined) return undefined
+      const { head, description } = untrimmed
+      const first = Math.min(before, head.next - 1)
+      if (first <= head.first) return undefined
+      const isOver = isFinished(head.status)
+      const kept = isOver ? await readTail(messages, untrimmed, first, REWRITTEN_BYTES_MAX) : undefined
+      return { change: { first }, description, ...(kept && { records: kept, anew: true }) }
+    })
+    if (!written || current === undefined) return
+    const { stream, subject } = layout.run(id)
+    const isAnew = current.head.place === 1
+    const [earliest] = isAnew ? [] : await messages.places(id, current, current.head.first)
+    await link.purge(stream, subject, earliest?.seq ?? current.seq)
+    if (isAnew && current.head.parts === undefined) await this.#purgeParts(id)
+  }
+
+  /** What says that it was removed stays for a while, for the other nodes. */
+  async remove(id: string): Promise<boolean> {
+    const { link, layout, messages, keys } = this.#options
+    const { written, current } = await messages.change(id, (before) => {
+      if (before === undefined) return undefined
+      const { status } = before.head
+      if (!isFinished(status)) throw new HoldfastError('conflict', `run ${id} is ${status}: stop it first`)
+      return { change: { gone: 'removed' } }
+    })
+    if (!written || current === undefined) return written
+    const { stream, subject } = layout.run(id)
+    await link.purge(stream, subject, current.seq)
+    await this.#purgeParts(id)
+    const { run, idempotency } = current.description
+    if (idempotency !== undefined) await keys.free(run.owner, idempotency.key, id)
+    return true
+  }
+
+  async #purgeParts(id: string): Promise<void> {
+    const { link, layout } = this.#options
+    const { stream, subject } = layout.parts(id)
+    await link.purge(stream, subject)
+  }
+}

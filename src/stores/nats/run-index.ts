@@ -1,0 +1,189 @@
+/**
+ * All runs, as far as a node has heard: what listings and workers look for. It may be behind the log, never ahead of it; whoever
+ * decides something asks the log.
+ */
+import type { Position } from '../../core/page.ts'
+import { isFinished } from '../../core/run.ts'
+import type { RunQuery } from '../../core/store.ts'
+import { Turns } from '../shared/turns.ts'
+import { type Head, isReady } from './head.ts'
+import type { Tip } from './run-messages.ts'
+import { SortedRuns } from './sorted-runs.ts'
+
+/** A run in the index. */
+export interface Entry extends Position {
+  head: Head
+  seq: number
+  /** What the order of turns looks at. */
+  readonly number: number
+  run: Pick<Head, 'owner' | 'status' | 'wakeAt'>
+  stop: true | undefined
+}
+
+export class RunIndex {
+  readonly #entries = new Map<string, Entry>()
+  readonly #all = new SortedRuns<Entry>()
+  readonly #byOwner = new Map<string, SortedRuns<Entry>>()
+  readonly #bySession = new Map<string, SortedRuns<Entry>>()
+  /** Unfinished runs of each lane. */
+  readonly #lanes = new Map<string, Set<Entry>>()
+  /** Runs that each worker holds. */
+  readonly #held = new Map<string, Set<Entry>>()
+  readonly #turns = new Turns<Entry>()
+  /** What is left of runs that were removed, and since when that is known. */
+  readonly #gone = new Map<string, { readonly seq: number; readonly at: number }>()
+
+  get(id: string): Entry | undefined {
+    return this.#entries.get(id)
+  }
+
+  /** What was known of the run before; undefined for one that is new. `isNews` is false for what was known already. */
+  apply({ head, seq }: Tip): { readonly isNews: boolean; readonly before?: Head | undefined } {
+    const { back: _back, ...rest } = head
+    const kept: Head = { ...rest, back: [] }
+    const entry = this.#entries.get(head.id)
+    if (seq <= (entry?.seq ?? this.#gone.get(head.id)?.seq ?? 0)) return { isNews: false }
+    if (head.gone !== undefined) {
+      if (entry !== undefined) this.#drop(entry)
+      this.#gone.set(head.id, { seq, at: Date.now() })
+      return { isNews: true, before: entry?.head }
+    }
+    this.#gone.delete(head.id)
+    if (entry === undefined) {
+      this.#place(this.#add(kept, seq), undefined)
+      return { isNews: true }
+    }
+    const before = entry.head
+    Object.assign(entry, { head: kept, seq, run: kept, stop: kept.stopped ? true : undefined })
+    this.#place(entry, before)
+    return { isNews: true, before }
+  }
+
+  /** A run turned out not to be there, and nobody said so. */
+  forget(id: string, seq: number): void {
+    const entry = this.#entries.get(id)
+    if (entry?.seq === seq) this.#drop(entry)
+  }
+
+  /** Runs that were removed before a moment, and the messages that say so. */
+  *goneBefore(moment: number): Generator<{ readonly id: string; readonly seq: number }> {
+    for (const [id, { seq, at }] of this.#gone) {
+      if (at > moment) return
+      this.#gone.delete(id)
+      yield { id, seq }
+    }
+  }
+
+  isGone(id: string): boolean {
+    return this.#gone.has(id)
+  }
+
+  /** The one of a lane that is to be driven. */
+  headOfLane(lane: string): Entry | undefined {
+    let first: Entry | undefined
+    for (const entry of this.#lanes.get(lane) ?? [])
+      if (first === undefined || entry.number < first.number) first = entry
+    return first
+  }
+
+  heldBy(owner: string): string[] {
+    return [...(this.#held.get(owner) ?? [])].map(({ id }) => id)
+  }
+
+  owners(): Iterable<string> {
+    return this.#held.keys()
+  }
+
+  /** Runs of these owners' claims; for who wants to know whether one is still at work. */
+  leasesOf(owner: string): number[] {
+    return [...(this.#held.get(owner) ?? [])].map(({ head }) => head.lease!.until)
+  }
+
+  /** In the order in which they should be taken. */
+  claimable(limit: number, now: number, isHeld: (head: Head) => boolean, components?: readonly string[]): string[] {
+    const isWanted = ({ head }: Entry): boolean =>
+      (components?.includes(head.component) ?? true) && this.isClaimable(head, now, isHeld)
+    return this.#turns.first(limit, isWanted).map(({ id }) => id)
+  }
+
+  isClaimable(head: Head, now: number, isHeld: (head: Head) => boolean): boolean {
+    if (head.gone !== undefined || !isReady(head, now) || isHeld(head)) return false
+    return head.stopped || head.lane === undefined || this.headOfLane(head.lane)?.id === head.id
+  }
+
+  queued(owner?: string): number {
+    return this.#turns.queued(owner)
+  }
+
+  /** Newest first. */
+  *select(
+    { owner, component, session, status }: Omit<RunQuery, 'limit' | 'after'>,
+    after?: Position,
+  ): Generator<Entry> {
+    const runs =
+      session !== undefined ? this.#bySession.get(session) : owner !== undefined ? this.#byOwner.get(owner) : this.#all
+    for (const entry of runs?.before(after) ?? []) {
+      const { head } = entry
+      if (owner !== undefined && head.owner !== owner) continue
+      if (component !== undefined && head.component !== component) continue
+      if (status === undefined || status.includes(head.status)) yield entry
+    }
+  }
+
+  oldest(after?: Position): Iterable<Entry> {
+    return this.#all.after(after)
+  }
+
+  #add(head: Head, seq: number): Entry {
+    const { id, createdAt, number } = head
+    const entry: Entry = { id, createdAt, number, head, seq, run: head, stop: head.stopped ? true : undefined }
+    this.#entries.set(id, entry)
+    this.#all.add(entry)
+    listIn(this.#byOwner, head.owner).add(entry)
+    listIn(this.#bySession, head.session).add(entry)
+    return entry
+  }
+
+  #drop(entry: Entry): void {
+    this.#entries.delete(entry.id)
+    this.#all.remove(entry)
+    removeFrom(this.#byOwner, entry.head.owner, entry)
+    removeFrom(this.#bySession, entry.head.session, entry)
+    const before = entry.head
+    Object.assign(entry, {
+      head: { ...before, status: 'cancelled', lease: undefined },
+      run: { ...before, status: 'cancelled' },
+    })
+    this.#place(entry, before)
+  }
+
+  /** Brings lane, worker and turn up to date. */
+  #place(entry: Entry, before: Head | undefined): void {
+    const { head } = entry
+    this.#turns.place(entry)
+    if (head.lane !== undefined) put(this.#lanes, head.lane, entry, !isFinished(head.status))
+    if (before?.lease !== undefined && before.lease.owner !== head.lease?.owner)
+      put(this.#held, before.lease.owner, entry, false)
+    if (head.lease !== undefined) put(this.#held, head.lease.owner, entry, true)
+  }
+}
+
+function listIn(lists: Map<string, SortedRuns<Entry>>, key: string): SortedRuns<Entry> {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const list = new SortedRuns<Entry>()
+  lists.set(key, list)
+  return list
+}
+
+function removeFrom(lists: Map<string, SortedRuns<Entry>>, key: string, entry: Entry): void {
+  const list = lists.get(key)
+  list?.remove(entry)
+  if (list?.size === 0) lists.delete(key)
+}
+
+function put<Item>(sets: Map<string, Set<Item>>, key: string, item: Item, belongs: boolean): void {
+  const set = sets.get(key) ?? new Set<Item>()
+  if (belongs) sets.set(key, set.add(item))
+  else if (set.delete(item) && set.size === 0) sets.delete(key)
+}

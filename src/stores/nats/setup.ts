@@ -1,0 +1,186 @@
+/** Makes the streams where there are none, whoever else does so at the same time, and checks that they are what was asked for. */
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { pause } from '../shared/pause.ts'
+import { ApiError, NoResponders } from './failures.ts'
+import { Layout, type Spot, versionSpot } from './layout.ts'
+import type { Link } from './link.ts'
+
+export interface StreamWishes {
+  /** Prefix of all streams and subjects. */
+  readonly name: string
+  /** Servers that keep each message; as many as there are, up to three, where nothing is said. */
+  readonly replicas?: number
+  /** Only servers with all of these tags. */
+  readonly tags?: readonly string[]
+  /** Only servers of this cluster. */
+  readonly cluster?: string
+  /** Pairs of streams that runs are spread over, decided once; 4 where nothing is said. */
+  readonly partitions?: number
+}
+
+export interface StreamInfo {
+  readonly config: {
+    readonly name: string
+    readonly storage: string
+    readonly num_replicas: number
+    readonly placement?: { readonly cluster?: string; readonly tags?: readonly string[] }
+  }
+  readonly state: { readonly messages: number; readonly bytes: number }
+  readonly cluster?: {
+    readonly name?: string
+    readonly leader?: string
+    readonly replicas?: readonly { readonly name: string; readonly current: boolean; readonly offline?: boolean }[]
+  }
+}
+
+/** The version of what is written, not of the software. */
+export const LAYOUT_VERSION = 1
+const PARTITIONS = 4
+const PARTITIONS_MAX = 256
+const REPLICAS_MAX = 5
+const SERVER_MIN: readonly [number, number] = [2, 9]
+/** A document and its header must fit. */
+const PAYLOAD_MIN = 512 * 1024
+const NAME_IN_USE = 10_058
+const TRIES_MAX = 40
+const TRY_MS = 250
+/** For how long servers remember which message was the first of its place: longer than it takes until it is written. */
+const DUPLICATES_NS = 10e9
+
+/** Streams that keep their promises; throws a sentence that says what is wrong otherwise. */
+export async function setUp(link: Link, wishes: StreamWishes): Promise<{ layout: Layout; streams: StreamInfo[] }> {
+  checkServer(link)
+  const first = versionSpot(wishes.name)
+  const stateOfFirst = { stream: first.stream, subject: `${wishes.name}.state.0.>` }
+  await makeStream(link, stateOfFirst, wishes)
+  const layout = new Layout(wishes.name, await agreeOnPartitions(link, first, wishes.partitions))
+  const spots = [...layout.logs, ...layout.states]
+  const streams = await Promise.all(spots.map((spot) => makeStream(link, spot, wishes)))
+  return { layout, streams }
+}
+
+/** What there is, without making anything; undefined where there is nothing yet. */
+export async function inspect(link: Link, name: string): Promise<StreamInfo[] | undefined> {
+  checkServer(link)
+  const { stream, subject } = versionSpot(name)
+  if ((await infoOf(link, stream)) === undefined) return undefined
+  const version = await link.last(stream, subject)
+  if (version === undefined) return undefined
+  const { partitions } = readVersion(version.head, name)
+  const layout = new Layout(name, partitions)
+  const infos = await Promise.all([...layout.logs, ...layout.states].map((spot) => infoOf(link, spot.stream)))
+  return infos.flatMap((info) => info ?? [])
+}
+
+function checkServer(link: Link): void {
+  const [major = 0, minor = 0] = link.serverVersion.split('.').map(Number)
+  const [majorMin, minorMin] = SERVER_MIN
+  if (major < majorMin || (major === majorMin && minor < minorMin))
+    throw unfit(`Holdfast needs nats-server ${SERVER_MIN.join('.')} or later, and this one is ${link.serverVersion}`)
+  if (link.payloadMax < PAYLOAD_MIN)
+    throw unfit(
+      `the server takes messages of ${link.payloadMax} bytes at most: set max_payload to ${PAYLOAD_MIN} or more`,
+    )
+}
+
+/** The first node decides; later it cannot be changed, since it says where every run is. */
+async function agreeOnPartitions(link: Link, { stream, subject }: Spot, wished: number | undefined): Promise<number> {
+  if (wished !== undefined && !(Number.isInteger(wished) && wished >= 1 && wished <= PARTITIONS_MAX))
+    throw unfit(`${wished} is no number of partitions: give 1 to ${PARTITIONS_MAX}`)
+  const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: wished ?? PARTITIONS })
+  await link.publish({ subject, head, expected: 0 }) // where one is there already, that one stays
+  const { partitions } = readVersion((await link.last(stream, subject))?.head ?? head, stream.replace(/-state-0$/, ''))
+  if (wished !== undefined && wished !== partitions)
+    throw unfit(`there are ${partitions} partitions, and ${wished} cannot be made of them: leave partitions out`)
+  return partitions
+}
+
+function readVersion(head: string, name: string): { readonly partitions: number } {
+  const { version, partitions } = JSON.parse(head) as { version: number; partitions: number }
+  if (version <= LAYOUT_VERSION) return { partitions }
+  throw unfit(
+    `the streams ${name} were made by a newer Holdfast (version ${version}; this one knows up to ${LAYOUT_VERSION}); update Holdfast or give another name`,
+  )
+}
+
+/** Somebody else may be making it, and then it takes a moment until every server knows it. */
+async function makeStream(link: Link, spot: Spot, wishes: StreamWishes): Promise<StreamInfo> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const info = (await infoOf(link, spot.stream)) ?? (await create(link, spot, wishes))
+    if (info !== undefined) return check(link, spot, info, wishes)
+    await pause(TRY_MS, link.signal)
+  }
+  throw unfit(`the stream ${spot.stream} is being made by another node, and does not come to be`)
+}
+
+/** Undefined where there is none, as far as this server knows. */
+async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefined> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await link.api<StreamInfo>(`STREAM.INFO.${stream}`, {}, 0)
+    } catch (cause) {
+      const reason = (cause as { cause?: unknown }).cause
+      if (reason instanceof ApiError && reason.isNoStream) return undefined
+      if (tries < TRIES_MAX && !link.signal.aborted) await pause(TRY_MS, link.signal)
+      else if (reason instanceof NoResponders)
+        throw unfit('the server has no JetStream: start it with -js, or with a `jetstream` block in its configuration')
+      else throw cause
+    }
+  }
+}
+
+/** Undefined where another node is making it. */
+async function create(link: Link, { stream, subject }: Spot, wishes: StreamWishes): Promise<StreamInfo | undefined> {
+  const replicas = wishes.replicas ?? (link.isClustered ? 3 : 1)
+  if (!Number.isInteger(replicas) || replicas < 1 || replicas > REPLICAS_MAX)
+    throw unfit(`${replicas} is no number of replicas: give 1 to ${REPLICAS_MAX}`)
+  const isLog = stream.includes('-log-')
+  const config = {
+    name: stream,
+    subjects: [subject],
+    storage: 'file',
+    retention: 'limits',
+    discard: 'new',
+    num_replicas: replicas,
+    max_msgs_per_subject: isLog ? -1 : 1,
+    allow_rollup_hdrs: true,
+    duplicate_window: DUPLICATES_NS,
+    allow_direct: true,
+    ...placementOf(wishes),
+  }
+  try {
+    return await link.api<StreamInfo>(`STREAM.CREATE.${stream}`, config)
+  } catch (cause) {
+    const reason = (cause as { cause?: unknown }).cause
+    if (reason instanceof ApiError && reason.code === NAME_IN_USE) return undefined
+    throw unfit(
+      `the stream ${stream} with ${replicas} replicas${placementText(wishes)} cannot be had: ${messageOf(reason ?? cause)}`,
+    )
+  }
+}
+
+async function check(link: Link, { stream }: Spot, info: StreamInfo, wishes: StreamWishes): Promise<StreamInfo> {
+  const { storage, num_replicas: found } = info.config
+  if (storage !== 'file') throw unfit(`the stream ${stream} is kept in ${storage}, and not in files`)
+  if (wishes.replicas === undefined || found >= wishes.replicas) return info
+  try {
+    const config = { ...info.config, num_replicas: wishes.replicas, ...placementOf(wishes) }
+    return await link.api<StreamInfo>(`STREAM.UPDATE.${stream}`, config)
+  } catch (cause) {
+    const reason = messageOf((cause as { cause?: unknown }).cause ?? cause)
+    throw unfit(`the stream ${stream} has ${found} replicas, and ${wishes.replicas} cannot be had: ${reason}`)
+  }
+}
+
+function placementOf({ cluster, tags }: StreamWishes): object {
+  if (cluster === undefined && tags === undefined) return {}
+  return { placement: { ...(cluster !== undefined && { cluster }), ...(tags && { tags }) } }
+}
+
+function placementText({ cluster, tags }: StreamWishes): string {
+  return `${cluster === undefined ? '' : ` in the cluster ${cluster}`}${tags ? ` on servers tagged ${tags.join(', ')}` : ''}`
+}
+
+function unfit(message: string): HoldfastError {
+  return new HoldfastError('unsupported', message)
+}

@@ -1,0 +1,384 @@
+/**
+ * The cluster store: streams of NATS JetStream, any number of nodes. Every change of a run is a message that is taken only after
+ * the one its writer has seen, so whoever decides decides on what is there; a node's own index of runs is for finding them.
+ */
+import { type Ids, systemIds } from '../../core/clock.ts'
+import { Hints } from '../../core/hints.ts'
+import type { Slice } from '../../core/record.ts'
+import { isFinished } from '../../core/run.ts'
+import type {
+  ClaimOptions,
+  Created,
+  HintListener,
+  LogWriter,
+  NewRun,
+  RunPage,
+  RunQuery,
+  StopRequest,
+  Store,
+  StoreCapabilities,
+  StoredRun,
+  StoreHealth,
+} from '../../core/store.ts'
+import { BatchWriter } from '../shared/batch-writer.ts'
+import { pause } from '../shared/pause.ts'
+import { Barriers } from './barriers.ts'
+import { placeOf } from './chains.ts'
+import { Commits } from './commits.ts'
+import { Creation } from './creation.ts'
+import { NatsDocuments } from './documents.ts'
+import { Follower } from './follower.ts'
+import { decodeHead, type Head, isReady, storedRun } from './head.ts'
+import { Keys } from './keys.ts'
+import { Lanes } from './lanes.ts'
+import { isBarrier, type Layout, tokenIn } from './layout.ts'
+import type { Link } from './link.ts'
+import { Listings } from './listings.ts'
+import { NatsMoving } from './moving.ts'
+import { Owners } from './owners.ts'
+import { readLog } from './reader.ts'
+import { Retention } from './retention.ts'
+import { RunIndex } from './run-index.ts'
+import { type Current, RunMessages, type Tip } from './run-messages.ts'
+
+export interface NatsStoreOptions {
+  readonly link: Link
+  readonly layout: Layout
+  /** Whether several servers keep each message. */
+  readonly isReplicated: boolean
+  readonly outageMs: number
+  readonly now: () => number
+}
+
+/** How long closing waits for what is on its way. */
+const CLOSE_MS = 5000
+const SWEEP_EVERY_MS = 10 * 60_000
+/** Owners that were last heard of so long ago, and hold nothing, are forgotten. */
+const OWNER_KEPT_MS = 24 * 60 * 60_000
+
+export class NatsStore implements Store {
+  readonly name = 'nats'
+  readonly capabilities: StoreCapabilities = { durable: true, shared: true }
+  readonly documents: NatsDocuments
+  readonly moving: NatsMoving
+  readonly #link: Link
+  readonly #layout: Layout
+  readonly #now: () => number
+  readonly #index = new RunIndex()
+  readonly #hints = new Hints()
+  readonly #messages: RunMessages
+  readonly #commits: Commits
+  readonly #owners: Owners
+  readonly #keys: Keys
+  readonly #lanes: Lanes
+  readonly #creation: Creation
+  readonly #listings: Listings
+  readonly #retention: Retention
+  readonly #logs: readonly Follower[]
+  readonly #states: readonly Follower[]
+  readonly #ids: Ids = systemIds()
+  /** What closing waits for. */
+  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #sweeping: NodeJS.Timeout
+  /** What was there when the store was opened, until all of it has come. */
+  #found: Tip[] | undefined = []
+  #closing: Promise<void> | undefined
+
+  private constructor({ link, layout, isReplicated, outageMs, now }: NatsStoreOptions) {
+    this.#link = link
+    this.#layout = layout
+    this.#now = now
+    const name = (): string => this.#ids.unique()
+    const barriers = new Barriers(link, layout, isReplicated)
+    this.#messages = new RunMessages({
+      link,
+      layout,
+      name,
+      barriers,
+      heard: (id) => this.#index.get(id),
+      onWritten: (tip, slice) => this.#written(tip, slice),
+    })
+    this.#commits = new Commits({ messages: this.#messages, known: (id) => this.#known(id), outageMs })
+    this.#owners = new Owners(link, layout)
+    this.#keys = new Keys(link, layout)
+    this.#lanes = new Lanes({
+      link,
+      layout,
+      barriers,
+      isOver: async (run) => this.#isOver(run[0]) || this.#creation.isOver(run),
+    })
+    const caughtUp = (): Promise<void> => caughtUpWith(this.#states)
+    this.documents = new NatsDocuments({ link, layout, now, name, caughtUp })
+    this.#creation = new Creation({
+      messages: this.#messages,
+      documents: this.documents,
+      lanes: this.#lanes,
+      keys: this.#keys,
+      now,
+      stored: (current) => this.#stored(current),
+      isKnown: (id) => this.#index.get(id) !== undefined,
+      signal: link.signal,
+    })
+    this.#listings = new Listings({
+      index: this.#index,
+      messages: this.#messages,
+      stored: (current) => this.#stored(current),
+      caughtUp: () => caughtUpWith(this.#logs),
+    })
+    this.#retention = new Retention({ link, layout, messages: this.#messages, keys: this.#keys })
+    this.moving = new NatsMoving({
+      workers: () => this.#workers(),
+      runs: (limit, after) => this.#listings.oldest(limit, after),
+      documents: this.documents,
+      creation: this.#creation,
+    })
+    this.#logs = layout.logs.map(
+      (spot) => new Follower({ link, spot, onMessage: (subject, head, seq) => this.#hear(subject, head, seq) }),
+    )
+    this.#states = layout.states.map((spot) => {
+      const onMessage = (subject: string, head: string, seq: number): void => this.#hearState(subject, head, seq)
+      return new Follower({ link, spot, onMessage })
+    })
+    this.#sweeping = setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
+  }
+
+  static async open(options: NatsStoreOptions): Promise<NatsStore> {
+    const store = new NatsStore(options)
+    try {
+      await Promise.all([...store.#logs, ...store.#states].map((follower) => follower.start()))
+      store.#takeIn()
+      return store
+    } catch (cause) {
+      await store.close()
+      throw cause
+    }
+  }
+
+  health(): StoreHealth {
+    return this.#closing === undefined ? this.#link.health() : { ok: false, reason: 'the store was closed' }
+  }
+
+  create(run: NewRun): Promise<Created> {
+    return this.#track(this.#creation.create(run))
+  }
+
+  async get(id: string): Promise<StoredRun | undefined> {
+    const current = await this.#messages.read(id)
+    return current && this.#stored(current)
+  }
+
+  findByKey(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
+    return this.#creation.find(owner, key)
+  }
+
+  list(query: RunQuery): Promise<RunPage> {
+    return this.#listings.page(query)
+  }
+
+  remove(id: string): Promise<boolean> {
+    return this.#retention.remove(id)
+  }
+
+  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
+    return new BatchWriter(id, claim, (writer) => this.#commits.appended(writer))
+  }
+
+  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+    const known = this.#index.get(id)
+    return readLog(this.#messages, known && { ...known }, id, after, bytesMax)
+  }
+
+  trim(id: string, before: number): Promise<void> {
+    return this.#retention.trim(id, before)
+  }
+
+  async size(): Promise<number> {
+    const { logs, states } = this.#layout
+    const all = await Promise.all([...logs, ...states].map(({ stream }) => this.#link.state(stream)))
+    return all.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+    const known = await this.#known(id)
+    const { written, current } = await this.#messages.change(
+      id,
+      async (before) => {
+        if (before === undefined || !(await this.#isFree(before.head, options))) return undefined
+        const until = this.#now() + ttlMs
+        return { change: { epoch: before.head.epoch + 1, lease: { owner, until } } }
+      },
+      { known },
+    )
+    return written ? this.#stored(current!) : undefined
+  }
+
+  async renew(owner: string, ttlMs: number): Promise<readonly string[]> {
+    await this.#owners.renew(owner, this.#now() + ttlMs)
+    return this.#index.heldBy(owner)
+  }
+
+  async release(id: string, epoch: number): Promise<void> {
+    await this.#messages.change(id, (before) => {
+      const isOwn = before?.head.lease !== undefined && before.head.epoch === epoch
+      return isOwn && !isFinished(before.head.status) ? { change: { lease: undefined } } : undefined
+    })
+  }
+
+  async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
+    return this.#index.claimable(limit, this.#now(), (head) => this.#isHeld(head), components)
+  }
+
+  async queued(owner?: string): Promise<number> {
+    return this.#index.queued(owner)
+  }
+
+  async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
+    const { current } = await this.#messages.change(id, (before) => {
+      if (before === undefined || isFinished(before.head.status) || before.head.stopped) return undefined
+      return { change: { stopped: true }, description: { ...before.description, stop } }
+    })
+    if (current === undefined) return undefined
+    if (!isFinished(current.head.status)) this.#hints.give({ run: id, next: current.head.next, stop: true })
+    return this.#stored(current)
+  }
+
+  watch(id: string, listener: HintListener): () => void {
+    return this.#hints.watch(id, listener)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#sweeping)
+    const enough = new AbortController()
+    const late = pause(CLOSE_MS, enough.signal)
+    await Promise.race([Promise.all([this.#commits.idle(), Promise.allSettled(this.#underWay)]), late])
+    for (const follower of [...this.#logs, ...this.#states]) follower.stop()
+    await Promise.race([this.#link.close(), late])
+    enough.abort()
+  }
+
+  /** Whether a run may be taken now, by what the servers know. */
+  async #isFree(head: Head, options: ClaimOptions): Promise<boolean> {
+    if (!isReady(head, this.#now(), options) || this.#isHeld(head)) return false
+    if (head.lease !== undefined && (await this.#owners.latest(head.lease.owner)) > this.#now()) return false
+    if (head.stopped || options.outOfTurn || head.lane === undefined) return true
+    const first = (await this.#lanes.first(head.lane, head.id)) ?? this.#index.headOfLane(head.lane)?.id
+    return first === undefined || first === head.id
+  }
+
+  /** As far as this node has heard. */
+  #isHeld({ lease }: Head): boolean {
+    return lease !== undefined && Math.max(lease.until, this.#owners.until(lease.owner)) > this.#now()
+  }
+
+  #isOver(id: string): boolean {
+    const entry = this.#index.get(id)
+    return entry === undefined ? this.#index.isGone(id) : isFinished(entry.head.status)
+  }
+
+  /** A run as this node last heard of it. */
+  async #known(id: string): Promise<Current | undefined> {
+    const entry = this.#index.get(id)
+    return entry && this.#messages.describe({ head: entry.head, seq: entry.seq })
+  }
+
+  #stored({ head, description }: Current): StoredRun {
+    return storedRun(head, description, head.lease === undefined ? 0 : this.#owners.until(head.lease.owner))
+  }
+
+  async #workers(): Promise<string[]> {
+    await Promise.all([caughtUpWith(this.#logs), caughtUpWith(this.#states)])
+    const now = this.#now()
+    const holding = [...this.#index.owners()].filter((owner) =>
+      this.#index.leasesOf(owner).some((until) => until > now),
+    )
+    return [...new Set([...this.#owners.atWork(now), ...holding])]
+  }
+
+  /** A message of this node's was taken. */
+  #written(tip: Tip, slice: Slice | undefined): void {
+    this.#learn(tip, slice)
+    const { id, lane, status } = tip.head
+    if (lane !== undefined && isFinished(status) && tip.head.next > tip.head.from)
+      void this.#track(this.#lanes.leave(lane, id)).catch(() => {}) // who comes next tidies up
+  }
+
+  #hear(subject: string, text: string, seq: number): void {
+    // Most messages are this node's own, and known. Where an id is not its own token, nothing is found, and it is decoded.
+    if (isBarrier(subject) || (this.#index.get(tokenIn(subject))?.seq ?? 0) >= seq) return
+    const head = decodeHead(text)
+    if (head.gone === undefined) this.#messages.chains.extend(head.id, placeOf(head, seq))
+    else this.#messages.chains.forget(head.id)
+    if (this.#found === undefined) this.#learn({ head, seq }, undefined)
+    else this.#found.push({ head, seq })
+  }
+
+  /** In the order in which the runs were created, and not in that of their last messages. */
+  #takeIn(): void {
+    const found = this.#found ?? []
+    this.#found = undefined
+    found.sort((a, b) => a.head.number - b.head.number || a.seq - b.seq)
+    for (const tip of found) this.#index.apply(tip)
+  }
+
+  #hearState(subject: string, head: string, seq: number): void {
+    const kind = subject.split('.')[3]
+    if (kind === 'document') this.documents.hear(head, seq)
+    else if (kind === 'owner') this.#owners.hear(head)
+  }
+
+  /** Takes a message into the index, and tells who watches what is new. */
+  #learn(tip: Tip, slice: Slice | undefined): void {
+    const { isNews, before } = this.#index.apply(tip)
+    const { head } = tip
+    if (!isNews || head.gone !== undefined) return
+    const isLeft = before === undefined || (before.lease !== undefined && head.lease === undefined)
+    const claimable = isLeft && this.#isClaimable(head)
+    const stop = head.stopped && before?.stopped !== true
+    if (head.next > (before?.next ?? 0) || stop || claimable)
+      this.#hints.give({
+        run: head.id,
+        next: head.next,
+        ...(slice && { slice }),
+        ...(stop && { stop }),
+        ...(claimable && { claimable }),
+      })
+    if (head.lane === undefined || !isFinished(head.status)) return
+    const heir = this.#index.headOfLane(head.lane)
+    if (heir !== undefined && this.#isClaimable(heir.head))
+      this.#hints.give({ run: heir.id, next: heir.head.next, claimable: true })
+  }
+
+  #isClaimable(head: Head): boolean {
+    return this.#index.isClaimable(head, this.#now(), (each) => this.#isHeld(each))
+  }
+
+  /** What says that something was removed is removed itself, when every node has heard of it. */
+  async #sweep(): Promise<void> {
+    const heard = Date.now() - SWEEP_EVERY_MS
+    try {
+      for (const { id, seq } of this.#index.goneBefore(heard)) {
+        const { stream, subject } = this.#layout.run(id)
+        await this.#link.purge(stream, subject, seq + 1)
+      }
+      await this.documents.sweep(heard)
+      await this.#owners.sweep(this.#now() - OWNER_KEPT_MS, (owner) => this.#index.heldBy(owner).length > 0)
+    } catch {
+      // The next sweep finds it.
+    }
+  }
+
+  #track<Result>(work: Promise<Result>): Promise<Result> {
+    const settled = work.catch(() => {}).finally(() => this.#underWay.delete(settled))
+    this.#underWay.add(settled)
+    return work
+  }
+}
+
+async function caughtUpWith(followers: readonly Follower[]): Promise<void> {
+  await Promise.all(followers.map((follower) => follower.caughtUp()))
+}

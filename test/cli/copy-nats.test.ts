@@ -1,0 +1,10 @@
+/** Moving house, into a cluster store and back. */
+import { test } from 'vitest'
+import { startNats, urlOf } from '../support/nats.ts'
+import { expectTheSameThereAndBack } from './moving/there-and-back.ts'
+
+const nats = await startNats()
+
+test('[LOG-5] a store is the same after a move to NATS and back, and its runs go on', { timeout: 180_000 }, () =>
+  expectTheSameThereAndBack(urlOf([nats])),
+)

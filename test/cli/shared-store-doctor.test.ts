@@ -1,0 +1,70 @@
+/** What the doctor says of stores that several nodes share. */
+import { describe, expect, test } from 'vitest'
+import { openNatsStore } from '../../src/stores/nats/index.ts'
+import { openPostgresStore } from '../../src/stores/postgres/index.ts'
+import { startNats, startNatsCluster, urlOf } from '../support/nats.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+import { callWith, NOBODY } from './called.ts'
+
+const call = callWith(NOBODY)
+const [postgres, single, cluster] = [await startPostgres(), await startNats(), await startNatsCluster(3)]
+
+async function findingsOf(store: string): Promise<Record<string, string>> {
+  const { stdout } = await call('doctor', '--store', store, '--json')
+  const lines = stdout.trim().split('\n')
+  const findings = lines.map((line) => JSON.parse(line) as { about: string; state: string; says: string })
+  return Object.fromEntries(findings.map(({ about, state, says }) => [about, `${state}: ${says}`]))
+}
+
+describe('the doctor tells of a NATS store', () => {
+  test('that there is nothing yet, and makes nothing', async () => {
+    const store = `nats://user:hunter2@${single.address}?name=nothing`
+    for (let times = 0; times < 2; times++) {
+      const { store: says } = await findingsOf(store)
+      expect(says).toMatch(/^note: nats:\/\/127\.0\.0\.1:\d+\?name=nothing: nats-server \d.*there are no streams yet/)
+    }
+  })
+
+  test('that one server keeps each message, and when it syncs its files', async () => {
+    await (await openNatsStore({ servers: [single.address], name: 'alone', partitions: 2 })).close()
+    const findings = await findingsOf(`nats://${single.address}?name=alone&monitor=${single.monitor}`)
+    expect(findings['store']).toMatch(/^good: .*nats-server \d+\.\d+\.\d+, 2 partitions/)
+    expect(findings['replicas']).toBe('note: each message is on one server, and gone with its disk')
+    expect(findings['sync']).toMatch(/^note: files are synced/)
+    expect((await findingsOf(`nats://${single.address}?name=alone`))['sync']).toMatch(/is not known/)
+    expect((await findingsOf(`nats://${single.address}?name=alone&replicas=3`))['replicas']).toBe(
+      'bad: 1, and 3 are asked for',
+    )
+  })
+
+  test('how many replicas there are, where they are, and which servers are missing', async () => {
+    const servers = cluster.map(({ address }) => address)
+    await (await openNatsStore({ servers, cluster: 'test', partitions: 1 })).close()
+    const findings = await findingsOf(urlOf(cluster))
+    expect(findings['replicas']).toBe(
+      'good: each message is in files of 3 servers, and acknowledged by a majority of them',
+    )
+    expect(findings['placement']).toBe('good: in the cluster test')
+    await cluster[2]!.stop('SIGKILL')
+    const stream = await until('it is noticed', async () => (await findingsOf(urlOf(cluster)))['stream'], {
+      withinMs: 40_000,
+    })
+    expect(stream).toMatch(/^bad: holdfast-\w+-0 is not complete on n3/)
+  }, 60_000)
+
+  test('that it cannot be reached', async () => {
+    expect((await findingsOf('nats://user:hunter2@127.0.0.1:1'))['store']).toMatch(/^bad: nats:\/\/127\.0\.0\.1:1: /)
+  })
+})
+
+describe('the doctor tells of a PostgreSQL store', () => {
+  test('its versions, and what its acknowledgements are worth', async () => {
+    expect((await findingsOf(postgres.url))['store']).toMatch(/^note: .*PostgreSQL \d+.*schema 0 of \d/)
+    await (await openPostgresStore({ url: postgres.url })).close()
+    const findings = await findingsOf(postgres.url)
+    expect(findings['store']).toMatch(/^good: postgres:.*PostgreSQL \d+.*schema \d/)
+    expect(findings['sync']).toMatch(/^bad: fsync is off/) // as the tests start it
+    expect(findings['replicas']).toMatch(/^note: no replica is waited for/)
+  })
+})

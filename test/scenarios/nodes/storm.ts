@@ -1,0 +1,44 @@
+/** Three nodes on one store, of which one after the other dies while clients follow hundreds of runs. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { createClient } from '../../../src/client/index.ts'
+import { withSeed } from '../../support/random.ts'
+import { Cluster } from './cluster.ts'
+import { type Followed, followOne } from './traffic.ts'
+import { judge } from './verdict.ts'
+
+const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 500)
+const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 12)
+
+/** Where nothing was hit by the deaths, the rest says little. */
+export interface Outcome {
+  /** Runs that went on after the death of their node and were completed. */
+  readonly recovered: number
+  readonly kills: number
+}
+
+/** `readLogs` gives the bytes of each run's log by its id, read without any code of the store. */
+export async function weatherStorm(
+  store: string,
+  readLogs: () => Promise<ReadonlyMap<string, Buffer>>,
+): Promise<Outcome> {
+  const outcome = { recovered: 0, kills: 0 }
+  await withSeed(async (random) => {
+    const cluster = await Cluster.start(store)
+    const client = createClient({ url: cluster.url, retries: 1000, retryMs: 50, share: false })
+    const following: Promise<Followed>[] = []
+    for (let replaced = 0, started = 0; started < RUNS || replaced < REPLACEMENTS; replaced++) {
+      const share = Math.ceil(RUNS / REPLACEMENTS)
+      for (; started < Math.min(RUNS, share * (replaced + 1)); started++) {
+        const followed = followOne(client, random, started)
+        followed.catch(() => {}) // looked at below
+        following.push(followed)
+      }
+      await wait(random.between(300, 1500))
+      await cluster.replace(replaced % 3, random.chance(0.75) ? 'kill' : 'drain')
+    }
+    const runs = await Promise.all(following)
+    const verdict = judge(await readLogs(), runs)
+    Object.assign(outcome, { recovered: verdict.recovered, kills: cluster.counts.kills })
+  })
+  return outcome
+}

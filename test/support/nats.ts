@@ -1,0 +1,150 @@
+/** Real NATS servers with JetStream for one test file, alone or as a cluster, on folders and ports of their own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+import { ensureAptPackage } from './apt.ts'
+import { freePort } from './postgres.ts'
+import { until } from './until.ts'
+
+const DEBIAN_PACKAGE = 'nats-server'
+const PLACES = ['/usr/sbin/nats-server', '/usr/bin/nats-server']
+const START_MS = 60_000
+const OUTPUT_CHARS_MAX = 16_000
+
+/** The server's program; installed where there is none. A machine that cannot have it fails the test. */
+export async function natsProgram(): Promise<string> {
+  const found = process.env['HOLDFAST_TEST_NATS'] ?? PLACES.find((place) => existsSync(place))
+  if (found !== undefined) return found
+  await ensureAptPackage(DEBIAN_PACKAGE, PLACES[0]!)
+  return PLACES[0]!
+}
+
+/** Started before the tests of the file, and stopped and removed after them. */
+export async function startNats(credentials?: Credentials): Promise<NatsServer> {
+  const [server] = await startNatsCluster(1, credentials)
+  return server!
+}
+
+/** What clients must know. */
+export interface Credentials {
+  readonly user: string
+  readonly password: string
+}
+
+/** Servers of one cluster; a single one is none. */
+export async function startNatsCluster(size = 3, credentials?: Credentials): Promise<NatsServer[]> {
+  const servers = await createNatsCluster(size, credentials)
+  afterAll(() => Promise.all(servers.map((server) => server.remove())).then(() => undefined))
+  await Promise.all(servers.map((server) => server.start()))
+  return servers
+}
+
+/** Not started yet. */
+export async function createNatsCluster(size: number, credentials?: Credentials): Promise<NatsServer[]> {
+  const program = await natsProgram()
+  const ports = await Promise.all(Array.from({ length: 3 * size }, () => freePort()))
+  const routes = size === 1 ? [] : ports.slice(2 * size).map((port) => `nats-route://127.0.0.1:${port}`)
+  return Array.from({ length: size }, (_, place) => {
+    const [port, monitor, route] = [ports[place]!, ports[size + place]!, ports[2 * size + place]!]
+    return new NatsServer({ program, name: `n${place + 1}`, port, monitor, route, routes, credentials })
+  })
+}
+
+/** What clients of a cluster are given. */
+export function urlOf(servers: readonly NatsServer[]): string {
+  return `nats://${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
+}
+
+interface ServerOptions {
+  readonly program: string
+  readonly name: string
+  readonly port: number
+  readonly monitor: number
+  readonly route: number
+  readonly routes: readonly string[]
+  readonly credentials: Credentials | undefined
+}
+
+export class NatsServer {
+  readonly port: number
+  readonly name: string
+  readonly #options: ServerOptions
+  readonly #folder: string
+  #process: ChildProcess | undefined
+  #output = ''
+
+  constructor(options: ServerOptions) {
+    this.port = options.port
+    this.name = options.name
+    this.#options = options
+    this.#folder = mkdtempSync(join(tmpdir(), 'holdfast-nats-'))
+    writeFileSync(join(this.#folder, 'server.conf'), this.#configuration())
+  }
+
+  /** Undefined while it is stopped. */
+  get pid(): number | undefined {
+    return this.#process?.pid
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`
+  }
+
+  /** Where it can be asked about itself. */
+  get monitor(): string {
+    return `http://127.0.0.1:${this.#options.monitor}`
+  }
+
+  /** Resolves when it takes connections and its streams are there. */
+  async start(): Promise<void> {
+    const child = spawn(this.#options.program, ['-c', join(this.#folder, 'server.conf')], {
+      cwd: this.#folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#output = (this.#output + text).slice(-OUTPUT_CHARS_MAX)
+    })
+    this.#process = child
+    await until('NATS is healthy', () => this.#isHealthy(child), { withinMs: START_MS, everyMs: 25 })
+  }
+
+  /** SIGTERM ends it in order, SIGKILL as a crash does. */
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    const child = this.#process
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = new Promise((resolve) => child.once('exit', resolve))
+    child.kill(signal)
+    await exited
+    this.#process = undefined
+  }
+
+  async remove(): Promise<void> {
+    await this.stop('SIGKILL')
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  async #isHealthy(child: ChildProcess): Promise<boolean> {
+    if (child.exitCode !== null) throw new Error(`NATS ended (${child.exitCode}):\n${this.#output}`)
+    return fetch(`${this.monitor}/healthz?js-server-only=true`, { signal: AbortSignal.timeout(2000) }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  }
+
+  #configuration(): string {
+    const { name, port, monitor, route, routes, credentials } = this.#options
+    const { user, password } = credentials ?? {}
+    const cluster =
+      routes.length === 0 ? '' : `cluster { name: test, listen: "127.0.0.1:${route}", routes: [${routes.join(', ')}] }`
+    return `server_name: ${name}
+listen: "127.0.0.1:${port}"
+http: "127.0.0.1:${monitor}"
+server_tags: ["rack:${name}"]
+jetstream { store_dir: "${join(this.#folder, 'data')}", max_mem: 64MB, max_file: 8GB }
+${cluster}
+${user === undefined ? '' : `authorization { user: "${user}", password: "${password}" }`}
+`
+  }
+}
