@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { build } from './built.ts'
 import type { Figure } from './figures.ts'
 import { ClientProcess, Processes, ServerProcess } from './processes.ts'
+import type { StoreCommand } from './store-load.ts'
 
 export interface Scenario {
   readonly name: string
@@ -20,10 +21,13 @@ export interface BenchOptions {
   readonly quick: boolean
   /** Where CPU profiles of Holdfast are written. */
   readonly profile: string | undefined
+  /** Figures that the capacity model starts from are written to measured.json. */
+  readonly save: boolean
 }
 
 export class Bench {
   readonly quick: boolean
+  readonly save: boolean
   /** Rounds of interleaved measurements; medians are reported. */
   readonly rounds: number
   /** Like the root of the repository, but compiled. */
@@ -31,11 +35,13 @@ export class Bench {
   readonly processes: Processes
   readonly #options: BenchOptions
   readonly #directory: string = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
+  readonly #kept: { stop(): Promise<void> }[] = []
   #client: ClientProcess | undefined
 
   constructor(options: BenchOptions) {
     this.#options = options
     this.quick = options.quick
+    this.save = options.save
     this.rounds = options.quick ? 1 : 5
     this.built = this.folder()
     this.processes = new Processes(join(this.built, 'bench'))
@@ -65,10 +71,30 @@ export class Bench {
       case 'drained':
         return this.#start('servers/sdk.js', kind, nodeFlags)
       case 'holdfast':
-        return this.#start('servers/holdfast.js', this.folder(), [...nodeFlags, ...this.profiling])
+        return this.node(`sqlite:${join(this.folder(), 'holdfast.db')}`, nodeFlags)
       case 'model':
         return this.#start('servers/model-agent.js', this.folder(), [...nodeFlags, ...this.profiling])
     }
+  }
+
+  /** Holdfast on the store with an address. */
+  node(address: string, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
+    return this.#start('servers/holdfast.js', address, [...nodeFlags, ...this.profiling])
+  }
+
+  /** A store without a server, or what it is on without a store: asked one thing, in a process of its own. */
+  async storeAlone<Answer>(command: StoreCommand, nodeFlags: readonly string[] = []): Promise<Answer> {
+    const [channel] = await this.processes.start('store-load.js', [], nodeFlags)
+    const answer = await channel.ask<Answer>(command)
+    channel.end()
+    await channel.exited()
+    return answer
+  }
+
+  /** What was started, and is to be stopped when the bench ends, whatever happens. */
+  keep<Kept extends { stop(): Promise<void> }>(kept: Kept): Kept {
+    this.#kept.push(kept)
+    return kept
   }
 
   /** Flags for processes that run Holdfast's code. */
@@ -81,8 +107,9 @@ export class Bench {
     console.log(`  ${line}`)
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.processes.endAll()
+    for (const kept of this.#kept.toReversed()) await kept.stop()
     rmSync(this.#directory, { recursive: true, force: true })
   }
 

@@ -46,16 +46,16 @@ class Client {
   #cpuAtOpen = 0
 
   /** Adds to what is open already. */
-  async open(port: number, load: Load): Promise<readonly string[]> {
+  async open(port: number, load: Load, followPort = port): Promise<readonly string[]> {
     this.#events = load.work.events
-    const runs = load.subscribersPerRun === 1 ? [] : await startApart(port, load)
+    const runs = load.subscribersPerRun === 1 && followPort === port ? [] : await startApart(port, load)
     const subscribers = Array.from({ length: load.subscribersPerRun })
     const requests =
       runs.length === 0 ? startRequests(load) : runs.flatMap((run) => subscribers.map(() => followRequest(run)))
     for (let at = 0; at < requests.length; at += CONNECTING_MAX) {
       const some = requests
         .slice(at, at + CONNECTING_MAX)
-        .map((request) => new Subscriber(port, request, this.#latencies))
+        .map((request) => new Subscriber(followPort, request, this.#latencies))
       this.#subscribers.push(...some)
       await Promise.all(some.map(({ begun }) => begun))
     }
@@ -155,7 +155,7 @@ const client = new Client()
 answer((command: ClientCommand) => {
   switch (command.kind) {
     case 'open':
-      return client.open(command.port, command.load)
+      return client.open(command.port, command.load, command.followPort)
     case 'finish':
       return client.finish(command.timeoutMs)
     case 'catch up':

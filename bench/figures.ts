@@ -3,7 +3,8 @@ export interface Figure {
   readonly name: string
   readonly target: string
   readonly measured: string
-  readonly met: boolean
+  /** Undefined where nothing is to be reached. */
+  readonly met: boolean | undefined
 }
 
 export function atLeast(name: string, target: number, measured: number, unit = ''): Figure {
@@ -12,6 +13,11 @@ export function atLeast(name: string, target: number, measured: number, unit = '
 
 export function atMost(name: string, target: number, measured: number, unit = ''): Figure {
   return { name, target: `≤ ${show(target)}${unit}`, measured: `${show(measured)}${unit}`, met: measured <= target }
+}
+
+/** A number that others are compared with, or that is extrapolated from. */
+export function noted(name: string, measured: number, unit = ''): Figure {
+  return { name, target: '', measured: `${show(measured)}${unit}`, met: undefined }
 }
 
 export function median(values: readonly number[]): number {
@@ -26,8 +32,15 @@ export function show(value: number): string {
 }
 
 export function table(figures: readonly Figure[]): string {
-  const rows = figures.map(({ name, target, measured, met }) => [name, target, measured, met ? 'met' : 'NOT MET'])
-  return [['figure', 'target', 'measured', ''], ['---', '---', '---', '---'], ...rows]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n')
+  const rows = figures.map(({ name, target, measured, met }) => [
+    name,
+    target,
+    measured,
+    met === undefined ? '' : met ? 'met' : 'NOT MET',
+  ])
+  return markdown(['figure', 'target', 'measured', ''], rows)
+}
+
+export function markdown(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [heads, heads.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }

@@ -18,6 +18,11 @@ function busyMs(): number {
 export function describeMachine(): string {
   const [first] = cpus()
   const gibibytes = Math.round(totalmem() / 2 ** 30)
-  const load = loadavg().map((average) => average.toFixed(1))
-  return `Node ${process.versions.node}, ${cpus().length} × ${first?.model.trim()}, ${gibibytes} GiB, load average ${load.join(' ')}`
+  return `Node ${process.versions.node}, ${cpus().length} × ${first?.model.trim()}, ${gibibytes} GiB`
+}
+
+export function describeLoad(): string {
+  return `load average ${loadavg()
+    .map((average) => average.toFixed(1))
+    .join(' ')}`
 }

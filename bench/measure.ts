@@ -80,7 +80,7 @@ const REST_CPU_MICROS = 4000
 const REST_LOOKS_MAX = 40
 
 /** Work that a server puts off (compaction) belongs to the load that made it. */
-async function rest(server: ServerProcess): Promise<void> {
+export async function rest(server: ServerProcess): Promise<void> {
   let { cpuMicros } = await server.usage()
   for (let look = 0; look < REST_LOOKS_MAX; look++) {
     await new Promise((resolve) => setTimeout(resolve, REST_LOOK_MS))

@@ -29,7 +29,7 @@ export interface Load {
 
 export type ClientCommand =
   /** Starts the runs and connects the subscribers; answered, with the runs started apart, when every stream has begun. */
-  | { readonly kind: 'open'; readonly port: number; readonly load: Load }
+  | { readonly kind: 'open'; readonly port: number; readonly load: Load; readonly followPort?: number }
   /** Answered when every stream has ended. */
   | { readonly kind: 'finish'; readonly timeoutMs: number }
   /** Reads the whole log of a finished run, on a fresh connection. */

@@ -115,8 +115,9 @@ export class ClientProcess {
     this.#channel = channel
   }
 
-  open(port: number, load: Load): Promise<readonly string[]> {
-    return this.#ask({ kind: 'open', port, load })
+  /** With another port, the subscribers connect to that one. */
+  open(port: number, load: Load, followPort?: number): Promise<readonly string[]> {
+    return this.#ask({ kind: 'open', port, load, ...(followPort !== undefined && { followPort }) })
   }
 
   finish(timeoutMs: number): Promise<Delivered> {

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { Bench, type Scenario } from './bench.ts'
 import { type Figure, show, table } from './figures.ts'
-import { describeMachine, othersCores } from './machine.ts'
+import { describeLoad, describeMachine, othersCores } from './machine.ts'
 import { a2a } from './scenarios/a2a.ts'
 import { catchUp } from './scenarios/catch-up.ts'
 import { components } from './scenarios/components.ts'
@@ -12,17 +12,30 @@ import { paced } from './scenarios/paced.ts'
 import { saturated } from './scenarios/saturated.ts'
 import { start } from './scenarios/start.ts'
 import { store } from './scenarios/store.ts'
+import { stores } from './scenarios/stores.ts'
 
 /** More than this, and what is measured in time is measured wrong. */
 const OTHERS_CORES_MAX = 0.2
 
-const scenarios: readonly Scenario[] = [saturated, paced, fanOut, catchUp, components, a2a, store, memory, start]
+const scenarios: readonly Scenario[] = [
+  saturated,
+  paced,
+  fanOut,
+  catchUp,
+  components,
+  a2a,
+  store,
+  stores,
+  memory,
+  start,
+]
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     quick: { type: 'boolean', default: false },
     profile: { type: 'string' },
+    save: { type: 'boolean', default: false },
   },
 })
 const wanted = (values.only ?? []).flatMap((names) => names.split(','))
@@ -32,15 +45,12 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const bench = new Bench({ quick: values.quick, profile: values.profile })
+const bench = new Bench({ quick: values.quick, profile: values.profile, save: values.save })
 const figures: Figure[] = []
 const others: number[] = []
 const started = performance.now()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    bench.close()
-    process.exit(1)
-  })
+  process.once(signal, () => void bench.close().finally(() => process.exit(1)))
 }
 try {
   for (const scenario of scenarios) {
@@ -50,17 +60,19 @@ try {
     figures.push(...(await measured(scenario)))
   }
 } finally {
-  bench.close()
+  await bench.close()
 }
 const minutes = ((performance.now() - started) / 60_000).toFixed(1)
 const date = new Date().toISOString().slice(0, 10)
-console.log(`\n${table(figures)}\n\n${date}, ${describeMachine()}, ${minutes} minutes${values.quick ? ', quick' : ''}`)
+console.log(
+  `\n${table(figures)}\n\n${date}, ${describeMachine()}, ${describeLoad()}, ${minutes} minutes${values.quick ? ', quick' : ''}`,
+)
 if (Math.max(...others) > OTHERS_CORES_MAX) {
   console.log(
     `Others used up to ${show(Math.max(...others))} cores: read the ratios, not the latencies, the rate of the store or the start.`,
   )
 }
-if (figures.some(({ met }) => !met)) process.exitCode = 1
+if (figures.some(({ met }) => met === false)) process.exitCode = 1
 
 /** A scenario that fails is a figure not met; the others are still measured. */
 async function measured(scenario: Scenario): Promise<readonly Figure[]> {

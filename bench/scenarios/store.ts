@@ -1,4 +1,5 @@
 /** The store without a server: what it can take, every commit synced and compaction on. */
+import { join } from 'node:path'
 import type { Bench, Scenario } from '../bench.ts'
 import { atLeast, median, show } from '../figures.ts'
 import type { StoreLoad, StoreResult } from '../store-load.ts'
@@ -20,12 +21,9 @@ export const store: Scenario = {
   },
 }
 
-async function load(bench: Bench, kind: StoreLoad['kind']): Promise<StoreResult> {
-  const [channel] = await bench.processes.start('store-load.js', [], kind === 'store' ? bench.profiling : [])
+function load(bench: Bench, kind: StoreLoad['kind']): Promise<StoreResult> {
   const events = bench.quick ? 200_000 : 400_000
-  const request: StoreLoad = { kind, directory: bench.folder(), runs: 1000, eventsAtOnce: 2, prefill: 200_000, events }
-  const result = await channel.ask<StoreResult>(request)
-  channel.end()
-  await channel.exited()
-  return result
+  const address = `sqlite:${join(bench.folder(), 'store.db')}`
+  const request: StoreLoad = { kind, address, runs: 1000, eventsAtOnce: 2, prefill: 200_000, events }
+  return bench.storeAlone(request, kind === 'store' ? bench.profiling : [])
 }

@@ -1,16 +1,16 @@
-/** Holdfast as it is: its server, its SQLite store with every commit synced, and the agent as a component. */
-import { join } from 'node:path'
+/** Holdfast as it is: its server, a store that makes every commit durable, and the agent as a component. */
 import { agent } from '../../src/agents/generator.ts'
 import { boundYoungGeneration } from '../../src/cli/young-generation.ts'
+import { configOptions } from '../../src/server/config.ts'
 import { createServer } from '../../src/server/create-server.ts'
-import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { openStore } from '../../src/server/open-store.ts'
 import { Gate, produce, type Work } from '../agent.ts'
 import { takeCommands } from './control.ts'
 
-const [directory] = process.argv.slice(2)
+const [address] = process.argv.slice(2)
 const gate = new Gate()
 boundYoungGeneration() // as `holdfast serve` does
 const component = agent<Work>({ id: 'bench', run: (work) => produce(work, gate) })
-const store = await openSqliteStore({ path: join(directory!, 'holdfast.db') })
+const store = await openStore(configOptions.store.parse(address!))
 const server = await createServer({ components: [component], store, limits: { drainMs: 0 } })
 takeCommands(Number(new URL(server.url).port), gate, () => server.stop())

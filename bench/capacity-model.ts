@@ -1,0 +1,183 @@
+/** From measured figures to what a number of concurrent runs needs: plain arithmetic, so that every step can be followed. */
+import type { Measured, StoreName } from './measured.ts'
+
+/** What is asked for. */
+export interface Demand {
+  readonly store: StoreName
+  /** Live at the same time. */
+  readonly runs: number
+  /** Of one run, on average over all live ones: most of them wait for a model or a tool most of the time. */
+  readonly eventsPerSecond: number
+  readonly subscribersPerRun: number
+  /** How long a run lives. */
+  readonly runSeconds: number
+  /** How long a finished run is kept before it is removed. */
+  readonly retainHours: number
+}
+
+/** What it is to run on. */
+export interface Machines {
+  /** Cores that one node can keep busy: its main thread is one, and commits and the collector have some of a second. */
+  readonly nodeCores: number
+  readonly nodeGigabytes: number
+  readonly runsPerNode: number
+  /** Servers of one NATS cluster. A PostgreSQL has as many as it has replicas, and only the first one works. */
+  readonly storeServers: number
+  /** Of each server. */
+  readonly storeCores: number
+  readonly storeMegabytesPerSecond: number
+  readonly replicas: number
+  /** Share of a resource that is planned with; the rest is for peaks, and for the load of a machine that died. */
+  readonly utilization: number
+  /** Share of a node's core that it may spend on hearing what other nodes do. */
+  readonly hearing: number
+}
+
+export const defaultDemand: Demand = {
+  store: 'nats',
+  runs: 1_000_000,
+  eventsPerSecond: 5,
+  subscribersPerRun: 1,
+  runSeconds: 600,
+  retainHours: 24,
+}
+
+export const defaultMachines: Machines = {
+  nodeCores: 1.3,
+  nodeGigabytes: 4,
+  runsPerNode: 2000,
+  storeServers: 3,
+  storeCores: 16,
+  storeMegabytesPerSecond: 500,
+  replicas: 3,
+  utilization: 0.6,
+  hearing: 0.2,
+}
+
+/** Why a cell, which is one store with its nodes, cannot have more runs. */
+export interface Bound {
+  readonly what: string
+  readonly runs: number
+}
+
+export interface Capacity {
+  readonly eventsPerSecond: number
+  readonly startsPerSecond: number
+  /** What stops a cell from growing, the first first. */
+  readonly bounds: readonly Bound[]
+  readonly cells: number
+  /** The same for nodes. */
+  readonly nodeBounds: readonly Bound[]
+  readonly nodes: number
+  readonly nodeCores: number
+  readonly storeServers: number
+  readonly storeCores: number
+  readonly storedTerabytes: number
+  /** Written by all disks together. */
+  readonly writtenMegabytesPerSecond: number
+  readonly clientGigabits: number
+  readonly storeGigabits: number
+  readonly replicaGigabits: number
+  readonly heardGigabits: number
+}
+
+const MICRO = 1e-6
+const GIGA = 1e9
+const MEGA = 1e6
+const TERA = 1e12
+
+export function capacityOf(measured: Measured, demand: Demand, machines: Machines): Capacity {
+  const { runs, subscribersPerRun, runSeconds, retainHours, store: name } = demand
+  const store = measured.stores[name]
+  const replicas = name === 'sqlite' ? 1 : machines.replicas
+  const events = runs * demand.eventsPerSecond
+  const starts = runs / runSeconds
+
+  const nodeMicros = store.nodeMicros + (subscribersPerRun - 1) * measured.deliveryMicros
+  const nodeCores = (events * nodeMicros + starts * store.createNodeMicros) * MICRO
+  const storeCores = (events * store.storeMicros + starts * store.createStoreMicros) * MICRO
+
+  const bounds = cellBounds(measured, demand, machines, replicas)
+  const cells = Math.ceil(runs / Math.min(...bounds.map((bound) => bound.runs)))
+  const cellEvents = events / cells
+
+  // What a node hears of others it cannot spend on its own runs.
+  const ownCores = Math.max(0.1, machines.nodeCores * machines.utilization - cellEvents * store.peerMicros * MICRO)
+  const nodeBounds = sorted([
+    ['CPU', ownCores / (nodeCores / runs)],
+    ['memory', (machines.nodeGigabytes * GIGA * machines.utilization) / store.liveRunBytes],
+    ['`--max-runs`', machines.runsPerNode],
+  ])
+  const nodes = name === 'sqlite' ? cells : cells * Math.ceil(runs / cells / nodeBounds[0]!.runs)
+
+  const record = measured.recordBytes
+  const gigabits = (bytesPerSecond: number): number => (bytesPerSecond * 8) / GIGA
+  return {
+    eventsPerSecond: events,
+    startsPerSecond: starts,
+    bounds,
+    cells,
+    nodeBounds,
+    nodes,
+    nodeCores,
+    storeServers: cells * serversOf(name, machines),
+    storeCores,
+    storedTerabytes: (events * (runSeconds + retainHours * 3600) * store.storedBytes * replicas) / TERA,
+    writtenMegabytesPerSecond: (events * Math.max(store.storedBytes, store.replicatedBytes) * replicas) / MEGA,
+    clientGigabits: gigabits(events * record * subscribersPerRun),
+    storeGigabits: name === 'sqlite' ? 0 : gigabits(events * store.storedBytes),
+    replicaGigabits: gigabits(events * store.replicatedBytes * (replicas - 1)),
+    heardGigabits: gigabits(events * heardBytes(measured, name) * (nodes / cells)),
+  }
+}
+
+function serversOf(name: StoreName, { storeServers, replicas }: Machines): number {
+  if (name === 'sqlite') return 0
+  return name === 'nats' ? storeServers : replicas
+}
+
+/** What every node is sent about an event of another: on NATS the header of its message, on PostgreSQL a line of a notice. */
+function heardBytes({ stores, recordBytes }: Measured, name: StoreName): number {
+  if (name === 'nats') return Math.max(0, stores.nats.storedBytes - recordBytes)
+  return name === 'postgres' ? NOTICE_BYTES : 0
+}
+
+/** An id of 30 characters, an index and what is between them. */
+const NOTICE_BYTES = 45
+
+function cellBounds(measured: Measured, demand: Demand, machines: Machines, replicas: number): Bound[] {
+  const { store: name, eventsPerSecond, runSeconds, retainHours, subscribersPerRun } = demand
+  const store = measured.stores[name]
+  const { utilization } = machines
+  const createStore = store.createStoreMicros / runSeconds
+  const createNode = store.createNodeMicros / runSeconds
+  const bytes = Math.max(store.storedBytes, store.replicatedBytes)
+  // Every server of a database writes everything; of a cluster, each its share.
+  const share = name === 'nats' ? replicas / machines.storeServers : 1
+  const disk = (machines.storeMegabytesPerSecond * MEGA * utilization) / (eventsPerSecond * bytes * share)
+  if (name === 'sqlite') {
+    const micros = eventsPerSecond * (store.nodeMicros + (subscribersPerRun - 1) * measured.deliveryMicros) + createNode
+    return sorted([
+      ['CPU of the one node', (machines.nodeCores * utilization) / (micros * MICRO)],
+      ['memory of the one node', (machines.nodeGigabytes * GIGA * utilization) / store.liveRunBytes],
+      ['disk', disk],
+    ])
+  }
+  // A cluster shares the work; a database does it all on one server, and its replicas do it again.
+  const cores = machines.storeCores * (name === 'nats' ? machines.storeServers : 1)
+  const kept = 1 + (retainHours * 3600) / runSeconds
+  const known = (machines.nodeGigabytes * GIGA * (1 - utilization)) / (kept * store.knownRunBytes)
+  return sorted([
+    [
+      'CPU of the store’s servers',
+      (cores * utilization) / ((eventsPerSecond * store.storeMicros + createStore) * MICRO),
+    ],
+    ['what every node hears of the others', machines.hearing / (eventsPerSecond * store.peerMicros * MICRO)],
+    ['disk of a server', disk],
+    ...(name === 'nats' ? [['memory of every node for the runs that are kept', known] as const] : []),
+  ])
+}
+
+function sorted(bounds: readonly (readonly [what: string, runs: number])[]): Bound[] {
+  return bounds.map(([what, runs]) => ({ what, runs })).toSorted((left, right) => left.runs - right.runs)
+}

@@ -1,0 +1,44 @@
+/** What the capacity model says, as tables for a terminal and for docs/scale.md. */
+import { type Capacity, capacityOf, type Demand, type Machines } from './capacity-model.ts'
+import { markdown, show } from './figures.ts'
+import { type Measured, type StoreName, storeNames } from './measured.ts'
+
+type Row = readonly [name: string, unit: string, value: (capacity: Capacity) => number]
+
+const ROWS: readonly Row[] = [
+  ['events per second', '', ({ eventsPerSecond }) => eventsPerSecond],
+  ['runs started per second', '', ({ startsPerSecond }) => startsPerSecond],
+  ['cells: stores with their nodes', '', ({ cells }) => cells],
+  ['nodes', '', ({ nodes }) => nodes],
+  ['cores that the nodes keep busy', '', ({ nodeCores }) => nodeCores],
+  ['servers of the stores', '', ({ storeServers }) => storeServers],
+  ['cores that they keep busy', '', ({ storeCores }) => storeCores],
+  ['on disks, all replicas', ' TB', ({ storedTerabytes }) => storedTerabytes],
+  ['written to disks', ' MB/s', ({ writtenMegabytesPerSecond }) => writtenMegabytesPerSecond],
+  ['network to clients', ' Gbit/s', ({ clientGigabits }) => clientGigabits],
+  ['from nodes to stores', ' Gbit/s', ({ storeGigabits }) => storeGigabits],
+  ['between replicas', ' Gbit/s', ({ replicaGigabits }) => replicaGigabits],
+  ['what nodes hear of each other', ' Gbit/s', ({ heardGigabits }) => heardGigabits],
+]
+
+export function capacityTable(measured: Measured, demand: Demand, machines: Machines): string {
+  const capacities = storeNames.map((store) => capacityOf(measured, { ...demand, store }, machines))
+  const rows = ROWS.map(([name, unit, value]) => [name, ...capacities.map((capacity) => cell(value(capacity), unit))])
+  return markdown([`${show(demand.runs)} runs`, ...storeNames], rows)
+}
+
+/** How many runs a cell, and a node in it, can have before something is used up; the first of each is what counts. */
+export function boundsTable(measured: Measured, demand: Demand, machines: Machines): string {
+  const rows = storeNames.flatMap((store) => boundsOf(store, capacityOf(measured, { ...demand, store }, machines)))
+  return markdown(['store', 'of', 'used up', 'at so many runs'], rows)
+}
+
+function boundsOf(store: StoreName, { bounds, nodeBounds }: Capacity): string[][] {
+  const rows = (of: string, all: Capacity['bounds']): string[][] =>
+    all.map(({ what, runs }) => [store, of, what, show(Math.floor(runs))])
+  return [...rows('a cell', bounds), ...(store === 'sqlite' ? [] : rows('a node', nodeBounds))]
+}
+
+function cell(value: number, unit: string): string {
+  return value === 0 ? '–' : `${show(value)}${unit}`
+}
