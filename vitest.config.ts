@@ -1,9 +1,12 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { SummaryReporter } from './scripts/vitest-summary.ts'
 
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    // Most tests wait for servers that they start: with one worker less than cores, half of a small machine would idle.
+    maxWorkers: Math.max(2, availableParallelism()),
     setupFiles: ['test/setup.ts'],
     reporters: ['default', new SummaryReporter()],
     testTimeout: 30_000,
