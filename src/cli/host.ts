@@ -45,7 +45,7 @@ export async function hostServer(
       authenticator,
       corsOrigins,
       a2a,
-      supervised: process.connected === true, // by a channel to whoever watches over this process
+      supervised: process.connected, // by a channel to whoever watches over this process
       logger,
     })
   } catch (cause) {
