@@ -1,19 +1,9 @@
 /** The address of a NATS store as it is given on the command line, and as it may be shown. */
+import type { OpenNatsOptions } from '../stores/nats/index.ts'
 
-export interface NatsConfig {
+/** What an address can say; the rest is for those who open a store in code. */
+export interface NatsConfig extends Omit<OpenNatsOptions, 'answerMs' | 'outageMs' | 'clock'> {
   readonly kind: 'nats'
-  readonly servers: readonly string[]
-  readonly user?: string
-  readonly password?: string
-  readonly token?: string
-  readonly tls?: boolean
-  readonly name?: string
-  readonly replicas?: number
-  readonly partitions?: number
-  readonly cluster?: string
-  readonly tags?: readonly string[]
-  readonly sync?: 'always'
-  readonly monitor?: string
 }
 
 const FORM = 'use nats://USER:PASSWORD@HOST:PORT,HOST:PORT or tls://…'

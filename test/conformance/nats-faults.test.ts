@@ -1,19 +1,18 @@
 /** What becomes of runs when a server, or the way to it, fails: outcomes are found out, never guessed. */
 import { connect, headers, type Msg } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/core/store.ts'
 import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
 import { Layout } from '../../src/stores/nats/layout.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
-import { newRun, type NewRunOptions, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun } from '../../src/testing/fixtures.ts'
 import { startNats, startNatsCluster } from '../support/nats.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
+import { expectRefused, flushEveryTurn, newRunId, startRun, writeUnderLoad } from './failing-servers.ts'
 
 const server = await startNats()
 const cluster = await startNatsCluster(3)
-let runs = 0
 let names = 0
 
 const newName = (): string => `faults-${++names}`
@@ -26,18 +25,6 @@ async function open(options: Partial<OpenNatsOptions> & { name: string }): Promi
 }
 
 const through = (proxy: TcpProxy): { servers: string[] } => ({ servers: [`127.0.0.1:${proxy.port}`] })
-
-async function startRun(store: Store, options: NewRunOptions = {}): Promise<Scribe> {
-  const draft = newRun(`run_${++runs}`, new Date().toISOString(), {
-    claim: { owner: 'worker-1', ttlMs: 600_000 },
-    ...options,
-  })
-  const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, systemClock, stored, [draft.record])
-  scribe.start()
-  await scribe.flush()
-  return scribe
-}
 
 /** Asks the server over a connection of its own: it may have been restarted since the last time. */
 async function ask(subject: string, data: string, head?: object): Promise<Msg> {
@@ -140,7 +127,7 @@ describe('a command whose answer is lost', () => {
       { idempotency: { key: 'one', fingerprint: 'body' } },
       { lane: 'lane-1', rejectIfBusy: true },
     ]) {
-      const draft = newRun(`run_${++runs}`, new Date().toISOString(), options)
+      const draft = newRun(newRunId(), new Date().toISOString(), options)
       proxy.loseAnswers()
       const creating = store.create(draft)
       await until('the store knows', () => !store.health().ok)
@@ -156,7 +143,7 @@ describe('a command whose answer is lost', () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const [store, other] = [await open({ name, ...through(proxy) }), await open({ name })]
-    const { stored } = await store.create(newRun(`run_${++runs}`, new Date().toISOString()))
+    const { stored } = await store.create(newRun(newRunId(), new Date().toISOString()))
     proxy.loseAnswers()
     const claiming = store.claim(stored.run.id, 'worker-1', 600_000)
     await until('the server has it', async () => (await other.get(stored.run.id))?.epoch === 1)
@@ -177,11 +164,11 @@ describe('a node that dies while it creates a run', () => {
     const name = newName()
     const store = await open({ name })
     const idempotency = { key: 'one', fingerprint: 'body' }
-    const [lost, next] = [1, 2].map(() => newRun(`run_${++runs}`, new Date().toISOString(), { idempotency }))
+    const [lost, next] = [1, 2].map(() => newRun(newRunId(), new Date().toISOString(), { idempotency }))
     const { subject } = new Layout(name, 1).state('key', lost!.run.owner, 'one')
     await leaveBehind(subject, { id: lost!.run.id, fingerprint: 'body' })
     expect(await store.create(next!)).toMatchObject({ kind: 'created', stored: { run: { id: next!.run.id } } })
-    const again = newRun(`run_${++runs}`, new Date().toISOString(), { idempotency })
+    const again = newRun(newRunId(), new Date().toISOString(), { idempotency })
     expect(await store.create(again)).toMatchObject({ kind: 'existing', stored: { run: { id: next!.run.id } } })
     await expect(store.create({ ...lost!, run: { ...lost!.run, session: 'another' } })).resolves.toMatchObject({
       kind: 'existing',
@@ -194,7 +181,7 @@ describe('a node that dies while it creates a run', () => {
     const store = await open({ name })
     const { subject } = new Layout(name, 1).state('lane', 'lane-1')
     await leaveBehind(subject, {}, JSON.stringify([['run_lost', 1]]))
-    const draft = newRun(`run_${++runs}`, new Date().toISOString(), { lane: 'lane-1', rejectIfBusy: true })
+    const draft = newRun(newRunId(), new Date().toISOString(), { lane: 'lane-1', rejectIfBusy: true })
     expect(await store.create(draft)).toMatchObject({ kind: 'created' })
     expect(await store.claim(draft.run.id, 'worker-1', 60_000)).toMatchObject({ epoch: 1 })
     const late = newRun('run_lost', new Date().toISOString())
@@ -206,48 +193,14 @@ test('[LOG-4] a worker that was cut off while its lease ran out writes nothing m
   const name = newName()
   const proxy = await startTcpProxy(server.port)
   const [cutOff, other] = [await open({ name, ...through(proxy) }), await open({ name })]
-  const zombie = await startRun(cutOff, { claim: { owner: 'worker-1', ttlMs: 300 } })
-  proxy.block()
-  zombie.text('written by the dead')
-  const refused = zombie.flush().catch((cause: unknown) => cause)
-  const claim = await until('the lease is over', () => other.claim(zombie.id, 'worker-2', 600_000))
-  const heir = new Scribe(other, systemClock, claim, await readRecords(other, zombie.id))
-  heir.text('I go on. ')
-  await heir.flush()
-  proxy.heal()
-  proxy.cut()
-  expect(await refused).toMatchObject({ code: 'fenced' })
-  heir.complete()
-  await heir.flush()
-  expect(await readRecords(other, zombie.id)).toEqual(heir.records)
+  await expectRefused(proxy, cutOff, other)
 })
-
-/** Twenty runs, each event flushed before the next. */
-async function writeUnderLoad(
-  store: Store,
-  turns: number,
-): Promise<{ scribes: Scribe[]; durable: () => number; done: Promise<unknown> }> {
-  const scribes = await Promise.all(Array.from({ length: 20 }, () => startRun(store)))
-  let durable = 0
-  const writing = scribes.map(async (scribe) => {
-    for (let turn = 0; turn < turns; turn++) {
-      scribe.text(`${turn} `)
-      await scribe.flush()
-      durable++
-    }
-    scribe.complete()
-    await scribe.flush()
-  })
-  const done = Promise.all(writing)
-  done.catch(() => {}) // looked at by the test
-  return { scribes, durable: () => durable, done }
-}
 
 test('[LOG-1] [LOG-2] a server that is restarted under load, in order or by a crash, loses, doubles and changes nothing', async () => {
   const name = newName()
   const [store, other] = [await open({ name }), await open({ name })]
   const hints: number[] = []
-  const { scribes, durable, done } = await writeUnderLoad(store, 120)
+  const { scribes, durable, done } = await writeUnderLoad(store, 20, 120)
   other.watch(scribes[0]!.id, ({ next }) => hints.push(next))
   for (const signal of ['SIGTERM', 'SIGKILL', 'SIGKILL'] as const) {
     const before = durable()
@@ -269,18 +222,7 @@ test('a slow way to the server makes messages larger, and nothing else', async (
   const store = await open({ name, ...through(proxy) })
   const scribe = await startRun(store)
   proxy.delay(50)
-  let turns = 0
-  const flushes: Promise<void>[] = []
-  await new Promise<void>((resolve) => {
-    const turn = (): void => {
-      scribe.text(`${turns} `)
-      flushes.push(scribe.flush())
-      if (++turns < 500) setImmediate(turn)
-      else resolve()
-    }
-    turn()
-  })
-  await Promise.all(flushes)
+  await flushEveryTurn(scribe, 500)
   proxy.delay(0)
   expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
   expect(await messagesOf(name, scribe.id)).toBeLessThan(100)
@@ -313,7 +255,7 @@ describe('a cluster of three', () => {
       await open({ name, servers, answerMs: 1000 }),
       await open({ name, servers: servers.toReversed() }),
     ]
-    const { scribes, durable, done } = await writeUnderLoad(store, 100)
+    const { scribes, durable, done } = await writeUnderLoad(store, 20, 100)
     for (const victim of cluster) {
       const before = durable()
       await until('some more is written', () => durable() > before + 150 || durable() === 2000, { withinMs: 60_000 })
@@ -332,7 +274,7 @@ describe('a cluster of three', () => {
     const name = newName()
     const stores = await Promise.all([0, 1, 2].map((at) => open({ name, servers: [servers[at]!], answerMs: 2000 })))
     for (let round = 0; round < 60; round++) {
-      const id = `run_${++runs}`
+      const id = newRunId()
       await stores[0]!.create(newRun(id, new Date().toISOString(), { lane: `lane-${round}` }))
       const claims = await Promise.all(stores.map((store, at) => store.claim(id, `worker-${at}`, 60_000)))
       expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1)

@@ -1,16 +1,15 @@
 /** What becomes of runs when the database, or the way to it, fails: outcomes are found out, never guessed. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/core/store.ts'
 import { openPostgresStore, type OpenPostgresOptions } from '../../src/stores/postgres/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
-import { newRun, type NewRunOptions, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun } from '../../src/testing/fixtures.ts'
 import { PostgresServer, startPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
+import { expectRefused, flushEveryTurn, newRunId, startRun, writeUnderLoad } from './failing-servers.ts'
 
 const server = await startPostgres()
-let runs = 0
 let schemas = 0
 
 const newSchema = (): string => `faults_${++schemas}`
@@ -23,18 +22,6 @@ async function open(options: Partial<OpenPostgresOptions> & { schema: string }):
 }
 
 const through = (proxy: TcpProxy): string => server.url.replace(`:${server.port}/`, `:${proxy.port}/`)
-
-async function startRun(store: Store, options: NewRunOptions = {}): Promise<Scribe> {
-  const draft = newRun(`run_${++runs}`, new Date().toISOString(), {
-    claim: { owner: 'worker-1', ttlMs: 600_000 },
-    ...options,
-  })
-  const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, systemClock, stored, [draft.record])
-  scribe.start()
-  await scribe.flush()
-  return scribe
-}
 
 /** How many records the database itself has of a run. */
 async function recordsInDatabase(schema: string, id: string): Promise<number> {
@@ -106,7 +93,7 @@ describe('a command whose answer is lost', () => {
       { idempotency: { key: 'one', fingerprint: 'body' } },
       { lane: 'lane-1', rejectIfBusy: true },
     ]) {
-      const draft = newRun(`run_${++runs}`, new Date().toISOString(), options)
+      const draft = newRun(newRunId(), new Date().toISOString(), options)
       proxy.loseAnswers()
       const creating = store.create(draft)
       await until('the database has it', async () => (await recordsInDatabase(schema, draft.run.id)) === 1)
@@ -121,7 +108,7 @@ describe('a command whose answer is lost', () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const [store, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
-    const { stored } = await store.create(newRun(`run_${++runs}`, new Date().toISOString()))
+    const { stored } = await store.create(newRun(newRunId(), new Date().toISOString()))
     proxy.loseAnswers()
     const claiming = store.claim(stored.run.id, 'worker-1', 600_000)
     await until('the database has it', async () => (await other.get(stored.run.id))?.epoch === 1)
@@ -136,45 +123,22 @@ test('[LOG-4] a worker that was cut off while its lease ran out by the databaseâ
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   const [cutOff, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
-  const zombie = await startRun(cutOff, { claim: { owner: 'worker-1', ttlMs: 300 } })
-  proxy.block()
-  zombie.text('written by the dead')
-  const refused = zombie.flush().catch((cause: unknown) => cause)
-  const claim = await until('the lease is over', () => other.claim(zombie.id, 'worker-2', 600_000))
-  const heir = new Scribe(other, systemClock, claim, await readRecords(other, zombie.id))
-  heir.text('I go on. ')
-  await heir.flush()
-  proxy.heal()
-  proxy.cut()
-  expect(await refused).toMatchObject({ code: 'fenced' })
-  heir.complete()
-  await heir.flush()
-  expect(await readRecords(other, zombie.id)).toEqual(heir.records)
+  await expectRefused(proxy, cutOff, other)
 })
 
 test('[LOG-1] [LOG-2] a server that is restarted under load, in order or by a crash, loses, doubles and changes nothing', async () => {
   const schema = newSchema()
   const [store, other] = [await open({ schema }), await open({ schema })]
-  const scribes = await Promise.all(Array.from({ length: 20 }, () => startRun(store)))
-  let durable = 0
-  const writing = scribes.map(async (scribe) => {
-    for (let turn = 0; turn < 120; turn++) {
-      scribe.text(`${turn} `)
-      await scribe.flush()
-      durable++
-    }
-    scribe.complete()
-    await scribe.flush()
-  })
+  const { scribes, durable, done } = await writeUnderLoad(store, 20, 120)
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGQUIT'] as const) {
-    const before = durable
-    await until('some more is written', () => durable > before + 200 || durable === 2400, { withinMs: 60_000 })
+    const before = durable()
+    await until('some more is written', () => durable() > before + 200 || durable() === 2400, { withinMs: 60_000 })
     await server.stop(signal)
     await until('the store knows', () => !store.health().ok, { withinMs: 30_000 })
     await server.start()
   }
-  await Promise.all(writing)
-  expect(durable).toBe(2400)
+  await done
+  expect(durable()).toBe(2400)
   for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
   expect(store.health()).toEqual({ ok: true })
 }, 180_000)
@@ -194,25 +158,15 @@ test('[LOG-1] [LOG-2] a failover to a synchronous replica under load loses, doub
   let current = primary
   const proxy = await startTcpProxy(() => current.port)
   const store = await open({ schema: 'holdfast', url: through(proxy) })
-  const scribes = await Promise.all(Array.from({ length: 10 }, () => startRun(store)))
-  let durable = 0
-  const writing = scribes.map(async (scribe) => {
-    for (let turn = 0; turn < 100; turn++) {
-      scribe.text(`${turn} `)
-      await scribe.flush()
-      durable++
-    }
-    scribe.complete()
-    await scribe.flush()
-  })
-  await until('some is written', () => durable > 200, { withinMs: 60_000 })
+  const { scribes, durable, done } = await writeUnderLoad(store, 10, 100)
+  await until('some is written', () => durable() > 200, { withinMs: 60_000 })
   await primary.stop('SIGQUIT')
   // Clients are led to the replica before it is one that can be written to.
   current = replica
   proxy.cut()
   await until('the store knows', () => !store.health().ok, { withinMs: 30_000 })
   await replica.query('SELECT pg_promote()')
-  await Promise.all(writing)
+  await done
   for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
 }, 180_000)
 
@@ -222,18 +176,7 @@ test('a slow way to the server makes commits larger, and nothing else', async ()
   const store = await open({ schema, url: through(proxy) })
   const scribe = await startRun(store)
   proxy.delay(50)
-  let turns = 0
-  const flushes: Promise<void>[] = []
-  await new Promise<void>((resolve) => {
-    const turn = (): void => {
-      scribe.text(`${turns} `)
-      flushes.push(scribe.flush())
-      if (++turns < 500) setImmediate(turn)
-      else resolve()
-    }
-    turn()
-  })
-  await Promise.all(flushes)
+  await flushEveryTurn(scribe, 500)
   proxy.delay(0)
   expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
   const [{ rows }] = (await server.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM ${schema}.log`)) as [

@@ -1,0 +1,81 @@
+/** What the tests of failing servers have in common: runs that are written while something breaks. */
+import { expect } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Store } from '../../src/core/store.ts'
+import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { newRun, type NewRunOptions, Scribe } from '../../src/testing/fixtures.ts'
+import type { TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+let runs = 0
+
+/** An id that no other run of the file has. */
+export const newRunId = (): string => `run_${++runs}`
+
+export async function startRun(store: Store, options: NewRunOptions = {}): Promise<Scribe> {
+  const draft = newRun(newRunId(), new Date().toISOString(), {
+    claim: { owner: 'worker-1', ttlMs: 600_000 },
+    ...options,
+  })
+  const { stored } = await store.create(draft)
+  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  scribe.start()
+  await scribe.flush()
+  return scribe
+}
+
+/** Runs of which each event is flushed before the next. */
+export async function writeUnderLoad(
+  store: Store,
+  count: number,
+  turns: number,
+): Promise<{ scribes: Scribe[]; durable: () => number; done: Promise<unknown> }> {
+  const scribes = await Promise.all(Array.from({ length: count }, () => startRun(store)))
+  let durable = 0
+  const writing = scribes.map(async (scribe) => {
+    for (let turn = 0; turn < turns; turn++) {
+      scribe.text(`${turn} `)
+      await scribe.flush()
+      durable++
+    }
+    scribe.complete()
+    await scribe.flush()
+  })
+  const done = Promise.all(writing)
+  done.catch(() => {}) // looked at by the test
+  return { scribes, durable: () => durable, done }
+}
+
+/** An event, and a flush that nobody waits for, at each turn of the event loop; until all are durable. */
+export async function flushEveryTurn(scribe: Scribe, count: number): Promise<void> {
+  let turns = 0
+  const flushes: Promise<void>[] = []
+  await new Promise<void>((resolve) => {
+    const turn = (): void => {
+      scribe.text(`${turns} `)
+      flushes.push(scribe.flush())
+      if (++turns < count) setImmediate(turn)
+      else resolve()
+    }
+    turn()
+  })
+  await Promise.all(flushes)
+}
+
+/** A worker whose way is blocked writes, loses its run to another, and is refused when its way is open again. */
+export async function expectRefused(proxy: TcpProxy, cutOff: Store, other: Store): Promise<void> {
+  const zombie = await startRun(cutOff, { claim: { owner: 'worker-1', ttlMs: 300 } })
+  proxy.block()
+  zombie.text('written by the dead')
+  const refused = zombie.flush().catch((cause: unknown) => cause)
+  const claim = await until('the lease is over', () => other.claim(zombie.id, 'worker-2', 600_000))
+  const heir = new Scribe(other, systemClock, claim, await readRecords(other, zombie.id))
+  heir.text('I go on. ')
+  await heir.flush()
+  proxy.heal()
+  proxy.cut()
+  expect(await refused).toMatchObject({ code: 'fenced' })
+  heir.complete()
+  await heir.flush()
+  expect(await readRecords(other, zombie.id)).toEqual(heir.records)
+}

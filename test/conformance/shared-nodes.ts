@@ -1,0 +1,89 @@
+/** What nodes are to each other, whatever store they share: each shared store runs these tests. */
+import { expect, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Hint, Store } from '../../src/core/store.ts'
+import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { openNode, subject, textOf } from '../support/node.ts'
+import { until } from '../support/until.ts'
+
+export interface SharedPlaces {
+  /** The name of a place where there is nothing yet. */
+  readonly newPlace: () => string
+  /** Another node's store there; closed when the test is over. */
+  readonly open: (place: string) => Promise<Store>
+  /** Resolves when so many nodes there hear of each other. */
+  readonly settled: (place: string, nodes: number) => Promise<void>
+}
+
+export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
+  test('hear of appends, stops and claimable runs of the others, without the records', async () => {
+    const place = newPlace()
+    const [here, there] = [await open(place), await open(place)]
+    await settled(place, 2)
+    const hints = hintsOf(there)
+    const draft = newRun('run_1', new Date().toISOString())
+    await here.create(draft)
+    const heard = (what: (hint: Hint) => boolean): Promise<Hint> =>
+      until('the other node is told', () => hints.find((hint) => hint.run === 'run_1' && what(hint)))
+    await heard(({ claimable }) => claimable === true)
+    const claim = (await there.claim('run_1', 'worker-2', 60_000))!
+    const scribe = new Scribe(here, systemClock, claim, [draft.record])
+    scribe.start()
+    scribe.text('far away')
+    await scribe.flush()
+    expect((await heard(({ next }) => next === 3)).slice).toBeUndefined()
+    expect(await readRecords(there, 'run_1')).toEqual(scribe.records)
+    await here.requestStop('run_1', { at: new Date().toISOString() })
+    await heard(({ stop }) => stop === true)
+  })
+
+  test('[RUN-2] a run is followed, answered and stopped on any of them', async () => {
+    const place = newPlace()
+    const asking = subject(async function* (_, context) {
+      yield 'Hm. '
+      yield String(await context.ask({ prompt: 'Well?' }))
+      await context.sleep(600_000)
+    })
+    const [first, second, third] = [await open(place), await open(place), await open(place)].map((store) =>
+      openNode({ components: [asking], store, limits: { leaseMs: 3000, pollMs: 200 } }),
+    ) as [ReturnType<typeof openNode>, ReturnType<typeof openNode>, ReturnType<typeof openNode>]
+    const id = await first.start('subject')
+    const { run } = await second.reached(id, 'paused', 15_000)
+    await second.continue(id, { [run.waiting![0]!.id]: 'Yes.' })
+    await third.emitted(id, 'text.delta', 2)
+    await third.stop(id, 'enough')
+    const log = await first.ended(id, 15_000)
+    expect(textOf(log)).toBe('Hm. Yes.')
+    expect(log.at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough' } })
+  })
+
+  test('[RUN-1] the runs of one that is gone are taken over when its lease is over', async () => {
+    const place = newPlace()
+    const resuming = agent<unknown>({
+      id: 'subject',
+      recovery: 'resume',
+      async *run(_, context) {
+        yield await context.step('once', () => 'paid ')
+        if (context.attempt === 1) await context.sleep(600_000)
+        yield 'done'
+      },
+    })
+    const dead = await open(place)
+    const limits = { leaseMs: 1000, pollMs: 200 }
+    const node = openNode({ components: [resuming], store: dead, limits })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta', 1)
+    await dead.close() // its claims stay, and nobody renews them
+    const heir = openNode({ components: [resuming], store: await open(place), limits })
+    expect(textOf(await heir.ended(id, 20_000))).toBe('paid done')
+  })
+}
+
+/** What a node's store is told from now on. */
+export function hintsOf(store: Store): Hint[] {
+  const hints: Hint[] = []
+  store.watch('*', (hint) => void hints.push(hint))
+  return hints
+}
