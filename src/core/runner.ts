@@ -9,6 +9,7 @@ import { type Event, eventTable, type Failure, type Question, type Usage } from 
 import { type Ledger, ledgerKey } from './history.ts'
 import { iterate } from './iterate.ts'
 import type { Limits } from './limits.ts'
+import { loopTurn } from './loop-turn.ts'
 import { OpenQuestions } from './open-questions.ts'
 import type { NodeParts } from './parts.ts'
 import { eventOf } from './record.ts'
@@ -50,7 +51,9 @@ export class Drive {
   #grace: ReturnType<typeof setTimeout> | undefined
   #lastActivity = 0
   #pausing = false
-  #lastBreath = 0
+  /** Since when it has emitted in one turn of the event loop, and in which. */
+  #turnStart = 0
+  #turn = -1
 
   constructor(options: DriveOptions) {
     this.#options = options
@@ -125,7 +128,6 @@ export class Drive {
 
   #begin(): Promise<DriveEnd> {
     this.#touch()
-    this.#lastBreath = this.#lastActivity
     this.#watchdog.start()
     return new Promise((resolve) => (this.#end = resolve))
   }
@@ -180,7 +182,7 @@ export class Drive {
     this.#touch()
     if (this.#replay?.match(encoded, this.#log) !== true) this.#add(encoded)
     if (this.#log.pressed) return this.#log.flush()
-    return this.#lastActivity - this.#lastBreath >= BREATH_MS ? this.#breathe() : undefined
+    return this.#keepsTheThread() ? new Promise((resolve) => setTimeout(resolve, 0)) : undefined
   }
 
   #add(encoded: Encoded): void {
@@ -189,9 +191,12 @@ export class Drive {
   }
 
   /** An agent that never waits would keep the thread from everyone else. */
-  async #breathe(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, 0))
-    this.#lastBreath = this.#options.clock.now()
+  #keepsTheThread(): boolean {
+    const turn = loopTurn()
+    if (turn === this.#turn) return this.#lastActivity - this.#turnStart >= TURN_MS_MAX
+    this.#turn = turn
+    this.#turnStart = this.#lastActivity
+    return false
   }
 
   #context(): RunContext {
@@ -347,4 +352,4 @@ export class Drive {
 }
 
 /** Longest time for which one agent may keep the thread. */
-const BREATH_MS = 20
+const TURN_MS_MAX = 20

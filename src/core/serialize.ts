@@ -23,8 +23,9 @@ export interface SerializeBounds {
 }
 
 export function serialize(value: unknown, root: string, bounds: SerializeBounds): string {
-  const walk = new Walk(root, bounds)
-  const text = JSON.stringify(walk.encode(value) ?? null)
+  // Most of what is serialized is a text, and in a text there is nothing to walk through.
+  const isShort = typeof value === 'string' && value.length <= bounds.bytesMax
+  const text = JSON.stringify(isShort ? value : (new Walk(root, bounds).encode(value) ?? null))
   // A UTF-16 unit is at most three bytes, so most texts need no count.
   if (text.length * 3 > bounds.bytesMax) {
     const bytes = new TextEncoder().encode(text).length

@@ -1,0 +1,14 @@
+/** Turns of the event loop, counted as far as anyone asks: who gets the same number twice has kept the loop from going on. */
+let turns = 0
+let counting = false
+
+export function loopTurn(): number {
+  if (!counting) {
+    counting = true
+    setImmediate(() => {
+      counting = false
+      turns++
+    })
+  }
+  return turns
+}
