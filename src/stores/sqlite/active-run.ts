@@ -1,14 +1,16 @@
 /** A run that the store keeps in memory: unfinished, or with records that are not in a segment yet. */
-import type { Slice } from '../../core/record.ts'
 import { isFinished, type Run } from '../../core/run.ts'
 import type { Lease, StopRequest, StoredRun } from '../../core/store.ts'
 import type { RunRow } from './messages.ts'
+import { Tail } from './tail.ts'
 
 interface Waiter {
   readonly revision: number
   readonly resolve: () => void
   readonly reject: (cause: unknown) => void
 }
+
+type Durable = Omit<StoredRun, 'next'> & { next: number }
 
 export interface Idempotency {
   readonly key: string
@@ -41,10 +43,9 @@ export class ActiveRun {
   /** No commit has taken its creation yet. */
   isNew = false
 
-  /** Undefined until the commit that creates the run is through. */
-  durable: StoredRun | undefined
-  /** Durable records that are not in a segment yet, in order. */
-  readonly tail: Slice[] = []
+  /** Undefined until the commit that creates the run is through. Nobody is given it: it goes on with the run. */
+  durable: Durable | undefined
+  readonly tail = new Tail()
 
   #waiters: Waiter[] = []
 

@@ -11,9 +11,9 @@ export interface BatchEntry {
   readonly revision: number
   readonly next: number
   /** The durable view once the commit is through, where more than `next` changes. */
-  readonly changed?: StoredRun
-  /** Absent when only the row changes. */
-  readonly slice?: Slice
+  readonly changed: StoredRun | undefined
+  /** Undefined when only the row changes. */
+  readonly slice: Slice | undefined
 }
 
 export interface Batch {
@@ -58,10 +58,11 @@ function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean)
       active,
       revision: active.revision,
       next: active.next,
-      ...(active.dirty && { changed: active.snapshot() }),
-      ...(count > 0 && {
-        slice: { first, count, bytes: data.subarray(offset, offset + length), closed: active.finished },
-      }),
+      changed: active.dirty ? active.snapshot() : undefined,
+      slice:
+        count > 0
+          ? { first, count, bytes: data.subarray(offset, offset + length), closed: active.finished }
+          : undefined,
     })
     if (count > 0) directory.push(active.number, first, count, length)
     if (active.dirty) rows.push(active.row())
@@ -73,10 +74,4 @@ function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean)
     active.isNew = false
   }
   return { entries, data, directory: Int32Array.from(directory), rows, ended }
-}
-
-/** A slice that may be kept: a small piece of a commit must not hold on to all of it. */
-export function detach(slice: Slice): Slice {
-  if (slice.bytes.length * 4 > slice.bytes.buffer.byteLength) return slice
-  return { ...slice, bytes: Buffer.from(slice.bytes) }
 }

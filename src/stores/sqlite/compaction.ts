@@ -3,25 +3,21 @@
  * Work is given out in shares: runs of equal pace fill their segments together, and moving all of them in one commit would
  * stall every stream.
  */
+import { Tail } from './tail.ts'
 
-/** Records of one run in one log row. */
-interface Piece {
-  readonly seq: number
-  readonly first: number
-  readonly count: number
-  readonly bytes: Uint8Array
-}
-
+/** What one run has in log rows. */
 interface Unsealed {
   readonly run: number
-  pieces: Piece[]
-  count: number
+  readonly records: Tail
+  /** The log rows that it has records in, oldest first. */
+  readonly rows: number[]
   queued: boolean
 }
 
 interface LogRow {
   readonly seq: number
-  readonly runs: number[]
+  /** As it is written (`CommitRequest`). */
+  readonly directory: Int32Array
   /** Runs with records here that are not in a segment yet. */
   left: number
   readonly addedAt: number
@@ -50,17 +46,15 @@ export class Compaction {
   #freed: number[] = []
 
   add(seq: number, data: Uint8Array, directory: Int32Array, now: number): void {
-    const runs: number[] = []
     for (let at = 0, offset = 0; at < directory.length; at += 4) {
       const [run, first, count, bytes] = [directory[at]!, directory[at + 1]!, directory[at + 2]!, directory[at + 3]!]
       const unsealed = this.#of(run)
-      unsealed.pieces.push({ seq, first, count, bytes: data.subarray(offset, offset + bytes) })
-      unsealed.count += count
+      unsealed.records.push({ first, count, bytes: data.subarray(offset, offset + bytes) })
+      unsealed.rows.push(seq)
       offset += bytes
-      runs.push(run)
-      if (unsealed.count >= SEGMENT_RECORDS || bytes >= SEGMENT_BYTES) this.#enqueue(unsealed)
+      if (unsealed.records.count >= SEGMENT_RECORDS || bytes >= SEGMENT_BYTES) this.#enqueue(unsealed)
     }
-    this.#rows.set(seq, { seq, runs, left: runs.length, addedAt: now })
+    this.#rows.set(seq, { seq, directory, left: directory.length / 4, addedAt: now })
   }
 
   /** The log of a run is complete. */
@@ -86,7 +80,7 @@ export class Compaction {
       const next = this.#ready.shift() ?? (all ? this.#runs.values().next().value : this.#overdue(now))
       if (next === undefined) break
       // A queued run may have been sealed by another way in the meantime.
-      if (next.count > 0) segments.push(this.#seal(next))
+      if (!next.records.isEmpty) segments.push(this.#seal(next))
     }
     return segments
   }
@@ -101,7 +95,7 @@ export class Compaction {
   #of(run: number): Unsealed {
     let unsealed = this.#runs.get(run)
     if (unsealed === undefined) {
-      unsealed = { run, pieces: [], count: 0, queued: false }
+      unsealed = { run, records: new Tail(), rows: [], queued: false }
       this.#runs.set(run, unsealed)
     }
     return unsealed
@@ -116,33 +110,25 @@ export class Compaction {
   #overdue(now: number): Unsealed | undefined {
     const oldest = this.#rows.values().next().value
     if (oldest === undefined || (now - oldest.addedAt < ROW_AGE_MS && this.#rows.size <= ROWS_MAX)) return undefined
-    for (const run of oldest.runs) {
-      const unsealed = this.#runs.get(run)
-      if (unsealed?.pieces[0]?.seq === oldest.seq) return unsealed
+    for (let at = 0; at < oldest.directory.length; at += 4) {
+      const unsealed = this.#runs.get(oldest.directory[at]!)
+      if (unsealed?.rows[0] === oldest.seq) return unsealed
     }
     return undefined
   }
 
-  #seal(unsealed: Unsealed): Segment {
-    const pieces = unsealed.pieces
-    const segment = {
-      run: unsealed.run,
-      first: pieces[0]!.first,
-      count: unsealed.count,
-      bytes: Buffer.concat(pieces.map((piece) => piece.bytes)),
-    }
-    // A run that goes on gets a fresh entry, so that iteration over runs comes to the others first.
-    unsealed.pieces = []
-    unsealed.count = 0
-    unsealed.queued = false
-    this.#runs.delete(unsealed.run)
-    for (const piece of pieces) {
-      const row = this.#rows.get(piece.seq)!
+  #seal({ run, records, rows }: Unsealed): Segment {
+    const { first, count, bytes } = records.slice()
+    // A run that goes on gets a fresh entry, so that iteration over runs comes to the others first; this one may be queued.
+    records.dropBefore(first + count)
+    this.#runs.delete(run)
+    for (const seq of rows) {
+      const row = this.#rows.get(seq)!
       if (--row.left === 0) {
-        this.#rows.delete(row.seq)
-        this.#freed.push(row.seq)
+        this.#rows.delete(seq)
+        this.#freed.push(seq)
       }
     }
-    return segment
+    return { run, first, count, bytes }
   }
 }

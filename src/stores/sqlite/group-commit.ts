@@ -6,7 +6,7 @@
 import { HoldfastError } from '../../core/errors.ts'
 import type { Slice } from '../../core/record.ts'
 import type { ActiveRun } from './active-run.ts'
-import { type Batch, detach, takeBatch } from './batch.ts'
+import { type Batch, takeBatch } from './batch.ts'
 import type { CommittingThread } from './committing-thread.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { CommitReply, CommitRequest } from './messages.ts'
@@ -203,16 +203,17 @@ export class GroupCommit {
   #deliver(batch: Batch, sealed: ReadonlyMap<number, number>): void {
     this.#forgetSealed(sealed)
     for (const { active, revision, next, changed, slice } of batch.entries) {
-      active.durable = changed ?? { ...active.durable!, next }
+      if (changed === undefined) active.durable!.next = next
+      else active.durable = changed
       this.#creating.delete(active)
       if (slice !== undefined && (sealed.get(active.number) ?? 0) < next) {
-        active.tail.push(detach(slice))
+        active.tail.push(slice)
         this.#unsealed.set(active.number, active)
       }
       active.settle(revision)
       this.#listener.durable(active, slice)
     }
-    for (const { active } of batch.entries) if (active.tail.length === 0) this.#listener.idle(active)
+    for (const { active } of batch.entries) if (active.tail.isEmpty) this.#listener.idle(active)
   }
 
   /** What is in segments is read from there. */
@@ -220,9 +221,8 @@ export class GroupCommit {
     for (const [number, before] of sealed) {
       const active = this.#unsealed.get(number)
       if (active === undefined) continue
-      const kept = active.tail.findIndex((piece) => piece.first >= before)
-      active.tail.splice(0, kept < 0 ? active.tail.length : kept)
-      if (active.tail.length > 0) continue
+      active.tail.dropBefore(before)
+      if (!active.tail.isEmpty) continue
       this.#unsealed.delete(number)
       this.#listener.idle(active)
     }

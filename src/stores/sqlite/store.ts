@@ -186,9 +186,11 @@ export class SqliteStore implements Store {
       const { next, run } = found.stored
       assertReadable(found.stored, after)
       if (after === next - 1) return undefined
-      const tail = this.#active.get(id)?.tail ?? []
+      const tail = this.#active.get(id)?.tail.slice()
       const from =
-        tail[0] !== undefined && after + 1 >= tail[0].first ? tail : this.#segments(found.number, after + 1, bytesMax)
+        tail !== undefined && tail.count > 0 && after + 1 >= tail.first
+          ? [tail]
+          : this.#segments(found.number, after + 1, bytesMax)
       // A commit may be in the file before this thread has heard of it; what it holds is not announced yet.
       const slice = sliceWithin(sliceBefore(joinAfter(from, after, bytesMax), next), bytesMax)
       return { ...slice, closed: isFinished(run.status) && lastOf(slice) === next - 1 }
@@ -346,7 +348,7 @@ export class SqliteStore implements Store {
 
   /** A finished run whose records are all in segments is the file's business. */
   #forget(active: ActiveRun): void {
-    if (active.finished && active.tail.length === 0 && active.pending === 0) this.#active.delete(active.run.id)
+    if (active.finished && active.tail.isEmpty && active.pending === 0) this.#active.delete(active.run.id)
   }
 
   #load(id: string): ActiveRun | undefined {

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { encodeRecord, events, type Slice, sliceOf } from '../../core/record.ts'
+import { Tail } from './tail.ts'
+
+test('records that come one by one are one slice', () => {
+  const tail = filled(7, 30)
+  expect(tail.slice()).toEqual(recordsOf(7, 30))
+  expect(tail.isEmpty).toBe(false)
+})
+
+test('[LOG-5] what was read stays as it was while records come and go', () => {
+  const tail = filled(0, 3)
+  const read = tail.slice()
+  const before = Buffer.from(read.bytes)
+  for (let index = 3; index < 200; index++) tail.push(recordsOf(index, 1))
+  tail.dropBefore(150)
+  tail.push(recordsOf(200, 1))
+  expect(Buffer.from(read.bytes)).toEqual(before)
+  expect(events(tail.slice()).map(({ index }) => index)).toEqual(Array.from({ length: 51 }, (_, place) => 150 + place))
+})
+
+test.each([
+  [5, 5, 10],
+  [3, 5, 10],
+  [11, 11, 4],
+  [14, 14, 1],
+])('of records 5 to 14 without those before %i, %i and what follows are left', (before, first, count) => {
+  const tail = filled(5, 10)
+  tail.dropBefore(before)
+  expect(tail.slice()).toEqual(recordsOf(first, count))
+})
+
+test.each([15, 400])('nothing is left without those before %i, and another stretch may follow', (before) => {
+  const tail = filled(5, 10)
+  tail.dropBefore(before)
+  expect(tail.isEmpty).toBe(true)
+  tail.push(recordsOf(500, 2))
+  expect(tail.slice()).toEqual(recordsOf(500, 2))
+})
+
+function filled(first: number, count: number): Tail {
+  const tail = new Tail()
+  for (let index = first; index < first + count; index++) tail.push(recordsOf(index, 1))
+  return tail
+}
+
+function recordsOf(first: number, count: number): Slice {
+  const record = (index: number): string =>
+    encodeRecord('run_x', index, '2026-01-01T00:00:00.000Z', 'text.delta', `"type":"text.delta","data":{}}\n\n`)
+  const { bytes, ...slice } = sliceOf(
+    first,
+    Array.from({ length: count }, (_, place) => record(first + place)),
+    false,
+  )
+  return { ...slice, bytes: Buffer.from(bytes) }
+}
