@@ -1,7 +1,8 @@
 /**
  * Group commit: a commit starts when the one before it ends, and takes what has gathered meanwhile. How many events ride on
  * one sync so adapts to the load, and a lone event waits for nobody but its own turn of the event loop. When a large commit
- * has gathered already it is handed to the thread in advance, so that the disk does not wait for its encoding.
+ * has gathered already it is handed to the thread in advance, so that the disk does not wait for its encoding. Where the
+ * event loop is busy all the time, small ones are put off a little (`Pace`).
  */
 import { HoldfastError } from '../../core/errors.ts'
 import type { Slice } from '../../core/record.ts'
@@ -10,6 +11,7 @@ import { type Batch, takeBatch } from './batch.ts'
 import type { CommittingThread } from './committing-thread.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { CommitReply, CommitRequest } from './messages.ts'
+import { Pace } from './pace.ts'
 
 export interface CommitListener {
   /** A run's records, or only its row, became durable. */
@@ -34,7 +36,7 @@ interface Control {
 
 /** Characters of one commit: beyond it a larger batch no longer saves anything and only delays its first event. */
 const COMMIT_CHARS_MAX = 1024 * 1024
-/** Characters that must have gathered for a commit to be handed over while another is under way. */
+/** Characters that must have gathered for a commit to be handed over while another is under way, or before its time. */
 const ADVANCE_CHARS_MIN = 512 * 1024
 /** Commits that the thread may have: one that it writes, and one in advance. */
 const UNDER_WAY_MAX = 2
@@ -56,6 +58,8 @@ export class GroupCommit {
   /** Oldest first. */
   readonly #underWay: UnderWay[] = []
   #scheduled = false
+  readonly #pace = new Pace()
+  #startTimer: NodeJS.Timeout | undefined
   #compactTimer: NodeJS.Timeout | undefined
   #onQuiet: (() => void) | undefined
   failure: string | undefined
@@ -138,22 +142,36 @@ export class GroupCommit {
   /** Whether the thread can be given a commit now. */
   get #canStart(): boolean {
     if (this.#underWay.length === 0) return true
-    return this.#underWay.length < UNDER_WAY_MAX && this.#waitingChars >= ADVANCE_CHARS_MIN
+    return this.#underWay.length < UNDER_WAY_MAX && this.#isLarge
+  }
+
+  /** Whether enough has gathered for a commit that gains nothing by waiting. */
+  get #isLarge(): boolean {
+    return this.#waitingChars >= ADVANCE_CHARS_MIN
   }
 
   #schedule(): void {
-    if (this.#scheduled || !this.#canStart) return
+    if (this.#scheduled || !this.#canStart || (this.#startTimer !== undefined && !this.#isLarge)) return
     this.#scheduled = true
     // Not at once: what this turn of the event loop still brings comes along.
     setImmediate(() => {
       this.#scheduled = false
-      this.#start()
+      this.#startInTime()
     })
   }
 
+  #startInTime(): void {
+    const wait = this.#isLarge ? 0 : this.#pace.wait()
+    if (wait < 1) return this.#start()
+    this.#startTimer ??= setTimeout(() => this.#start(), wait)
+  }
+
   #start(): void {
+    clearTimeout(this.#startTimer)
+    this.#startTimer = undefined
     if (!this.#canStart || this.failure !== undefined || !this.#hasWork()) return
     clearTimeout(this.#compactTimer)
+    this.#pace.started()
     const batch = takeBatch(this.#waiting, COMMIT_CHARS_MAX)
     this.#waitingChars -= batch.chars
     const { data, directory, rows, ended } = batch
@@ -193,7 +211,7 @@ export class GroupCommit {
   #ended(reply: CommitReply): void {
     const { batch, controls } = this.#underWay.shift()!
     if (reply.kind !== 'committed') return this.#fail(reply.kind === 'failed' ? reply.message : 'out of step', controls)
-    this.#start() // before the delivery of this one: the disk works meanwhile
+    this.#startInTime() // before the delivery of this one: the disk works meanwhile
     this.#deliver(batch, sealedBefore(reply.sealed))
     const answers = reply.documents.values()
     for (const { document, resolve } of controls) resolve(document && answers.next().value)
