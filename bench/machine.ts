@@ -1,4 +1,5 @@
 /** The machine that is measured on, and what else it does: other work shows in every figure that is a time. */
+import { existsSync, readFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
 
 const SAMPLE_MS = 500
@@ -13,6 +14,33 @@ export async function othersCores(): Promise<number> {
 
 function busyMs(): number {
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
+}
+
+/**
+ * Which part of the CPU time that was asked for since its creation a virtual machine was not given, because its host was busy
+ * with others. Nothing that runs in the machine shows it, but every latency does. Known on Linux only.
+ */
+export class Withheld {
+  readonly #before = grantedAndStolen()
+
+  get percent(): number {
+    const now = grantedAndStolen()
+    const stolen = now.stolen - this.#before.stolen
+    const asked = now.granted - this.#before.granted + stolen
+    return asked === 0 ? 0 : (100 * stolen) / asked
+  }
+}
+
+const STAT = '/proc/stat'
+
+function grantedAndStolen(): { readonly granted: number; readonly stolen: number } {
+  if (!existsSync(STAT)) return { granted: 0, stolen: 0 }
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = readFileSync(STAT, 'utf8')
+    .slice('cpu '.length, 200)
+    .trim()
+    .split(/\s+/)
+    .map(Number)
+  return { granted: user + nice + system + irq + softirq, stolen }
 }
 
 export function describeMachine(): string {

@@ -1,6 +1,7 @@
 /** One load on one server, and what it cost the server's process. */
 import type { Bench, ServerKind } from './bench.ts'
 import { median, show } from './figures.ts'
+import { Withheld } from './machine.ts'
 import type { Delivered, Load } from './messages.ts'
 import type { ClientProcess, ServerProcess } from './processes.ts'
 
@@ -34,9 +35,10 @@ export async function interleaved(
   }
   for (let round = 0; round < bench.rounds; round++) {
     for (const [kind, server] of servers) {
+      const withheld = new Withheld()
       const result = await measure(server, client, load)
       measured[kind].push(result)
-      bench.note(`${kind.padEnd(8)} ${describe(result)}`)
+      bench.note(`${kind.padEnd(8)} ${describe(result)}; ${withheld.percent.toFixed(0)} % withheld`)
     }
   }
   for (const server of servers.values()) await server.stop()

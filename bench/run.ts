@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { Bench, type Scenario } from './bench.ts'
 import { type Figure, show, table } from './figures.ts'
-import { describeLoad, describeMachine, othersCores } from './machine.ts'
+import { describeLoad, describeMachine, othersCores, Withheld } from './machine.ts'
 import { a2a } from './scenarios/a2a.ts'
 import { catchUp } from './scenarios/catch-up.ts'
 import { components } from './scenarios/components.ts'
@@ -48,6 +48,7 @@ if (unknown.length > 0) {
 const bench = new Bench({ quick: values.quick, profile: values.profile, save: values.save })
 const figures: Figure[] = []
 const others: number[] = []
+const withheld = new Withheld()
 const started = performance.now()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void bench.close().finally(() => process.exit(1)))
@@ -65,7 +66,7 @@ try {
 const minutes = ((performance.now() - started) / 60_000).toFixed(1)
 const date = new Date().toISOString().slice(0, 10)
 console.log(
-  `\n${table(figures)}\n\n${date}, ${describeMachine()}, ${describeLoad()}, ${minutes} minutes${values.quick ? ', quick' : ''}`,
+  `\n${table(figures)}\n\n${date}, ${describeMachine()}, ${describeLoad()}, ${withheld.percent.toFixed(1)} % of the CPU time withheld, ${minutes} minutes${values.quick ? ', quick' : ''}`,
 )
 if (Math.max(...others) > OTHERS_CORES_MAX) {
   console.log(
