@@ -6,7 +6,7 @@
 import { performance } from 'node:perf_hooks'
 
 /** From the start of one commit to that of the next, when the loop is never idle. */
-const BUSY_EVERY_MS = 4
+const BUSY_EVERY_MS = 8
 /** How long the loop is looked at to tell. */
 const WINDOW_MS = 50
 /** Part of that time in which it must have had nothing to do. */
