@@ -13,7 +13,7 @@ import { startServer } from '../support/process.ts'
 import { testNodes } from './shared-nodes.ts'
 
 const server = await startNats()
-const guarded = await startNats({ user: 'anna', password: 'hunter2' })
+const guarded = await startNats({ credentials: { user: 'anna', password: 'hunter2' } })
 let names = 0
 const newName = (): string => `nodes-${++names}`
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { ensureAptPackage } from './apt.ts'
+import type { Certificate } from './certificate.ts'
 import { freePort } from './postgres.ts'
 import { until } from './until.ts'
 
@@ -22,33 +23,33 @@ export async function natsProgram(): Promise<string> {
 }
 
 /** Started before the tests of the file, and stopped and removed after them. */
-export async function startNats(credentials?: Credentials): Promise<NatsServer> {
-  const [server] = await startNatsCluster(1, credentials)
+export async function startNats(access?: Access): Promise<NatsServer> {
+  const [server] = await startNatsCluster(1, access)
   return server!
 }
 
-/** What clients must know. */
-export interface Credentials {
-  readonly user: string
-  readonly password: string
+/** What clients must know, and whom they must trust. */
+export interface Access {
+  readonly credentials?: { readonly user: string; readonly password: string }
+  readonly certificate?: Certificate
 }
 
 /** Servers of one cluster; a single one is none. */
-export async function startNatsCluster(size = 3, credentials?: Credentials): Promise<NatsServer[]> {
-  const servers = await createNatsCluster(size, credentials)
+export async function startNatsCluster(size = 3, access?: Access): Promise<NatsServer[]> {
+  const servers = await createNatsCluster(size, access)
   afterAll(() => Promise.all(servers.map((server) => server.remove())).then(() => undefined))
   await Promise.all(servers.map((server) => server.start()))
   return servers
 }
 
 /** Not started yet. */
-export async function createNatsCluster(size: number, credentials?: Credentials): Promise<NatsServer[]> {
+export async function createNatsCluster(size: number, access: Access = {}): Promise<NatsServer[]> {
   const program = await natsProgram()
   const ports = await Promise.all(Array.from({ length: 3 * size }, () => freePort()))
   const routes = size === 1 ? [] : ports.slice(2 * size).map((port) => `nats-route://127.0.0.1:${port}`)
   return Array.from({ length: size }, (_, place) => {
     const [port, monitor, route] = [ports[place]!, ports[size + place]!, ports[2 * size + place]!]
-    return new NatsServer({ program, name: `n${place + 1}`, port, monitor, route, routes, credentials })
+    return new NatsServer({ program, name: `n${place + 1}`, port, monitor, route, routes, access })
   })
 }
 
@@ -64,7 +65,7 @@ interface ServerOptions {
   readonly monitor: number
   readonly route: number
   readonly routes: readonly string[]
-  readonly credentials: Credentials | undefined
+  readonly access: Access
 }
 
 export class NatsServer {
@@ -134,8 +135,8 @@ export class NatsServer {
   }
 
   #configuration(): string {
-    const { name, port, monitor, route, routes, credentials } = this.#options
-    const { user, password } = credentials ?? {}
+    const { name, port, monitor, route, routes, access } = this.#options
+    const { credentials, certificate } = access
     const cluster =
       routes.length === 0 ? '' : `cluster { name: test, listen: "127.0.0.1:${route}", routes: [${routes.join(', ')}] }`
     return `server_name: ${name}
@@ -144,7 +145,8 @@ http: "127.0.0.1:${monitor}"
 server_tags: ["rack:${name}"]
 jetstream { store_dir: "${join(this.#folder, 'data')}", max_mem: 64MB, max_file: 8GB }
 ${cluster}
-${user === undefined ? '' : `authorization { user: "${user}", password: "${password}" }`}
+${credentials === undefined ? '' : `authorization { user: "${credentials.user}", password: "${credentials.password}" }`}
+${certificate === undefined ? '' : `tls { cert_file: "${certificate.certificate}", key_file: "${certificate.key}" }`}
 `
   }
 }

@@ -1,0 +1,38 @@
+/** A NATS store over TLS: trusted or not used, and never in the clear where TLS was asked for. */
+import { expect, test } from 'vitest'
+import { createCertificate } from '../support/certificate.ts'
+import { startRun, untilFinished } from '../support/http.ts'
+import { startNats } from '../support/nats.ts'
+import { CommandLine, run } from './command-line.ts'
+
+const certificate = await createCertificate()
+const [encrypted, plain] = [await startNats({ certificate }), await startNats()]
+const encryptedAddress = `localhost:${encrypted.port}`
+const trusting = { NODE_EXTRA_CA_CERTS: certificate.certificate }
+
+async function storeFinding(store: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const { stdout } = await run(['doctor', '--store', store, '--json'], { env })
+  const findings = stdout.trim().split('\n')
+  return findings.find((line) => line.includes('"about":"store"')) ?? stdout
+}
+
+test('a run is kept on a server that speaks TLS', async () => {
+  const server = new CommandLine(['demo', '--lab', '--port', '0', '--store', `tls://${encryptedAddress}`], {
+    env: trusting,
+  })
+  const url = await server.url()
+  const { id } = await startRun({ url }, 'say over tls')
+  expect((await untilFinished({ url }, id)).status).toBe('completed')
+  expect(await storeFinding(`tls://${encryptedAddress}`, trusting)).toMatch(/"state":"good".*nats-server/)
+}, 60_000)
+
+test.each([
+  ['whose certificate nobody has vouched for', () => `tls://${encryptedAddress}`],
+  ['of that kind that is asked without TLS', () => `nats://${encryptedAddress}`],
+])('a server %s is not used', async (_, address) => {
+  expect(await storeFinding(address(), {})).toMatch(/"state":"bad".*self-signed certificate/)
+})
+
+test('a server that speaks no TLS is not used where TLS was asked for', async () => {
+  expect(await storeFinding(`tls://${plain.address}`, trusting)).toMatch(/"state":"bad".*TLS/i)
+})
