@@ -1,4 +1,5 @@
 /** What becomes of runs when the database, or the way to it, fails: outcomes are found out, never guessed. */
+import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/store.ts'
 import { openPostgresStore, type OpenPostgresOptions } from '../../src/stores/postgres/index.ts'
@@ -169,6 +170,27 @@ test('[LOG-1] [LOG-2] a failover to a synchronous replica under load loses, doub
   await done
   for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
 }, 180_000)
+
+test('a commit that waits for a lock in the database holds up no run of the other lane', async () => {
+  const schema = newSchema()
+  const store = await open({ schema })
+  const [held, free] = [await startRun(store), await startRun(store)]
+  const locker = new pg.Client(server.url)
+  await locker.connect()
+  onTestFinished(() => locker.end())
+  await locker.query('BEGIN')
+  await locker.query(`SELECT FROM ${schema}.heads WHERE id = $1 FOR UPDATE`, [held.id])
+  held.text('waits')
+  const flushed = held.flush()
+  const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`
+  await until('its commit waits', async () => (await server.query(waits)).length === 1)
+  free.text('goes on')
+  await free.flush()
+  expect(held.writer.pending).toBe(1)
+  await locker.query('COMMIT')
+  await flushed
+  for (const scribe of [held, free]) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+})
 
 test('a slow way to the server makes commits larger, and nothing else', async () => {
   const schema = newSchema()
