@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../src/cli/catalogue.ts'
-import { configOptions, readConfig } from '../src/server/config.ts'
+import { configOptions } from '../src/server/config-options.ts'
+import { readConfig } from '../src/server/config.ts'
 import { serveInProcess } from './support/in-process.ts'
 
 const root = join(import.meta.dirname, '..')

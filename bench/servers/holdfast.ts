@@ -1,7 +1,7 @@
 /** Holdfast as it is: its server, a store that makes every commit durable, and the agent as a component. */
 import { agent } from '../../src/agents/generator.ts'
 import { boundYoungGeneration } from '../../src/cli/young-generation.ts'
-import { configOptions } from '../../src/server/config.ts'
+import { configOptions } from '../../src/server/config-options.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openStore } from '../../src/server/open-store.ts'
 import { Gate, produce, type Work } from '../agent.ts'

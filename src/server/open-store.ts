@@ -1,6 +1,6 @@
 /** From a store's address to a store. Adapters are loaded when they are asked for. */
 import type { Store } from '../core/store.ts'
-import type { StoreConfig } from './config.ts'
+import type { StoreConfig } from './config-options.ts'
 
 export async function openStore(config: StoreConfig): Promise<Store> {
   const open = await loadStore(config)

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { HoldfastError, messageOf } from '../core/errors.ts'
 import { damageOr, lockFile, openDatabase } from '../stores/sqlite/file.ts'
 import { checkVersion, SCHEMA_VERSION } from '../stores/sqlite/schema.ts'
-import type { StoreConfig } from './config.ts'
+import type { StoreConfig } from './config-options.ts'
 import { openStore } from './open-store.ts'
 
 export interface SchemaChange {

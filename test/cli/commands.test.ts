@@ -1,7 +1,7 @@
 /** What a person gets who asks for help, or gets the command line wrong. */
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { configOptions } from '../../src/server/config.ts'
+import { configOptions } from '../../src/server/config-options.ts'
 import { catalogue } from '../../src/cli/catalogue.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { version } from '../../src/server/version.ts'

@@ -1,6 +1,7 @@
 /** `holdfast demo`: ready-made components, and what to try with them. */
 import { HoldfastError } from '../../core/errors.ts'
-import { configOptions, readConfig } from '../../server/config.ts'
+import { configOptions } from '../../server/config-options.ts'
+import { readConfig } from '../../server/config.ts'
 import { loadStore } from '../../server/open-store.ts'
 import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'

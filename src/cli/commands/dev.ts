@@ -1,6 +1,7 @@
 /** `holdfast dev FILE`: serves, and takes up every change while runs go on. */
 import { messageOf } from '../../core/errors.ts'
-import { configOptions, readConfig } from '../../server/config.ts'
+import { configOptions } from '../../server/config-options.ts'
+import { readConfig } from '../../server/config.ts'
 import type { Server } from '../../server/create-server.ts'
 import type { Command } from '../command.ts'
 import { loadComponents } from '../components-file.ts'

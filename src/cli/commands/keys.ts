@@ -2,7 +2,7 @@
 import { HoldfastError, isHoldfastError, messageOf } from '../../core/errors.ts'
 import { defaultKeysPath, type KeyEntry } from '../../server/auth/key-file.ts'
 import { createKey, listKeys, revokeKey } from '../../server/auth/keys.ts'
-import { configOptions } from '../../server/config.ts'
+import { configOptions } from '../../server/config-options.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
 import type { OptionTable, OptionValues } from '../../server/options.ts'
 import { helpText, parseOptions } from '../../server/options.ts'

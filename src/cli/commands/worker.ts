@@ -1,7 +1,8 @@
 /** `holdfast worker FILE`: drives runs without HTTP. */
 import { HoldfastError } from '../../core/errors.ts'
 import { Registry } from '../../core/registry.ts'
-import { configOptions, readConfig } from '../../server/config.ts'
+import { configOptions } from '../../server/config-options.ts'
+import { readConfig } from '../../server/config.ts'
 import { createWorker } from '../../server/create-worker.ts'
 import { openStore } from '../../server/open-store.ts'
 import type { OptionTable } from '../../server/options.ts'

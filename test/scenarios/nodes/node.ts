@@ -1,7 +1,7 @@
 /** A program: one node on a shared store, with claims that run out soon. Its argument is the address of the store. */
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
-import { configOptions } from '../../../src/server/config.ts'
+import { configOptions } from '../../../src/server/config-options.ts'
 import { createServer } from '../../../src/server/create-server.ts'
 import { openStore } from '../../../src/server/open-store.ts'
 

@@ -1,0 +1,246 @@
+/** What the server can be told by flags and environment: one table, which help and docs are made from. */
+import { isIP } from 'node:net'
+import { HoldfastError } from '../core/errors.ts'
+import { defaultLimits } from '../core/limits.ts'
+import { type NatsConfig, toNats } from './nats-address.ts'
+import {
+  toBearer,
+  toChoice,
+  toCount,
+  toDuration,
+  toOrigins,
+  toPort,
+  toSize,
+  toSwitch,
+  toText,
+  toWebAddress,
+} from './option-values.ts'
+import type { OptionTable } from './options.ts'
+import { type PostgresConfig, toPostgres } from './postgres-address.ts'
+
+export type StoreConfig =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'memory' }
+  | PostgresConfig
+  | NatsConfig
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+const HOUR_MS = 3_600_000
+
+/** In the order of the help and of docs/config.md, whose table a test compares with this one. */
+export const configOptions = {
+  port: {
+    value: 'PORT',
+    env: 'HOLDFAST_PORT',
+    fallback: '7777',
+    parse: toPort,
+    help: 'Port to listen on; 0 takes a free one.',
+  },
+  host: {
+    value: 'ADDRESS',
+    env: 'HOLDFAST_HOST',
+    fallback: '127.0.0.1',
+    parse: toHost,
+    help: 'Address to listen on; one that other machines can reach needs authentication.',
+  },
+  store: {
+    value: 'STORE',
+    env: 'HOLDFAST_STORE',
+    fallback: 'sqlite:.holdfast/holdfast.db',
+    parse: toStore,
+    help: 'Where runs are kept: sqlite:PATH, postgres://… or nats://… for many nodes, or memory: to forget them at the end.',
+  },
+  lab: {
+    env: 'HOLDFAST_LAB',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Serve the lab agent too, which does whatever its input says.',
+  },
+  supervise: {
+    env: 'HOLDFAST_SUPERVISE',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Serve in a process of its own, and start it again whenever it is killed.',
+  },
+  'model-url': {
+    value: 'URL',
+    env: 'HOLDFAST_MODEL_URL',
+    parse: toWebAddress,
+    help: 'For the demo: ask models at this address, which is compatible with the API of OpenAI.',
+  },
+  model: {
+    value: 'NAME',
+    env: 'HOLDFAST_MODEL',
+    parse: toText,
+    help: 'For the demo: the model to ask there, or with OPENAI_API_KEY or ANTHROPIC_API_KEY.',
+  },
+  'model-key': {
+    value: 'KEY',
+    env: 'HOLDFAST_MODEL_KEY',
+    parse: toText,
+    help: 'For the demo: the key for the address of --model-url, where it needs one.',
+  },
+  'log-level': {
+    value: 'LEVEL',
+    env: 'HOLDFAST_LOG_LEVEL',
+    fallback: 'info',
+    parse: toChoice(logLevels),
+    help: `How much the server logs: ${logLevels.join(', ')}.`,
+  },
+  'auth-keys': {
+    value: 'PATH',
+    env: 'HOLDFAST_AUTH_KEYS',
+    parse: toText,
+    help: 'Require an API key of this file; holdfast keys makes and revokes them.',
+  },
+  'security-key': {
+    value: 'KEY',
+    env: 'HOLDFAST_SECURITY_KEY',
+    alias: 'OS_SECURITY_KEY',
+    parse: toBearer,
+    help: 'Require this key as a bearer token; whoever has it is the principal local. OS_SECURITY_KEY is taken too.',
+  },
+  'jwt-jwks': {
+    value: 'URL',
+    env: 'HOLDFAST_JWT_JWKS',
+    parse: toText,
+    help: 'Accept tokens signed with a key of this key set: an http(s) URL or a path.',
+  },
+  'jwt-key': {
+    value: 'KEY',
+    env: 'HOLDFAST_JWT_KEY',
+    parse: toText,
+    help: 'Accept tokens signed with this key: PEM or JWK text or the path of one, secret:TEXT or secret-file:PATH.',
+  },
+  'jwt-issuer': {
+    value: 'ISSUER',
+    env: 'HOLDFAST_JWT_ISSUER',
+    parse: toText,
+    help: 'Refuse tokens of another issuer.',
+  },
+  'jwt-audience': {
+    value: 'AUDIENCE',
+    env: 'HOLDFAST_JWT_AUDIENCE',
+    parse: toText,
+    help: 'Refuse tokens for another audience.',
+  },
+  'jwt-principal-claim': {
+    value: 'CLAIM',
+    env: 'HOLDFAST_JWT_PRINCIPAL_CLAIM',
+    parse: toText,
+    help: 'Claim that says who is calling; sub when not given.',
+  },
+  'jwt-tenant-claim': {
+    value: 'CLAIM',
+    env: 'HOLDFAST_JWT_TENANT_CLAIM',
+    parse: toText,
+    help: 'Claim that says which tenant the caller is of; tokens without it are refused.',
+  },
+  'cors-origins': {
+    value: 'ORIGINS',
+    env: 'HOLDFAST_CORS_ORIGINS',
+    parse: toOrigins,
+    help: 'Let pages of these origins use the server from a browser: https://app.example,http://localhost:3000.',
+  },
+  'insecure-no-auth': {
+    env: 'HOLDFAST_INSECURE_NO_AUTH',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Serve everyone who can reach an address that is not loopback, without authentication.',
+  },
+  'a2a-default': {
+    value: 'COMPONENT',
+    env: 'HOLDFAST_A2A_DEFAULT',
+    parse: toText,
+    help: 'Component whose A2A card is at the root of the server; the first one when not given.',
+  },
+  'a2a-url': {
+    value: 'URL',
+    env: 'HOLDFAST_A2A_URL',
+    parse: toWebAddress,
+    help: 'Address that A2A cards say the server has; the one that a client asked when not given.',
+  },
+  'a2a-errors': {
+    value: 'TABLE',
+    env: 'HOLDFAST_A2A_ERRORS',
+    fallback: '1.0.1',
+    parse: toChoice(['1.0.1', '1.0.0']),
+    help: 'Version of the A2A specification whose table gives errors their statuses: 1.0.1 or 1.0.0.',
+  },
+  'a2a-sign-key': {
+    value: 'PATH',
+    env: 'HOLDFAST_A2A_SIGN_KEY',
+    parse: toText,
+    help: 'Sign A2A cards and push notifications with the private key of this file, PEM or JWK.',
+  },
+  'a2a-grpc-port': {
+    value: 'PORT',
+    env: 'HOLDFAST_A2A_GRPC_PORT',
+    parse: toCount(0, 65_535),
+    help: 'Port to serve A2A over gRPC on; 0 takes a free one. It is not served when not given.',
+  },
+  'a2a-push-loopback': {
+    env: 'HOLDFAST_A2A_PUSH_LOOPBACK',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Let A2A push notifications go to this machine itself, as tests need it; without it they go to public addresses only.',
+  },
+  retain: {
+    value: 'DURATION',
+    env: 'HOLDFAST_RETAIN',
+    fallback: String(defaultLimits.retainMs),
+    parse: toDuration,
+    help: 'Trim the events of runs that finished longer ago than this, such as 30d; 0 keeps them for ever.',
+  },
+  'retain-size': {
+    value: 'SIZE',
+    env: 'HOLDFAST_RETAIN_SIZE',
+    fallback: String(defaultLimits.retainBytesMax),
+    parse: toSize,
+    help: 'Trim the oldest finished runs while the log is larger than this, such as 10GB; 0 is no bound.',
+  },
+  'max-runs': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_RUNS',
+    fallback: String(defaultLimits.runsConcurrentMax),
+    parse: toCount(0, 1_000_000),
+    help: 'Runs driven at once; more of them wait. 0 leaves them all to the workers of a shared store.',
+  },
+  'max-queued': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_QUEUED',
+    fallback: String(defaultLimits.runsQueuedMax),
+    parse: toCount(0, 10_000_000),
+    help: 'Runs that may wait for a place before a start is refused with 429; one principal may have as many waiting as places are left.',
+  },
+  'drain-ms': {
+    value: 'MS',
+    env: 'HOLDFAST_DRAIN_MS',
+    fallback: String(defaultLimits.drainMs),
+    parse: toCount(0, 24 * HOUR_MS),
+    help: 'How long shutdown waits for running runs before it hands them over.',
+  },
+} as const satisfies OptionTable
+
+/** An IPv6 address may be written as in a URL. */
+function toHost(text: string): string {
+  const host = text.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(host) !== 0 || /^[a-z0-9][a-z0-9.-]*$/i.test(host)) return host
+  throw new Error(`${JSON.stringify(text)} is not an address: give an IP address or a host name, without a port`)
+}
+
+function toStore(text: string): StoreConfig {
+  if (text === 'memory:') return { kind: 'memory' }
+  if (/^sqlite:(?!:|$)/.test(text)) return { kind: 'sqlite', path: text.slice('sqlite:'.length) }
+  if (/^postgres(ql)?:\/\//.test(text)) return toPostgres(text)
+  if (/^(nats|tls):\/\//.test(text)) return toNats(text)
+  // Not repeated: the URL of a database server has a password in it.
+  if (/^[a-z+]+:\/\//i.test(text))
+    throw new HoldfastError(
+      'unsupported',
+      'unsupported in this version: use sqlite:PATH, postgres://…, nats://… or memory:',
+    )
+  throw new Error(`${JSON.stringify(text)} is not a store: use sqlite:PATH, postgres://…, nats://… or memory:`)
+}
