@@ -106,7 +106,9 @@ export class Follower {
       stream_name: spot.stream,
       config: { ...consumer(spot.subject, inbox), ...this.#beginning() },
     })
-    if (begun === this.#begun && pending === 0 && this.#delivered === 0) this.#seeAll(last)
+    if (begun !== this.#begun) return
+    this.#heardAt = Date.now() // on a slow way the silence that counts begins only now
+    if (pending === 0 && this.#delivered === 0) this.#seeAll(last)
   }
 
   #beginning(): object {
@@ -137,8 +139,9 @@ export class Follower {
     if (delivery.number !== this.#delivered + 1) return void this.#again()
     this.#delivered = delivery.number
     this.#options.onMessage(message.subject, message.headers?.get(HEAD) ?? '', delivery.seq)
-    // The messages between may have been removed.
-    if (delivery.pending === 0) this.#seeAll(Math.max(delivery.seq, this.#lastBefore))
+    // They come in order, and those between may have been removed. A server's count of what is to come can be wrong for good.
+    const isLast = delivery.pending === 0 || delivery.seq >= this.#lastBefore
+    if (isLast) this.#seeAll(Math.max(delivery.seq, this.#lastBefore))
     else this.#see(delivery.seq)
   }
 
@@ -149,6 +152,8 @@ export class Follower {
     if (stalled) this.#options.link.connection.publish(stalled)
     const last = message.headers?.get('Nats-Last-Consumer')
     if (last && Number(last) !== this.#delivered) return void this.#again()
+    // What was counted as still to come may have been removed before it came: then no message says that it is the last.
+    if (!stalled && !this.#isCurrent) this.#seeAll(this.#lastBefore)
     // Who waits for longer than that waits for a message that was removed.
     const before = Date.now() - HEARTBEAT_MS
     this.#resolve(({ since }) => since < before)
