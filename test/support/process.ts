@@ -22,7 +22,7 @@ export interface Exit {
 const root = join(import.meta.dirname, '../..')
 /** Sources are stripped of their types and compiled once, not at each of a hundred starts. */
 const compileCache = join(root, 'node_modules/.cache/holdfast-test-servers')
-const LISTEN_MS = 30_000
+const LISTEN_MS = 90_000
 const OUTPUT_CHARS_MAX = 512 * 1024
 
 /** Starts a server and waits until it listens. */
