@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { encodeRecord, events, type Slice, sliceOf } from '../../core/record.ts'
+import { events, type Slice, sliceOf } from '../../core/record.ts'
+import { recordOf } from '../../testing/fixtures.ts'
 import { Tail } from './tail.ts'
 
 test('records that come one by one are one slice', () => {
@@ -10,12 +11,13 @@ test('records that come one by one are one slice', () => {
 
 test('[LOG-5] what was read stays as it was while records come and go', () => {
   const tail = filled(0, 3)
-  const read = tail.slice()
-  const before = Buffer.from(read.bytes)
+  const early = tail.slice()
   for (let index = 3; index < 200; index++) tail.push(recordsOf(index, 1))
+  const late = tail.slice()
   tail.dropBefore(150)
   tail.push(recordsOf(200, 1))
-  expect(Buffer.from(read.bytes)).toEqual(before)
+  expect(Buffer.from(early.bytes)).toEqual(recordsOf(0, 3).bytes)
+  expect(Buffer.from(late.bytes)).toEqual(recordsOf(0, 200).bytes)
   expect(events(tail.slice()).map(({ index }) => index)).toEqual(Array.from({ length: 51 }, (_, place) => 150 + place))
 })
 
@@ -46,7 +48,7 @@ function filled(first: number, count: number): Tail {
 
 function recordsOf(first: number, count: number): Slice {
   const record = (index: number): string =>
-    encodeRecord('run_x', index, '2026-01-01T00:00:00.000Z', 'text.delta', `"type":"text.delta","data":{}}\n\n`)
+    recordOf('run_x', index, '2026-01-01T00:00:00.000Z', { type: 'text.delta', data: { text: 'more' } })
   const { bytes, ...slice } = sliceOf(
     first,
     Array.from({ length: count }, (_, place) => record(first + place)),
