@@ -10,48 +10,74 @@ import {
 import { emitAll } from './emit-all.ts'
 import { assertFields, RunFailure } from './emission.ts'
 import { type Actor, type Event, eventTable, type Failure, type Usage } from './event.ts'
-import { ledgerKey } from './history.ts'
+import { countedKeys } from './branches.ts'
 import { iterate } from './iterate.ts'
-import { failureOf, record, recorded, type Scope } from './scope.ts'
+import { perform, request, type Work } from './perform.ts'
+import { record, type Scope } from './scope.ts'
+import { failureOf, recorded } from './work-failure.ts'
+import { startTimer } from './timer.ts'
+import { callName, escapeName } from './work.ts'
 
 /** Calls within calls within calls … */
 const DEPTH_MAX = 16
 
 export async function callActor(
   scope: Scope,
-  key: string,
+  name: string,
   component: Component,
   input: unknown,
   options: CallOptions,
   createContext: (scope: Scope) => RunContext,
 ): Promise<unknown> {
-  const { host, facts, signal } = scope
   if (scope.depth >= DEPTH_MAX)
     throw new WorkFailure({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
+  const escaped = escapeName(name)
+  const shown = callName(escaped, component.id)
+  const work = request(scope, { kind: 'actor', name: escaped, shown, input: input ?? null })
+  const known = work.record?.outcome
+  if (known !== undefined && known.state !== 'begun') return recorded(known)
+  return perform(scope, work, { isExclusive: true }, (ending) =>
+    runActor(scope, work, component, input, options, createContext, ending),
+  )
+}
+
+async function runActor(
+  scope: Scope,
+  { key, ref, marks, record: begun }: Work,
+  component: Component,
+  input: unknown,
+  options: CallOptions,
+  createContext: (scope: Scope) => RunContext,
+  ending: () => Promise<void>,
+): Promise<unknown> {
+  const { host, facts, signal } = scope
   const actor: Actor = {
     component: component.id,
     run: `${rootOf(facts.run)}/${key}`,
     parent: facts.run,
     kind: component.kind,
   }
-  const known = host.ledger.get(ledgerKey('actor', key))
-  if (known !== undefined && known.state !== 'begun') return recorded(known)
-  const from = known?.index ?? host.next()
+  const from = begun?.index ?? host.next()
   const controller = new AbortController()
   const stopListening = follow(controller, [signal, options.signal], options.timeoutMs)
+  const prefix = `${key}/`
   const inner: Scope = {
     ...scope,
     facts: { ...facts, run: actor.run },
     signal: controller.signal,
     uncertain: component.uncertain ?? scope.uncertain,
     actor,
-    prefix: `${key}/`,
+    prefix,
+    within: ref,
+    branch: undefined,
+    counted: countedKeys(prefix),
     depth: scope.depth + 1,
   }
   const declared: Declared = {}
   try {
-    if (known === undefined) await record(inner, 'actor.started', { input: input ?? null, key })
+    if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
     const output = await drive(inner, component, input, createContext(inner), declared)
+    await ending()
     host.endReplay(actor)
     await record(inner, 'actor.completed', { ...(output !== undefined && { output }), ...spent(inner, declared), key })
     return output
@@ -61,7 +87,7 @@ export async function callActor(
     host.endReplay(actor)
     if (options.withdrawFailure === true) await host.discard(actor, from, 'below')
     await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
-    throw new WorkFailure(failure)
+    throw new WorkFailure(failure, { cause: thrown })
   } finally {
     stopListening()
     if (!controller.signal.aborted) controller.abort(new Error('the call is over'))
@@ -145,9 +171,9 @@ function follow(
   }
   const timeout = (): void =>
     controller.abort(new RunFailure('deadline_exceeded', `the call took longer than ${timeoutMs} ms`))
-  const timer = timeoutMs === undefined ? undefined : setTimeout(timeout, timeoutMs)
+  const stopTimer = timeoutMs === undefined ? undefined : startTimer(timeout, timeoutMs)
   return () => {
-    clearTimeout(timer)
+    stopTimer?.()
     for (const signal of given) signal.removeEventListener('abort', abort)
   }
 }

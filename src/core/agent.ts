@@ -19,6 +19,9 @@ export type DisconnectPolicy = 'continue' | 'stop'
 /** What to do with a tool call that was cut off and is not idempotent. */
 export type UncertainPolicy = 'pause' | 'fail'
 
+/** What to do with a recovered run whose code no longer fits its log: ask its owner, or end it. */
+export type DivergencePolicy = 'ask' | 'fail'
+
 /** What an agent may yield: a piece of text, or an event. */
 export type Emission = string | Event
 
@@ -48,7 +51,11 @@ export interface Component<Input = unknown> {
   readonly session?: BusyPolicy
   readonly disconnect?: DisconnectPolicy
   readonly uncertain?: UncertainPolicy
-  readonly limits?: Partial<Pick<Limits, 'runDeadlineMs' | 'runIdleMs' | 'attemptsMax' | 'stopGraceMs'>>
+  /** Default: `ask`. */
+  readonly onDivergence?: DivergencePolicy
+  readonly limits?: Partial<
+    Pick<Limits, 'runDeadlineMs' | 'runIdleMs' | 'replayWaitMs' | 'attemptsMax' | 'stopGraceMs'>
+  >
   /** Checks an input before the run is accepted; throws what is wrong with it. What it returns is what the log keeps. */
   parse?(input: unknown): Input
   run(input: Input, context: RunContext): AgentStream
@@ -75,7 +82,7 @@ export interface RunContext {
   readonly step: <Result>(
     name: string,
     work: (signal: AbortSignal) => Promise<Result> | Result,
-    about?: StepAbout,
+    options?: StepCallOptions,
   ) => Promise<Result>
   /**
    * A step that emits: what it yields is in the log as it comes, and is part of the step. A recovered run that has its result
@@ -84,7 +91,7 @@ export interface RunContext {
   readonly stage: <Result>(
     name: string,
     work: () => AsyncGenerator<Emission, Result, void>,
-    about?: StepAbout,
+    options?: StepCallOptions,
   ) => Promise<Result>
   /**
    * Calls a tool: the intent is durable before the work starts, the result after. A call that was cut off is repeated
@@ -98,8 +105,13 @@ export interface RunContext {
   readonly call: <Input>(component: Component<Input>, input: Input, options?: CallOptions) => Promise<unknown>
   /** The same context with a name space of its own for steps, tools, questions and calls: for branches that run at once. */
   readonly within: (branch: string) => RunContext
-  /** Waits; not at all while replaying. Rejects when the run is aborted. */
+  /**
+   * Waits, for any length of time; while the log is being replayed, only for what is left of it. Time asleep does not count
+   * towards the deadline of the run or as silence. Rejects when the run is aborted.
+   */
   readonly sleep: (milliseconds: number) => Promise<void>
+  /** The same until a time: a date, an ISO string, or milliseconds since 1970. */
+  readonly sleepUntil: (time: Date | string | number) => Promise<void>
   /** Pauses the run until someone answers, for days if need be. */
   readonly ask: (question: string | AskOptions) => Promise<unknown>
   /**
@@ -130,6 +142,16 @@ export interface HistoryMessage {
 
 /** What a step is, for those who watch. */
 export type StepAbout = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
+
+export interface StepCallOptions extends StepAbout {
+  /** Tells steps of one name apart: needed where several of them run at once. */
+  readonly key?: string
+  /**
+   * Called instead of the work when the log has the step's result: it goes again through what the step did, so that it says
+   * again what it said. It can do nothing that the log does not have.
+   */
+  readonly revisit?: () => Promise<unknown>
+}
 
 export interface CallOptions {
   /** Instead of the component's id: what it is called in keys and ids. */
@@ -162,6 +184,11 @@ export interface ToolAttempt {
 
 export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
   readonly prompt: string
+  /**
+   * Names the question. A recorded answer is given to the question with the same prompt, kind and schema; with a key, to that
+   * with the same key, kind and schema, so that the prompt may change.
+   */
+  readonly key?: string
   /** How long an answer is waited for; the run fails after it. */
   readonly timeoutMs?: number
 }
@@ -171,15 +198,36 @@ export class RejectedError extends Error {
   override readonly name = 'RejectedError'
 }
 
-/** Thrown by `context.call` for a component that failed, and by `context.tool` and `context.step` for what failed in an earlier attempt. */
+/**
+ * What `step`, `stage`, `tool` and `call` reject with, in every attempt alike: all of it but `cause` is in the log. Its name is
+ * that of the error that was thrown; that error itself is the `cause`, in the attempt in which it was thrown.
+ */
 export class WorkFailure extends Error {
-  override readonly name = 'WorkFailure'
+  override readonly name: string
   readonly failure: Failure
 
-  constructor(failure: Failure) {
-    super(failure.message)
+  constructor(failure: Failure, options?: { readonly cause?: unknown }) {
+    super(failure.message, options)
     this.failure = failure
+    const { type } = thrownIn(failure)
+    this.name = typeof type === 'string' ? type : 'WorkFailure'
   }
+
+  /** That of the error that was thrown, where it had one; else that of the failure. */
+  get code(): string | number {
+    const { code } = thrownIn(this.failure)
+    return typeof code === 'string' || typeof code === 'number' ? code : this.failure.code
+  }
+
+  /** What the error that was thrown had as its `data`, as the log has it. */
+  get data(): unknown {
+    return thrownIn(this.failure).data
+  }
+}
+
+/** What the log says of the error behind a failure. */
+function thrownIn({ details }: Failure): { readonly type?: unknown; readonly code?: unknown; readonly data?: unknown } {
+  return typeof details === 'object' && details !== null ? details : {}
 }
 
 /** `emit('tool.called', { … })`: an event, typed by its name. */

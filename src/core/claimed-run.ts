@@ -1,16 +1,22 @@
 /** What becomes of a run that was claimed: it is started, gone on with, or ended because it cannot be. */
 import type { Component } from './agent.ts'
 import { RunFailure } from './emission.ts'
-import type { EventData, Failure } from './event.ts'
-import { loadHistory } from './history.ts'
+import { divergedFailure } from './divergence.ts'
+import type { EventData, Failure, Suspect } from './event.ts'
+import { type History, loadHistory } from './history.ts'
+import { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
+import { readLog } from './log-read.ts'
 import type { NodeParts } from './parts.ts'
 import { events } from './record.ts'
 import { Replay } from './replay.ts'
+import type { Run } from './run.ts'
 import { RunLog } from './run-log.ts'
 import { Drive, type DriveEnd } from './runner.ts'
 import { Spending } from './spending.ts'
 import type { StopRequest, Store, StoredRun } from './store.ts'
+import { type Suspicion, wasInterrupted } from './suspects.ts'
+import { divergenceDecision } from './work-reader.ts'
 
 /** Answers to a paused run's questions. */
 export interface Continuation {
@@ -33,24 +39,28 @@ export interface Beginning {
 /** Why a run was released whose answers are in its log, and that no worker has gone on with yet. */
 const ANSWERED = 'answered'
 
-/** Decides what a claimed run needs, and does it. `parked` is its agent, where that is still in memory. */
-export async function begin(
-  parts: NodeParts,
-  claimed: StoredRun,
-  continuation: Continuation | undefined,
-  parked: Drive | undefined,
-): Promise<Beginning> {
+/** What is known of a claimed run besides what the store has. */
+interface Circumstances {
+  readonly continuation: Continuation | undefined
+  /** Its agent, where that is still in memory. */
+  readonly parked: Drive | undefined
+  /** Of a run that was interrupted and is to execute again. */
+  readonly suspicion: Suspicion | undefined
+}
+
+/** Decides how a claimed run proceeds: start, resume, recover or fail. */
+export async function begin(parts: NodeParts, claimed: StoredRun, circumstances: Circumstances): Promise<Beginning> {
   try {
-    return await settleOrDrive(parts, claimed, continuation, parked)
+    return await settleOrDrive(parts, claimed, circumstances)
   } catch (cause) {
-    await parked?.release() // an agent that is not continued comes to its `finally`
+    await circumstances.parked?.release() // an agent that is not continued comes to its `finally`
     throw cause
   }
 }
 
 /** Writes the answers to a run that is driven elsewhere: whoever claims it next goes on with them. */
 export async function handOver(parts: NodeParts, claimed: StoredRun, continuation: Continuation): Promise<void> {
-  const log = logOf(parts, claimed)
+  const log = new RunLog(parts, claimed)
   log.append({ type: 'run.resumed', data: continuation })
   log.append({ type: 'run.released', data: { reason: ANSWERED } })
   await log.flush()
@@ -61,23 +71,26 @@ export async function failUnbegun(parts: NodeParts, { run, epoch }: StoredRun, s
   const now = await parts.store.get(run.id)
   if (now === undefined || now.epoch !== epoch) return
   const message = `the run could not be started, ${setbacks} times in a row; the server's log says why`
-  await settle(logOf(parts, now), now.stop, new RunFailure('internal', message).failure)
+  await settle(new RunLog(parts, now), now.stop, new RunFailure('internal', message).failure)
 }
 
 async function settleOrDrive(
   parts: NodeParts,
   claimed: StoredRun,
-  continuation: Continuation | undefined,
-  parked: Drive | undefined,
+  { continuation, parked, suspicion = LONE }: Circumstances,
 ): Promise<Beginning> {
   const { store, limits, registry } = parts
   const { run, next } = claimed
-  const log = logOf(parts, claimed)
+  const log = new RunLog(parts, claimed)
   const stop = claimed.stop ?? (await store.get(run.id))?.stop
   const component = registry.find(run.component)
   const isAnswered = continuation !== undefined || (await wasAnswered(store, claimed))
-  const failure = stop === undefined ? refusal(claimed, component, isAnswered, limits) : undefined
-  const isOrphan = !isAnswered && run.status === 'running' && run.released !== true
+  const isOrphan = !isAnswered && wasInterrupted(run)
+  let failure = stop === undefined ? refusal(claimed, component, isAnswered) : undefined
+  const isRecovered = isOrphan && stop === undefined && failure === undefined
+  const history = isRecovered ? await loadHistory(store, run.id, next, limits.readBytesMax) : undefined
+  const suspect = history && suspectOf(run, history, suspicion)
+  if (suspect !== undefined) failure = conviction(run, component!, suspect, suspicion, limits)
   if (stop !== undefined || failure !== undefined || component === undefined) {
     await parked?.release()
     await settle(log, stop, failure)
@@ -86,75 +99,111 @@ async function settleOrDrive(
   if (continuation !== undefined) {
     log.append({ type: 'run.resumed', data: continuation })
     await log.flush()
-    if (parked !== undefined) return { begun: { drive: parked, ended: parked.continueWith(log, continuation.answers) } }
+    if (parked !== undefined && !isRestart(run, continuation))
+      return { begun: { drive: parked, ended: parked.continueWith(log, continuation.answers) } }
+    await parked?.release()
   } else {
     const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
-    if (isAfresh) await discardAttempt(parts, log)
-    log.append({ type: 'run.started', data: { attempt: run.attempt + 1 } })
+    if (isAfresh) discardAttempt(log, history ?? (await loadHistory(store, run.id, next, limits.readBytesMax)))
+    log.append({ type: 'run.started', data: { attempt: run.attempt + 1, ...(suspect !== undefined && { suspect }) } })
     await log.flush()
+    // What the log held before is all that a resumed run needs of it.
+    if (!isAfresh && history !== undefined) return started(parts, log, component, history, isOrphan)
   }
-  const drive = await prepare(parts, log, component, run.status === 'queued' ? undefined : next)
-  return { begun: { drive, ended: drive.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
+  const past = run.status === 'queued' ? undefined : await loadHistory(store, run.id, log.next, limits.readBytesMax)
+  return started(parts, log, component, past, isOrphan)
 }
 
-function logOf({ store, clock, limits }: NodeParts, { run, epoch, next }: StoredRun): RunLog {
-  return new RunLog(run, store.writer(run.id, { epoch, next }), clock, limits)
+async function started(
+  parts: NodeParts,
+  log: RunLog,
+  component: Component,
+  history: History | undefined,
+  isOrphan: boolean,
+): Promise<Beginning> {
+  if (history?.decision === 'fail') {
+    const message = 'the code no longer fits the log of the run, and it was decided to fail it'
+    await settle(log, undefined, divergedFailure(message))
+    return {}
+  }
+  const drive = await prepare(parts, log, component, history)
+  return { begun: { drive, ended: drive.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
 }
 
 /** Its answers were taken by a node that does not drive it. */
 async function wasAnswered(store: Store, { run, next }: StoredRun): Promise<boolean> {
   if (run.status !== 'running' || run.released !== true) return false
-  const slice = await store.read(run.id, next - 2, 1)
+  const slice = await readLog(store, run.id, next - 2, 1)
   const last = slice === undefined ? undefined : events(slice).at(-1)
   return last?.type === 'run.released' && last.data.reason === ANSWERED
 }
 
-async function discardAttempt({ store, limits }: NodeParts, log: RunLog): Promise<void> {
-  const { id, attempt } = log.run
-  const from = await firstOfAttempt(store, limits, id, attempt)
+function discardAttempt(log: RunLog, { attemptFrom: from }: History): void {
+  const { attempt } = log.run
   log.append({
     type: 'attempt.discarded',
     data: { attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },
   })
 }
 
-async function firstOfAttempt(store: Store, limits: Limits, id: string, attempt: number): Promise<number> {
-  for (let after = -1; ;) {
-    const slice = await store.read(id, after, limits.readBytesMax)
-    if (slice === undefined) return 0
-    for (const event of events(slice)) {
-      if (event.type === 'run.started' && event.data.attempt === attempt) return event.index + 1
-      after = event.index
-    }
-  }
+/** Whether an agent that is still in memory is to begin again from its log: the code was put right. */
+function isRestart({ waiting = [] }: Run, { answers }: Continuation): boolean {
+  return waiting.some(({ id, kind }) => kind === 'diverged' && divergenceDecision(answers[id]) === 'retry')
 }
 
-/** A drive for a run; `past` is where its earlier log ends, absent for a run that never ran. */
-async function prepare(parts: NodeParts, log: RunLog, component: Component, past: number | undefined): Promise<Drive> {
-  const { store, limits } = parts
+/** A drive for a run; `history` is absent for one that never ran. */
+async function prepare(
+  parts: NodeParts,
+  log: RunLog,
+  component: Component,
+  history: History | undefined,
+): Promise<Drive> {
+  const { store, digests } = parts
   const { id } = log.run
-  const first = await store.read(id, -1, 1)
+  const first = await readLog(store, id, -1, 1)
   const created = events(first!)[0]!.data as EventData['run.created']
-  const history = past === undefined ? undefined : await loadHistory(store, id, log.next, limits.readBytesMax)
   return new Drive({
     ...parts,
     component,
     input: created.input,
     log,
-    ledger: history?.ledger ?? new Map(),
+    ledger: history?.ledger ?? new Ledger(),
+    digest: await digests.of(id),
     spending: history?.spending ?? new Spending(),
     replay: history && new Replay(history.output),
   })
 }
 
-/** Why a claimed run must end as failed instead of being driven. */
-function refusal(
-  { run }: StoredRun,
-  component: Component | undefined,
-  isAnswered: boolean,
+/** A run that nobody has seen executing with others. */
+const LONE: Suspicion = { among: 1, concurrency: 1, concurrencyAfterProgress: 1 }
+
+/** What an interrupted run is suspected of. An attempt that made progress and was interrupted is the first of a new series. */
+function suspectOf(run: Run, { progress }: History, suspicion: Suspicion): Suspect {
+  if (progress.hasProgressed) return { interruptions: 1, concurrency: suspicion.concurrencyAfterProgress }
+  // Before attempts were counted by progress, all of them were.
+  const before = run.suspect?.interruptions ?? run.interruptions ?? 0
+  return { interruptions: before + 1, concurrency: suspicion.concurrency }
+}
+
+/** Why an interrupted run is not started again. */
+function conviction(
+  run: Run,
+  component: Component,
+  { interruptions }: Suspect,
+  { among }: Suspicion,
   limits: Limits,
 ): Failure | undefined {
-  const { status, waiting, released, interruptions = 0 } = run
+  const total = (run.interruptions ?? 0) + 1
+  if (total >= limits.interruptionsMax) return interrupted(`the run was interrupted ${total} times`)
+  const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
+  // Unless it was alone, another run may have been the cause.
+  if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined
+  return interrupted(`the run was interrupted in ${interruptions} attempts in a row, none of which made progress`)
+}
+
+/** Why a claimed run must end as failed instead of being driven. */
+function refusal({ run }: StoredRun, component: Component | undefined, isAnswered: boolean): Failure | undefined {
+  const { status, waiting, released } = run
   if (component === undefined)
     return { code: 'unsupported', message: `component ${run.component} is not served any more` }
   if (isAnswered || status === 'queued') return undefined
@@ -162,15 +211,10 @@ function refusal(
     const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
     return new RunFailure('deadline_exceeded', `nobody answered in time: ${prompts}`).failure
   }
-  const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
   if ((component.recovery ?? 'fail') === 'fail') {
     return interrupted(released ? 'the server that drove the run was shut down' : 'the worker that drove the run died')
   }
-  // A run that was handed over in good order may be started any number of times.
-  if (!released && interruptions + 1 >= attemptsMax) {
-    return interrupted(`the run was interrupted in each of its ${interruptions + 1} attempts`)
-  }
-  return undefined
+  return undefined // one that was handed over in good order may be started any number of times
 }
 
 function interrupted(message: string): Failure {

@@ -1,7 +1,9 @@
 /** Time and identity come in as arguments, so that tests can own them. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970: what is written down. It steps when somebody sets the clock. */
   now(): number
+  /** Milliseconds since some moment in the past: what durations are measured with. It never steps. Default: that of the process. */
+  elapsed?(): number
 }
 
 export interface Ids {
@@ -13,8 +15,13 @@ export interface Ids {
 
 export const systemClock: Clock = { now: () => Date.now() }
 
+/** The monotonic time of a clock. */
+export function elapsedOf(clock: Clock): number {
+  return clock.elapsed?.() ?? performance.now()
+}
+
 /** Ids that sort in the order they were made: 48 bits of milliseconds, then 80 that are random, or one more than the last. */
-export function systemIds(clock: Clock = systemClock): Ids {
+export function systemIds(clock: Pick<Clock, 'now'> = systemClock): Ids {
   let time = 0
   let tail: number[] = []
   const id = (): string => {

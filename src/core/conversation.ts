@@ -3,8 +3,9 @@ import type { HistoryMessage, HistoryOptions } from './agent.ts'
 import { isHoldfastError } from './errors.ts'
 import type { EventData } from './event.ts'
 import type { Limits } from './limits.ts'
+import { readLog } from './log-read.ts'
 import { cursorOf } from './page.ts'
-import { events, lastOf } from './record.ts'
+import { events } from './record.ts'
 import type { Run } from './run.ts'
 import type { Store, StoredRun } from './store.ts'
 import { TranscriptFold } from './transcript.ts'
@@ -107,8 +108,8 @@ class ExchangeReader {
   }
 
   async #page(run: string, after: number, bytesMax: number): Promise<ReturnType<typeof events>> {
-    const slice = await this.#store.read(run, after, bytesMax)
-    if (slice === undefined || lastOf(slice) <= after) return []
+    const slice = await readLog(this.#store, run, after, bytesMax)
+    if (slice === undefined) return []
     this.#bytesLeft -= slice.bytes.length
     return events(slice)
   }

@@ -3,29 +3,44 @@
  * stops, and hands over what is left when it shuts down.
  */
 import { type Begun, begin, type Continuation, handOver } from './claimed-run.ts'
+import { elapsedOf } from './clock.ts'
 import { messageOf } from './errors.ts'
+import { type Executions, LeaseKeeper } from './lease-keeper.ts'
 import { ParkedAgents } from './parked-agents.ts'
 import type { NodeParts } from './parts.ts'
+import type { PrincipalQuotas } from './principal-quotas.ts'
 import type { Run } from './run.ts'
 import type { Drive, DriveEnd } from './runner.ts'
 import { Setbacks } from './setbacks.ts'
-import type { Hint, StopRequest, StoredRun } from './store.ts'
+import type { ClaimableQuery, HeldRun, Hint, StopRequest, StoredRun } from './store.ts'
+import { type Suspicion, Suspects, wasInterrupted } from './suspects.ts'
+import { UnservedComponents } from './unserved.ts'
 
-/** Claimable runs that are looked at, at a time, for one that nobody serves. */
-const UNSERVED_LOOK = 20
+/** Runs that are ended at a time without being executed: those that are to be stopped, and those that nobody serves. */
+const ENDED_AT_ONCE = 20
 
 /** How often in a row it is looked again because other nodes took what was found. */
 const LOST_RACES_MAX = 5
+
+/** Claims that are asked for at a time: they share commits. */
+const CLAIMS_AT_ONCE = 32
 
 export class Dispatcher {
   /** Name under which this node claims runs; another one after every start. */
   readonly owner: string
   readonly #parts: NodeParts
+  readonly #quotas: PrincipalQuotas
+  /** Gives back the slot that a run takes of its owner's share. */
+  readonly #slots = new Map<string, () => void>()
   readonly #drives = new Map<string, Drive>()
   /** Claimed and about to be driven. */
   readonly #starting = new Set<string>()
   readonly #parked: ParkedAgents
   readonly #setbacks: Setbacks
+  readonly #leases: LeaseKeeper
+  /** Runs that were interrupted when their process died. */
+  readonly #suspects: Suspects
+  readonly #unserved: UnservedComponents
   /** Drives that have ended and are being put away. */
   readonly #ending = new Set<Promise<void>>()
   readonly #stopWatching: () => void
@@ -39,13 +54,29 @@ export class Dispatcher {
   /** More may wait than there were places for: the next place is for those, by their turns, and not for whoever comes. */
   #isBehind = false
   #takenUp = { recovered: 0, lost: 0 }
-  #strays: ReadonlySet<string> = new Set()
+  /** Claims that are ours and that nothing here executed at the last renewal; and those of them that it was so before. */
+  #idle: ReadonlyMap<string, number> = new Map()
+  #strays: readonly HeldRun[] = []
 
-  constructor(parts: NodeParts) {
+  constructor(parts: NodeParts, quotas: PrincipalQuotas) {
     this.#parts = parts
+    this.#quotas = quotas
     this.owner = parts.ids.unique()
     this.#parked = new ParkedAgents(parts.limits.runsParkedMax)
     this.#setbacks = new Setbacks(parts, (run, cause) => this.#complain(run, cause))
+    this.#unserved = new UnservedComponents(parts)
+    this.#leases = new LeaseKeeper({
+      ...parts,
+      owner: this.owner,
+      components: parts.limits.runsConcurrentMax === 0 ? [] : parts.registry.list().map(({ id }) => id),
+      executing: () => new Map([...this.#drives].map(([id, { epoch, durable }]) => [id, { epoch, durable }])),
+      renewed: (held, before) => this.#renewed(held, before),
+    })
+    this.#suspects = new Suspects({
+      suspectMs: parts.limits.suspectMs,
+      start: (claimed, suspicion) => void this.#driveOrComplain(claimed, suspicion),
+      hasProgressed: (id) => this.#drives.get(id)?.hasWritten ?? false,
+    })
     this.#stopWatching = parts.store.watch('*', (hint) => this.#hinted(hint))
   }
 
@@ -53,12 +84,13 @@ export class Dispatcher {
   start(): void {
     const everyMs = Math.max(this.#parts.limits.leaseMs / 3, 50)
     this.#timer = setInterval(() => void this.#tend(), everyMs)
+    this.#leases.start()
     this.#look()
   }
 
   /** Runs driven by this node. */
   get running(): number {
-    return this.#drives.size + this.#starting.size + this.#reserved
+    return this.#drives.size + this.#starting.size + this.#suspects.waiting + this.#reserved
   }
 
   /** Runs of workers that died which were taken up here: how many of them went on, and how many could only be failed. */
@@ -70,21 +102,32 @@ export class Dispatcher {
     return this.#draining
   }
 
-  /** Keeps a place for a run that is about to be created; false when there is none for it. Give it back with `free`. */
-  reserve(): boolean {
-    if (!this.#hasRoom()) this.#isBehind = true
-    if (this.#draining || this.#isBehind) return false
-    this.#reserved++
-    return true
+  /** Whether this node may claim what another leased, once that lease has expired. */
+  get mayTakeOver(): boolean {
+    return this.#leases.mayTakeOver
   }
 
-  free(): void {
-    this.#reserved--
+  /**
+   * Keeps a place for a run that is about to be created; undefined when there is none for it, or none of its owner's share. Call
+   * what is returned when the run is there.
+   */
+  reserve(owner: string): (() => void) | undefined {
+    if (!this.#hasRoom()) this.#isBehind = true
+    if (this.#draining || this.#isBehind || this.#quotas.isAtSlotShare(owner)) return undefined
+    this.#reserved++
+    const release = this.#quotas.takeSlot(owner)
+    return () => {
+      this.#reserved--
+      release()
+    }
   }
 
   /** Drives a run that was claimed for this node, or writes its answers down for a node that can. */
   async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
-    if (!this.isForOthers(claimed.run)) return this.#drive(claimed, continuation)
+    if (!this.isForOthers(claimed.run)) {
+      if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.#drive(claimed, continuation)
+      return this.#contain([claimed])
+    }
     try {
       if (continuation !== undefined) await handOver(this.#parts, claimed, continuation)
     } finally {
@@ -102,10 +145,13 @@ export class Dispatcher {
   async stop(id: string, request: StopRequest): Promise<void> {
     const drive = this.#drives.get(id)
     if (drive !== undefined) return drive.stop(request)
+    const suspect = this.#suspects.take(id)
+    if (suspect !== undefined) return this.#drive(suspect) // it is not executed any more
     if (this.#starting.has(id)) return // it looks for a stop when it starts
     const claimed = await this.#parts.store.claim(id, this.owner, this.#parts.limits.leaseMs, {
       paused: true,
       outOfTurn: true,
+      takeover: this.mayTakeOver,
     })
     if (claimed !== undefined) await this.#drive(claimed)
   }
@@ -113,8 +159,10 @@ export class Dispatcher {
   /** Takes no more runs, lets the running ones finish within the bound, and hands the rest over. */
   async drain(): Promise<void> {
     this.#draining = true
-    const until = this.#parts.clock.now() + this.#parts.limits.drainMs
-    while (this.running > 0 && this.#parts.clock.now() < until) await pause(20)
+    await Promise.all(this.#suspects.close().map((claimed) => this.#setbacks.giveBack(claimed)))
+    const { clock, limits } = this.#parts
+    const until = elapsedOf(clock) + limits.drainMs
+    while (this.running > 0 && elapsedOf(clock) < until) await pause(20)
     this.#stopWatching()
     await this.#looking
     this.#handingOver = true
@@ -123,7 +171,8 @@ export class Dispatcher {
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await pause(5)
     await Promise.all(this.#ending)
-    clearInterval(this.#timer) // not before: what still runs keeps its claims
+    clearInterval(this.#timer)
+    this.#leases.stop() // not before: what still runs keeps its claims
   }
 
   #hinted(hint: Hint): void {
@@ -136,49 +185,69 @@ export class Dispatcher {
     }
   }
 
+  /** Carries out stops, and lets go of what was lost: where the epoch that is held now is gone, and no other (LOG-4). */
+  #renewed(held: readonly HeldRun[], before: Executions): void {
+    this.#noteStrays(held)
+    const found = new Map(held.map((run) => [run.id, run]))
+    for (const [id, { epoch, durable }] of before) {
+      const drive = this.#drives.get(id)
+      if (drive === undefined || drive.epoch !== epoch || drive.isPausing) continue
+      const run = found.get(id)
+      if (run?.epoch !== epoch) drive.lose(new Error('the lease expired and another worker took the run'))
+      else if (run.next < durable)
+        drive.lose(new Error(`the store lost the events from ${run.next} on, of ${durable} that were durable`))
+      else if (run.stop !== undefined) drive.stop(run.stop)
+    }
+  }
+
   /** Every third of a lease: hints can be lost, workers can die. */
   async #tend(): Promise<void> {
-    const { store, limits, logger } = this.#parts
     if (this.#tending) return // the last time is not over yet
     this.#tending = true
     try {
-      const drives = [...this.#drives] // what is claimed from here on is not in the answer
-      const held = new Set(await store.renew(this.owner, limits.leaseMs))
-      for (const [id, drive] of drives) {
-        if (!held.has(id)) drive.lose(new Error('the claim ran out'))
-        else await this.#checkStop(id, drive).catch((cause: unknown) => this.#complain(id, cause))
-      }
-      await this.#releaseStrays(held)
+      await this.#releaseStrays()
+      await this.#endStopped()
       await this.#endUnserved()
     } catch (cause) {
-      logger.warn({ reason: messageOf(cause) }, 'claims could not be renewed')
+      this.#parts.logger.warn({ reason: messageOf(cause) }, 'runs left behind could not be looked for')
     } finally {
       this.#tending = false
     }
     this.#look()
   }
 
-  /** A claim that is ours and that nothing here drives, at two looks, was made by a request that went wrong. */
-  async #releaseStrays(held: ReadonlySet<string>): Promise<void> {
-    const before = this.#strays
-    this.#strays = new Set([...held].filter((id) => !this.#isDriven(id)))
-    for (const id of this.#strays) {
-      if (!before.has(id)) continue
-      const stored = await this.#parts.store.get(id)
-      if (stored !== undefined && !this.#isDriven(id)) await this.#parts.store.release(id, stored.epoch)
-    }
+  /** A claim that is ours and that nothing here drives, at two renewals, was made by a request that went wrong. */
+  #noteStrays(held: readonly HeldRun[]): void {
+    const idle = held.filter(({ id }) => !this.#isDriven(id))
+    this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
+    this.#idle = new Map(idle.map(({ id, epoch }) => [id, epoch]))
   }
 
-  /** Another node may serve what this one does not. A run that none has taken for long is ended here, and says so (RUN-1). */
+  async #releaseStrays(): Promise<void> {
+    for (const { id, epoch } of this.#strays) if (!this.#isDriven(id)) await this.#parts.store.release(id, epoch)
+  }
+
+  /** Any node carries out a stop, whether or not it serves the component or has room (RUN-2). */
+  #endStopped(): Promise<void> {
+    return this.#endEach({ components: [] })
+  }
+
+  /** Another node may serve what this one does not. What none has served for long is ended here, and says so (RUN-1). */
   async #endUnserved(): Promise<void> {
-    const { store, registry, clock, limits } = this.#parts
-    if (!store.capabilities.shared || this.#draining || !this.#hasRoom()) return
-    for (const id of await store.claimable(UNSERVED_LOOK)) {
-      const stored = await store.get(id)
-      if (stored === undefined || registry.find(stored.run.component) !== undefined) continue
-      const since = Math.max(Date.parse(stored.run.updatedAt), stored.lease?.until ?? 0)
-      if (clock.now() - since < limits.unservedMs) continue
-      const claimed = await store.claim(id, this.owner, limits.leaseMs)
+    const { store, registry } = this.#parts
+    if (!store.capabilities.shared) return
+    const components = (await this.#unserved.due()).filter((component) => registry.find(component) === undefined)
+    if (components.length > 0) await this.#endEach({ components })
+  }
+
+  /** Claims runs that are not to be executed, only ended. */
+  async #endEach(query: ClaimableQuery): Promise<void> {
+    const { store, limits } = this.#parts
+    const takeover = this.mayTakeOver
+    for (const id of await store.claimable(ENDED_AT_ONCE, { ...query, takeover })) {
+      if (this.#draining) return
+      if (this.#isDriven(id)) continue
+      const claimed = await store.claim(id, this.owner, limits.leaseMs, { takeover })
       if (claimed !== undefined) await this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
     }
   }
@@ -204,7 +273,7 @@ export class Dispatcher {
       this.#lookAgain = false
       const room = limits.runsConcurrentMax - this.running
       if (room <= 0 || this.#draining) return
-      const found = await this.#claimable(room)
+      const found = await this.#withinShares(await this.#claimable(room))
       this.#isBehind = found.length >= room
       const taken = await this.#takeEach(found)
       // Others were faster, and what they left may be as many.
@@ -216,50 +285,97 @@ export class Dispatcher {
   #claimable(limit: number): Promise<readonly string[]> {
     const { store, registry } = this.#parts
     if (!store.capabilities.shared) return store.claimable(limit)
-    return store.claimable(
-      limit,
-      registry.list().map(({ id }) => id),
-    )
+    return store.claimable(limit, { components: registry.list().map(({ id }) => id), takeover: this.mayTakeOver })
+  }
+
+  /** Without the queued runs of owners that have their share of the slots. What has begun goes on all the same. */
+  async #withinShares(ids: readonly string[]): Promise<readonly string[]> {
+    if (!this.#quotas.mayExceedSlotShare(ids.length)) return ids
+    const runs = (await Promise.all(ids.map((id) => this.#parts.store.get(id)))).flatMap((stored) => stored?.run ?? [])
+    const queued = runs.filter(({ status }) => status === 'queued')
+    const within = new Set(this.#quotas.withinSlotShares(queued))
+    return runs.filter((run) => run.status !== 'queued' || within.has(run)).map(({ id }) => id)
   }
 
   /** False when another node has taken some of them. */
   async #takeEach(ids: readonly string[]): Promise<boolean> {
-    const { store, limits } = this.#parts
     let taken = true
-    for (const id of ids) {
-      if (this.#draining) return true
-      // Its claim ran out because this process was busy; nobody took it, so it is renewed and not taken.
-      if (this.#isDriven(id)) {
-        await store.renew(this.owner, limits.leaseMs)
-        continue
+    const interrupted: StoredRun[] = []
+    try {
+      for (let at = 0; at < ids.length; at += CLAIMS_AT_ONCE) {
+        const claims = ids.slice(at, at + CLAIMS_AT_ONCE).map((id) => this.#claim(id, interrupted))
+        for (const claim of await Promise.allSettled(claims)) {
+          if (claim.status === 'rejected') throw claim.reason
+          taken &&= claim.value
+        }
       }
-      if (!this.#hasRoom()) return true
-      this.#reserved++
-      try {
-        const claimed = await store.claim(id, this.owner, limits.leaseMs)
-        if (claimed === undefined) taken = false
-        else this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
-      } finally {
-        this.free()
-      }
+    } finally {
+      for (const { run } of interrupted) this.#starting.delete(run.id)
+      await this.#contain(interrupted)
     }
     return taken
   }
 
+  /** Takes one run; into `interrupted`, as starting, where it may only be driven as a suspect. False when another node has it. */
+  async #claim(id: string, interrupted: StoredRun[]): Promise<boolean> {
+    const { store, limits } = this.#parts
+    if (this.#draining) return true
+    // Its claim ran out because this process was busy; nobody took it, so it is renewed and not taken.
+    if (this.#isDriven(id)) {
+      await this.#leases.renew()
+      return true
+    }
+    if (!this.#hasRoom()) return true
+    this.#reserved++
+    try {
+      const claimed = await store.claim(id, this.owner, limits.leaseMs, { takeover: this.mayTakeOver })
+      if (claimed === undefined) return false
+      if (this.#mayBeSuspect(claimed)) {
+        this.#starting.add(id)
+        interrupted.push(claimed)
+      } else void this.#driveOrComplain(claimed)
+      return true
+    } finally {
+      this.#reserved--
+    }
+  }
+
+  /** It was interrupted, and will execute again. */
+  #mayBeSuspect({ run, stop }: StoredRun): boolean {
+    const recovery = this.#parts.registry.find(run.component)?.recovery ?? 'fail'
+    return wasInterrupted(run) && recovery !== 'fail' && stop === undefined
+  }
+
+  async #contain(interrupted: readonly StoredRun[]): Promise<void> {
+    if (this.#draining) await Promise.all(interrupted.map((claimed) => this.#setbacks.giveBack(claimed)))
+    else if (interrupted.length > 0) this.#suspects.add(interrupted)
+  }
+
+  #driveOrComplain(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
+    return this.#drive(claimed, undefined, suspicion).catch((cause: unknown) => this.#complain(claimed.run.id, cause))
+  }
+
   /** Resolves when the run has started, or is settled without starting. */
-  async #drive(claimed: StoredRun, continuation?: Continuation): Promise<void> {
+  async #drive(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
     const { id } = claimed.run
     let begun: Begun | undefined
     this.#starting.add(id)
+    this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
     try {
-      begun = await this.#begin(claimed, continuation)
-      if (begun === undefined) return this.#look()
+      begun = await this.#begin(claimed, continuation, suspicion)
+      if (begun === undefined) {
+        this.#suspects.ended(id)
+        this.#freeSlot(id)
+        return this.#look()
+      }
       this.#drives.set(id, begun.drive)
       const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
       this.#ending.add(ending)
       void ending.finally(() => this.#ending.delete(ending))
       if (this.#handingOver) await begun.drive.release()
     } catch (cause) {
+      this.#suspects.ended(id)
+      this.#freeSlot(id)
       // A paused run waits for its next continuation; any other would be claimed again at once.
       if (continuation !== undefined) await this.#setbacks.giveBack(claimed)
       else await this.#setbacks.add(claimed, cause)
@@ -271,9 +387,13 @@ export class Dispatcher {
     await this.#checkStop(id, begun.drive).catch((cause: unknown) => this.#complain(id, cause))
   }
 
-  async #begin(claimed: StoredRun, continuation: Continuation | undefined): Promise<Begun | undefined> {
+  async #begin(
+    claimed: StoredRun,
+    continuation: Continuation | undefined,
+    suspicion: Suspicion | undefined,
+  ): Promise<Begun | undefined> {
     const parked = this.#parked.take(claimed.run.id, claimed.next)
-    const { begun, takenUp } = await begin(this.#parts, claimed, continuation, parked)
+    const { begun, takenUp } = await begin(this.#parts, claimed, { continuation, parked, suspicion })
     this.#setbacks.forget(claimed.run.id)
     if (takenUp !== undefined) this.#takenUp = { ...this.#takenUp, [takenUp]: this.#takenUp[takenUp] + 1 }
     return begun
@@ -282,13 +402,20 @@ export class Dispatcher {
   async #ended(id: string, end: DriveEnd, epoch: number): Promise<void> {
     const drive = this.#drives.get(id)
     this.#drives.delete(id)
+    this.#suspects.ended(id)
+    this.#freeSlot(id)
     if (end === 'paused' && drive !== undefined) this.#parked.add(id, drive)
     if (end === 'released' || end === 'lost') await this.#parts.store.release(id, epoch).catch(() => {})
     this.#look()
   }
 
+  #freeSlot(id: string): void {
+    this.#slots.get(id)?.()
+    this.#slots.delete(id)
+  }
+
   #isDriven(id: string): boolean {
-    return this.#drives.has(id) || this.#starting.has(id)
+    return this.#drives.has(id) || this.#starting.has(id) || this.#suspects.isWaiting(id)
   }
 
   #hasRoom(): boolean {

@@ -66,7 +66,7 @@ describe('the documents of a principal', () => {
     [
       'with half a character in its id',
       { id: 'a\ud800' },
-      'the id of a document has a character that cannot be stored',
+      'the id of a document has a control character, or half a character',
     ],
     ['with U+0000 in its title', { title: 'a\0b' }, 'the title of a document has a character that cannot be stored'],
     ['with a large body', { body: 'é'.repeat(128 * 1024) }, 'body is 262146 bytes long; the limit is 262144'],

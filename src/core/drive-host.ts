@@ -1,8 +1,10 @@
 /** What a drive does for the contexts of its agent: their steps, tools, questions and calls come down to these. */
 import { conversationBefore } from './conversation.ts'
 import { type Encoded, RunFailure } from './emission.ts'
-import type { Event, Question } from './event.ts'
+import { settleDivergence } from './divergence.ts'
+import type { Event, Failure, Question, WorkMarks } from './event.ts'
 import type { Limits } from './limits.ts'
+import { Past } from './past.ts'
 import type { RunLog } from './run-log.ts'
 import type { DriveOptions } from './runner.ts'
 import type { ContextHost } from './scope.ts'
@@ -16,7 +18,9 @@ export interface Hosting {
   /** The agent did something; throws when the run is over. */
   touch(): void
   readonly put: (encoded: Encoded) => Promise<void> | undefined
-  readonly wait: (question: Question) => Promise<unknown>
+  readonly wait: (question: Question, work?: WorkMarks) => Promise<unknown>
+  /** The agent sleeps until the returned function is called. */
+  readonly slept: () => () => void
   /** Ends the run because of what was thrown. */
   failed(thrown: unknown): Promise<void>
   finish(event: Event): Promise<void>
@@ -28,11 +32,27 @@ export function over(): DOMException {
 }
 
 export function hostOf(drive: Hosting): ContextHost {
-  const { ledger, replay, spending, clock, store } = drive.options
+  const { ledger, replay, spending, clock, store, component, enclosures, digest } = drive.options
+  const fail = async (failure: Failure): Promise<never> => {
+    await drive.finish({ type: 'run.failed', data: { error: failure } })
+    throw over()
+  }
+  const policy = component.onDivergence ?? 'ask'
+  const diverging = { component: component.id, policy, ledger, wait: drive.wait, fail }
   return {
     ledger,
+    past: new Past({
+      ledger,
+      waitMs: drive.limits.replayWaitMs,
+      diverged: (divergence) => settleDivergence(diverging, divergence),
+    }),
+    underWay: new Set(),
+    enclosures,
+    digest,
     bounds: drive.log().bounds,
     now: () => clock.now(),
+    replayWaitMs: drive.limits.replayWaitMs,
+    slept: drive.slept,
     isReplaying: (actor) => replay?.isReplaying(actor) ?? false,
     endReplay: (actor) => replay?.withdraw(actor, drive.log()),
     endReplayOfStep: (actor) => replay?.withdrawOwn(actor, drive.log()),
@@ -47,10 +67,7 @@ export function hostOf(drive: Hosting): ContextHost {
     spent: (actor, declared) => spending.end(actor, declared),
     wait: drive.wait,
     history: (options) => conversationBefore(store, drive.limits, drive.log().run, options),
-    fail: async (failure) => {
-      await drive.finish({ type: 'run.failed', data: { error: failure } })
-      throw over()
-    },
+    fail,
   }
 }
 

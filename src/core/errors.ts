@@ -34,6 +34,11 @@ export const errorTable = {
     retryable: true,
     meaning: 'The session has an unfinished run and its policy is to refuse another.',
   },
+  log_changed: {
+    status: 409,
+    retryable: false,
+    meaning: 'The cursor names an event that the log does not hold: it was restored, or a failover lost events.',
+  },
   idempotency_conflict: { status: 409, retryable: false, meaning: 'The idempotency key was used with another body.' },
   cursor_expired: {
     status: 410,
@@ -42,8 +47,18 @@ export const errorTable = {
   },
   too_large: { status: 413, retryable: false, meaning: 'A body, header or value is over its limit.' },
   unsupported: { status: 422, retryable: false, meaning: 'This component, store or protocol version cannot do that.' },
+  quota_exceeded: {
+    status: 507,
+    retryable: false,
+    meaning: 'You hold as much as one principal may; remove something first.',
+  },
   rate_limited: { status: 429, retryable: true, meaning: 'Too many at once; retry after the time given.' },
   unavailable: { status: 503, retryable: true, meaning: 'The store cannot be reached or the server is shutting down.' },
+  log_damaged: {
+    status: 500,
+    retryable: false,
+    meaning: 'Stored events of the run are damaged or lost; details.first and details.last say which.',
+  },
   internal: {
     status: 500,
     retryable: true,
@@ -68,6 +83,11 @@ export const errorTable = {
     status: 502,
     retryable: false,
     meaning: 'A tool call was interrupted, may have had its effect, and is not declared idempotent.',
+  },
+  diverged: {
+    status: 502,
+    retryable: false,
+    meaning: 'The code of the component no longer fits the log of the run; details say where.',
   },
   // What a store refuses. Callers of the service never see them.
   fenced: { status: 500, retryable: false, meaning: 'The writer lost its claim to another worker.' },

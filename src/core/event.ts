@@ -42,8 +42,11 @@ export interface Failure {
 /** What a paused run waits for. */
 export interface Question {
   readonly id: string
-  /** `input`: a question of the agent; `uncertain`: whether to repeat an interrupted tool call. */
-  readonly kind: 'input' | 'approval' | 'tool' | 'choice' | 'review' | 'uncertain'
+  /**
+   * `input`: a question of the agent; `uncertain`: whether to repeat an interrupted tool call; `diverged`: what to do with a run
+   * whose code no longer fits its log.
+   */
+  readonly kind: 'input' | 'approval' | 'tool' | 'choice' | 'review' | 'uncertain' | 'diverged'
   /** Who asks, where it is not the run's own component. */
   readonly actor?: Actor
   readonly prompt: string
@@ -53,6 +56,14 @@ export interface Question {
   readonly details?: unknown
   /** ISO time after which the question is no longer answered. */
   readonly deadline?: string
+}
+
+/** Noted when a run that was interrupted is started again: it may be what ended its process. */
+export interface Suspect {
+  /** Interruptions in a row without progress. */
+  readonly interruptions: number
+  /** How many suspects may execute at once beside it, itself included. */
+  readonly concurrency: number
 }
 
 export type StepKind =
@@ -67,9 +78,17 @@ export type StepKind =
   | 'router'
   | 'workflow'
 
+/** What the first event of recorded work says, so that a recovered run finds the record of the call that it makes (RUN-5). */
+export interface WorkMarks {
+  /** The work that encloses it, as `kind:key`; '' for none. */
+  readonly within?: string
+  /** Keyed digest of its input; absent for work without one. */
+  readonly digest?: string
+}
+
 /**
  * Every event type with its data. Tool and step events that are the run's ledger, by which a recovered run knows what is done,
- * have a `key`; only the runner gives keys.
+ * have a `key`; only the runner gives keys. The first event of a piece of work has its `WorkMarks`.
  */
 export interface EventData {
   'run.created': {
@@ -79,9 +98,13 @@ export interface EventData {
     readonly metadata?: Readonly<Record<string, unknown>>
     readonly protocol?: string
   }
-  'run.started': { readonly attempt: number }
+  'run.started': { readonly attempt: number; readonly suspect?: Suspect }
   'run.released': { readonly reason: string }
-  'run.paused': { readonly questions: readonly Question[] }
+  'run.paused': {
+    readonly questions: readonly Question[]
+    /** By question id: by what a recovered run knows the question again. */
+    readonly work?: Readonly<Record<string, WorkMarks>>
+  }
   'run.resumed': { readonly answers: Readonly<Record<string, unknown>>; readonly by?: string }
   'run.completed': { readonly output?: unknown; readonly usage?: Usage }
   'run.failed': { readonly error: Failure; readonly usage?: Usage }
@@ -99,7 +122,12 @@ export interface EventData {
     readonly ledger: 'kept' | 'dropped'
     readonly reason: string
   }
-  'actor.started': { readonly input: unknown; readonly key: string }
+  'actor.started': {
+    readonly input: unknown
+    readonly key: string
+    readonly within?: string
+    readonly digest?: string
+  }
   'actor.completed': { readonly output?: unknown; readonly usage?: Usage; readonly key: string }
   'actor.failed': { readonly error: Failure; readonly usage?: Usage; readonly key: string }
   'text.started': { readonly message: string }
@@ -109,7 +137,14 @@ export interface EventData {
   'reasoning.delta': { readonly text: string; readonly message?: string }
   'reasoning.completed': { readonly message: string }
   'tool.drafted': { readonly call: string; readonly name: string; readonly delta: string }
-  'tool.called': { readonly call: string; readonly name: string; readonly input: unknown; readonly key?: string }
+  'tool.called': {
+    readonly call: string
+    readonly name: string
+    readonly input: unknown
+    readonly key?: string
+    readonly within?: string
+    readonly digest?: string
+  }
   'tool.progressed': { readonly call: string; readonly output: unknown; readonly key?: string }
   'tool.completed': { readonly call: string; readonly name: string; readonly output: unknown; readonly key?: string }
   'tool.failed': { readonly call: string; readonly name: string; readonly error: Failure; readonly key?: string }
@@ -129,10 +164,14 @@ export interface EventData {
     /** What its actor emits until it ends is part of it, and is withdrawn when it fails. */
     readonly covers?: true
     readonly key?: string
+    readonly within?: string
+    readonly digest?: string
   }
   'step.completed': { readonly step: string; readonly name: string; readonly output?: unknown; readonly key?: string }
   'step.failed': { readonly step: string; readonly name: string; readonly error: Failure; readonly key?: string }
   'step.skipped': { readonly step: string; readonly name: string; readonly reason?: string }
+  /** The run waits until a time, an ISO one. */
+  'sleep.started': { readonly until: string; readonly key: string; readonly within?: string }
   /** One chunk of an artifact; `append` continues the one before, `last` ends it. */
   'artifact.added': {
     readonly artifact: string
@@ -207,6 +246,7 @@ export const eventTable: Readonly<Record<EventType, EventRule>> = {
   'step.completed': content,
   'step.failed': content,
   'step.skipped': content,
+  'sleep.started': ledger,
   'artifact.added': content,
   'source.cited': content,
   'state.replaced': content,

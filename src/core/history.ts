@@ -2,26 +2,14 @@
  * What a run's log says about work already done, for a run that is driven again: results of steps, tools and actors, answers to
  * questions, and the output that an earlier drive left.
  */
-import { type Actor, actorKey, eventTable, type EventType, type Failure, type LoggedEvent } from './event.ts'
+import { type Actor, actorKey, eventTable, type LoggedEvent } from './event.ts'
+import type { Ledger } from './ledger.ts'
+import { readLog } from './log-read.ts'
 import { bodyOf, rawRecords, type RawRecord } from './record.ts'
+import { RunProgress } from './run-progress.ts'
 import { Spending } from './spending.ts'
 import type { Store } from './store.ts'
-
-/** What is known of one piece of work, by its key. */
-export type LedgerEntry =
-  /** `times`: how often it was begun; a cut-off tool call may be repeated on somebody's word. */
-  | { readonly state: 'begun'; readonly index: number; readonly times: number; readonly covers?: true }
-  | { readonly state: 'done'; readonly index: number; readonly result: unknown }
-  | { readonly state: 'failed'; readonly index: number; readonly failure: Failure }
-
-export type Ledger = Map<string, LedgerEntry>
-
-/** Kinds of work; their keys cannot meet. */
-export type WorkKind = 'step' | 'tool' | 'ask' | 'actor'
-
-export function ledgerKey(kind: WorkKind, key: string): string {
-  return `${kind}:${key}`
-}
+import { type DivergenceDecision, WorkReader } from './work-reader.ts'
 
 /** An emission of an earlier drive: where it is, and what it was, as a digest. */
 export interface Emitted {
@@ -44,37 +32,55 @@ export interface History {
   readonly ledger: Ledger
   readonly output: OutputByActor
   readonly spending: Spending
+  readonly progress: RunProgress
+  /** Index of the first event of the last attempt. */
+  readonly attemptFrom: number
+  /** What was decided when the code no longer fitted the log. */
+  readonly decision: DivergenceDecision | undefined
 }
 
 /** Reads a run's past once, from its log up to `end`. */
 export async function loadHistory(store: Store, run: string, end: number, bytesMax: number): Promise<History> {
-  const history: Draft = { ledger: new Map(), output: new Map(), spending: new Spending(), attempt: 0 }
+  const draft: Draft = {
+    work: new WorkReader(),
+    output: new Map(),
+    spending: new Spending(),
+    progress: new RunProgress(),
+    attempt: 0,
+    attemptFrom: 0,
+  }
   for (let after = -1; after < end - 1;) {
-    const slice = await store.read(run, after, bytesMax)
+    const slice = await readLog(store, run, after, bytesMax)
     if (slice === undefined) break
     for (const record of rawRecords(slice)) {
       if (record.index >= end) break
       after = record.index
-      note(history, record)
+      note(draft, record)
     }
   }
-  return history
+  const { work, ...rest } = draft
+  return { ...rest, ledger: work.ledger(), decision: work.decision }
 }
 
-interface Draft extends History {
+interface Draft extends Pick<History, 'output' | 'spending' | 'progress'> {
+  readonly work: WorkReader
   attempt: number
+  attemptFrom: number
 }
 
 function note(history: Draft, record: RawRecord): void {
   const event = JSON.parse(record.envelope) as LoggedEvent
-  if (event.type === 'run.started') history.attempt = event.data.attempt
+  if (event.type === 'run.started') {
+    history.attempt = event.data.attempt
+    history.attemptFrom = event.index + 1
+  }
+  history.progress.note(event)
   history.spending.note(event)
   if (event.type === 'step.completed') uncover(history, event)
   if (event.type === 'actor.completed' || event.type === 'actor.failed') forgetActor(history.output, event.actor!)
-  const work = workOf(event, history.ledger)
-  if (work !== undefined) for (const [key, entry] of work) history.ledger.set(key, entry)
-  else if (event.type === 'attempt.discarded') discard(history, event.data, event.actor)
-  else if (isOutput(event)) addOutput(history, event, digest(bodyOf(record)))
+  const isWork = history.work.note(event)
+  if (event.type === 'attempt.discarded') discard(history, event.data, event.actor)
+  else if (!isWork && isOutput(event)) addOutput(history, event, digest(bodyOf(record)))
 }
 
 /** What a tool shows while it works comes at any time: no later drive is expected to emit it again at the same place. */
@@ -93,20 +99,18 @@ function addOutput({ output, attempt }: Draft, { actor, index }: LoggedEvent, di
 
 type Discarded = Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']
 
-function discard(history: History, { from, scope, ledger }: Discarded, actor: Actor | undefined): void {
+function discard({ output }: Draft, { from, scope }: Discarded, actor: Actor | undefined): void {
   const own = actorKey(actor)
-  for (const key of history.output.keys()) {
+  for (const key of output.keys()) {
     if (scope === 'all' || key === own || (scope === 'below' && key.startsWith(`${own}/`)))
-      forgetFrom(history.output, key, from)
+      forgetFrom(output, key, from)
   }
-  if (ledger === 'dropped')
-    for (const [key, entry] of history.ledger) if (entry.index >= from) history.ledger.delete(key)
 }
 
 /** What was emitted as part of a step is not emitted again once the step has its result. */
-function uncover({ ledger, output }: History, { data, actor }: Extract<LoggedEvent, { type: 'step.completed' }>): void {
-  const begun = data.key === undefined ? undefined : ledger.get(ledgerKey('step', data.key))
-  if (begun?.state === 'begun' && begun.covers === true) forgetFrom(output, actorKey(actor), begun.index)
+function uncover({ work, output }: Draft, { data, actor }: Extract<LoggedEvent, { type: 'step.completed' }>): void {
+  const begun = data.key === undefined ? undefined : work.begunStep(data.key)
+  if (begun?.covers === true) forgetFrom(output, actorKey(actor), begun.index)
 }
 
 /** An actor that ended is not called again, nor are those that it called. */
@@ -118,38 +122,6 @@ function forgetFrom(output: OutputByActor, key: string, from: number): void {
   const known = output.get(key)
   if (known === undefined) return
   output.set(key, { actor: known.actor, emitted: known.emitted.filter(({ index }) => index < from) })
-}
-
-/** What an event adds to the ledger; undefined for one that is none of its business. */
-function workOf(event: LoggedEvent, ledger: Ledger): (readonly [string, LedgerEntry])[] | undefined {
-  const { index } = event
-  if (event.type === 'run.resumed') {
-    return Object.entries(event.data.answers).map(([key, result]) => [
-      ledgerKey('ask', key),
-      { state: 'done', index, result },
-    ])
-  }
-  const kind = LEDGER_KINDS[event.type]
-  const data = event.data as { key?: string; output?: unknown; error?: Failure; covers?: true }
-  if (kind === undefined || data.key === undefined) return undefined
-  const key = ledgerKey(kind, data.key)
-  if (data.error !== undefined) return [[key, { state: 'failed', index, failure: data.error }]]
-  if (event.type.endsWith('.completed')) return [[key, { state: 'done', index, result: data.output }]]
-  const known = ledger.get(key)
-  const times = known?.state === 'begun' ? known.times + 1 : 1
-  return [[key, { state: 'begun', index, times, ...(data.covers && { covers: data.covers }) }]]
-}
-
-const LEDGER_KINDS: Partial<Record<EventType, WorkKind>> = {
-  'step.started': 'step',
-  'step.completed': 'step',
-  'step.failed': 'step',
-  'tool.called': 'tool',
-  'tool.completed': 'tool',
-  'tool.failed': 'tool',
-  'actor.started': 'actor',
-  'actor.completed': 'actor',
-  'actor.failed': 'actor',
 }
 
 /**

@@ -18,6 +18,23 @@ export interface Limits {
   readonly pageDocumentsMax: number
   /** Runs driven at once by this node. */
   readonly runsConcurrentMax: number
+  /** Runs of one principal driven at once by this node; 0 is half of `runsConcurrentMax`. */
+  readonly runsPerPrincipalMax: number
+  /** Runs that one principal may start per second, on this node, in the long run; 0 is no limit. */
+  readonly startsPerSecondMax: number
+  /** … and at once. */
+  readonly startsBurstMax: number
+  /** Requests of one principal per second, on this node, in the long run; 0 is no limit. */
+  readonly requestsPerSecondMax: number
+  /** … and at once. */
+  readonly requestsBurstMax: number
+  /** Open event streams of one principal on this node. */
+  readonly streamsPerPrincipalMax: number
+  /** Requests with a wrong credential that one address may make at once; from then on one per second. */
+  readonly loginFailuresBurstMax: number
+  /** Push notification configurations of one task, and of one principal. */
+  readonly webhooksPerTaskMax: number
+  readonly webhooksPerPrincipalMax: number
   /** Accepted runs that may wait for a place before new ones are refused; of one owner, only as many as places are left. */
   readonly runsQueuedMax: number
   /** Paused agents kept in memory; beyond it the oldest is let go and rebuilt from its log when continued. */
@@ -34,12 +51,23 @@ export interface Limits {
   readonly pollMs: number
   /** Longest wait of one long-poll request. */
   readonly longPollMs: number
+  /** How long a store may take to answer before a node says that it is not ready. */
+  readonly storeProbeMs: number
   /** A claim not renewed for this long may be taken over by another worker. */
   readonly leaseMs: number
   /** Where nodes share a store: how long a run that this node does not serve is left to others before it is failed. */
   readonly unservedMs: number
-  /** Starts of one run, the first included, before an interrupted run is failed for good. */
+  /** How long a recovered run may take to ask for what its log has before it counts as diverged. */
+  readonly replayWaitMs: number
+  /** Attempts that may be interrupted in a row without progress before the run fails for good. */
   readonly attemptsMax: number
+  /** Interruptions in the whole life of a run, progress or not, before it fails for good. */
+  readonly interruptionsMax: number
+  /**
+   * How long an interrupted run that executes again counts as a suspect: this long if it makes progress, four times as long with
+   * each interruption in a row if it does not. At most half of the suspects execute at once (RUN-6).
+   */
+  readonly suspectMs: number
   /** Longest time one drive of a run may take. */
   readonly runDeadlineMs: number
   /** Longest silence of an agent that is neither paused nor finished. */
@@ -58,6 +86,18 @@ export interface Limits {
   readonly headerBytesMax: number
   /** Open connections of this node. */
   readonly connectionsMax: number
+  /** Open connections of one address (IPv4 address or IPv6 /64) to this node. */
+  readonly connectionsPerAddressMax: number
+  /** WebSockets of this node that have not authenticated yet. */
+  readonly loginsMax: number
+  /** Those of one address. */
+  readonly loginsPerAddressMax: number
+  /** How long a WebSocket has to authenticate where a credential is required. */
+  readonly loginMs: number
+  /** Largest message of a WebSocket before it has authenticated. */
+  readonly loginBytesMax: number
+  /** How long the message of a gRPC call may take to arrive. */
+  readonly messageMs: number
   /** Longest session id, idempotency key, component id, document id and title. */
   readonly nameCharsMax: number
   /** Messages of a session's earlier runs that a component is given where it does not say how many. */
@@ -88,6 +128,15 @@ export const defaultLimits: Limits = {
   pageRunsMax: 200,
   pageDocumentsMax: 200,
   runsConcurrentMax: 2000,
+  runsPerPrincipalMax: 0,
+  startsPerSecondMax: 200,
+  startsBurstMax: 2000,
+  requestsPerSecondMax: 1000,
+  requestsBurstMax: 5000,
+  streamsPerPrincipalMax: 5000,
+  loginFailuresBurstMax: 20,
+  webhooksPerTaskMax: 10,
+  webhooksPerPrincipalMax: 100,
   runsQueuedMax: 20_000, // one owner alone may have half of them
   runsParkedMax: 1000,
   subscribersPerRunMax: 10_000,
@@ -96,9 +145,13 @@ export const defaultLimits: Limits = {
   retryMs: 1 * SECOND,
   pollMs: 1 * SECOND,
   longPollMs: 30 * SECOND,
+  storeProbeMs: 2 * SECOND,
   leaseMs: 10 * SECOND, // with the look every third of it, a dead worker's runs are taken over within 15 seconds
   unservedMs: 1 * HOUR,
+  replayWaitMs: 30 * SECOND,
   attemptsMax: 3,
+  interruptionsMax: 100,
+  suspectMs: 5 * SECOND,
   runDeadlineMs: 24 * HOUR,
   runIdleMs: 15 * MINUTE,
   stopGraceMs: 5 * SECOND,
@@ -108,6 +161,12 @@ export const defaultLimits: Limits = {
   documentBytesMax: 256 * KiB,
   headerBytesMax: 16 * KiB,
   connectionsMax: 20_000,
+  connectionsPerAddressMax: 10_000, // half of them: all clients of a reverse proxy share its address
+  loginsMax: 1000,
+  loginsPerAddressMax: 100,
+  loginMs: 10 * SECOND,
+  loginBytesMax: 8 * KiB,
+  messageMs: 20 * SECOND,
   nameCharsMax: 256,
   historyMessagesMax: 50,
   historyBytesMax: 128 * KiB,

@@ -2,6 +2,7 @@
 import type { BusyPolicy, Component } from './agent.ts'
 import { HoldfastError, isHoldfastError, messageOf } from './errors.ts'
 import type { Limits } from './limits.ts'
+import { checkName } from './names.ts'
 import type { NodeParts } from './parts.ts'
 import { encodeRecord } from './record.ts'
 import { encodeRequested } from './requested-event.ts'
@@ -22,7 +23,8 @@ export interface StartRequest {
 
 /** The run that a start makes of a component. */
 export async function draftRun(
-  { ids, clock, limits }: NodeParts,
+  { ids, limits }: NodeParts,
+  createdAt: number,
   owner: string,
   component: Component,
   request: StartRequest,
@@ -30,9 +32,11 @@ export async function draftRun(
 ): Promise<NewRun> {
   const { metadata, protocol, idempotencyKey } = request
   checkMetadata(metadata, limits)
+  if (request.session !== undefined) checkName('session', request.session, limits.nameCharsMax)
+  if (idempotencyKey !== undefined) checkName('idempotency key', idempotencyKey, limits.nameCharsMax)
   const id = ids.run()
   const session = request.session ?? ids.session()
-  const time = new Date(clock.now()).toISOString()
+  const time = new Date(createdAt).toISOString()
   const shared = { component: component.id, session, ...(metadata !== undefined && { metadata }), protocol }
   const run: Run = {
     ...shared,
@@ -57,12 +61,24 @@ export async function draftRun(
 }
 
 function checkMetadata(metadata: unknown, limits: Limits): void {
+  let text: string
   try {
-    serialize(metadata ?? null, 'metadata', { depthMax: limits.eventDepthMax, bytesMax: limits.metadataBytesMax })
+    text = serialize(metadata ?? null, 'metadata', {
+      depthMax: limits.eventDepthMax,
+      bytesMax: limits.metadataBytesMax,
+    })
   } catch (cause) {
     throw new HoldfastError('invalid_request', messageOf(cause), { cause })
   }
+  if (UNSTORABLE.test(text))
+    throw new HoldfastError(
+      'invalid_request',
+      'metadata has U+0000, or half a character, which not every store can hold',
+    )
 }
+
+/** Escapes of JSON: of U+0000, and of a surrogate without its other half, which is the only kind that is escaped. */
+const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i
 
 function parseInput(component: Component, input: unknown): unknown {
   if (component.parse === undefined) return input

@@ -1,8 +1,10 @@
 /** What an agent has asked and not been answered. */
-import type { Question } from './event.ts'
+import { assert } from './errors.ts'
+import type { Question, WorkMarks } from './event.ts'
 
 interface Asked {
   readonly question: Question
+  readonly work: WorkMarks | undefined
   readonly resolve: (answer: unknown) => void
   readonly reject: (cause: unknown) => void
 }
@@ -18,17 +20,22 @@ export class OpenQuestions {
     return [...this.#asked.values()].map(({ question }) => question)
   }
 
-  /** Resolves with the answer. */
-  ask(question: Question): Promise<unknown> {
-    return new Promise((resolve, reject) => this.#asked.set(question.id, { question, resolve, reject }))
+  /** By what a recovered run knows them again. */
+  work(): { readonly work?: Readonly<Record<string, WorkMarks>> } {
+    const marked = [...this.#asked].flatMap(([id, { work }]) => (work === undefined ? [] : [[id, work] as const]))
+    return marked.length === 0 ? {} : { work: Object.fromEntries(marked) }
   }
 
-  /** Those that are answered; `before` is called with each before its answer is given. */
-  answer(answers: Readonly<Record<string, unknown>>, before: (id: string, answer: unknown) => void): void {
+  /** Resolves with the answer. */
+  ask(question: Question, work: WorkMarks | undefined): Promise<unknown> {
+    assert(!this.#asked.has(question.id), `question ${question.id} is asked twice`)
+    return new Promise((resolve, reject) => this.#asked.set(question.id, { question, work, resolve, reject }))
+  }
+
+  answer(answers: Readonly<Record<string, unknown>>): void {
     for (const [id, { resolve }] of this.#asked) {
       if (!Object.hasOwn(answers, id)) continue
       this.#asked.delete(id)
-      before(id, answers[id])
       resolve(answers[id])
     }
   }

@@ -2,6 +2,7 @@
 import type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './document.ts'
 import { HoldfastError, messageOf } from './errors.ts'
 import type { Limits } from './limits.ts'
+import { checkName, checkTitle } from './names.ts'
 import { serialize } from './serialize.ts'
 
 export type OwnedDraft = Omit<DocumentDraft, 'owner'>
@@ -14,22 +15,29 @@ export class OwnedDocuments {
   readonly #documents: Documents
   readonly #owner: string
   readonly #limits: Limits
+  readonly #require: (action: 'read' | 'edit') => void
 
-  constructor(documents: Documents, owner: string, limits: Limits) {
+  /** `require` throws `forbidden` where the caller may not do this. */
+  constructor(documents: Documents, owner: string, limits: Limits, require: (action: 'read' | 'edit') => void) {
     this.#documents = documents
     this.#owner = owner
     this.#limits = limits
+    this.#require = require
   }
 
-  get(collection: string, id: string): Promise<Document | undefined> {
+  async get(collection: string, id: string): Promise<Document | undefined> {
+    this.#require('read')
     return this.#documents.get(this.#owner, collection, id)
   }
 
   /** `expected`: the version that must be there, 0 for none. Undefined, and nothing changed, when it is another one. */
   async put(draft: OwnedDraft, expected?: number): Promise<Document | undefined> {
+    this.#require('edit')
     const { collection, id, label, title } = draft
-    for (const [what, name] of Object.entries({ collection, id, label })) this.#checkName(what, name)
-    if (title !== undefined) this.#checkText('title', title)
+    const { nameCharsMax } = this.#limits
+    for (const [what, name] of Object.entries({ collection, id, label }))
+      if (name !== undefined) checkName(`${what} of a document`, name, nameCharsMax)
+    if (title !== undefined) checkTitle('title of a document', title, nameCharsMax)
     return this.#documents.put(
       {
         owner: this.#owner,
@@ -43,26 +51,14 @@ export class OwnedDocuments {
     )
   }
 
-  remove(collection: string, id: string): Promise<boolean> {
+  async remove(collection: string, id: string): Promise<boolean> {
+    this.#require('edit')
     return this.#documents.remove(this.#owner, collection, id)
   }
 
-  list(query: OwnedQuery): Promise<DocumentPage> {
+  async list(query: OwnedQuery): Promise<DocumentPage> {
+    this.#require('read')
     return listWithin(this.#documents, { limit: LIMIT, ...query, owner: this.#owner }, this.#limits)
-  }
-
-  #checkName(what: string, name: string | undefined): void {
-    if (name === '') throw new HoldfastError('invalid_request', `the ${what} of a document is empty`)
-    if (name !== undefined) this.#checkText(what, name)
-  }
-
-  /** Stores keep UTF-8 text: what has no UTF-8 would come back as something else, and not every store takes U+0000. */
-  #checkText(what: string, text: string): void {
-    const { nameCharsMax } = this.#limits
-    if (text.length > nameCharsMax)
-      throw new HoldfastError('invalid_request', `the ${what} of a document is longer than ${nameCharsMax} characters`)
-    if (!text.isWellFormed() || text.includes('\0'))
-      throw new HoldfastError('invalid_request', `the ${what} of a document has a character that cannot be stored`)
   }
 
   /** The body as JSON has it. */

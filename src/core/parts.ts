@@ -1,5 +1,6 @@
 /** What the parts of one node have in common. */
 import type { Clock, Ids } from './clock.ts'
+import type { AsyncLocal, Enclosure } from './enclosure.ts'
 import type { Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
 import type { Registry } from './registry.ts'
@@ -12,4 +13,14 @@ export interface NodeParts {
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger
+  readonly digests: Digests
+  readonly enclosures: AsyncLocal<Enclosure>
+}
+
+/** Keyed digest of a text. Without the key it says nothing of the text. */
+export type Digest = (text: string) => string
+
+export interface Digests {
+  /** Digests for one run: the same in every attempt and on every node of its store, and others than those of other runs. */
+  of(run: string): Promise<Digest>
 }

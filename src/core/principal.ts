@@ -7,12 +7,28 @@ export interface Principal {
   readonly tenant?: string
   /** For people to read; decides nothing. */
   readonly name?: string
+  /** What it may do with what it owns (`scopes.ts`): everything where this is absent, nothing where it is empty. */
+  readonly scopes?: readonly string[]
+  /** Of the credential that was shown. What it has opened ends with it. */
+  readonly credential?: CredentialFacts
+  /** Address that it calls from, for the audit log. */
+  readonly from?: string
+}
+
+/** What is known of a credential without the credential itself. */
+export interface CredentialFacts {
+  /** Names it in the audit log and to `isRevoked`; never the secret. */
+  readonly id?: string
+  /** When it stops being valid, in milliseconds since 1970. */
+  readonly expiresAt?: number
 }
 
 /** What a request brings to show who it is from. */
 export interface Credential {
   /** The token of an `Authorization: Bearer` header. */
   readonly bearer?: string
+  /** Address of the client, or of the proxy before it. */
+  readonly from?: string
 }
 
 export type AuthScheme = 'none' | 'keys' | 'jwt' | 'keys+jwt'
@@ -21,6 +37,8 @@ export interface Authenticator {
   readonly scheme: AuthScheme
   /** Throws `unauthenticated`, or `unavailable` when the credential cannot be checked right now. */
   authenticate(credential: Credential): Promise<Principal>
+  /** Whether a credential that was valid has been revoked since. Asked about every second for each that has something open. */
+  isRevoked?(credential: CredentialFacts): Promise<boolean>
 }
 
 /** Everyone, on a server without authentication. */
@@ -65,6 +83,9 @@ function escape(part: string): string {
     return hex.length <= 2 ? `%${hex.padStart(2, '0')}` : `%u${hex}`
   })
 }
+
+/** Owner of what everyone on a server without authentication shares: no share per principal applies to it. */
+export const localOwner: string = ownerKey(localPrincipal)
 
 /** The request brought no credential to a server that needs one. */
 export function credentialMissing(): HoldfastError {

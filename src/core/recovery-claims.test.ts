@@ -166,7 +166,7 @@ describe('[RUN-1] a paused run', () => {
     await second.continue(id, { question: 'yes' })
     expect(textOf(await second.ended(id))).toBe('yes')
     await first.service.drain()
-    await until('both agents came to their end', () => ends.length === 2, { withinMs: 1000 })
+    await until('both agents came to their end', () => ends.length === 2)
     expect(ends).toEqual(['done', 'aborted'])
   })
 
@@ -230,7 +230,7 @@ describe('[RUN-1] a paused run', () => {
       await node.reached(id, 'paused')
       ids.push(id)
     }
-    await until('the first agent was let go, and cleaned up', () => ended.length === 1, { withinMs: 1000 })
+    await until('the first agent was let go, and cleaned up', () => ended.length === 1)
     for (const id of ids) {
       await node.continue(id, { question: 'yes' })
       const log = await node.ended(id)
@@ -247,14 +247,14 @@ describe('[RUN-1] a paused run', () => {
     const id = await node.start('subject')
     await node.reached(id, 'paused')
     await node.stop(id, 'enough')
-    expect(typesOf(await node.ended(id, 2000)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
+    expect(typesOf(await node.ended(id)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
   })
 
   test('[RUN-2] is cancelled when it was stopped and everybody died', async () => {
     const world = new World(asks)
     const id = await world.orphan('paused')
     await world.store.requestStop(id, { at: world.clock.iso(), by: 'local' })
-    expect(typesOf(await world.worker().ended(id, 2000)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
+    expect(typesOf(await world.worker().ended(id)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
   })
 })
 
@@ -271,7 +271,7 @@ describe('[RUN-1] no claim is held for nothing', () => {
     })
     const node = openNode({ components: [subject(async function* () {})], store: flaky })
     const id = await node.start('subject')
-    expect((await node.ended(id, 3000)).at(-1)!.type).toBe('run.failed')
+    expect((await node.ended(id)).at(-1)!.type).toBe('run.failed')
   })
 
   test('and none is given back that is held for something, though the store could not be asked for a moment', async () => {
@@ -369,11 +369,12 @@ describe('[RUN-1] a worker that shuts down', () => {
     const store = openMemoryStore()
     const component = subject(async function* () {
       for (let turn = 0; turn < 5; turn++) {
-        await wait(80)
+        await wait(600)
         yield '.'
       }
     })
-    const limits = { leaseMs: 150, drainMs: 3000 }
+    // Together the waits are longer than a lease, and each is much shorter than one.
+    const limits = { leaseMs: 2000, drainMs: 60_000 }
     const first = openNode({ components: [component], store, limits })
     openNode({ components: [component], store, limits })
     const id = await first.start('subject')

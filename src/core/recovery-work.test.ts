@@ -78,10 +78,13 @@ describe('[RUN-1] work that is in the log is not done again', () => {
     })
     await recovered(component, 1)
     expect(done).toEqual(['fetch'])
-    expect(caught[0]).toBeInstanceOf(RangeError)
-    expect(caught[1]).toBeInstanceOf(WorkFailure)
     const failure = { code: 'agent_failed', message: 'out of reach', details: { type: 'RangeError' } }
-    expect(caught[1]).toMatchObject({ message: 'out of reach', failure })
+    for (const thrown of caught) {
+      expect(thrown).toBeInstanceOf(WorkFailure)
+      expect(thrown).toMatchObject({ name: 'RangeError', message: 'out of reach', code: 'agent_failed', failure })
+    }
+    expect((caught[0] as Error).cause).toBeInstanceOf(RangeError)
+    expect((caught[1] as Error).cause).toBeUndefined()
   })
 
   test('and its result is the same value in every attempt', async () => {
@@ -181,7 +184,7 @@ describe('[RUN-1] a tool call that was cut off', () => {
     ['to make it again', { action: 'retry' }, 'a["paid"]', 2],
     ['to make it again, in one word', 'retry', 'a["paid"]', 2],
     ['to take a result instead', { action: 'result', value: { receipt: 7 } }, 'a[{"receipt":7}]', 1],
-    ['to take nothing as its result', { action: 'result' }, 'a[null]', 1],
+    ['to take nothing as its result', { action: 'result', value: null }, 'a[null]', 1],
   ])('goes on when it is decided %s', async (_, answer, text, calls) => {
     const call = calling({})
     const { id, second } = await cutOff(call)
@@ -196,17 +199,14 @@ describe('[RUN-1] a tool call that was cut off', () => {
     ).toBe('tool.completed')
   })
 
-  test.each([[{ action: 'fail' }], ['fail'], ['what?'], [null]])(
-    'fails the run when the decision is %j',
-    async (answer) => {
-      const call = calling({})
-      const { id, second } = await cutOff(call)
-      await decide(second, id, answer)
-      const log = await second.ended(id)
-      expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })
-      expect(call.keys).toHaveLength(1)
-    },
-  )
+  test.each([[{ action: 'fail' }], ['fail']])('fails the run when the decision is %j', async (answer) => {
+    const call = calling({})
+    const { id, second } = await cutOff(call)
+    await decide(second, id, answer)
+    const log = await second.ended(id)
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })
+    expect(call.keys).toHaveLength(1)
+  })
 
   test('fails the run at once where the component says so', async () => {
     const call = calling({ uncertain: 'fail' })
@@ -215,6 +215,39 @@ describe('[RUN-1] a tool call that was cut off', () => {
     const error = { code: 'uncertain_tool', details: { tool: 'pay', key: 'pay' } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
     expect(call.keys).toHaveLength(1)
+  })
+
+  test('[RUN-5] is decided for itself, also when another one of its name is cut off', async () => {
+    const made: string[] = []
+    let hangs = true
+    const component = subject(
+      async function* (_, context) {
+        yield 'a'
+        const pay = (input: number): Promise<string> =>
+          context.tool({ name: 'pay', input }, async ({ signal }) => {
+            made.push(`pay ${input}`)
+            if (hangs) await aborted(signal)
+            return `paid ${input}`
+          })
+        yield JSON.stringify(await Promise.all([pay(1), pay(2)]))
+      },
+      { recovery: 'resume' },
+    )
+    const world = new World(component)
+    const first = world.worker()
+    const id = await first.start('subject')
+    await until('both were called', () => made.length === 2)
+    world.kill()
+    const second = world.worker()
+    await second.reached(id, 'paused')
+    await second.continue(id, { 'uncertain:pay': 'retry', 'uncertain:pay#2': { action: 'result', value: 'seen 2' } })
+    await until('the first was called again', () => made.length === 3)
+    world.kill()
+    hangs = false
+    const third = world.worker()
+    await decide(third, id, { action: 'result', value: 'seen 1' })
+    expect(textOf(await third.ended(id))).toBe('a["seen 1","seen 2"]')
+    expect(made).toEqual(['pay 1', 'pay 2', 'pay 1'])
   })
 
   test('waits for another decision when it is cut off again', async () => {

@@ -44,7 +44,7 @@ describe('[RUN-1] a run whose worker died', () => {
       'run.completed',
     ])
     expect(log[4]!.data).toEqual({ attempt: 1, from: 2, scope: 'all', ledger: 'dropped', reason: 'interrupted' })
-    expect(log[5]!.data).toEqual({ attempt: 2 })
+    expect(log[5]!.data).toEqual({ attempt: 2, suspect: { interruptions: 1, concurrency: 1 } })
     expect(textOf(log)).toBe('a[2]b')
   })
 
@@ -173,7 +173,7 @@ describe('[RUN-1] a run whose worker died', () => {
       const log = await world.worker().ended(id)
       const error = {
         code: 'interrupted',
-        message: 'the run was interrupted in each of its 3 attempts',
+        message: 'the run was interrupted in 3 attempts in a row, none of which made progress',
         retryable: true,
       }
       expect(log.at(-1)!.data).toEqual({ error })

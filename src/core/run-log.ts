@@ -4,10 +4,11 @@ import { encodeEvent, type Encoded } from './emission.ts'
 import { messageOf } from './errors.ts'
 import { type Event, eventTable } from './event.ts'
 import type { Limits } from './limits.ts'
+import type { NodeParts } from './parts.ts'
 import { encodeRecord } from './record.ts'
 import { reduce, type Run } from './run.ts'
 import type { SerializeBounds } from './serialize.ts'
-import type { LogWriter } from './store.ts'
+import type { LogWriter, StoredRun } from './store.ts'
 
 const iso = isoTimer()
 
@@ -17,15 +18,21 @@ export class LogLostError extends Error {
 }
 
 export class RunLog {
+  /** Told as soon as the store refuses something, also while nobody writes or waits. */
+  onLost: (cause: LogLostError) => void = () => {}
+  /** Of the claim under which it is written. */
+  readonly epoch: number
   readonly bounds: SerializeBounds
   readonly #writer: LogWriter
   readonly #clock: Clock
   readonly #limits: Limits
   #run: Run
 
-  constructor(run: Run, writer: LogWriter, clock: Clock, limits: Limits) {
+  constructor({ store, clock, limits }: Pick<NodeParts, 'store' | 'clock' | 'limits'>, claimed: StoredRun) {
+    const { run, epoch, next } = claimed
+    this.epoch = epoch
     this.#run = run
-    this.#writer = writer
+    this.#writer = store.writer(run.id, { epoch, next }, (cause) => this.#lost(cause))
     this.#clock = clock
     this.#limits = limits
     this.bounds = { depthMax: limits.eventDepthMax, bytesMax: limits.eventBytesMax }
@@ -38,6 +45,11 @@ export class RunLog {
   /** Index of the next event. */
   get next(): number {
     return this.#writer.next
+  }
+
+  /** Index of the first event that is not durable yet. */
+  get durable(): number {
+    return this.#writer.next - this.#writer.pending
   }
 
   /** Too much waits for its commit: whoever produces should flush before the next event. */
@@ -70,6 +82,10 @@ export class RunLog {
     } catch (cause) {
       throw new LogLostError(messageOf(cause), { cause })
     }
+  }
+
+  #lost(cause: unknown): void {
+    this.onLost(new LogLostError(messageOf(cause), { cause }))
   }
 
   #write(record: string, change?: Run): void {

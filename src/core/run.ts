@@ -1,6 +1,6 @@
 /** A run's state: a pure fold of its lifecycle events, by one transition table. */
 import { assert } from './errors.ts'
-import { eventTable, type EventType, type Failure, type LoggedEvent, type Question } from './event.ts'
+import { eventTable, type EventType, type Failure, type LoggedEvent, type Question, type Suspect } from './event.ts'
 
 export type RunStatus = 'queued' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled' | 'rejected'
 
@@ -20,6 +20,8 @@ export interface Run {
   readonly attempt: number
   /** Attempts that ended because their worker died. */
   readonly interruptions?: number
+  /** Absent unless the attempt that runs now followed an interruption. */
+  readonly suspect?: Suspect
   /** Its worker gave it back, for another one to go on. */
   readonly released?: true
   readonly metadata?: Readonly<Record<string, unknown>>
@@ -100,13 +102,15 @@ export function reduce(run: Run, event: LoggedEvent): Run {
 }
 
 function restart(next: Run, run: Run, event: Extract<LoggedEvent, { type: 'run.started' }>): Run {
-  const { released, interruptions = 0, ...rest } = next
+  const { released, interruptions = 0, suspect: _suspect, ...rest } = next
+  const { attempt, suspect } = event.data
   const interrupted = run.status === 'running' && released === undefined ? interruptions + 1 : interruptions
   return {
     ...rest,
-    attempt: event.data.attempt,
+    attempt,
     startedAt: run.startedAt ?? event.time,
     ...(interrupted > 0 && { interruptions: interrupted }),
+    ...(suspect !== undefined && { suspect }),
   }
 }
 

@@ -90,10 +90,10 @@ describe('[RUN-1] a run that asks', () => {
   })
 
   test('may wait longer than an agent may be silent', async () => {
-    const node = openNode({ components: [asksOnce], limits: { runIdleMs: 30, runDeadlineMs: 60 } })
+    const node = openNode({ components: [asksOnce], limits: { runIdleMs: 1000, runDeadlineMs: 2000 } })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    await wait(120)
+    await wait(2500)
     await node.continue(id, { question: 'late' })
     expect(textOf(await node.ended(id))).toBe('a[late]b')
   })
@@ -224,7 +224,7 @@ describe('[RUN-1] no answer leaves a run behind', () => {
       await wait(2) // until its claim has run out
     }
     await expect(node.continue(id, { question: 'mine' })).rejects.toMatchObject({ code: 'conflict' })
-    const log = await node.ended(id, 2000)
+    const log = await node.ended(id)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
   })
 

@@ -1,30 +1,34 @@
 /** Drives one run under one claim: iterates its agent, appends what it emits, and sees to it that the run ends or pauses. */
 import type { Component, Emission, RunContext } from './agent.ts'
 import { RejectedError, WorkFailure } from './agent.ts'
+import { elapsedOf } from './clock.ts'
 import { createContext } from './context.ts'
 import { hostOf, over } from './drive-host.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
 import { messageOf, readable } from './errors.ts'
-import { type Event, eventTable, type Failure, type Question, type Usage } from './event.ts'
-import { type Ledger, ledgerKey } from './history.ts'
+import { countedKeys } from './branches.ts'
+import { type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from './event.ts'
 import { iterate } from './iterate.ts'
+import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import { loopTurn } from './loop-turn.ts'
 import { OpenQuestions } from './open-questions.ts'
-import type { NodeParts } from './parts.ts'
+import type { Digest, NodeParts } from './parts.ts'
 import { eventOf } from './record.ts'
 import type { Replay } from './replay.ts'
 import { toRunFailure } from './run-failure.ts'
 import { LogLostError, type RunLog } from './run-log.ts'
+import type { ContextHost } from './scope.ts'
 import type { Spending } from './spending.ts'
 import type { StopRequest } from './store.ts'
 import { Watchdog } from './watchdog.ts'
 
-export interface DriveOptions extends Omit<NodeParts, 'registry'> {
+export interface DriveOptions extends Omit<NodeParts, 'registry' | 'digests'> {
   readonly component: Component
   readonly input: unknown
   readonly log: RunLog
   readonly ledger: Ledger
+  readonly digest: Digest
   readonly replay: Replay | undefined
   readonly spending: Spending
 }
@@ -44,6 +48,7 @@ export class Drive {
   #log: RunLog
   readonly #replay: Replay | undefined
   #iterator: AsyncIterator<Emission, unknown> | undefined
+  #host: ContextHost | undefined
   #end: (end: DriveEnd) => void = () => {}
   #over = false
   /** The outcome that the runner has decided on, whatever the agent still does. */
@@ -51,6 +56,7 @@ export class Drive {
   #grace: ReturnType<typeof setTimeout> | undefined
   #lastActivity = 0
   #pausing = false
+  readonly #firstIndex: number
   /** Since when it has emitted in one turn of the event loop, and in which. */
   #turnStart = 0
   #turn = -1
@@ -59,6 +65,8 @@ export class Drive {
     this.#options = options
     this.#limits = { ...options.limits, ...options.component.limits }
     this.#log = options.log
+    this.#firstIndex = options.log.next
+    this.#heed(options.log)
     this.#replay = options.replay
     this.#watchdog = new Watchdog(options.clock, this.#limits, {
       lastActivity: () => this.#lastActivity,
@@ -80,6 +88,26 @@ export class Drive {
     return this.#log.next
   }
 
+  /** Of the claim that it holds now: another one each time it is continued. */
+  get epoch(): number {
+    return this.#log.epoch
+  }
+
+  /** Index of the first event that is not durable yet. */
+  get durable(): number {
+    return this.#log.durable
+  }
+
+  /** It has written that it pauses: the claim is given up with that, and to hold none is no loss. */
+  get isPausing(): boolean {
+    return this.#log.run.status === 'paused'
+  }
+
+  /** Its agent has written something: what it replays is in the log already. */
+  get hasWritten(): boolean {
+    return this.next > this.#firstIndex
+  }
+
   /** Starts the agent. Resolves when this stretch ends; never rejects. */
   start(): Promise<DriveEnd> {
     const ended = this.#begin()
@@ -90,10 +118,9 @@ export class Drive {
   /** Goes on with a paused agent that is still in memory, under a new claim. */
   continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<DriveEnd> {
     this.#log = log
+    this.#heed(log)
     const ended = this.#begin()
-    this.#questions.answer(answers, (id, result) =>
-      this.#options.ledger.set(ledgerKey('ask', id), { state: 'done', index: log.next - 1, result }),
-    )
+    this.#questions.answer(answers)
     return ended
   }
 
@@ -126,6 +153,13 @@ export class Drive {
     this.#cease('lost')
   }
 
+  /** A refused write ends the execution at once: an agent that is silent would never hear of it, and nobody recover the run. */
+  #heed(log: RunLog): void {
+    log.onLost = (cause) => {
+      if (this.#log === log) this.lose(cause)
+    }
+  }
+
   #begin(): Promise<DriveEnd> {
     this.#touch()
     this.#watchdog.start()
@@ -141,15 +175,35 @@ export class Drive {
         const { done, value } = await iterator.next()
         if (this.#over) return
         if (done === true)
-          return await this.#finish({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
+          return await this.#conclude({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
         const wait = this.#emit(value)
         if (wait !== undefined) await wait
         if (this.#over) return
       }
     } catch (thrown) {
-      await this.#failed(thrown)
+      await this.#threw(readable(thrown))
     } finally {
       if (this.#over) this.#closeIterator()
+    }
+  }
+
+  /** The agent has come to its end, which stands once it has asked for all that its log has. */
+  async #conclude(event: Event): Promise<void> {
+    await this.#ended('the agent')
+    await this.#finish(event)
+  }
+
+  async #threw(thrown: unknown): Promise<void> {
+    if (!(thrown instanceof LogLostError)) await this.#ended(`the agent failed (${messageOf(thrown)}) and`)
+    await this.#failed(thrown)
+  }
+
+  async #ended(who: string): Promise<void> {
+    const { signal } = this.#controller
+    try {
+      await this.#host?.past.end({ kind: 'end', name: who }, undefined, undefined, signal)
+    } catch {
+      // The run was ended in the meantime, or is about to be: its end does not wait.
     }
   }
 
@@ -167,7 +221,7 @@ export class Drive {
   /** Takes one emission; a promise when the agent should be held back for it. */
   #emit(emission: Emission): Promise<void> | undefined {
     const encoded = encodeEmission(emission, this.#log.bounds)
-    if (eventTable[encoded.type].effect === 'terminal') return this.#finish(this.#ending(emission as Event))
+    if (eventTable[encoded.type].effect === 'terminal') return this.#conclude(this.#ending(emission as Event))
     return this.#put(encoded)
   }
 
@@ -201,16 +255,17 @@ export class Drive {
 
   #context(): RunContext {
     const { id: run, session, owner, metadata = {}, attempt } = this.#log.run
-    const host = hostOf({
+    const host = (this.#host = hostOf({
       options: this.#options,
       limits: this.#limits,
       log: () => this.#log,
       touch: () => this.#touchIfOpen(),
       put: (encoded) => this.#putOfActor(encoded),
-      wait: (question) => this.#wait(question),
+      wait: (question, work) => this.#wait(question, work),
+      slept: () => this.#slept(),
       failed: (thrown) => this.#failed(thrown),
       finish: (event) => this.#finish(event),
-    })
+    }))
     return createContext({
       host,
       facts: { run, session, owner, metadata, attempt },
@@ -218,8 +273,19 @@ export class Drive {
       uncertain: this.#options.component.uncertain ?? 'pause',
       actor: undefined,
       prefix: '',
+      within: '',
+      branch: undefined,
+      counted: countedKeys(''),
       depth: 0,
     })
+  }
+
+  #slept(): () => void {
+    const woken = this.#watchdog.suspend()
+    return () => {
+      this.#touch()
+      woken()
+    }
   }
 
   /** What actors emit does not come through the run's own iterator. */
@@ -236,9 +302,9 @@ export class Drive {
   }
 
   /** Questions that are asked together are put together. */
-  #wait(question: Question): Promise<unknown> {
+  #wait(question: Question, work?: WorkMarks): Promise<unknown> {
     if (this.#over) return Promise.reject(over())
-    const answer = this.#questions.ask(question)
+    const answer = this.#questions.ask(question, work)
     if (!this.#pausing) setTimeout(() => void this.#pause(), 0)
     this.#pausing = true
     return answer
@@ -248,7 +314,10 @@ export class Drive {
     this.#pausing = false
     if (this.#over || this.#verdict !== undefined) return
     try {
-      this.#log.append({ type: 'run.paused', data: { questions: this.#questions.all() } })
+      this.#log.append({
+        type: 'run.paused',
+        data: { questions: this.#questions.all(), ...this.#questions.work() },
+      })
       this.#watchdog.stop()
       await this.#log.flush()
     } catch (cause) {
@@ -324,7 +393,7 @@ export class Drive {
   }
 
   #touch(): void {
-    this.#lastActivity = this.#options.clock.now()
+    this.#lastActivity = elapsedOf(this.#options.clock)
   }
 
   #touchIfOpen(): void {

@@ -1,15 +1,27 @@
 /** Whose work it is and where its entries in the log have their keys; what steps, tools, questions and calls share. */
-import { type AskOptions, type HistoryMessage, type HistoryOptions, type RunContext, WorkFailure } from './agent.ts'
+import type { AskOptions, HistoryMessage, HistoryOptions, RunContext } from './agent.ts'
 import type { Encoded } from './emission.ts'
-import { messageOf, readable } from './errors.ts'
-import type { Actor, Event, EventData, Failure, Question, Usage } from './event.ts'
-import { type Ledger, type LedgerEntry, ledgerKey } from './history.ts'
+import type { AsyncLocal, Enclosure } from './enclosure.ts'
+import type { Actor, Event, EventData, Failure, Question, Usage, WorkMarks } from './event.ts'
+import type { Ledger } from './ledger.ts'
+import type { Past } from './past.ts'
+import type { Branch } from './branches.ts'
+import { perform, request } from './perform.ts'
 import { serialize, type SerializeBounds } from './serialize.ts'
+import { recorded } from './work-failure.ts'
+import { prefixOf, type WorkKind, type WorkRecord } from './work.ts'
 
 /** What contexts need of the drive they belong to. */
 export interface ContextHost {
   readonly ledger: Ledger
+  /** Holds new work until the log's was asked for. */
+  readonly past: Past
+  /** Identities of exclusive work that is being done. */
+  readonly underWay: Set<string>
+  readonly enclosures: AsyncLocal<Enclosure>
   readonly bounds: SerializeBounds
+  /** Keyed digest of a text: the same in every attempt, on every node. */
+  digest(text: string): string
   isReplaying(actor: Actor | undefined): boolean
   /** An actor has ended: what the log holds of it and was not emitted again is withdrawn. */
   endReplay(actor: Actor): void
@@ -28,12 +40,15 @@ export interface ContextHost {
   /** What an actor took that ends now, with those that it called. */
   spent(actor: Actor, declared: Usage | undefined): Usage | undefined
   /** Pauses the run until the question is answered. */
-  wait(question: Question): Promise<unknown>
+  wait(question: Question, work?: WorkMarks): Promise<unknown>
   /** Ends the run as failed; never returns to the agent. */
   fail(failure: Failure): Promise<never>
   /** What was said before in the run's session. */
   history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
   now(): number
+  readonly replayWaitMs: number
+  /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
+  slept(): () => void
 }
 
 /** Whose context it is, and where its work has its keys. */
@@ -45,21 +60,43 @@ export interface Scope {
   readonly actor: Actor | undefined
   /** Before every key: '' for the run's own component. */
   readonly prefix: string
+  /** Reference of the call that the component runs in; '' for the run's own component. */
+  readonly within: string
+  /** The name space of `within` that it is in. */
+  readonly branch: Branch | undefined
+  /** The key that work has by its name and number. */
+  readonly counted: (kind: WorkKind, name: string) => string
   /** Calls that are around this one. */
   readonly depth: number
 }
 
-export async function ask(scope: Scope, key: string, { timeoutMs, kind, ...options }: AskOptions): Promise<unknown> {
+/** Asks somebody, or gives the answer that the log has to the same question. */
+export async function ask(scope: Scope, { key, timeoutMs, kind = 'input', ...options }: AskOptions): Promise<unknown> {
   const { host, actor } = scope
-  const known = host.ledger.get(ledgerKey('ask', key))
-  if (known !== undefined) return recorded(known)
-  return host.wait({
+  const { prompt, schema = null } = options
+  // With a key of its own a question is the same whatever its words.
+  const input = key === undefined ? { prompt, kind, schema } : { key, kind, schema }
+  const work = request(scope, { kind: 'ask', name: 'question', input })
+  if (work.record !== undefined) return recorded(work.record.outcome)
+  const isReplaced = (known: WorkRecord): boolean =>
+    known.kind === 'ask' && known.within === work.identity.within && prefixOf(known.key) === scope.prefix
+  const question: Question = {
     ...options,
-    id: key,
-    kind: kind ?? 'input',
+    id: work.key,
+    kind,
     ...(actor !== undefined && { actor }),
     ...(timeoutMs !== undefined && { deadline: new Date(host.now() + timeoutMs).toISOString() }),
-  })
+  }
+  return perform(scope, work, { isExclusive: false, instead: () => host.ledger.firstMissing(isReplaced) }, () =>
+    host.wait(question, work.marks),
+  )
+}
+
+/** Asks on the runner's behalf, under an id that says what about. */
+export async function askOwner({ host, actor }: Scope, question: Question): Promise<unknown> {
+  const known = host.ledger.get('ask', question.id)
+  if (known !== undefined) return recorded(known.outcome)
+  return host.wait({ ...question, ...(actor !== undefined && { actor }) })
 }
 
 /** Appends an event of the ledger, under the scope's actor. */
@@ -71,23 +108,7 @@ export function record<Type extends Event['type']>(
   return host.record({ type, data, ...(actor !== undefined && { actor }) } as unknown as Event)
 }
 
-/** What the log says of work that ended. */
-export function recorded(entry: LedgerEntry): unknown {
-  if (entry.state === 'failed') throw new WorkFailure(entry.failure)
-  return entry.state === 'done' ? entry.result : undefined
-}
-
 /** A result as the log has it, so that it is the same value in every attempt. */
 export function asRecorded<Result>({ host }: Scope, result: Result): Result {
   return result === undefined ? result : (JSON.parse(serialize(result, 'data.output', host.bounds)) as Result)
-}
-
-export function failureOf(caught: unknown): Failure {
-  const thrown = readable(caught)
-  if (thrown instanceof WorkFailure) return thrown.failure
-  return {
-    code: 'agent_failed',
-    message: messageOf(thrown),
-    ...(thrown instanceof Error && { details: { type: thrown.name } }),
-  }
 }

@@ -2,31 +2,38 @@
  * The commands that protocols may call. Who calls comes with every one of them, and what is not the caller's does not exist
  * for it (SEC-1).
  */
+import { Access } from './access.ts'
 import type { Component } from './agent.ts'
 import { checkAnswers } from './answers.ts'
+import type { CredentialWatch } from './credential-watch.ts'
 import { assertReadable } from './cursor.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './document.ts'
 import { HoldfastError, messageOf } from './errors.ts'
 import type { LoggedEvent } from './event.ts'
 import { defaultLimits, type Limits } from './limits.ts'
+import { readLog } from './log-read.ts'
 import type { StartRequest } from './new-run.ts'
 import { nextRecord } from './next-record.ts'
 import { listWithin, OwnedDocuments } from './owned-documents.ts'
 import type { NodeParts } from './parts.ts'
 import { ownerKey, type Principal } from './principal.ts'
+import { PrincipalQuotas } from './principal-quotas.ts'
 import { events, type Slice } from './record.ts'
 import { encodeRequested } from './requested-event.ts'
 import { isFinished, type RunStatus } from './run.ts'
 import { removeSession } from './session-removal.ts'
 import { type Started, Starts } from './starts.ts'
 import type { RunPage, Store, StoredRun, StoreHealth } from './store.ts'
+import { StoreProbe } from './store-probe.ts'
 import { Feeds, type Sink, type Subscription } from './subscription.ts'
 
 export type { Started, StartRequest }
 
 export interface ServiceOptions extends Omit<NodeParts, 'limits'> {
   readonly limits?: Partial<Limits>
+  /** Ends what revoked and expired credentials have open. */
+  readonly credentials?: CredentialWatch
 }
 
 export interface ListRequest {
@@ -45,8 +52,11 @@ export class Service {
   readonly #parts: NodeParts
   readonly #store: Store
   readonly #dispatcher: Dispatcher
+  readonly #quotas: PrincipalQuotas
   readonly #starts: Starts
   readonly #feeds: Feeds
+  readonly #probe: StoreProbe
+  readonly #access: Access
   /** Aborted when nothing more will come from here. */
   readonly #closing = new AbortController()
 
@@ -54,9 +64,12 @@ export class Service {
     this.limits = { ...defaultLimits, ...options.limits }
     this.#parts = { ...options, limits: this.limits }
     this.#store = options.store
-    this.#dispatcher = new Dispatcher(this.#parts)
-    this.#starts = new Starts(this.#parts, this.#dispatcher, (claimed) => this.#drive(claimed))
+    this.#quotas = new PrincipalQuotas(this.limits)
+    this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
+    this.#starts = new Starts(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#drive(claimed))
     this.#feeds = new Feeds(options.store, this.limits)
+    this.#probe = new StoreProbe({ store: options.store, limits: this.limits })
+    this.#access = new Access(options, options.credentials)
   }
 
   /** Begins to drive runs, those that a dead worker left included. */
@@ -75,24 +88,23 @@ export class Service {
 
   async start(principal: Principal, request: StartRequest): Promise<Started> {
     this.#assertOpen()
+    await this.#access.requireStart(principal, request.component)
     return this.#starts.start(ownerKey(principal), request)
   }
 
-  async get(principal: Principal, id: string): Promise<StoredRun> {
-    const stored = await this.#store.get(id)
-    if (stored === undefined || stored.run.owner !== ownerKey(principal))
-      throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
-    return stored
+  get(principal: Principal, id: string): Promise<StoredRun> {
+    return this.#access.own(principal, id, 'read')
   }
 
   list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
     const { limit = 50, ...filters } = request
-    return this.#store.list({ ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.pageRunsMax) })
+    const query = { ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.pageRunsMax) }
+    return this.#access.list(principal, () => this.#store.list(query))
   }
 
   /** Asks for a stop, durably. The run as it is now comes back; a finished one is left as it is (RUN-2). */
   async stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {
-    await this.get(principal, id)
+    await this.#access.own(principal, id, 'stop')
     const by = ownerKey(principal)
     const at = new Date(this.#parts.clock.now()).toISOString()
     const why = { by, ...(reason !== undefined && { reason }) }
@@ -105,14 +117,17 @@ export class Service {
   /** Answers what a paused run waits for, and lets it go on. */
   async continue(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
     this.#assertOpen()
-    const { run } = await this.get(principal, id)
+    const { run } = await this.#access.own(principal, id, 'answer')
     const isServed = this.#parts.registry.find(run.component) !== undefined
     if (!isServed && !this.#dispatcher.isForOthers(run))
       throw new HoldfastError('unsupported', `component ${run.component} is not served here`)
     const continuation = { answers, by: ownerKey(principal) }
     checkAnswers(run, answers)
     encodeRequested({ type: 'run.resumed', data: continuation }, this.limits)
-    const claimed = await this.#store.claim(id, this.#dispatcher.owner, this.limits.leaseMs, { paused: true })
+    const claimed = await this.#store.claim(id, this.#dispatcher.owner, this.limits.leaseMs, {
+      paused: true,
+      takeover: this.#dispatcher.mayTakeOver,
+    })
     if (claimed === undefined) throw new HoldfastError('conflict', `run ${id} is being continued already`)
     try {
       checkAnswers(claimed.run, answers) // what it asks may have changed in the meantime
@@ -127,12 +142,13 @@ export class Service {
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
-    await this.get(principal, id)
+    await this.#access.own(principal, id, 'remove')
     await this.#store.remove(id)
   }
 
   /** Removes a session that the caller has, with all its runs; those that have not ended are stopped first. */
   async removeSession(principal: Principal, session: string): Promise<void> {
+    await this.#access.require(principal, 'remove')
     const owner = ownerKey(principal)
     const at = new Date(this.#parts.clock.now()).toISOString()
     await removeSession({
@@ -151,7 +167,9 @@ export class Service {
 
   /** The documents of the caller. */
   documents(principal: Principal): OwnedDocuments {
-    return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits)
+    return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits, (action) =>
+      this.#access.requireSome(principal, action),
+    )
   }
 
   /** The documents of everybody: for the server's own work, never for an answer to a caller (SEC-1). */
@@ -163,7 +181,12 @@ export class Service {
   async subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {
     const stored = await this.get(principal, id)
     assertReadable(stored, after)
-    return this.#feeds.open(id, after, sink)
+    return this.#openStream(principal, id, after, sink)
+  }
+
+  /** Calls `end` when the caller's credential ends: for what a protocol holds open besides subscriptions. */
+  onCredentialEnd(principal: Principal, end: (error: HoldfastError) => void): () => void {
+    return this.#access.onCredentialEnd(principal, end)
   }
 
   /** The records after an index that are there now; undefined when there is none. */
@@ -174,7 +197,7 @@ export class Service {
     bytesMax: number = this.limits.readBytesMax,
   ): Promise<Slice | undefined> {
     await this.get(principal, id)
-    return this.#store.read(id, after, bytesMax)
+    return readLog(this.#store, id, after, bytesMax)
   }
 
   /** Resolves when the log has a record after an index, or when the time is over; true in the first case. */
@@ -190,7 +213,9 @@ export class Service {
     if (ended.aborted) return false
     assertReadable(await this.get(principal, id), after)
     const subscribe = (sink: Sink): Subscription =>
-      as === 'subscriber' ? this.#feeds.open(id, after, sink) : this.#feeds.wait(id, after, sink)
+      as === 'subscriber'
+        ? this.#openStream(principal, id, after, sink)
+        : this.#access.whileCurrent(principal, (onClose) => this.#feeds.wait(id, after, sink, onClose))
     return nextRecord(subscribe, timeoutMs, ended)
   }
 
@@ -198,12 +223,21 @@ export class Service {
   async outcome(principal: Principal, id: string): Promise<Outcome | undefined> {
     const { run, next } = await this.get(principal, id)
     if (!isFinished(run.status)) return undefined
-    const slice = await this.#store.read(id, next - 2, 1)
+    const slice = await readLog(this.#store, id, next - 2, 1)
     return slice === undefined ? undefined : (events(slice).at(-1) as Outcome)
   }
 
+  /** What was met last. */
   health(): ServiceHealth {
-    const store = this.#store.health()
+    return this.#healthWith(this.#store.health())
+  }
+
+  /** What is so now: the store is asked, and has a bound to answer. */
+  async ready(): Promise<ServiceHealth> {
+    return this.#healthWith(await this.#probe.health())
+  }
+
+  #healthWith(store: StoreHealth): ServiceHealth {
     return {
       ok: store.ok && !this.#dispatcher.draining,
       store,
@@ -224,6 +258,23 @@ export class Service {
     await this.#dispatcher.drain()
     this.#closing.abort()
     this.#feeds.close()
+    this.#access.close()
+  }
+
+  /** Counts as one of the caller's streams until it is closed. */
+  #openStream(principal: Principal, id: string, after: number, sink: Sink): Subscription {
+    const release = this.#quotas.openStream(ownerKey(principal))
+    try {
+      return this.#access.whileCurrent(principal, (onClose) =>
+        this.#feeds.open(id, after, sink, () => {
+          release()
+          onClose()
+        }),
+      )
+    } catch (cause) {
+      release()
+      throw cause
+    }
   }
 
   #assertOpen(): void {

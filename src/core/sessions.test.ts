@@ -46,7 +46,7 @@ class Stage {
 
 /** Just these have begun, in this order. */
 async function expectToBegin(stage: Stage, ...inputs: readonly unknown[]): Promise<void> {
-  await until(`${inputs.length} runs began`, () => stage.begun.length >= inputs.length, { withinMs: 3000, everyMs: 2 })
+  await until(`${inputs.length} runs began`, () => stage.begun.length >= inputs.length, { everyMs: 2 })
   expect(stage.begun).toEqual(inputs)
 }
 

@@ -1,14 +1,16 @@
 /** Nodes that share a store and do not serve the same components. */
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../../test/support/node.ts'
+import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
-import { newRun } from '../testing/fixtures.ts'
-import { localPrincipal } from './principal.ts'
+import { newRun, Scribe } from '../testing/fixtures.ts'
+import { localPrincipal, ownerKey } from './principal.ts'
 import type { Store } from './store.ts'
 
 const HOUR_MS = 3_600_000
+const LEASE_MS = 10_000
 const clock = createFakeClock(new Date().toISOString())
 const served = subject(async function* () {
   yield 'done'
@@ -50,31 +52,63 @@ describe('where nodes share a store, a node', () => {
     await store.create(newRun('run_other', clock.iso(), { component: 'other' }))
     const own = await node.start('subject')
     await node.ended(own)
-    clock.advance(HOUR_MS - 1000)
     expect(await node.log('run_other')).toHaveLength(1)
     const log = await openNode({ components: [other], store, clock }).ended('run_other')
     expect(textOf(log)).toBe('done elsewhere')
   })
 
-  test('[RUN-1] ends a run that none has taken for an hour, and says why', async () => {
+  test('[RUN-1] ends a run whose component no node has served for long, and says why', async () => {
     const store = sharedStore()
-    const node = openNode({ components: [served], store, clock })
+    const node = openNode({ components: [served], store, clock, limits: { unservedMs: 100 } })
     await store.create(newRun('run_unserved', clock.iso(), { component: 'gone' }))
-    clock.advance(HOUR_MS)
     const error = { code: 'unsupported', message: 'component gone is not served any more' }
     expect((await node.ended('run_unserved')).at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('[RUN-1] counts that hour from when the last worker was heard of, however old the run is', async () => {
+  test('[RUN-1] does not end queued runs that a live node serves, however long they wait and whatever its own clock says', async () => {
     const store = sharedStore()
-    const node = openNode({ components: [served], store, clock })
-    const claim = { owner: 'another node', ttlMs: 2 * HOUR_MS }
-    await store.create(newRun('run_long', clock.iso(), { component: 'other', claim }))
-    clock.advance(2 * HOUR_MS + 1)
-    await node.ended(await node.start('subject'))
+    const busy = openNode({ components: [hanging], store, clock, limits: { runsConcurrentMax: 1 } })
+    const running = await busy.start('hanging')
+    await busy.reached(running, 'running')
+    const queued = await busy.start('hanging')
+    const ahead = { now: () => clock.now() + 2 * HOUR_MS }
+    let looks = 0
+    const counting = overriding(store, { unserved: async () => (looks++, store.unserved()) })
+    const ignorant = openNode({ components: [served], store: counting, clock: ahead, limits: { unservedMs: 60 } })
+    await until('the other node has looked often enough to end it', () => looks > 5)
+    expect((await ignorant.get(queued)).run.status).toBe('queued')
+    await busy.stop(running)
+    await busy.reached(queued, 'running')
+    await busy.stop(queued)
+    await busy.ended(queued)
+  })
+
+  test('[RUN-1] counts from when the last node that served it was heard of', async () => {
+    const store = sharedStore()
+    let looks = 0
+    const counting = overriding(store, { unserved: async () => (looks++, store.unserved()) })
+    await store.renew('another node', LEASE_MS, ['other'])
+    const node = openNode({ components: [served], store: counting, clock, limits: { unservedMs: 60 } })
+    await store.create(newRun('run_long', clock.iso(), { component: 'other' }))
+    await until('it was looked for unserved runs', () => looks > 5)
     expect(await node.log('run_long')).toHaveLength(1)
-    clock.advance(HOUR_MS)
-    await node.ended('run_long')
+    clock.advance(LEASE_MS)
+    expect((await node.ended('run_long')).at(-1)!.type).toBe('run.failed')
+  })
+
+  test('[RUN-2] carries out the stop of a run whose only serving node is dead, though it has no room', async () => {
+    const store = sharedStore()
+    const claim = { owner: 'a dead node', ttlMs: LEASE_MS }
+    const draft = newRun('run_left', clock.iso(), { owner: ownerKey(localPrincipal), component: 'other', claim })
+    const scribe = new Scribe(store, clock, (await store.create(draft)).stored, [draft.record])
+    scribe.start()
+    await scribe.flush()
+    const front = openNode({ components: [served], store, clock, limits: { runsConcurrentMax: 0 } })
+    await front.stop('run_left', 'enough')
+    expect((await front.get('run_left')).run.status).toBe('running')
+    clock.advance(LEASE_MS)
+    const log = await front.ended('run_left')
+    expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
   })
 
   test.each(['fail', 'retry', 'resume'] as const)(

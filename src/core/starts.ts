@@ -1,10 +1,12 @@
 /** Starts runs: finds the one that a repeated start made, keeps a place or lets it wait, and minds the others of its session. */
 import type { BusyPolicy } from './agent.ts'
+import { CreationTime } from './creation-time.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { HoldfastError } from './errors.ts'
 import { draftRun, type StartRequest } from './new-run.ts'
 import { comesBefore } from './page.ts'
 import type { NodeParts } from './parts.ts'
+import type { PrincipalQuotas } from './principal-quotas.ts'
 import { Queue } from './queue.ts'
 import type { Run, RunStatus } from './run.ts'
 import type { Created, NewRun, StoredRun } from './store.ts'
@@ -19,35 +21,41 @@ export class Starts {
   readonly #parts: NodeParts
   readonly #dispatcher: Dispatcher
   readonly #queue: Queue
+  readonly #quotas: PrincipalQuotas
+  readonly #created: CreationTime
   readonly #drive: (claimed: StoredRun) => void
 
   /** `drive` is given every run that was claimed for this node when it was created. */
-  constructor(parts: NodeParts, dispatcher: Dispatcher, drive: (claimed: StoredRun) => void) {
+  constructor(parts: NodeParts, dispatcher: Dispatcher, quotas: PrincipalQuotas, drive: (claimed: StoredRun) => void) {
     this.#parts = parts
+    this.#quotas = quotas
     this.#dispatcher = dispatcher
     this.#queue = new Queue(parts)
+    this.#created = new CreationTime(parts.store, parts.clock)
     this.#drive = drive
   }
 
   async start(owner: string, request: StartRequest): Promise<Started> {
     const component = this.#parts.registry.get(request.component)
     const policy = request.busy ?? component.session ?? 'parallel'
-    const draft = await draftRun(this.#parts, owner, component, request, policy)
+    const draft = await draftRun(this.#parts, await this.#created.next(), owner, component, request, policy)
     const known = await this.#known(draft)
     if (known !== undefined) return this.#started(known, policy, [])
+    this.#quotas.takeStart(owner)
     const earlier = policy === 'interrupt' ? await this.#unfinished(draft.run) : []
-    const room = this.#dispatcher.reserve()
+    const room = this.#dispatcher.reserve(owner)
     let leaveQueue: (() => void) | undefined
     try {
       // A run that waits for others in its session has no use for a free place.
-      if (!room || policy === 'enqueue' || policy === 'interrupt') leaveQueue = await this.#queue.enter(owner)
+      if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
+        leaveQueue = await this.#queue.enter(owner)
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.#parts.limits.leaseMs }
-      const created = await this.#parts.store.create(room ? { ...draft, claim } : draft)
+      const created = await this.#parts.store.create(room === undefined ? draft : { ...draft, claim })
       if (created.kind === 'created' && created.stored.lease !== undefined) this.#drive(created.stored)
       return await this.#started(created, policy, earlier)
     } finally {
       leaveQueue?.()
-      if (room) this.#dispatcher.free()
+      room?.()
     }
   }
 

@@ -22,12 +22,31 @@ export interface StoredRun {
   readonly lease?: Lease
   /** A stop that was asked for and may not have been carried out yet (RUN-2). */
   readonly stop?: StopRequest
+  /** What of its log is lost (STO-1). Such a run is quarantined: it is listed, not read, not claimed, and can be removed. */
+  readonly damage?: LogDamage
+}
+
+/** Events that the store had and cannot give back. */
+export interface LogDamage {
+  readonly first: number
+  readonly last: number
+  readonly reason: string
 }
 
 export interface Lease {
   readonly owner: string
   /** Milliseconds since 1970, by the store's clock. */
   readonly until: number
+}
+
+/** A run that an owner holds, as a renewal found it. */
+export interface HeldRun {
+  readonly id: string
+  /** Of the claim that was renewed: an answer may be older than the owner's next claim of the same run. */
+  readonly epoch: number
+  /** Records that the log has: fewer than were durable before, after a failover to a replica that was behind. */
+  readonly next: number
+  readonly stop?: StopRequest
 }
 
 export interface StopRequest {
@@ -89,6 +108,8 @@ export interface RunPage {
   readonly runs: readonly StoredRun[]
   /** Give as `after` for the next page; absent on the last. */
   readonly cursor?: string
+  /** Runs that belong on the page and cannot be read now. */
+  readonly unreadable?: number
 }
 
 /** Something happened to a run. May be lost, doubled or late; the log is the truth. */
@@ -113,7 +134,10 @@ export interface StoreCapabilities {
   readonly shared: boolean
 }
 
-export type StoreHealth = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+export type StoreHealth = ({ readonly ok: true } | { readonly ok: false; readonly reason: string }) & {
+  /** What an operator should look at although the store goes on, such as runs that are damaged. Anybody may read it: no ids. */
+  readonly alarms?: readonly string[]
+}
 
 export interface Store {
   readonly name: string
@@ -133,15 +157,23 @@ export interface Store {
     key: string,
   ): Promise<{ readonly stored: StoredRun; readonly fingerprint: string } | undefined>
   list(query: RunQuery): Promise<RunPage>
-  /** Removes a finished run with its log, not its session; false when there is none. Refuses an unfinished one with `conflict`. */
+  /** Removes a finished or damaged run with its log, not its session; false when there is none. Refuses an unfinished one with `conflict`. */
   remove(id: string): Promise<boolean>
 
   // Log
-  /** A writer for a claim, starting at the index that the claim gave. */
-  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter
+  /**
+   * A writer for a claim, starting at the index that the claim gave. `onRefused` is called once, as soon as it is known that
+   * something appended was refused or could not be written, whether or not anybody waits for it.
+   */
+  writer(
+    id: string,
+    claim: { readonly epoch: number; readonly next: number },
+    onRefused?: (cause: unknown) => void,
+  ): LogWriter
   /**
    * Records after an index (-1: from the start), up to `bytesMax` or one record more; undefined when there is none.
-   * Throws `cursor_expired` when the record that follows was trimmed, `cursor_invalid` beyond the end, `not_found`.
+   * Throws `cursor_expired` when the record that follows was trimmed, `cursor_invalid` beyond the end, `not_found`, and
+   * `log_damaged` when what it has is not what was written.
    */
   read(id: string, after: number, bytesMax: number): Promise<Slice | undefined>
   /** Forgets the records before an index. The last record of a run is always kept. */
@@ -152,20 +184,25 @@ export interface Store {
   // Leases
   /** Takes a run that nobody holds: raises the epoch. One that is to be stopped can be taken whatever its state. Undefined when it is held, paused, finished or waits for its lane. */
   claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
-  /** Extends every claim of an owner, also one that ran out and that nobody took; the ids that are still its own. */
-  renew(owner: string, ttlMs: number): Promise<readonly string[]>
+  /**
+   * Extends every claim of an owner, also one that ran out and that nobody took; the runs that are still its own. Must not wait
+   * behind other calls: leases expire when it is late. `components` is what the owner serves, for as long as its leases last;
+   * one that does not say is taken to serve all.
+   */
+  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]>
   /** Gives a claim back; nothing happens when it is no longer held with this epoch. */
   release(id: string, epoch: number): Promise<void>
   /**
-   * Runs that `claim` would give, in the order in which they should be taken; with `components` only runs of these, and what
-   * is left out takes no place. First those that have begun (running or paused: their worker died or gave them back, or
+   * Runs that `claim` would give, in the order in which they should be taken; what the query leaves out takes no place. First those that have begun (running or paused: their worker died or gave them back, or
    * their question is overdue), oldest first. Then those that are queued, so that whoever has many does not keep others
    * from their turn: by how many runs of the same owner have the status `running`, plus the run's place (0, 1, 2 …, oldest
    * first) among the queued ones of that owner that are asked for and would be given; of equals first that of the owner to
    * whom a run was given longest ago, as far as the store remembers, and then the oldest. Oldest is the first that was
    * created. Called for every place that becomes free: it must not look at all that an owner has queued.
    */
-  claimable(limit: number, components?: readonly string[]): Promise<readonly string[]>
+  claimable(limit: number, query?: ClaimableQuery): Promise<readonly string[]>
+  /** Components of runs that need a worker, now or later, and that no owner whose leases last has said it serves. */
+  unserved(): Promise<readonly string[]>
   /** How many runs have the status `queued`: of everybody, or of one owner. */
   queued(owner?: string): Promise<number>
 
@@ -181,9 +218,18 @@ export interface Store {
   close(): Promise<void>
 }
 
+export interface ClaimableQuery {
+  /** Only runs of these components, and those that are to be stopped: any worker can do that. */
+  readonly components?: readonly string[]
+  /** As in `ClaimOptions`. */
+  readonly takeover?: boolean
+}
+
 export interface ClaimOptions {
   /** Also take a paused run: to continue it, or to end it. Without this it can be taken only from its `wakeAt` on. */
   readonly paused?: boolean
   /** Also take a run that waits for its lane: to end it. */
   readonly outOfTurn?: boolean
+  /** False: leave a run to the owner of its lease though that has expired, unless it is to be stopped. Default: true. */
+  readonly takeover?: boolean
 }

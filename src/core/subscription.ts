@@ -4,6 +4,7 @@
  */
 import { HoldfastError } from './errors.ts'
 import type { Limits } from './limits.ts'
+import { faultAfter, readLog } from './log-read.ts'
 import { lastOf, type Slice } from './record.ts'
 import type { Hint, Store } from './store.ts'
 
@@ -31,24 +32,24 @@ export class Feeds {
   }
 
   /** Delivers the records after an index, for as long as there are any to come. */
-  open(run: string, after: number, sink: Sink): Subscription {
+  open(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     const size = this.#feeds.get(run)?.size ?? 0
     if (size >= this.#limits.subscribersPerRunMax) {
       throw new HoldfastError('rate_limited', `run ${run} has ${size} subscribers here`, {
         retryAfterMs: this.#limits.retryMs,
       })
     }
-    return this.wait(run, after, sink)
+    return this.wait(run, after, sink, onClose)
   }
 
   /** The same for whoever only waits for the next event: it takes no subscriber's place. */
-  wait(run: string, after: number, sink: Sink): Subscription {
+  wait(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     let feed = this.#feeds.get(run)
     if (feed === undefined) {
       feed = new Feed(this.#store, run, () => this.#feeds.delete(run))
       this.#feeds.set(run, feed)
     }
-    return feed.add(after, sink, this.#limits.readBytesMax)
+    return feed.add(after, sink, this.#limits.readBytesMax, onClose)
   }
 
   /** Open subscriptions. */
@@ -83,6 +84,7 @@ class Feed {
   readonly #unwatch: () => void
   readonly #onEmpty: () => void
   #hinted = false
+  #polling = false
 
   constructor(store: Store, run: string, onEmpty: () => void) {
     this.#store = store
@@ -102,31 +104,42 @@ class Feed {
     return lag
   }
 
-  add(after: number, sink: Sink, readBytesMax: number): Subscription {
-    const subscription = new Subscription(this.#store, this.#run, after, sink, readBytesMax, () =>
-      this.#remove(subscription),
-    )
+  add(after: number, sink: Sink, readBytesMax: number, onClose?: () => void): Subscription {
+    const subscription = new Subscription(this.#store, this.#run, after, sink, readBytesMax, () => {
+      this.#remove(subscription)
+      onClose?.()
+    })
     this.#subscriptions.add(subscription)
     subscription.resume()
     return subscription
   }
 
+  /** Asks once at a time, however long the store takes to answer. */
   async poll(): Promise<void> {
     const hinted = this.#hinted
     this.#hinted = false
-    if (hinted) return
+    if (hinted || this.#polling) return
     let next: number
+    this.#polling = true
     try {
       next = (await this.#store.get(this.#run))?.next ?? Infinity // a run that is gone is noticed by reading it
     } catch {
       return
+    } finally {
+      this.#polling = false
     }
-    for (const subscription of this.#subscriptions) subscription.offer({ run: this.#run, next })
+    for (const subscription of this.#subscriptions) {
+      subscription.offer({ run: this.#run, next })
+      subscription.recheck(next)
+    }
   }
 
   #wake(hint: Hint): void {
     this.#hinted = true
-    for (const subscription of this.#subscriptions) subscription.offer(hint)
+    const { slice, ...rest } = hint
+    const isSound = slice === undefined || faultAfter(this.#run, slice.first - 1, slice) === undefined
+    const offered = isSound ? hint : rest // what is not sound is read instead
+    for (const subscription of this.#subscriptions) subscription.offer(offered)
   }
 
   #remove(subscription: Subscription): void {
@@ -176,9 +189,18 @@ export class Subscription {
     else if (this.#known > this.#cursor + 1) void this.#read()
   }
 
+  /** The log seems to be shorter than what was delivered, as after a failover that lost its end: the store is asked (SUB-2). */
+  recheck(next: number): void {
+    if (this.#state === 'tail' && next <= this.#cursor) void this.#read()
+  }
+
   /** The sink has room (again). */
   resume(): void {
     if (this.#state === 'tail' || this.#state === 'full') void this.#read()
+  }
+
+  get closed(): boolean {
+    return this.#state === 'closed'
   }
 
   close(): void {
@@ -192,17 +214,18 @@ export class Subscription {
     try {
       while (this.#state === 'reading') {
         const known = this.#known
-        const slice = await this.#store.read(this.#run, this.#cursor, this.#readBytesMax)
+        const slice = await readLog(this.#store, this.#run, this.#cursor, this.#readBytesMax)
         if (this.#isClosed()) return
         if (slice !== undefined) this.#deliver(slice)
         else if (this.#known === known) this.#state = 'tail' // nothing was announced while we looked
       }
     } catch (cause) {
-      this.#fail(cause)
+      this.fail(cause)
     }
   }
 
-  #fail(cause: unknown): void {
+  /** Ends it with a reason that its sink is told. */
+  fail(cause: unknown): void {
     if (this.#isClosed()) return
     this.close()
     this.#sink.failed(cause)
@@ -214,7 +237,7 @@ export class Subscription {
     try {
       room = this.#sink.write(slice)
     } catch (cause) {
-      return this.#fail(cause)
+      return this.fail(cause)
     }
     if (slice.closed) {
       this.close()

@@ -1,41 +1,56 @@
 /** Tool calls: the intent is in the log before the work starts, so that a call that was cut off is known to be uncertain. */
 import type { ToolAttempt, ToolCall } from './agent.ts'
-import { asRecorded, ask, failureOf, record, recorded, type Scope } from './scope.ts'
-import { ledgerKey } from './history.ts'
+import { perform, request, type Work } from './perform.ts'
+import { askOwner, asRecorded, record, type Scope } from './scope.ts'
+import { failureOf, recorded, toThrow } from './work-failure.ts'
+import { escapeName } from './work.ts'
 
 export async function callTool<Result>(
   scope: Scope,
-  key: string,
   call: ToolCall,
-  work: (call: ToolAttempt) => Promise<Result> | Result,
+  body: (call: ToolAttempt) => Promise<Result> | Result,
 ): Promise<Result> {
-  const { host, signal, facts } = scope
-  const { name, input } = call
-  const known = host.ledger.get(ledgerKey('tool', key))
+  const work = request(scope, { kind: 'tool', name: escapeName(call.name), input: call.input ?? null })
+  const known = work.record?.outcome
   if (known !== undefined && known.state !== 'begun') return recorded(known) as Result
+  return perform(scope, work, { isExclusive: false }, (ending) => attempt(scope, work, call, body, ending))
+}
+
+async function attempt<Result>(
+  scope: Scope,
+  { key, marks, record: begun }: Work,
+  call: ToolCall,
+  body: (call: ToolAttempt) => Promise<Result> | Result,
+  ending: () => Promise<void>,
+): Promise<Result> {
+  const { signal, facts } = scope
+  const { name, input } = call
   const id = call.id ?? `${facts.run}/${key}`
-  if (known?.state === 'begun' && call.idempotent !== true) {
-    const decision = await decide(scope, known.times === 1 ? key : `${key}#${known.times}`, call)
+  if (begun !== undefined && call.idempotent !== true) {
+    const times = begun.outcome.state === 'begun' ? begun.outcome.times : 1
+    const decision = await decide(scope, key, times, call)
     if (decision.action === 'result') {
       await record(scope, 'tool.completed', { call: id, name, output: decision.value, key })
       return decision.value as Result
     }
   }
   // Also when it is repeated: if it is cut off once more, that is another decision.
-  if (known === undefined || call.idempotent !== true) {
-    await record(scope, 'tool.called', { call: id, name, input: input ?? null, key })
+  if (begun === undefined || call.idempotent !== true) {
+    await record(scope, 'tool.called', { call: id, name, input: input ?? null, key, ...marks })
   }
   const progress = new Progress(scope, id, key)
   let result: Result
   try {
-    result = await work({ key: `${facts.run}/${key}`, signal, progress: (value) => progress.show(value) })
+    result = await body({ key: `${facts.run}/${key}`, signal, progress: (value) => progress.show(value) })
   } catch (thrown) {
     if (signal.aborted) throw thrown
-    await record(scope, 'tool.failed', { call: id, name, error: failureOf(thrown), key })
-    throw thrown
+    const error = failureOf(thrown)
+    await record(scope, 'tool.failed', { call: id, name, error, key })
+    throw toThrow(error, thrown)
   } finally {
     progress.end()
   }
+  await ending()
   await record(scope, 'tool.completed', { call: id, name, output: result ?? null, key })
   return asRecorded(scope, result ?? null) as Result
 }
@@ -91,18 +106,20 @@ type Decision = { readonly action: 'retry' } | { readonly action: 'result'; read
 
 const DECISION_SCHEMA = {
   oneOf: [
+    { enum: ['retry', 'fail'] },
     { type: 'object', properties: { action: { enum: ['retry', 'fail'] } }, required: ['action'] },
     { type: 'object', properties: { action: { const: 'result' }, value: {} }, required: ['action', 'value'] },
   ],
 }
 
 /** A call was begun and never ended: it may have had its effect. Only its owner can say what to do. */
-async function decide(scope: Scope, key: string, call: ToolCall): Promise<Decision> {
+async function decide(scope: Scope, key: string, times: number, call: ToolCall): Promise<Decision> {
   const { host, uncertain } = scope
   const message = `tool ${call.name} was interrupted and may have had its effect`
   const details = { tool: call.name, key }
   if (uncertain === 'fail') return host.fail({ code: 'uncertain_tool', message, details })
-  const answer = await ask(scope, `uncertain:${key}`, {
+  const answer = await askOwner(scope, {
+    id: `uncertain:${times === 1 ? key : `${key}~${times}`}`, // `#` would make it the id of another call
     prompt: `${message}. Repeat it, give its result, or fail the run?`,
     kind: 'uncertain',
     schema: DECISION_SCHEMA,

@@ -1,11 +1,11 @@
 /** Who is driven next where more runs are asked for than there are places. */
 import { describe, expect, test } from 'vitest'
-import { openNode, subject, type TestNode, withoutHints } from '../../test/support/node.ts'
+import { gated } from '../../test/support/gated.ts'
+import { openNode, type TestNode, withoutHints } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { newRun } from '../testing/fixtures.ts'
-import type { Component } from './agent.ts'
 import type { Principal } from './principal.ts'
 import type { Store } from './store.ts'
 
@@ -15,18 +15,6 @@ const bert: Principal = { id: 'bert' }
 /** As many processes see it. */
 function sharedStore(): Store {
   return overriding(openMemoryStore(), { capabilities: { durable: true, shared: true } })
-}
-
-/** A component whose runs wait until the gate is opened, and the inputs of those that were started, in order. */
-function gated(): { readonly component: Component; readonly started: unknown[]; readonly open: () => void } {
-  const gate = Promise.withResolvers<void>()
-  const started: unknown[] = []
-  const component = subject(async function* (input) {
-    started.push(input)
-    await gate.promise
-    yield 'done'
-  })
-  return { component, started, open: () => gate.resolve() }
 }
 
 async function queue(node: TestNode, principal: Principal, count: number): Promise<void> {
@@ -41,7 +29,7 @@ describe.each([
   test("one principal's two hundred runs do not keep another's three from their turn", async () => {
     const store = sharedStore()
     const { component, started, open } = gated()
-    const limits = { runsConcurrentMax: places }
+    const limits = { runsConcurrentMax: places, runsPerPrincipalMax: places }
     const opened = Array.from({ length: nodes }, () => openNode({ components: [component], store, limits }))
     await queue(opened[0]!, anna, 200)
     await until('all places are taken', () => started.length === places * nodes)
@@ -59,9 +47,9 @@ test('who keeps starting runs does not take the place of one who waits', async (
   const look = Promise.withResolvers<void>()
   let isSlow = false
   const store = overriding(kept, {
-    claimable: async (limit, components) => {
+    claimable: async (limit, query) => {
       if (isSlow) await look.promise
-      return kept.claimable(limit, components)
+      return kept.claimable(limit, query)
     },
   })
   const { component, started, open } = gated()
@@ -87,7 +75,7 @@ test('a node that comes too late for a run looks for another at once', async () 
   let looks = 0
   // What it is told first is what was true a moment ago.
   const store = overriding(kept, {
-    claimable: async (limit, components) => (looks++ === 0 ? ['run_1'] : kept.claimable(limit, components)),
+    claimable: async (limit, query) => (looks++ === 0 ? ['run_1'] : kept.claimable(limit, query)),
   })
   const { component, open } = gated()
   open()

@@ -1,10 +1,8 @@
 /** Notices that a run takes too long, or that its agent has been silent for too long. */
-import type { Clock } from './clock.ts'
+import { type Clock, elapsedOf } from './clock.ts'
 import { RunFailure } from './emission.ts'
 import type { Limits } from './limits.ts'
-
-/** Node's timers cannot wait longer than this. */
-const TIMER_MAX_MS = 2 ** 31 - 1
+import { startTimer } from './timer.ts'
 
 export interface Watched {
   /** When the agent last said something: asked when it matters and not told, since that would be for every event. */
@@ -17,7 +15,9 @@ export class Watchdog {
   readonly #limits: Limits
   readonly #watched: Watched
   #deadline = 0
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #stopTimer: (() => void) | undefined
+  #asleep = 0
+  #asleepSince = 0
 
   constructor(clock: Clock, limits: Limits, watched: Watched) {
     this.#clock = clock
@@ -26,27 +26,44 @@ export class Watchdog {
   }
 
   start(): void {
-    this.#deadline = this.#clock.now() + this.#limits.runDeadlineMs
+    this.#deadline = elapsedOf(this.#clock) + this.#limits.runDeadlineMs
     this.#wait()
   }
 
   stop(): void {
-    clearTimeout(this.#timer)
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+  }
+
+  /** The agent sleeps: time stands still until the returned function is called. */
+  suspend(): () => void {
+    if (this.#asleep++ === 0) this.#asleepSince = elapsedOf(this.#clock)
+    return () => {
+      if (--this.#asleep === 0) this.#deadline += elapsedOf(this.#clock) - this.#asleepSince
+    }
   }
 
   #wait(): void {
     const due = Math.min(this.#deadline, this.#watched.lastActivity() + this.#limits.runIdleMs)
-    const delay = Math.min(Math.max(due - this.#clock.now(), 1), TIMER_MAX_MS)
-    this.#timer = setTimeout(() => this.#check(), delay)
+    this.#stopTimer = startTimer(() => this.#check(), Math.max(due - elapsedOf(this.#clock), 1))
+  }
+
+  /** The end of the sleep is no moment to be late at: the agent has all of its time for silence from then on. */
+  #waitAsleep(): void {
+    this.#stopTimer = startTimer(() => this.#check(), Math.min(this.#limits.runIdleMs, ASLEEP_LOOK_MS))
   }
 
   #check(): void {
-    const now = this.#clock.now()
+    const now = elapsedOf(this.#clock)
     const { runDeadlineMs, runIdleMs } = this.#limits
-    if (now >= this.#deadline)
+    if (this.#asleep > 0) this.#waitAsleep()
+    else if (now >= this.#deadline)
       this.#watched.timedOut(new RunFailure('deadline_exceeded', `the run took longer than ${runDeadlineMs} ms`))
     else if (now >= this.#watched.lastActivity() + runIdleMs)
       this.#watched.timedOut(new RunFailure('idle_timeout', `the agent was silent for ${runIdleMs} ms`))
     else this.#wait()
   }
 }
+
+/** How often a run is looked at that sleeps. */
+const ASLEEP_LOOK_MS = 60_000

@@ -59,6 +59,7 @@ class Seen {
       within: () => this.context,
       history: async () => [],
       sleep: () => Promise.reject(new Error('the lab waits by itself')),
+      sleepUntil: () => Promise.reject(new Error('the lab waits by itself')),
       async ask(question) {
         return { question, answer }
       },

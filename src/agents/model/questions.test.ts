@@ -73,7 +73,6 @@ describe.each([
   test.each<[string, unknown, RegExp]>([
     ['refused', false, /^no: the call was not approved$/],
     ['refused with a reason', { approved: false, reason: 'too much' }, /not approved: too much$/],
-    ['neither given nor refused', 'maybe', /not approved$/],
   ])('that is %s is told to the model, and nothing is done', async (_case, answer, output) => {
     const { effects, tools } = counted(true)
     const { log } = await answered(asking([PAY], tools), crash, () => answer)

@@ -9,6 +9,7 @@ import {
   textOf,
   type Update,
 } from '../../a2a/types.ts'
+import { detached } from '../../a2a/detached.ts'
 import { emit } from '../../core/agent.ts'
 import type { Event } from '../../core/event.ts'
 
@@ -93,28 +94,33 @@ export class ShownTask {
 
   *#chunk(artifact: Artifact, last: boolean): Generator<Event> {
     const mark = this.#artifacts.get(artifact.artifactId) ?? { text: '', others: 0, versions: 0 }
-    yield* this.#grow(artifact, mark, { text: mark.text + textOf(artifact.parts), skip: 0, last })
+    yield* this.#grow(artifact, mark, { more: textOf(artifact.parts), skip: 0, last })
   }
 
   /** The whole artifact, of which the beginning is shown already, unless it is another one now. */
   *#replace(artifact: Artifact, last: boolean): Generator<Event> {
     const text = textOf(artifact.parts)
     const known = this.#artifacts.get(artifact.artifactId) ?? { text: '', others: 0, versions: 0 }
-    if (text.startsWith(known.text)) return yield* this.#grow(artifact, known, { text, skip: known.others, last })
-    yield* this.#grow(artifact, { text: '', others: 0, versions: known.versions + 1 }, { text, skip: 0, last })
+    if (text.startsWith(known.text)) {
+      const more = detached(text.slice(known.text.length))
+      return yield* this.#grow(artifact, known, { more, skip: known.others, last })
+    }
+    yield* this.#grow(artifact, { text: '', others: 0, versions: known.versions + 1 }, { more: text, skip: 0, last })
   }
 
   *#grow(
     { artifactId: id, name, parts }: Artifact,
     mark: ArtifactMark,
-    { text, skip, last }: { text: string; skip: number; last: boolean },
+    { more, skip, last }: { more: string; skip: number; last: boolean },
   ): Generator<Event> {
     const others = parts.filter((part) => part.text === undefined).slice(skip)
+    // Never cut: that would copy all of it for each piece, and each copy would live as long as the piece that was cut off it.
+    const text = mark.text + more
     this.#artifacts.set(id, { ...mark, text, others: mark.others + others.length })
     const message = `${this.#id}/${id}${mark.versions === 0 ? '' : `.${mark.versions + 1}`}`
-    if (text.length > mark.text.length) {
+    if (more !== '') {
       if (mark.text === '') yield emit('text.started', { message })
-      yield emit('text.delta', { text: text.slice(mark.text.length), message })
+      yield emit('text.delta', { text: more, message })
     }
     for (const part of others) yield this.#other(id, name, part)
     if (last && text !== '') yield emit('text.completed', { message })

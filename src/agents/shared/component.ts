@@ -3,7 +3,7 @@ import type { Component, Makeup } from '../../core/agent.ts'
 
 type Common = Pick<
   Component,
-  'id' | 'name' | 'description' | 'recovery' | 'session' | 'disconnect' | 'uncertain' | 'limits'
+  'id' | 'name' | 'description' | 'recovery' | 'session' | 'disconnect' | 'uncertain' | 'onDivergence' | 'limits'
 >
 
 export interface CommonDefinition extends Common {
@@ -13,7 +13,18 @@ export interface CommonDefinition extends Common {
 
 /** Of a definition that may say more: what goes into the component. It is resumed where nothing else is said. */
 export function commonOf(definition: CommonDefinition): Common & Pick<Component, 'makeup'> {
-  const { id, name, description, recovery = 'resume', session, disconnect, uncertain, limits, inputSchema } = definition
+  const {
+    id,
+    name,
+    description,
+    recovery = 'resume',
+    session,
+    disconnect,
+    uncertain,
+    onDivergence,
+    limits,
+  } = definition
+  const { inputSchema } = definition
   return {
     id,
     recovery,
@@ -22,6 +33,7 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     ...(session !== undefined && { session }),
     ...(disconnect !== undefined && { disconnect }),
     ...(uncertain !== undefined && { uncertain }),
+    ...(onDivergence !== undefined && { onDivergence }),
     ...(limits !== undefined && { limits }),
     ...(inputSchema !== undefined && { makeup: { inputSchema } }),
   }

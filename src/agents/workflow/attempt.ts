@@ -1,5 +1,6 @@
 /** One try of a step: its executor is run, within its time, and what came of it is recorded. */
 import { type Component, type RunContext, type StepAbout, WorkFailure } from '../../core/agent.ts'
+import { startTimer } from '../../core/timer.ts'
 import type { FlowFacts, StepContext, StepFunction, StepNode } from './definition.ts'
 import { orAborted, type Place } from './place.ts'
 
@@ -30,18 +31,15 @@ export async function attempt(place: Place, about: StepAbout, given: Attempt): P
     return work()
   }
   try {
-    const output = await place.context.step(given.node.name, once, about)
-    if (!fresh) await recall()
-    return { output }
+    return { output: await place.context.step(given.node.name, once, { ...about, revisit: recall }) }
   } catch (thrown) {
-    if (!fresh && thrown instanceof WorkFailure) await recall().catch(() => {})
     return { thrown, fresh }
   }
 }
 
 interface Executor {
   readonly work: () => Promise<unknown>
-  /** Where the log has the outcome: the n-th try is the n-th call all the same, and what it emitted is told already. */
+  /** Where the log has the outcome: what the call emitted is told already. */
   readonly recall: () => Promise<unknown>
 }
 
@@ -87,14 +85,14 @@ async function callFunction(
   const signal = AbortSignal.any([around, controller.signal])
   const { timeoutMs } = node
   const late = (): void => controller.abort(tooLate(node.name, timeoutMs!))
-  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs)
+  const stopTimer = timeoutMs === undefined ? undefined : startTimer(late, timeoutMs)
   try {
     const result = await orAborted(signal, (async () => run(input, stepContext(own, signal, outputs, told)))())
     if (typeof (result as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] === 'function')
       throw new TypeError(`step ${node.name} gave a generator; make its \`run\` one itself (\`async function* (…)\`)`)
     return result
   } finally {
-    clearTimeout(timer)
+    stopTimer?.()
   }
 }
 

@@ -16,8 +16,7 @@ export const CONCURRENCY_MAX = 64
 /** Tries of one step before its failure is dealt with. */
 export const ATTEMPTS_MAX = 20
 
-/** Timers cannot wait longer than this. */
-export const TIMER_MAX_MS = 2 ** 31 - 1
+export { TIMER_MAX_MS } from '../../core/timer.ts'
 
 export const BACKOFF_MS = 500
 export const BACKOFF_MAX_MS = 60_000

@@ -1,6 +1,6 @@
 /** Goes the way of a workflow. Every step and every decision is recorded, so that a recovered run takes the same way. */
 import { WorkFailure } from '../../core/agent.ts'
-import { failureOf } from '../../core/scope.ts'
+import { failureOf } from '../../core/work-failure.ts'
 import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'
 import { type Asker, choose, isSelection } from './people.ts'
 import { factsOf, idIn, inside, type Place, recordWalk } from './place.ts'

@@ -86,9 +86,13 @@ describe('a step that needs confirmation', () => {
     expect(resultOf(await answeredByAnother(publishing(), { approved: true }))).toBe('<A>')
   })
 
-  test('asks again when the answer is none, but not for ever', async () => {
-    expect(resultOf(await answered(publishing(), ['maybe', null, true]))).toBe('<A>')
-    expect(failureOf(await answered(publishing(), [1, 2, 3, 4]))).toMatchObject({ code: 'invalid_answer' })
+  test.each(['maybe', 'yes', null, 1, { approved: 'yes' }])('refuses %j, and stays paused', async (answer) => {
+    const node = openNode({ components: [publishing()] })
+    const id = await node.start('w', 'a')
+    const refusal = { code: 'invalid_request', message: expect.stringContaining('must be true or false') as string }
+    await expect(answerTo(node, id, answer)).rejects.toMatchObject(refusal)
+    await answerTo(node, id, true)
+    expect(resultOf(await node.ended(id))).toBe('<A>')
   })
 
   test('fails when nobody answers in time', async () => {
@@ -179,8 +183,9 @@ describe('a router that asks', () => {
     expect(resultOf(await answered(routing(true), [['exclaim', 'upper']]))).toBe('A!')
   })
 
-  test('asks again for a way that it has not', async () => {
-    expect(resultOf(await answered(routing(false), ['nowhere', ['upper', 'exclaim'], 'upper']))).toBe('A')
+  test.each(['nowhere', [['upper', 'exclaim']]])('refuses a way that it has not: %j', async (answer) => {
+    const refusal = { code: 'invalid_request', message: expect.stringContaining('"upper" or "exclaim"') as string }
+    await expect(answered(routing(false), [answer])).rejects.toMatchObject(refusal)
   })
 
   test('[RUN-1] is told through another worker', async () => {

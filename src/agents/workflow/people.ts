@@ -36,6 +36,7 @@ export type Verdict =
 
 export function review(asker: Asker, { prompt, timeoutMs }: Review, details: object): Promise<Verdict> {
   const schema = oneOf(
+    { enum: ['accept', 'reject'] },
     object({ action: { const: 'accept' } }, 'action'),
     object({ action: { const: 'edit' }, output: {} }, 'action', 'output'),
     object({ action: { const: 'reject' }, feedback: TEXT }, 'action'),
@@ -85,7 +86,7 @@ export function remedy(asker: Asker, error: Failure): Promise<Remedy> {
   )
 }
 
-/** Asks until the answer is one, within a bound. */
+/** Asks until the answer is one, within a bound: runs of earlier versions have logs with answers that do not fit the schema. */
 async function decide<Decision>(
   asker: Asker,
   { details, ...options }: AskOptions,

@@ -57,14 +57,8 @@ export async function recordWalk<Walked, Result = Walked>(
   { context }: Place,
   { name, about, walk, conclude = (walked) => walked as unknown as Result }: Walk<Walked, Result>,
 ): Promise<Result> {
-  let fresh = false
-  const work = async (): Promise<Result> => {
-    fresh = true
-    return conclude(await walk())
-  }
-  const result = await context.step(name, work, about)
-  if (!fresh) await walk()
-  return result
+  const work = async (): Promise<Result> => conclude(await walk())
+  return context.step(name, work, { ...about, revisit: walk })
 }
 
 /** A promise, or the abort, whichever comes first. */

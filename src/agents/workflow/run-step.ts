@@ -1,8 +1,7 @@
 /** A step's life: agreed to, tried until it succeeds or is given up, and reviewed. */
 import { emit, RejectedError, WorkFailure } from '../../core/agent.ts'
-import { RunFailure } from '../../core/emission.ts'
 import type { Failure } from '../../core/event.ts'
-import { failureOf } from '../../core/scope.ts'
+import { failureOf } from '../../core/work-failure.ts'
 import { attempt, type Told } from './attempt.ts'
 import { BACKOFF_MAX_MS, BACKOFF_MS, RETRIES_BY_HAND_MAX, REVIEW_ROUNDS } from './bounds.ts'
 import type { Retry, StepNode } from './definition.ts'
@@ -92,7 +91,7 @@ async function tryAll(doing: Doing, told: Told, round: number): Promise<Settled>
     const failure = explain(place, tried.thrown)
     if (last) return { failure }
     // The failure of an earlier drive has had its wait.
-    if (tried.fresh) await orAborted(place.signal, place.context.sleep(wait(backoff, number)))
+    if (tried.fresh) await orAborted(place.signal, own.sleep(wait(backoff, number)))
   }
 }
 
@@ -100,7 +99,7 @@ async function tryAll(doing: Doing, told: Told, round: number): Promise<Settled>
 function explain(place: Place, thrown: unknown): Failure {
   place.signal.throwIfAborted()
   if (thrown instanceof RejectedError) throw thrown
-  const failure = thrown instanceof RunFailure ? thrown.failure : failureOf(thrown)
+  const failure = failureOf(thrown)
   if (failure.code === ABANDONED) throw thrown
   return failure
 }

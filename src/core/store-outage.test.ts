@@ -1,0 +1,151 @@
+/** An outage of a shared store fails no healthy run, and a run that it cost its log is recovered. */
+import { describe, expect, test } from 'vitest'
+import { aborted, openNode, subject, textOf, typesOf } from '../../test/support/node.ts'
+import { until } from '../../test/support/until.ts'
+import { openMemoryStore } from '../stores/memory.ts'
+import { overriding } from '../testing/broken-stores.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import { newRun } from '../testing/fixtures.ts'
+import { HoldfastError } from './errors.ts'
+import type { Store } from './store.ts'
+
+/** A third of it must be long enough for a stall of the machine. The store's own clock is moved by hand. */
+const LEASE_MS = 1500
+
+/** A store as one node reaches it, and what the node did there. */
+class Line {
+  readonly store: Store
+  readonly claims: { readonly id: string; readonly at: number }[] = []
+  isAway = false
+  mayTakeOver = false
+  renewedAt: number[] = []
+
+  constructor(store: Store) {
+    const check = (): void => {
+      if (this.isAway) throw new HoldfastError('unavailable', 'the store is away')
+    }
+    this.store = overriding(store, {
+      renew: async (...parameters) => {
+        check()
+        this.renewedAt.push(performance.now())
+        return store.renew(...parameters)
+      },
+      claimable: async (limit, query) => {
+        check()
+        this.mayTakeOver = query?.takeover ?? true
+        return store.claimable(limit, query)
+      },
+      claim: async (...parameters) => {
+        check()
+        const claimed = await store.claim(...parameters)
+        if (claimed !== undefined) this.claims.push({ id: claimed.run.id, at: performance.now() })
+        return claimed
+      },
+    })
+  }
+}
+
+interface World {
+  readonly clock: FakeClock
+  readonly store: Store
+  readonly run: string
+  /** The node that executes the run, and another. */
+  readonly lines: readonly [Line, Line]
+  readonly finish: () => void
+  readonly log: () => Promise<string[]>
+}
+
+/** A run on one of two nodes that have been up for a while. Then the store is away for longer than a lease lasts. */
+async function afterOutage(): Promise<World> {
+  const clock = createFakeClock(new Date().toISOString())
+  const store = overriding(openMemoryStore({ clock }), { capabilities: { durable: true, shared: true } })
+  const done = Promise.withResolvers<void>()
+  const component = subject(async function* () {
+    yield 'a'
+    await done.promise
+    yield 'b'
+  })
+  const lines = [new Line(store), new Line(store)] as const
+  const limits = { leaseMs: LEASE_MS, pollMs: 20 }
+  const [first] = lines.map((line) => openNode({ components: [component], store: line.store, clock, limits }))
+  const run = await first!.start('subject')
+  await first!.emitted(run, 'text.delta')
+  await until('both nodes may take over', () => lines.every(({ mayTakeOver }) => mayTakeOver))
+  for (const line of lines) line.isAway = true
+  const since = performance.now()
+  clock.advance(LEASE_MS + 1)
+  await until('the outage has lasted', () => performance.now() - since > LEASE_MS)
+  for (const line of lines) line.claims.length = line.renewedAt.length = 0
+  return { clock, store, run, lines, finish: done.resolve, log: async () => typesOf(await first!.log(run)) }
+}
+
+/** Falls silent in its first attempt, so that nothing it writes can tell it what was lost. */
+const silentAtFirst = subject(
+  async function* (_, { attempt, signal }) {
+    yield `[${attempt}]`
+    if (attempt === 1) await aborted(signal)
+  },
+  { recovery: 'retry' },
+)
+
+describe('after an outage in which all leases expired, a node that is back', () => {
+  test('[RUN-1] takes what is queued at once, and leaves a healthy run to the node that executes it', async () => {
+    const { clock, store, run, lines, finish, log } = await afterOutage()
+    const [owner, other] = lines
+    await store.create(newRun('run_queued', clock.iso(), { component: 'subject' }))
+    other.isAway = false
+    await until('it took the run that was queued', () => other.claims.some(({ id }) => id === 'run_queued'))
+    expect(other.claims.map(({ id }) => id)).toEqual(['run_queued'])
+    owner.isAway = false
+    await until('the node that executes the run has renewed', () => owner.renewedAt.length > 0)
+    await until('the other may take over again', () => other.mayTakeOver)
+    finish()
+    await until('the run has ended', async () => (await log()).at(-1) === 'run.completed')
+    expect(await log()).toEqual(['run.created', 'run.started', 'text.delta', 'text.delta', 'run.completed'])
+    expect(other.claims.filter(({ id }) => id === run)).toEqual([])
+  })
+
+  test('[RUN-1] takes the run of a node that died, a lease after its own first renewal', async () => {
+    const { run, lines, log } = await afterOutage()
+    const [, other] = lines
+    other.isAway = false
+    await until('it took the run over', () => other.claims.some(({ id }) => id === run), { withinMs: 30_000 })
+    expect(other.claims[0]!.at - other.renewedAt[0]!).toBeGreaterThanOrEqual(LEASE_MS)
+    await until('the run has ended', async () => (await log()).at(-1) === 'run.failed')
+  })
+})
+
+test('[RUN-1] a run whose write was refused while its agent was silent is given up and recovered', async () => {
+  const kept = openMemoryStore()
+  let refuse: ((cause: unknown) => void) | undefined
+  const store = overriding(kept, {
+    writer: (id, claim, onRefused) => {
+      refuse ??= onRefused
+      return kept.writer(id, claim, onRefused)
+    },
+  })
+  const node = openNode({ components: [silentAtFirst], store })
+  const id = await node.start('subject')
+  await node.emitted(id, 'text.delta')
+  refuse!(new HoldfastError('unavailable', 'the database could not be reached for 60 s'))
+  expect(textOf(await node.ended(id))).toBe('[2]')
+})
+
+test('[RUN-1] a silent run whose log lost its end in a failover is given up and recovered', async () => {
+  const kept = openMemoryStore()
+  let isBehind = false
+  // What a replica answers that was promoted before it had received the last event.
+  const store = overriding(kept, {
+    renew: async (...parameters) => {
+      const held = await kept.renew(...parameters)
+      return isBehind ? held.map((run) => ({ ...run, next: run.next - 1 })) : held
+    },
+  })
+  const node = openNode({ components: [silentAtFirst], store })
+  const id = await node.start('subject')
+  await node.emitted(id, 'text.delta')
+  isBehind = true
+  await node.emitted(id, 'attempt.discarded')
+  isBehind = false
+  expect(textOf(await node.ended(id))).toBe('[2]')
+})

@@ -1,0 +1,68 @@
+/** Token buckets by key: each key may take `burst` at once and `perSecond` in the long run. */
+
+export interface BucketOptions {
+  /** 0 is no limit. */
+  readonly perSecond: number
+  readonly burst: number
+  /** Buckets that are remembered; beyond it the one that was used longest ago is forgotten, and is full again. */
+  readonly keysMax?: number
+  /** Milliseconds of a clock that never steps. */
+  readonly now?: () => number
+}
+
+interface Bucket {
+  readonly tokens: number
+  readonly at: number
+}
+
+const KEYS_MAX = 10_000
+
+export class TokenBuckets {
+  readonly #perMs: number
+  readonly #burst: number
+  readonly #keysMax: number
+  readonly #now: () => number
+  /** In the order of their last use. */
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor({ perSecond, burst, keysMax = KEYS_MAX, now = () => performance.now() }: BucketOptions) {
+    this.#perMs = perSecond / 1000
+    this.#burst = burst
+    this.#keysMax = keysMax
+    this.#now = now
+  }
+
+  /** Takes a token. Returns 0, or the milliseconds until the next one when there is none. */
+  take(key: string): number {
+    if (this.#perMs === 0) return 0
+    const tokens = this.#tokens(key)
+    const waitMs = this.#waitMs(tokens)
+    if (waitMs === 0) this.#set(key, tokens - 1)
+    return waitMs
+  }
+
+  /** The milliseconds until a token is there, 0 when there is one; takes none. */
+  wait(key: string): number {
+    if (this.#perMs === 0) return 0
+    return this.#waitMs(this.#tokens(key))
+  }
+
+  /** Sums of fractions are a little off; a thousandth of a token does not matter. */
+  #waitMs(tokens: number): number {
+    return Math.max(0, Math.ceil((1 - tokens) / this.#perMs - 0.001))
+  }
+
+  #tokens(key: string): number {
+    const bucket = this.#buckets.get(key)
+    if (bucket === undefined) return this.#burst
+    return Math.min(this.#burst, bucket.tokens + (this.#now() - bucket.at) * this.#perMs)
+  }
+
+  #set(key: string, tokens: number): void {
+    this.#buckets.delete(key)
+    this.#buckets.set(key, { tokens, at: this.#now() })
+    if (this.#buckets.size <= this.#keysMax) return
+    const [oldest] = this.#buckets.keys()
+    this.#buckets.delete(oldest!)
+  }
+}
