@@ -11,8 +11,10 @@ import { comesBefore, cursorOf, positionOf } from '../core/page.ts'
 import { type Slice, sliceOf } from '../core/record.ts'
 import { isFinished, type Run } from '../core/run.ts'
 import type {
+  ClaimableQuery,
   ClaimOptions,
   Created,
+  HeldRun,
   Hint,
   HintListener,
   Lease,
@@ -28,6 +30,7 @@ import type {
 import { MemoryDocuments } from './memory/documents.ts'
 import { MemoryMoving } from './memory/moving.ts'
 import { type Append, MemoryWriter } from './memory/writer.ts'
+import { ServedComponents } from './shared/served-components.ts'
 import { Turns } from './shared/turns.ts'
 
 export interface MemoryStoreOptions {
@@ -68,6 +71,7 @@ class MemoryStore implements Store {
   readonly #lanes = new Map<string, Set<string>>()
   /** Who is to be driven next. */
   readonly #turns = new Turns<Entry>()
+  readonly #served = new ServedComponents()
   readonly #hints = new Hints()
   #entered = 0
   #closed = false
@@ -140,8 +144,12 @@ class MemoryStore implements Store {
     return true
   }
 
-  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
-    return new MemoryWriter(claim.next, (first, batch) => this.#commit(id, claim.epoch, first, batch))
+  writer(
+    id: string,
+    claim: { readonly epoch: number; readonly next: number },
+    onRefused?: (cause: unknown) => void,
+  ): LogWriter {
+    return new MemoryWriter(claim.next, (first, batch) => this.#commit(id, claim.epoch, first, batch), onRefused)
   }
 
   async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
@@ -182,10 +190,16 @@ class MemoryStore implements Store {
   }
 
   /** A claim that ran out is still its owner's until somebody takes it. */
-  async renew(owner: string, ttlMs: number): Promise<readonly string[]> {
+  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+    this.#served.note(owner, this.#clock.now() + ttlMs, components)
     const held = [...this.#entries.values()].filter((entry) => entry.lease?.owner === owner)
     for (const entry of held) entry.lease = { owner, until: this.#clock.now() + ttlMs }
-    return held.map((entry) => entry.run.id)
+    return held.map(({ run, epoch, stop, ...entry }) => ({
+      id: run.id,
+      epoch,
+      next: nextOf(entry),
+      ...(stop && { stop }),
+    }))
   }
 
   async release(id: string, epoch: number): Promise<void> {
@@ -195,10 +209,15 @@ class MemoryStore implements Store {
     if (this.#isClaimable(entry)) this.#hint(entry, { claimable: true })
   }
 
-  async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
-    const isWanted = (entry: Entry): boolean => components?.includes(entry.run.component) ?? true
-    const first = this.#turns.first(limit, (entry) => isWanted(entry) && this.#isClaimable(entry))
+  async claimable(limit: number, { components, takeover = true }: ClaimableQuery = {}): Promise<readonly string[]> {
+    const isWanted = ({ run, stop }: Entry): boolean =>
+      stop !== undefined || (components?.includes(run.component) ?? true)
+    const first = this.#turns.first(limit, (entry) => isWanted(entry) && this.#isClaimable(entry, { takeover }))
     return first.map(({ run }) => run.id)
+  }
+
+  async unserved(): Promise<readonly string[]> {
+    return this.#served.without(this.#turns.all(), ({ run }) => run.component, this.#clock.now())
   }
 
   async queued(owner?: string): Promise<number> {
@@ -277,11 +296,13 @@ class MemoryStore implements Store {
     entry.lease = { owner, until: this.#clock.now() + ttlMs }
   }
 
-  #isClaimable({ run, lease, stop }: Entry, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
+  #isClaimable({ run, lease, stop }: Entry, options: ClaimOptions = {}): boolean {
+    const { paused = false, outOfTurn = false, takeover = true } = options
     const now = this.#clock.now()
     if (isFinished(run.status)) return false
     if (lease !== undefined && now < lease.until) return false
     if (stop !== undefined) return true
+    if (lease !== undefined && !takeover) return false
     if (run.status === 'paused' && !paused && now < (run.wakeAt ?? Infinity)) return false
     return outOfTurn || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id
   }
@@ -314,7 +335,7 @@ function given(idempotency: NewRun['idempotency']): Pick<KeptRun, 'idempotency'>
   return idempotency === undefined ? {} : { idempotency }
 }
 
-function nextOf(entry: Entry): number {
+function nextOf(entry: Pick<Entry, 'first' | 'records'>): number {
   return entry.first + entry.records.length
 }
 

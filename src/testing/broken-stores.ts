@@ -1,6 +1,7 @@
 /** Stores that each break one rule, to show that the suite can fail. */
 import { brokenDocumentListings } from './broken-stores/document-listing.ts'
 import { brokenDocumentRecoveries, brokenDocuments } from './broken-stores/documents.ts'
+import { brokenReads } from './broken-stores/foreign-reads.ts'
 import { brokenLeases } from './broken-stores/leases.ts'
 import { brokenLogs } from './broken-stores/log.ts'
 import { brokenMoves } from './broken-stores/moving.ts'
@@ -14,6 +15,7 @@ export { type BrokenStore, BufferedWriter, commitTo, overriding } from './broken
 
 export const brokenStores: readonly BrokenStore[] = [
   ...brokenLogs,
+  ...brokenReads,
   ...brokenIndexes,
   ...brokenLeases,
   ...brokenSignals,

@@ -3,15 +3,23 @@ import type { Clock } from '../core/clock.ts'
 
 export interface FakeClock extends Clock {
   advance(milliseconds: number): void
+  /** Sets the wall clock, by so much: no time passes. */
+  step(milliseconds: number): void
   /** The present moment, as events and runs write it. */
   iso(): string
 }
 
 export function createFakeClock(start = '2026-01-01T00:00:00.000Z'): FakeClock {
   let now = Date.parse(start)
+  let elapsed = 0
   return {
     now: () => now,
+    elapsed: () => elapsed,
     advance: (milliseconds) => {
+      now += milliseconds
+      elapsed += milliseconds
+    },
+    step: (milliseconds) => {
       now += milliseconds
     },
     iso: () => new Date(now).toISOString(),

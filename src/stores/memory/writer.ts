@@ -11,6 +11,7 @@ export interface Append {
 /** Gathers what is appended in one turn and commits it as one batch right after, as a store with a disk does. */
 export class MemoryWriter implements LogWriter {
   readonly #commit: (first: number, batch: readonly Append[]) => void
+  readonly #onRefused: (cause: unknown) => void
   #batch: Append[] = []
   #batchFirst: number
   #pendingChars = 0
@@ -18,9 +19,14 @@ export class MemoryWriter implements LogWriter {
   /** Once refused, always refused: what comes later would leave a hole. */
   #refusal: HoldfastError | undefined
 
-  constructor(next: number, commit: (first: number, batch: readonly Append[]) => void) {
+  constructor(
+    next: number,
+    commit: (first: number, batch: readonly Append[]) => void,
+    onRefused: (cause: unknown) => void = () => {},
+  ) {
     this.#batchFirst = next
     this.#commit = commit
+    this.#onRefused = onRefused
   }
 
   get next(): number {
@@ -49,7 +55,7 @@ export class MemoryWriter implements LogWriter {
     if (this.#refusal !== undefined) throw this.#refusal
   }
 
-  /** Never rejects: the refusal waits for `flush`, which may not be called. */
+  /** Never rejects: the refusal is told, and waits for `flush`. */
   #commitBatch(): void {
     const batch = this.#batch
     const first = this.#batchFirst
@@ -61,7 +67,9 @@ export class MemoryWriter implements LogWriter {
       this.#commit(first, batch)
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error
-      this.#refusal = error
+      const isNews = this.#refusal === undefined
+      this.#refusal ??= error
+      if (isNews) this.#onRefused(error)
     }
   }
 }

@@ -25,6 +25,7 @@ export class BatchWriter implements LogWriter {
   readonly id: string
   readonly epoch: number
   readonly #onAppended: (writer: BatchWriter) => void
+  readonly #onRefused: (cause: unknown) => void
   #next: number
   #durable: number
   #text = ''
@@ -41,12 +42,14 @@ export class BatchWriter implements LogWriter {
     id: string,
     claim: { readonly epoch: number; readonly next: number },
     onAppended: (writer: BatchWriter) => void,
+    onRefused: (cause: unknown) => void = () => {},
   ) {
     this.id = id
     this.epoch = claim.epoch
     this.#next = claim.next
     this.#durable = claim.next
     this.#onAppended = onAppended
+    this.#onRefused = onRefused
   }
 
   get next(): number {
@@ -112,11 +115,13 @@ export class BatchWriter implements LogWriter {
     for (const waiter of waiters) if (waiter.next <= next) waiter.resolve()
   }
 
-  /** Once refused, always refused: what comes later would leave a hole. */
+  /** Once refused, always refused: what comes later would leave a hole. Told also where nobody waits (RUN-1). */
   refuse(cause: unknown): void {
+    const isNews = this.#refusal === undefined
     this.#refusal ??= cause
     this.#text = ''
     this.#textCount = 0
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#refusal)
+    if (isNews) this.#onRefused(this.#refusal)
   }
 }

@@ -1,18 +1,28 @@
 /** Stored pieces of a log as one slice. */
-import { type Slice, sliceAfter } from '../../core/record.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { lastOf, type Slice, sliceAfter } from '../../core/record.ts'
 
 /** Neighbouring slices as one, from the record after an index on: whole ones, as many as fit, so that none has to be searched. */
 export function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): Slice {
   const position = slices.findLastIndex((slice) => slice.first <= after + 1)
+  if (position < 0) throw hole(after + 1, slices[0]?.first)
   const head = sliceAfter(slices[position]!, after)
   const parts = [head.bytes]
   let { count } = head
   let bytes = head.bytes.length
+  let next = lastOf(head) + 1
   for (const slice of slices.slice(position + 1)) {
     bytes += slice.bytes.length
     if (bytes > bytesMax) break
+    if (slice.first !== next) throw hole(next, slice.first)
+    next += slice.count
     parts.push(slice.bytes)
     count += slice.count
   }
   return { first: head.first, count, bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), closed: false }
+}
+
+function hole(expected: number, found: number | undefined): HoldfastError {
+  const message = `the log has a hole: event ${expected} follows, and the store returned ${found ?? 'nothing'}`
+  return new HoldfastError('unavailable', message, { retryAfterMs: 1000 })
 }

@@ -42,9 +42,24 @@ export class Turns<Item extends Kept> {
     else this.#lines.delete(owner)
   }
 
+  /** It is not to be driven any more, whatever its status. */
+  remove(item: Item): void {
+    const line = this.#lines.get(item.run.owner)
+    line?.running.delete(item)
+    line?.queued.delete(item)
+    this.#begun.delete(item)
+    if (line !== undefined && line.running.size + line.queued.size === 0) this.#lines.delete(item.run.owner)
+  }
+
   clear(): void {
     this.#lines.clear()
     this.#begun.clear()
+  }
+
+  /** All that need a worker, now or later. */
+  *all(): Generator<Item> {
+    yield* this.#begun
+    for (const { queued } of this.#lines.values()) yield* queued
   }
 
   /** Those that are to be taken first, of those that are wanted. */

@@ -2,7 +2,7 @@
 import { isFinished } from '../../core/run.ts'
 import type { StopRequest, Store } from '../../core/store.ts'
 import { dropsEpochCheck } from './log.ts'
-import { type BrokenStore, overriding } from './overriding.ts'
+import { type BrokenStore, BufferedWriter, commitTo, overriding } from './overriding.ts'
 
 export const brokenLeases: readonly BrokenStore[] = [
   { name: 'lets a zombie write', section: 'leases', breakStore: dropsEpochCheck },
@@ -12,12 +12,18 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'releases what another worker holds', section: 'leases', breakStore: releasesAny },
   { name: 'does not release', section: 'leases', breakStore: neverReleases },
   { name: 'does not renew', section: 'leases', breakStore: neverRenews },
+  { name: 'does not say under which claim a run was renewed', section: 'leases', breakStore: renewsWithoutEpoch },
+  { name: 'does not tell of a stop when it renews', section: 'leases', breakStore: renewsWithoutStop },
   { name: 'says that a lost claim was renewed', section: 'leases', breakStore: renewsLost },
   { name: 'gives paused runs to any worker', section: 'leases', breakStore: givesPausedAway },
   { name: 'never gives a paused run back', section: 'leases', breakStore: keepsPaused },
   { name: 'does not wake a paused run', section: 'leases', breakStore: neverWakes },
   { name: 'lists claimable runs newest first', section: 'leases', breakStore: listsNewestFirst },
   { name: 'lists claimable runs of every component', section: 'leases', breakStore: ignoresComponents },
+  { name: 'takes over where nothing is to be taken over', section: 'leases', breakStore: ignoresTakeover },
+  { name: 'leaves what is to be stopped to who serves it', section: 'leases', breakStore: leavesStoppedToOthers },
+  { name: 'does not know what nobody serves', section: 'leases', breakStore: neverUnserved },
+  { name: 'tells of a refusal only who flushes', section: 'leases', breakStore: keepsRefusals },
   { name: 'lets the last stop request win', section: 'leases', breakStore: keepsLastStop },
   { name: 'keeps a run that is to be stopped from everybody', section: 'leases', breakStore: neverGivesStopped },
   { name: 'counts every unfinished run as queued', section: 'leases', breakStore: countsAllAsQueued },
@@ -51,7 +57,37 @@ export function countsAllAsQueued(store: Store): Store {
 }
 
 function ignoresComponents(store: Store): Store {
-  return overriding(store, { claimable: (limit) => store.claimable(limit) })
+  return overriding(store, {
+    claimable: (limit, { components: _components, ...query } = {}) => store.claimable(limit, query),
+  })
+}
+
+function ignoresTakeover(store: Store): Store {
+  return overriding(store, {
+    claimable: (limit, { takeover: _takeover, ...query } = {}) => store.claimable(limit, query),
+    claim: (id, owner, ttlMs, { takeover: _takeover, ...options } = {}) => store.claim(id, owner, ttlMs, options),
+  })
+}
+
+function leavesStoppedToOthers(store: Store): Store {
+  return overriding(store, {
+    claimable: async (limit, query = {}) => {
+      const { components } = query
+      const ids = await store.claimable(limit, query)
+      const stored = await Promise.all(ids.map((id) => store.get(id)))
+      return ids.filter((_, index) => components?.includes(stored[index]!.run.component) ?? true)
+    },
+  })
+}
+
+function neverUnserved(store: Store): Store {
+  return overriding(store, { unserved: async () => [] })
+}
+
+function keepsRefusals(store: Store): Store {
+  return overriding(store, {
+    writer: (id, claim) => new BufferedWriter(claim.next, (batch) => commitTo(store, id, claim, batch)),
+  })
 }
 
 export function givesHeldAway(store: Store): Store {
@@ -96,7 +132,9 @@ function neverRenews(store: Store): Store {
   return overriding(store, {
     renew: async (owner) => {
       const { runs } = await store.list({ limit: 1000 })
-      return runs.filter(({ lease }) => lease?.owner === owner).map(({ run }) => run.id)
+      return runs
+        .filter(({ lease }) => lease?.owner === owner)
+        .map(({ run: { id }, epoch, next }) => ({ id, epoch, next }))
     },
   })
 }
@@ -110,8 +148,22 @@ function renewsLost(store: Store): Store {
     },
     renew: async (owner, ttlMs) => {
       await store.renew(owner, ttlMs)
-      return [...claims].filter((claim) => claim.startsWith(`${owner} `)).map((claim) => claim.slice(owner.length + 1))
+      const own = [...claims].filter((claim) => claim.startsWith(`${owner} `))
+      return own.map((claim) => ({ id: claim.slice(owner.length + 1), epoch: 1, next: 2 }))
     },
+  })
+}
+
+function renewsWithoutEpoch(store: Store): Store {
+  return overriding(store, {
+    renew: async (...parameters) => (await store.renew(...parameters)).map((held) => ({ ...held, epoch: 1 })),
+  })
+}
+
+function renewsWithoutStop(store: Store): Store {
+  return overriding(store, {
+    renew: async (...parameters) =>
+      (await store.renew(...parameters)).map(({ id, epoch, next }) => ({ id, epoch, next })),
   })
 }
 
@@ -141,8 +193,8 @@ function listsNewestFirst(store: Store): Store {
 
 function listsOldestFirst(store: Store): Store {
   return overriding(store, {
-    claimable: async (limit, components) => {
-      const ids = await store.claimable(1000, components)
+    claimable: async (limit, query) => {
+      const ids = await store.claimable(1000, query)
       return ids.toSorted().slice(0, limit) // the suite gives ids that sort by age
     },
   })

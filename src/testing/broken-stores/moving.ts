@@ -89,8 +89,7 @@ function givesSessionsOnly(store: Store): Store {
 function hidesAdmitted(store: Store): Store {
   const admitted = new Set<string>()
   const hiding = overriding(store, {
-    claimable: async (limit, components) =>
-      (await store.claimable(limit, components)).filter((id) => !admitted.has(id)),
+    claimable: async (limit, query) => (await store.claimable(limit, query)).filter((id) => !admitted.has(id)),
   })
   return withMoving(hiding, {
     admit: (kept, record) => {

@@ -1,7 +1,7 @@
 /** Leases and stop requests: one owner at a time, by the injected clock, fenced by epochs. */
 import { expect } from 'vitest'
 import { isFinished } from '../../core/run.ts'
-import { Scribe } from '../fixtures.ts'
+import { recordOf, Scribe } from '../fixtures.ts'
 import { expectLog, readBytes, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
@@ -17,9 +17,14 @@ export const leasesSection: ConformanceSection = {
       name: '[LOG-4] what a worker had not flushed at the takeover is written before it or never',
       run: settlesPending,
     },
+    { name: '[RUN-1] a refused append is told, though nobody waits for it', run: tellsRefusal },
     { name: 'a released run can be claimed at once', run: releases },
     { name: 'only the holder can release', run: releasesOnlyOwn },
     { name: "renewing extends every claim of an owner and nobody else's", run: renews },
+    {
+      name: 'renewing tells the epoch of each claim, the length of its log, and the stop where one was asked for',
+      run: renewsWithFacts,
+    },
     { name: 'renewing does not bring back a claim that was taken over', run: renewsOnlyHeld },
     { name: 'renewing brings back a claim that ran out and that nobody took', run: renewsLate },
     { name: 'a paused run is held by nobody and claimed only on purpose', run: pauses },
@@ -32,6 +37,12 @@ export const leasesSection: ConformanceSection = {
     { name: 'a finished run is held by nobody and never claimed', run: finishes },
     { name: 'claimable gives what claim would give', run: listsClaimable },
     { name: 'claimable gives only runs of the components that are asked for', run: listsClaimableOf },
+    {
+      name: '[RUN-2] claimable gives runs that are to be stopped, whatever components are asked for',
+      run: listsStoppedOfAny,
+    },
+    { name: 'a run that was leased is not given where nothing is to be taken over', run: leavesLeased },
+    { name: 'a component is unserved while no owner whose leases last says that it serves it', run: tellsUnserved },
     { name: '[RUN-2] the first stop request stays', run: keepsFirstStop },
     {
       name: '[RUN-2] a run that is to be stopped can be claimed, though it is paused or out of turn',
@@ -140,7 +151,7 @@ async function renews(trial: Trial): Promise<void> {
   const other = await trial.start({ claim: { owner: 'worker-2', ttlMs: TTL_MS } })
   for (let round = 0; round < 5; round++) {
     trial.clock.advance(TTL_MS - 1)
-    expect((await trial.store.renew('worker-1', TTL_MS)).toSorted()).toEqual(own)
+    expect((await renewed(trial, 'worker-1')).toSorted()).toEqual(own)
   }
   const until = trial.clock.now() + TTL_MS
   for (const id of own) {
@@ -151,14 +162,32 @@ async function renews(trial: Trial): Promise<void> {
   expect(await trial.store.renew('worker-3', TTL_MS)).toEqual([])
 }
 
+async function renewed(trial: Trial, owner: string): Promise<string[]> {
+  return (await trial.store.renew(owner, TTL_MS)).map(({ id }) => id)
+}
+
+async function renewsWithFacts(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  const { id } = scribe
+  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([{ id, epoch: 1, next: 2 }])
+  scribe.pause()
+  await scribe.flush()
+  // The same worker again, under another claim.
+  await trial.takeOver(id, 'worker-1', { paused: true })
+  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([{ id, epoch: 2, next: 3 }])
+  const stop = { at: trial.clock.iso(), reason: 'changed my mind', by: 'anna' }
+  await trial.store.requestStop(id, stop)
+  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([{ id, epoch: 2, next: 3, stop }])
+}
+
 async function renewsOnlyHeld(trial: Trial): Promise<void> {
   const [lost, released, kept] = [await trial.start(), await trial.start(), await trial.start()]
   trial.clock.advance(TTL_MS / 2)
   await trial.store.release(released.id, released.epoch)
   await trial.store.release(lost.id, lost.epoch)
   await trial.takeOver(lost.id)
-  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([kept.id])
-  expect(await trial.store.renew('worker-2', TTL_MS)).toEqual([lost.id])
+  expect(await renewed(trial, 'worker-1')).toEqual([kept.id])
+  expect(await renewed(trial, 'worker-2')).toEqual([lost.id])
   expect((await trial.store.get(lost.id))?.lease?.owner).toBe('worker-2')
   expect(await trial.store.claimable(10)).toEqual([released.id])
 }
@@ -166,7 +195,7 @@ async function renewsOnlyHeld(trial: Trial): Promise<void> {
 async function renewsLate(trial: Trial): Promise<void> {
   const scribe = await trial.start()
   trial.expireLeases()
-  expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([scribe.id])
+  expect(await renewed(trial, 'worker-1')).toEqual([scribe.id])
   expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
   scribe.text('I was only slow')
   await scribe.flush()
@@ -283,13 +312,80 @@ async function listsClaimableOf(trial: Trial): Promise<void> {
   const ids: string[] = []
   for (const component of ['a', 'b', 'c', 'a']) ids.push((await trial.create({ component })).run.id)
   const [firstA, b, , secondA] = ids as [string, string, string, string]
-  expect(await trial.store.claimable(100, ['a'])).toEqual([firstA, secondA])
+  expect(await trial.store.claimable(100, { components: ['a'] })).toEqual([firstA, secondA])
   // The bound is for what is asked for: what is left out takes no place.
-  expect(await trial.store.claimable(2, ['b', 'a'])).toEqual([firstA, b])
-  expect(await trial.store.claimable(1, ['c'])).toHaveLength(1)
-  expect(await trial.store.claimable(100, [])).toEqual([])
-  expect(await trial.store.claimable(100, ['nobody serves this'])).toEqual([])
+  expect(await trial.store.claimable(2, { components: ['b', 'a'] })).toEqual([firstA, b])
+  expect(await trial.store.claimable(1, { components: ['c'] })).toHaveLength(1)
+  expect(await trial.store.claimable(100, { components: [] })).toEqual([])
+  expect(await trial.store.claimable(100, { components: ['nobody serves this'] })).toEqual([])
   expect(await trial.store.claimable(100)).toEqual(ids)
+}
+
+async function listsStoppedOfAny(trial: Trial): Promise<void> {
+  const scribe = await trial.start({ component: 'a' })
+  const { run: queued } = await trial.create({ component: 'b' })
+  await trial.create({ component: 'c' })
+  for (const id of [scribe.id, queued.id]) await trial.store.requestStop(id, { at: trial.clock.iso() })
+  expect(await trial.store.claimable(10, { components: [] }), 'the first is held').toEqual([queued.id])
+  trial.expireLeases()
+  for (const takeover of [true, false])
+    expect(await trial.store.claimable(10, { components: [], takeover })).toEqual([scribe.id, queued.id])
+  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS, { takeover: false })).toMatchObject({ epoch: 2 })
+}
+
+async function leavesLeased(trial: Trial): Promise<void> {
+  const leased = await trial.start()
+  const draft = trial.newRun({ claim: { owner: 'worker-1', ttlMs: TTL_MS } })
+  await trial.store.create(draft) // claimed, and not started yet
+  const released = await trial.start()
+  await trial.store.release(released.id, released.epoch)
+  const { run: queued } = await trial.create()
+  trial.expireLeases()
+  const free = [released.id, queued.id]
+  const takeover = false
+  expect((await trial.store.claimable(10)).toSorted()).toEqual([leased.id, draft.run.id, ...free])
+  expect(await trial.store.claimable(10, { takeover })).toEqual(free)
+  for (const id of [leased.id, draft.run.id]) {
+    expect(await trial.store.claim(id, 'worker-2', TTL_MS, { takeover })).toBeUndefined()
+    expect(await trial.store.claim(id, 'worker-2', TTL_MS, { takeover: true })).toMatchObject({ epoch: 2 })
+  }
+  for (const id of free) expect(await trial.store.claim(id, 'worker-2', TTL_MS, { takeover })).toBeDefined()
+}
+
+async function tellsUnserved(trial: Trial): Promise<void> {
+  const { store } = trial
+  await trial.create({ component: 'a' })
+  await trial.start({ component: 'b' })
+  await trial.finish({ component: 'c' })
+  const unserved = async (): Promise<string[]> => (await store.unserved()).toSorted()
+  expect(await unserved()).toEqual(['a', 'b'])
+  await store.renew('worker-1', TTL_MS, ['b', 'x'])
+  expect(await unserved()).toEqual(['a'])
+  await store.renew('worker-2', TTL_MS * 2, ['a'])
+  expect(await unserved()).toEqual([])
+  await store.renew('worker-1', TTL_MS, [])
+  expect(await unserved()).toEqual(['b'])
+  trial.clock.advance(TTL_MS * 2)
+  expect(await unserved()).toEqual(['a', 'b'])
+  await store.renew('worker-3', TTL_MS) // which does not say, and so may serve all
+  expect(await unserved()).toEqual([])
+}
+
+async function tellsRefusal(trial: Trial): Promise<void> {
+  const zombie = await trial.start()
+  trial.expireLeases()
+  await trial.takeOver(zombie.id)
+  const told: unknown[] = []
+  const tell = (cause: unknown): void => void told.push(cause)
+  const writer = trial.store.writer(zombie.id, { epoch: zombie.epoch, next: zombie.records.length }, tell)
+  const event = { type: 'text.delta', data: { text: 'braaains' } } as const
+  try {
+    writer.append(recordOf(zombie.id, writer.next, trial.clock.iso(), event))
+    writer.flush().catch(() => {}) // a store may write nothing before; that this fails is not how it is told
+  } catch (cause) {
+    tell(cause) // known at once
+  }
+  await trial.eventually(() => expect(told).toMatchObject([{ code: 'fenced' }]))
 }
 
 async function keepsFirstStop(trial: Trial): Promise<void> {

@@ -32,6 +32,7 @@ const commands = {
     text: fc.string({ unit: 'binary', maxLength: 20 }),
     flush: fc.boolean(),
   }),
+  appendToAll: fc.record({ text: fc.string({ unit: 'binary', maxLength: 20 }) }),
   intrude: fc.record({ run: runs, as: fc.constantFrom('zombie', 'twin'), writer: fc.nat({ max: 3 }) }),
   flush: fc.record({ run: runs }),
   release: fc.record({ run: runs, epochsBack: fc.nat({ max: 1 }) }),
@@ -39,7 +40,7 @@ const commands = {
   advance: fc.record({ seconds: fc.nat({ max: 12 }) }),
   stop: fc.record({ run: runs, by: owners }),
   trim: fc.record({ run: runs, before: fc.integer({ min: -1, max: 12 }) }),
-  remove: fc.record({ run: runs }),
+  remove: fc.record({ run: runs, finish: fc.boolean() }),
   read: fc.record({ run: runs, after: fc.integer({ min: -1, max: 14 }), bytesMax: fc.constantFrom(1, 300, 100_000) }),
   list: fc.record({
     owner: fc.option(owners, { nil: undefined }),
@@ -77,6 +78,7 @@ const weights: Record<keyof Commands, number> = {
   create: 5,
   claim: 6,
   append: 10,
+  appendToAll: 2,
   intrude: 4,
   flush: 2,
   release: 2,
@@ -84,14 +86,14 @@ const weights: Record<keyof Commands, number> = {
   advance: 3,
   stop: 1,
   trim: 2,
-  remove: 1,
+  remove: 3,
   read: 3,
   list: 1,
   claimable: 1,
   putDocument: 3,
   removeDocument: 1,
   listDocuments: 1,
-  reopen: 1,
+  reopen: 2,
 }
 
 export function commandLists(canReopen: boolean): fc.Arbitrary<Command[]> {

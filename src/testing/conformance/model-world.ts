@@ -67,6 +67,7 @@ const handlers: { readonly [Name in keyof Commands]: Handler<Commands[Name]> } =
   create,
   claim,
   append,
+  appendToAll,
   intrude,
   flush: (world, _, run) => flush(world, run),
   release,
@@ -74,7 +75,7 @@ const handlers: { readonly [Name in keyof Commands]: Handler<Commands[Name]> } =
   advance: ({ trial }, { seconds }) => trial.clock.advance(seconds * 1000),
   stop,
   trim,
-  remove: (world, _, run) => remove(world, run),
+  remove,
   read,
   list,
   claimable,
@@ -138,6 +139,12 @@ async function append(world: ModelWorld, command: Commands['append'], run: Model
   if (command.flush) await flush(world, run)
 }
 
+/** Records of many runs, which a store may commit together. */
+async function appendToAll(world: ModelWorld, { text }: Commands['appendToAll']): Promise<void> {
+  const runs = [...world.writers.keys()].filter((run) => world.model.runs.includes(run))
+  await Promise.all(runs.map((run) => append(world, { run: 0, events: ['text'], text, flush: true }, run)))
+}
+
 /** Appends an event if it can follow in the run's life; says whether. */
 function appendOne(scribe: Scribe, kind: Commands['append']['events'][number], text: string): boolean {
   const { status } = scribe.run
@@ -175,7 +182,7 @@ async function release(world: ModelWorld, { epochsBack }: Commands['release'], r
 
 async function renew(world: ModelWorld, { worker }: Commands['renew']): Promise<void> {
   const renewed = await world.trial.store.renew(worker, LEASE_MS)
-  expect(renewed.toSorted()).toEqual(world.model.renew(worker, LEASE_MS).toSorted())
+  expect(renewed.map(({ id }) => id).toSorted()).toEqual(world.model.renew(worker, LEASE_MS).toSorted())
 }
 
 async function stop(world: ModelWorld, { by }: Commands['stop'], run: ModelRun): Promise<void> {
@@ -189,7 +196,9 @@ async function trim(world: ModelWorld, { before }: Commands['trim'], run: ModelR
   await world.trial.store.trim(run.run.id, before)
 }
 
-async function remove({ trial, model }: ModelWorld, run: ModelRun): Promise<void> {
+async function remove(world: ModelWorld, { finish }: Commands['remove'], run: ModelRun): Promise<void> {
+  const { trial, model } = world
+  if (finish) await append(world, { run: 0, events: ['end'], text: '', flush: true }, run)
   const refusal = await refusalOf(() => trial.store.remove(run.run.id))
   expect(refusal).toBe(isFinished(run.run.status) ? undefined : 'conflict')
   if (refusal !== undefined) return

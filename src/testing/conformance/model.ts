@@ -12,7 +12,7 @@ export const modelSection: ConformanceSection = {
   cases: [
     {
       name: '[LOG-1] [LOG-3] [LOG-4] the store answers random commands as plain arrays do',
-      timeoutMs: 180_000,
+      timeoutMs: 420_000,
       run: ({ target }) => expectModel(target, optionsOf(process.env)),
     },
   ],

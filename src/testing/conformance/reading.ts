@@ -24,7 +24,7 @@ export async function readPages(store: Store, id: string, options: ReadOptions =
     expect(page.first, 'the first index of a page').toBe(cursor + 1)
     expect(page.count, 'the records of a page').toBeGreaterThan(0)
     // Takes the page apart, and so fails when it holds another number of records than it says.
-    for (const record of rawRecords(page)) expect(record.envelope).toContain(`"index":${record.index},`)
+    for (const record of rawRecords(page)) expect(record.envelope).toContain(`{"run":"${id}","index":${record.index},`)
     pages.push(page)
     cursor = lastOf(page)
   }

@@ -26,6 +26,10 @@ export const recoverySection: ConformanceSection = {
     { name: '[RUN-2] stop requests survive a reopen', run: keepsStops },
     { name: 'lanes survive a reopen', run: keepsLanes },
     { name: '[SUB-2] what was trimmed or removed stays so after a reopen', run: keepsTrimmed },
+    {
+      name: '[LOG-1] [LOG-5] a run created after others were removed and the store reopened has its own records only',
+      run: sharesNothingWithRemoved,
+    },
     { name: 'hints come again after a reopen', run: hintsAgain },
     { name: '[LOG-5] a log that is written across many reopens is one log', run: survivesManyReopens },
   ],
@@ -159,7 +163,7 @@ async function keepsLeases(trial: Trial): Promise<void> {
     expect((await trial.store.get(held.id))?.lease).toEqual(lease)
     expect(await trial.store.claimable(10)).toEqual([released.id])
     expect(await trial.store.claim(held.id, 'worker-2', TTL_MS)).toBeUndefined()
-    expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([held.id])
+    expect(await trial.store.renew('worker-1', TTL_MS)).toMatchObject([{ id: held.id }])
     trial.expireLeases()
   }
   expect(await trial.store.claimable(10)).toEqual([held.id, released.id])
@@ -234,6 +238,28 @@ async function keepsTrimmed(trial: Trial): Promise<void> {
   expect(await trial.store.get(scribe.id)).toMatchObject({ first: 10, next: 22 })
   expect(await refusalOf(() => trial.store.read(scribe.id, 8, 1000))).toBe('cursor_expired')
   await expectLog(trial.store, scribe.id, scribe.records, 10)
+}
+
+async function sharesNothingWithRemoved(trial: Trial): Promise<void> {
+  const long = await trial.start()
+  const short = await Promise.all(Array.from({ length: 5 }, () => trial.start()))
+  for (let turn = 0; turn < 5; turn++) {
+    for (const scribe of [long, ...short]) scribe.text(`${scribe.id} ${turn}`)
+    await Promise.all([long, ...short].map((scribe) => scribe.flush()))
+  }
+  for (const scribe of short) scribe.complete()
+  await Promise.all(short.map((scribe) => scribe.flush()))
+  for (const scribe of short) expect(await trial.store.remove(scribe.id)).toBe(true)
+  for (let cycle = 0; cycle < 3; cycle++) {
+    await trial.reopen()
+    const heirs = await Promise.all(Array.from({ length: 6 }, () => trial.start()))
+    for (const scribe of heirs) scribe.text(`cycle ${cycle}`)
+    await Promise.all(heirs.map((scribe) => scribe.flush()))
+    for (const scribe of heirs) await expectLog(trial.store, scribe.id, scribe.records)
+    await trial.reopen()
+    for (const scribe of [long, ...heirs]) await expectLog(trial.store, scribe.id, scribe.records)
+    for (const scribe of short) expect(await trial.store.get(scribe.id)).toBeUndefined()
+  }
 }
 
 async function hintsAgain(trial: Trial): Promise<void> {

@@ -114,7 +114,7 @@ async function skipsOthers(trial: Trial): Promise<void> {
   for (let count = 0; count < 3; count++) await trial.create({ owner: 'anna', component: 'other' })
   const anna = await queue(trial, 'anna', 2)
   const bert = await queue(trial, 'bert', 2)
-  const asked = ['storyteller', 'another']
+  const asked = { components: ['storyteller', 'another'] }
   expect(await trial.store.claimable(10, asked)).toEqual([anna[0], bert[0], anna[1], bert[1]])
   expect(await trial.store.claimable(2, asked)).toEqual([anna[0], bert[0]])
 }

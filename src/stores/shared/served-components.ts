@@ -1,0 +1,26 @@
+/** What each worker said it serves (`Store.renew`), for stores that have this in memory. */
+
+interface Service {
+  readonly until: number
+  /** Undefined for one that did not say: it may serve all. */
+  readonly components: readonly string[] | undefined
+}
+
+export class ServedComponents {
+  readonly #services = new Map<string, Service>()
+
+  note(owner: string, until: number, components: readonly string[] | undefined): void {
+    this.#services.set(owner, { until, components })
+  }
+
+  /** The components of these runs that no worker serves whose leases last at this moment. */
+  without<Item>(items: Iterable<Item>, componentOf: (item: Item) => string, now: number): string[] {
+    for (const [owner, { until }] of this.#services) if (until <= now) this.#services.delete(owner)
+    const live = [...this.#services.values()]
+    if (live.some(({ components }) => components === undefined)) return []
+    const served = new Set(live.flatMap(({ components }) => components ?? []))
+    const unserved = new Set<string>()
+    for (const item of items) if (!served.has(componentOf(item))) unserved.add(componentOf(item))
+    return [...unserved]
+  }
+}

@@ -1,0 +1,54 @@
+/** Stores that hand out something else than what was asked for, as a replica does that has diverged. */
+import type { Slice } from '../../core/record.ts'
+import type { Store } from '../../core/store.ts'
+import { type BrokenStore, overriding } from './overriding.ts'
+
+export const brokenReads: readonly BrokenStore[] = [
+  { name: 'returns the records of another run', section: 'reads', breakStore: readsAnotherRun },
+  { name: 'ends a page with a record of another run', section: 'reads', breakStore: endsInAnotherRun },
+  { name: 'returns a page without records', section: 'reads', breakStore: readsNothing },
+  { name: 'returns a page that does not pass the cursor', section: 'reads', breakStore: readsTheSameAgain },
+  { name: 'numbers the records of a page wrongly', section: 'reads', breakStore: renumbers },
+]
+
+function readsAnotherRun(store: Store): Store {
+  return changing(store, (page, id) => ({ ...page, bytes: renamed(page.bytes, id) }))
+}
+
+function endsInAnotherRun(store: Store): Store {
+  return changing(store, (page, id) => {
+    const last = Buffer.from(page.bytes).lastIndexOf('\nid: ') + 1
+    return { ...page, bytes: Buffer.concat([page.bytes.subarray(0, last), renamed(page.bytes.subarray(last), id)]) }
+  })
+}
+
+/** Ids of another run often have the same length, so its records look right but for their names. */
+function renamed(bytes: Uint8Array, id: string): Uint8Array {
+  const other = `${id.slice(0, -1)}${id.endsWith('~') ? '-' : '~'}`
+  return Buffer.from(Buffer.from(bytes).toString().replaceAll(`{"run":"${id}"`, `{"run":"${other}"`))
+}
+
+function readsNothing(store: Store): Store {
+  return changing(store, (page) => ({ ...page, count: 0, bytes: new Uint8Array() }))
+}
+
+function readsTheSameAgain(store: Store): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) =>
+      (await store.read(id, after, bytesMax)) && (await store.read(id, Math.max(-1, after - 1), 1)),
+  })
+}
+
+function renumbers(store: Store): Store {
+  return changing(store, (page) => ({ ...page, first: page.first + 1 }))
+}
+
+/** Pages that follow a record are changed; the first one is right. */
+function changing(store: Store, change: (page: Slice, id: string) => Slice): Store {
+  return overriding(store, {
+    read: async (id, after, bytesMax) => {
+      const page = await store.read(id, after, bytesMax)
+      return page === undefined || after < 0 ? page : change(page, id)
+    },
+  })
+}
