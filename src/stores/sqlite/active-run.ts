@@ -1,6 +1,6 @@
 /** A run that the store keeps in memory: unfinished, or with records that are not in a segment yet. */
 import { isFinished, type Run } from '../../core/run.ts'
-import type { Lease, StopRequest, StoredRun } from '../../core/store.ts'
+import type { Lease, LogDamage, StopRequest, StoredRun } from '../../core/store.ts'
 import type { RunRow } from './messages.ts'
 import { Tail } from './tail.ts'
 
@@ -8,6 +8,8 @@ interface Waiter {
   readonly revision: number
   readonly resolve: () => void
   readonly reject: (cause: unknown) => void
+  /** Waits however long the disk takes. */
+  readonly patient: boolean
 }
 
 type Durable = Omit<StoredRun, 'next'> & { next: number }
@@ -32,6 +34,7 @@ export class ActiveRun {
   epoch: number
   lease: Lease | undefined
   stop: StopRequest | undefined
+  damage: LogDamage | undefined
 
   /** Counts what was accepted: records and changes of the row. */
   revision = 0
@@ -42,10 +45,17 @@ export class ActiveRun {
   dirty = false
   /** No commit has taken its creation yet. */
   isNew = false
+  /** The next commit drops the records before `first`. */
+  trimmed = false
+  /** A commit takes the run away: it takes nothing more. */
+  removed = false
 
   /** Undefined until the commit that creates the run is through. Nobody is given it: it goes on with the run. */
   durable: Durable | undefined
   readonly tail = new Tail()
+
+  /** Of the last one who claimed it: told when what was accepted is dropped, whether or not anybody waits for it. */
+  onFailed: ((cause: unknown) => void) | undefined
 
   #waiters: Waiter[] = []
 
@@ -58,6 +68,7 @@ export class ActiveRun {
     this.epoch = stored.epoch
     this.lease = stored.lease
     this.stop = stored.stop
+    this.damage = stored.damage
   }
 
   get finished(): boolean {
@@ -90,6 +101,7 @@ export class ActiveRun {
       epoch: this.epoch,
       ...(this.lease !== undefined && { lease: this.lease }),
       ...(this.stop !== undefined && { stop: this.stop }),
+      ...(this.damage !== undefined && { damage: this.damage }),
     }
   }
 
@@ -115,9 +127,9 @@ export class ActiveRun {
     }
   }
 
-  /** Until everything accepted so far is durable. */
-  wait(): Promise<void> {
-    return new Promise((resolve, reject) => this.#waiters.push({ revision: this.revision, resolve, reject }))
+  /** Until everything accepted so far is durable. Whoever is not patient is refused when the disk stalls. */
+  wait({ patient = false } = {}): Promise<void> {
+    return new Promise((resolve, reject) => this.#waiters.push({ revision: this.revision, resolve, reject, patient }))
   }
 
   /** A revision is durable: whoever waited for it or an earlier one goes on. */
@@ -128,9 +140,17 @@ export class ActiveRun {
     for (const waiter of waiters) if (waiter.revision <= revision) waiter.resolve()
   }
 
+  /** The disk stalls. What was accepted may still become durable. */
+  stall(cause: unknown): void {
+    const waiters = this.#waiters
+    this.#waiters = waiters.filter(({ patient }) => patient)
+    for (const waiter of waiters) if (!waiter.patient) waiter.reject(cause)
+  }
+
   fail(cause: unknown): void {
     const waiters = this.#waiters
     this.#waiters = []
     for (const waiter of waiters) waiter.reject(cause)
+    this.onFailed?.(cause)
   }
 }

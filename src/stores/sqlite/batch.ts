@@ -23,6 +23,7 @@ export interface Batch {
   readonly directory: Int32Array
   readonly rows: readonly RunRow[]
   readonly ended: readonly number[]
+  readonly trimmed: readonly (readonly [run: number, before: number])[]
 }
 
 /** Takes from `waiting`, oldest first, until the commit is large enough; what it takes is removed there. */
@@ -49,6 +50,7 @@ function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean)
   const directory: number[] = []
   const rows: RunRow[] = []
   const ended: number[] = []
+  const trimmed: [number, number][] = []
   let offset = 0
   for (const active of taken) {
     const count = active.textCount
@@ -67,11 +69,13 @@ function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean)
     if (count > 0) directory.push(active.number, first, count, length)
     if (active.dirty) rows.push(active.row())
     if (active.finished) ended.push(active.number)
+    if (active.trimmed) trimmed.push([active.number, active.first])
     offset += length
     active.text = ''
     active.textCount = 0
     active.dirty = false
     active.isNew = false
+    active.trimmed = false
   }
-  return { entries, data, directory: Int32Array.from(directory), rows, ended }
+  return { entries, data, directory: Int32Array.from(directory), rows, ended, trimmed }
 }

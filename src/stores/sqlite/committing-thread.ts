@@ -1,7 +1,9 @@
 /** The store's end of the committing thread. */
 import { Worker } from 'node:worker_threads'
-import { messageOf } from '../../core/errors.ts'
-import type { CommitReply, CommitRequest } from './messages.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import type { FileIdentity } from './file-identity.ts'
+import { FencedError } from './instance.ts'
+import type { CommitFailure, CommitRequest, ThreadOptions, CommitReply } from './messages.ts'
 
 const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
 
@@ -10,30 +12,67 @@ export class CommittingThread {
   /** What waits for the thread's replies, which come in the order of what they are to. */
   readonly #answers: ((reply: CommitReply) => void)[] = []
   readonly #gone: Promise<void>
+  /** What opening the file found. */
+  warnings: readonly string[] = []
+  #answered = 0
+  #identity: FileIdentity | undefined
 
-  private constructor(path: string) {
+  private constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
     this.#worker = new Worker(entry, {
-      workerData: { path },
+      workerData: options,
       execArgv: [],
       // What it handles is bytes outside the heap; by default the heap would grow by some fifty megabytes all the same.
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
-    this.#worker.on('message', (reply: CommitReply) => this.#reply(reply))
-    this.#worker.on('error', (cause) => this.#reply({ kind: 'failed', message: messageOf(cause) }))
+    this.#worker.on('message', (reply: CommitReply) =>
+      reply.kind === 'waiting' ? onWaiting(reply.message) : this.#reply(reply),
+    )
+    this.#worker.on('error', (cause) => this.#reply({ kind: 'failed', message: messageOf(cause), because: 'fault' }))
     this.#gone = new Promise((resolve) => {
       this.#worker.on('exit', () => {
-        this.#reply({ kind: 'failed', message: 'the committing thread ended' })
+        this.#reply({ kind: 'failed', message: 'the committing thread ended', because: 'fault' })
         resolve()
       })
     })
   }
 
-  /** Opens the file; rejects when it cannot be used. */
-  static open(path: string): Promise<CommittingThread> {
-    const thread = new CommittingThread(path)
+  /**
+   * Opens the file; `onWaiting` is told why that takes longer. Rejects when the file cannot be used, with a `FencedError` when
+   * it belongs to another process by now, with `unavailable` when another program kept reading it.
+   */
+  static open(options: ThreadOptions, onWaiting: (message: string) => void): Promise<CommittingThread> {
+    const thread = new CommittingThread(options, onWaiting)
     return new Promise((resolve, reject) => {
-      thread.#answers.push((reply) => (reply.kind === 'failed' ? reject(new Error(reply.message)) : resolve(thread)))
+      thread.#answers.push((reply) => {
+        if (reply.kind === 'opened') {
+          thread.warnings = reply.warnings
+          thread.#identity = reply.identity
+          return resolve(thread)
+        }
+        if (reply.kind === 'failed') reject(errorOf(reply))
+      })
     })
+  }
+
+  /** The file that it has open. */
+  get identity(): FileIdentity {
+    return this.#identity!
+  }
+
+  /** How many times it has answered. */
+  get answered(): number {
+    return this.#answered
+  }
+
+  /** Something that was asked is not answered yet. */
+  get isWaiting(): boolean {
+    return this.#answers.length > 0
+  }
+
+  /** Looks whether the file is still this process's; answered in turn with commits. */
+  check(answer: (reply: CommitReply) => void): void {
+    this.#answers.push(answer)
+    this.#worker.postMessage('check')
   }
 
   /** One transaction; the answer comes when it is durable, or has failed. After a failure no other is answered. */
@@ -48,8 +87,14 @@ export class CommittingThread {
   }
 
   #reply(reply: CommitReply): void {
+    this.#answered++
     const answer = this.#answers.shift()
     if (reply.kind === 'failed') this.#answers.length = 0
     answer?.(reply)
   }
+}
+
+function errorOf({ because, message }: CommitFailure): Error {
+  if (because === 'fenced') return new FencedError()
+  return because === 'busy' ? new HoldfastError('unavailable', message) : new Error(message)
 }

@@ -3,6 +3,8 @@
  * Work is given out in shares: runs of equal pace fill their segments together, and moving all of them in one commit would
  * stall every stream.
  */
+import { Fifo } from './fifo.ts'
+import { firstSegment, SEGMENT_BYTES, SEGMENT_RECORDS, segmentsOf } from './segment.ts'
 import { Tail } from './tail.ts'
 
 /** What one run has in log rows. */
@@ -10,8 +12,17 @@ interface Unsealed {
   readonly run: number
   readonly records: Tail
   /** The log rows that it has records in, oldest first. */
-  readonly rows: number[]
+  readonly entries: Fifo<Entry>
+  /** The log is complete: what there is makes a segment, however small. */
+  ended: boolean
   queued: boolean
+}
+
+/** A run's part of a log row. */
+interface Entry {
+  readonly row: LogRow
+  /** Index after its last record. */
+  readonly end: number
 }
 
 interface LogRow {
@@ -20,6 +31,8 @@ interface LogRow {
   readonly directory: Int32Array
   /** Runs with records here that are not in a segment yet. */
   left: number
+  /** Before this place of the directory there is none of them. */
+  searched: number
   readonly addedAt: number
 }
 
@@ -31,56 +44,82 @@ export interface Segment {
   readonly bytes: Uint8Array
 }
 
-/** Records a segment should have: replay wants many, reading a short tail wants few. */
-const SEGMENT_RECORDS = 64
-/** And the size at which fewer will do. */
-const SEGMENT_BYTES = 64 * 1024
+/** How much one commit may compact. */
+export interface Share {
+  readonly bytes: number
+  readonly segments: number
+  /** Also runs that have few records yet. */
+  readonly all: boolean
+}
+
 /** A log row that waits longer is freed even if that makes short segments. */
 const ROW_AGE_MS = 10_000
 const ROWS_MAX = 8192
+/** The same when so many bytes wait. */
+const BACKLOG_BYTES = 16 * 1024 * 1024
 
 export class Compaction {
   readonly #runs = new Map<number, Unsealed>()
-  readonly #rows = new Map<number, LogRow>()
-  readonly #ready: Unsealed[] = []
+  /** Oldest first, with some that were freed. */
+  readonly #rows = new Fifo<LogRow>()
+  readonly #ready = new Fifo<Unsealed>()
   #freed: number[] = []
+  #rowsLeft = 0
+  #bytes = 0
 
   add(seq: number, data: Uint8Array, directory: Int32Array, now: number): void {
+    const row: LogRow = { seq, directory, left: directory.length / 4, searched: 0, addedAt: now }
     for (let at = 0, offset = 0; at < directory.length; at += 4) {
       const [run, first, count, bytes] = [directory[at]!, directory[at + 1]!, directory[at + 2]!, directory[at + 3]!]
       const unsealed = this.#of(run)
       unsealed.records.push({ first, count, bytes: data.subarray(offset, offset + bytes) })
-      unsealed.rows.push(seq)
+      unsealed.entries.push({ row, end: first + count })
       offset += bytes
-      if (unsealed.records.count >= SEGMENT_RECORDS || bytes >= SEGMENT_BYTES) this.#enqueue(unsealed)
+      if (isReady(unsealed)) this.#enqueue(unsealed)
     }
-    this.#rows.set(seq, { seq, directory, left: directory.length / 4, addedAt: now })
+    this.#bytes += data.length
+    this.#rows.push(row)
+    this.#rowsLeft++
   }
 
   /** The log of a run is complete. */
   ended(run: number): void {
     const unsealed = this.#runs.get(run)
-    if (unsealed !== undefined) this.#enqueue(unsealed)
+    if (unsealed === undefined) return
+    unsealed.ended = true
+    this.#enqueue(unsealed)
   }
 
   /** What is left of one run, at once. */
   takeRun(run: number): Segment[] {
     const unsealed = this.#runs.get(run)
-    return unsealed === undefined ? [] : [this.#seal(unsealed)]
+    if (unsealed === undefined) return []
+    const segments = [...segmentsOf(unsealed.records.slice())].map((segment) => ({ run, ...segment }))
+    this.drop(run)
+    return segments
+  }
+
+  /** Forgets what is left of one run. */
+  drop(run: number): void {
+    const unsealed = this.#runs.get(run)
+    if (unsealed !== undefined) this.#sealed(unsealed, unsealed.records.first + unsealed.records.count)
   }
 
   get more(): boolean {
     return this.#ready.length > 0
   }
 
-  /** Up to `most` segments; with `all`, also of runs that have few records yet. */
-  take(most: number, all: boolean, now: number): Segment[] {
+  /** One segment at least, where there is one to write. */
+  take(share: Share, now: number): Segment[] {
     const segments: Segment[] = []
-    while (segments.length < most) {
-      const next = this.#ready.shift() ?? (all ? this.#runs.values().next().value : this.#overdue(now))
+    for (let bytes = 0; bytes < share.bytes && segments.length < share.segments;) {
+      const next = this.#next(share.all, now)
       if (next === undefined) break
-      // A queued run may have been sealed by another way in the meantime.
-      if (!next.records.isEmpty) segments.push(this.#seal(next))
+      const segment = { run: next.run, ...firstSegment(next.records.slice()) }
+      segments.push(segment)
+      bytes += segment.bytes.length
+      this.#sealed(next, segment.first + segment.count)
+      if (isReady(next)) this.#enqueue(next) // behind the others: a long run does not keep them waiting
     }
     return segments
   }
@@ -95,7 +134,7 @@ export class Compaction {
   #of(run: number): Unsealed {
     let unsealed = this.#runs.get(run)
     if (unsealed === undefined) {
-      unsealed = { run, records: new Tail(), rows: [], queued: false }
+      unsealed = { run, records: new Tail(), entries: new Fifo(), ended: false, queued: false }
       this.#runs.set(run, unsealed)
     }
     return unsealed
@@ -107,28 +146,51 @@ export class Compaction {
     this.#ready.push(unsealed)
   }
 
-  #overdue(now: number): Unsealed | undefined {
-    const oldest = this.#rows.values().next().value
-    if (oldest === undefined || (now - oldest.addedAt < ROW_AGE_MS && this.#rows.size <= ROWS_MAX)) return undefined
-    for (let at = 0; at < oldest.directory.length; at += 4) {
-      const unsealed = this.#runs.get(oldest.directory[at]!)
-      if (unsealed?.rows[0] === oldest.seq) return unsealed
+  #next(all: boolean, now: number): Unsealed | undefined {
+    for (let next = this.#ready.take(); next !== undefined; next = this.#ready.take()) {
+      next.queued = false
+      // What was queued may have been sealed by another way in the meantime.
+      if (!next.records.isEmpty) return next
+    }
+    const oldest = this.#oldestRow()
+    return oldest !== undefined && (all || this.#isOverdue(oldest, now)) ? this.#runIn(oldest) : undefined
+  }
+
+  #oldestRow(): LogRow | undefined {
+    while (this.#rows.peek()?.left === 0) this.#rows.take()
+    return this.#rows.peek()
+  }
+
+  #isOverdue(oldest: LogRow, now: number): boolean {
+    return now - oldest.addedAt >= ROW_AGE_MS || this.#rowsLeft > ROWS_MAX || this.#bytes > BACKLOG_BYTES
+  }
+
+  /** A run with records in the oldest row, which are then the first that it has. */
+  #runIn(row: LogRow): Unsealed | undefined {
+    for (; row.searched < row.directory.length; row.searched += 4) {
+      const unsealed = this.#runs.get(row.directory[row.searched]!)
+      if (unsealed?.entries.peek()?.row === row) return unsealed
     }
     return undefined
   }
 
-  #seal({ run, records, rows }: Unsealed): Segment {
-    const { first, count, bytes } = records.slice()
-    // A run that goes on gets a fresh entry, so that iteration over runs comes to the others first; this one may be queued.
-    records.dropBefore(first + count)
-    this.#runs.delete(run)
-    for (const seq of rows) {
-      const row = this.#rows.get(seq)!
-      if (--row.left === 0) {
-        this.#rows.delete(seq)
-        this.#freed.push(seq)
-      }
+  #sealed(unsealed: Unsealed, before: number): void {
+    const { records, entries, run } = unsealed
+    this.#bytes -= records.byteLength
+    records.dropBefore(before)
+    this.#bytes += records.byteLength
+    for (let entry = entries.peek(); entry !== undefined && entry.end <= before; entry = entries.peek()) {
+      entries.take()
+      if (--entry.row.left > 0) continue
+      this.#rowsLeft--
+      this.#freed.push(entry.row.seq)
     }
-    return { run, first, count, bytes }
+    if (records.isEmpty) this.#runs.delete(run)
   }
+}
+
+/** Whether what a run has makes a segment. */
+function isReady({ records, ended }: Unsealed): boolean {
+  if (records.isEmpty) return false
+  return ended || records.count >= SEGMENT_RECORDS || records.byteLength >= SEGMENT_BYTES
 }

@@ -33,7 +33,9 @@ export class DocumentReader {
     const { where, values } = filterOf(query)
     const { order = 'created', ascending = false, offset = 0, limit } = query
     const direction = ascending ? 'ASC' : 'DESC'
-    const places = [order, 'id', 'owner'].map((column) => `${column} ${direction}`).join(', ')
+    const places = [order === 'updated' ? 'updated' : 'created', 'id', 'owner']
+      .map((column) => `${column} ${direction}`)
+      .join(', ')
     // One transaction, so that the page and the total are of the same moment.
     this.#database.exec('BEGIN')
     try {

@@ -5,12 +5,12 @@
  * event loop is busy all the time, small ones are put off a little (`Pace`).
  */
 import { HoldfastError } from '../../core/errors.ts'
-import type { Slice } from '../../core/record.ts'
+import { type Slice, sliceAfter } from '../../core/record.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Batch, takeBatch } from './batch.ts'
 import type { CommittingThread } from './committing-thread.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
-import type { CommitReply, CommitRequest } from './messages.ts'
+import type { CommitFailure, CommitReply, CommitRequest, Quarantined } from './messages.ts'
 import { Pace } from './pace.ts'
 
 export interface CommitListener {
@@ -18,13 +18,17 @@ export interface CommitListener {
   durable(active: ActiveRun, slice: Slice | undefined): void
   /** All of a run's durable records are in segments. */
   idle(active: ActiveRun): void
-  failed(message: string): void
+  /** The committing thread found a run damaged. */
+  quarantined(found: Quarantined): void
+  /** No commit is taken any more. */
+  failed(failure: CommitFailure): void
 }
 
 /** A commit that the thread has and has not answered. */
 interface UnderWay {
   readonly batch: Batch
   readonly controls: readonly Control[]
+  readonly compact: CommitRequest['compact']
 }
 
 /** A command that is of no run, or that ends one. */
@@ -52,7 +56,8 @@ export class GroupCommit {
   readonly #creating = new Set<ActiveRun>()
   /** Runs with records outside segments. */
   readonly #unsealed = new Map<number, ActiveRun>()
-  #trimmed: [number, number][] = []
+  #backlogBytes = 0
+  #quarantined: Quarantined[] = []
   #removed: number[] = []
   #controls: Control[] = []
   /** Oldest first. */
@@ -87,30 +92,45 @@ export class GroupCommit {
   }
 
   trim(active: ActiveRun): Promise<void> {
-    this.#trimmed.push([active.number, active.first])
+    active.trimmed = true
     return this.changed(active)
   }
 
-  remove(number: number): Promise<void> {
-    this.#removed.push(number)
-    this.#unsealed.delete(number)
-    return new Promise((resolve, reject) => {
-      this.#controls.push({ resolve: () => resolve(), reject })
-      this.#schedule()
-    })
+  /** What is still to be written of the run goes with it: its row would bring it back. */
+  async remove(active: ActiveRun): Promise<void> {
+    active.removed = true
+    if (this.#waiting.delete(active)) this.#waitingChars -= active.text.length
+    this.#removed.push(active.number)
+    if (this.#unsealed.delete(active.number)) this.#backlogBytes -= active.tail.byteLength
+    await this.#control()
+    active.settle(active.revision)
+  }
+
+  /** Sets a damaged run apart, for as long as the file exists. */
+  async quarantine(found: Quarantined): Promise<void> {
+    this.#quarantined.push(found)
+    await this.#control()
   }
 
   /** Resolves with what the thread decided, when that is durable. */
   document(document: DocumentCommand): Promise<DocumentAnswer> {
-    return new Promise((resolve, reject) => {
-      this.#controls.push({ document, resolve, reject })
-      this.#schedule()
-    })
+    return this.#control(document)
+  }
+
+  /** Bytes of durable records that are not in segments yet. They are kept in memory until they are. */
+  get backlogBytes(): number {
+    return this.#backlogBytes
   }
 
   /** Runs whose creation is not durable yet. */
   creating(): Iterable<ActiveRun> {
     return this.#creating
+  }
+
+  /** The disk stalls: commands that wait are answered. What they asked for may still become durable. */
+  stall(cause: unknown): void {
+    for (const { controls } of [...this.#underWay, { controls: this.#controls }])
+      for (const { reject } of controls) reject(cause)
   }
 
   /** Writes what is pending, compacts everything and ends the thread. */
@@ -120,7 +140,8 @@ export class GroupCommit {
       this.#start()
       await new Promise<void>((resolve) => (this.#onQuiet = resolve))
     }
-    if (this.failure === undefined) {
+    for (let before = Infinity; this.failure === undefined && this.#backlogBytes < before;) {
+      before = this.#backlogBytes
       this.#compact('all')
       await new Promise<void>((resolve) => (this.#onQuiet = resolve))
     }
@@ -133,6 +154,13 @@ export class GroupCommit {
   async abandon(): Promise<void> {
     clearTimeout(this.#compactTimer)
     await this.#thread.close()
+  }
+
+  #control(document?: DocumentCommand): Promise<DocumentAnswer> {
+    return new Promise((resolve, reject) => {
+      this.#controls.push({ ...(document !== undefined && { document }), resolve, reject })
+      this.#schedule()
+    })
   }
 
   #hasWork(): boolean {
@@ -174,13 +202,14 @@ export class GroupCommit {
     this.#pace.started()
     const batch = takeBatch(this.#waiting, COMMIT_CHARS_MAX)
     this.#waitingChars -= batch.chars
-    const { data, directory, rows, ended } = batch
+    const { data, directory, rows, ended, trimmed } = batch
     this.#commit(batch, {
       data,
       directory,
       rows,
       ended,
-      trimmed: this.#trimmed,
+      trimmed,
+      quarantined: this.#quarantined,
       removed: this.#removed,
       documents: this.#controls.flatMap(({ document }) => document ?? []),
       compact: 'share',
@@ -195,27 +224,29 @@ export class GroupCommit {
       directory: new Int32Array(0),
       rows: [],
       ended: [],
+      trimmed: [],
     }
-    const { data, directory } = nothing
-    this.#commit(nothing, { data, directory, rows: [], ended: [], trimmed: [], removed: [], documents: [], compact })
+    this.#commit(nothing, { ...nothing, quarantined: [], removed: [], documents: [], compact })
   }
 
   #commit(batch: Batch, request: CommitRequest): void {
-    this.#underWay.push({ batch, controls: this.#controls })
+    this.#underWay.push({ batch, controls: this.#controls, compact: request.compact })
     this.#controls = []
-    this.#trimmed = []
+    this.#quarantined = []
     this.#removed = []
     this.#thread.commit(request, (reply) => this.#ended(reply))
   }
 
   #ended(reply: CommitReply): void {
-    const { batch, controls } = this.#underWay.shift()!
-    if (reply.kind !== 'committed') return this.#fail(reply.kind === 'failed' ? reply.message : 'out of step', controls)
+    const { batch, controls, compact } = this.#underWay.shift()!
+    if (reply.kind === 'failed') return this.fail(reply, controls)
+    if (reply.kind !== 'committed') throw new Error('the committing thread is out of step')
     this.#startInTime() // before the delivery of this one: the disk works meanwhile
     this.#deliver(batch, sealedBefore(reply.sealed))
     const answers = reply.documents.values()
     for (const { document, resolve } of controls) resolve(document && answers.next().value)
-    if (this.#underWay.length === 0) this.#quiet(reply.more)
+    for (const found of reply.quarantined) this.#listener.quarantined(found)
+    if (this.#underWay.length === 0) this.#quiet(reply.more, compact)
   }
 
   #deliver(batch: Batch, sealed: ReadonlyMap<number, number>): void {
@@ -224,8 +255,11 @@ export class GroupCommit {
       if (changed === undefined) active.durable!.next = next
       else active.durable = changed
       this.#creating.delete(active)
-      if (slice !== undefined && (sealed.get(active.number) ?? 0) < next) {
-        active.tail.push(slice)
+      const sealedNext = sealed.get(active.number) ?? 0
+      if (slice !== undefined && sealedNext < next && !active.removed) {
+        const rest = sliceAfter(slice, sealedNext - 1)
+        active.tail.push(rest)
+        this.#backlogBytes += rest.bytes.length
         this.#unsealed.set(active.number, active)
       }
       active.settle(revision)
@@ -239,7 +273,9 @@ export class GroupCommit {
     for (const [number, before] of sealed) {
       const active = this.#unsealed.get(number)
       if (active === undefined) continue
+      this.#backlogBytes -= active.tail.byteLength
       active.tail.dropBefore(before)
+      this.#backlogBytes += active.tail.byteLength
       if (!active.tail.isEmpty) continue
       this.#unsealed.delete(number)
       this.#listener.idle(active)
@@ -247,13 +283,13 @@ export class GroupCommit {
   }
 
   /** Nothing to write: soon compact what is ready, later the rest. */
-  #quiet(more: boolean): void {
+  #quiet(more: boolean, last: CommitRequest['compact']): void {
     const resolve = this.#onQuiet
     this.#onQuiet = undefined
     resolve?.()
-    if (this.#unsealed.size === 0 || this.failure !== undefined) return
+    if ((this.#unsealed.size === 0 && !more) || this.failure !== undefined) return
     clearTimeout(this.#compactTimer)
-    const compact = more ? 'ready' : 'all'
+    const compact = more && last !== 'all' ? 'ready' : 'all'
     this.#compactTimer = setTimeout(
       () => {
         // Whoever asked for something in this very turn goes first: a compaction takes no commands along.
@@ -264,13 +300,15 @@ export class GroupCommit {
     this.#compactTimer.unref()
   }
 
-  #fail(message: string, controls: readonly Control[]): void {
+  /** The thread takes nothing more: what is pending is dropped, and whoever waits is told. */
+  fail(failure: CommitFailure, controls: readonly Control[] = []): void {
+    const { message } = failure
     this.failure = message
     const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`)
     const inAdvance = this.#underWay.splice(0).flatMap((commit) => commit.controls)
     for (const control of [...controls, ...inAdvance, ...this.#controls]) control.reject(cause)
     this.#onQuiet?.()
-    this.#listener.failed(message)
+    this.#listener.failed(failure)
   }
 }
 

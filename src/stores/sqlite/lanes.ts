@@ -1,26 +1,37 @@
 /** Runs of one lane wait for each other: only the oldest unfinished one may be driven. */
 import type { ActiveRun } from './active-run.ts'
+import { Fifo } from './fifo.ts'
+
+interface Lane {
+  readonly runs: Set<ActiveRun>
+  /** In order of creation, with some that have left. */
+  readonly order: Fifo<ActiveRun>
+}
 
 export class Lanes {
-  readonly #lanes = new Map<string, Set<ActiveRun>>()
+  readonly #lanes = new Map<string, Lane>()
 
   join(active: ActiveRun): void {
-    const { lane } = active.run
-    if (lane === undefined) return
-    const runs = this.#lanes.get(lane)
-    if (runs === undefined) this.#lanes.set(lane, new Set([active]))
-    else runs.add(active)
+    const { lane: name } = active.run
+    if (name === undefined) return
+    const lane = this.#lanes.get(name) ?? { runs: new Set(), order: new Fifo() }
+    lane.runs.add(active)
+    lane.order.push(active)
+    this.#lanes.set(name, lane)
   }
 
   leave(active: ActiveRun): void {
-    const { lane } = active.run
-    const runs = lane === undefined ? undefined : this.#lanes.get(lane)
-    runs?.delete(active)
-    if (runs?.size === 0) this.#lanes.delete(lane!)
+    const { lane: name } = active.run
+    const lane = name === undefined ? undefined : this.#lanes.get(name)
+    lane?.runs.delete(active)
+    if (lane?.runs.size === 0) this.#lanes.delete(name!)
   }
 
-  head(lane: string | undefined): ActiveRun | undefined {
-    return lane === undefined ? undefined : this.#lanes.get(lane)?.values().next().value
+  head(name: string | undefined): ActiveRun | undefined {
+    const lane = name === undefined ? undefined : this.#lanes.get(name)
+    if (lane === undefined) return undefined
+    while (lane.order.length > 0 && !lane.runs.has(lane.order.peek()!)) lane.order.take()
+    return lane.order.peek()
   }
 
   isHead(active: ActiveRun): boolean {

@@ -1,5 +1,21 @@
 /** What the store and its committing thread say to each other. */
+import type { LogDamage } from '../../core/store.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
+import type { FileIdentity } from './file-identity.ts'
+
+/** What a committing thread is started with. */
+export interface ThreadOptions {
+  /** The file's real path. */
+  readonly path: string
+  /** The store's instance token. */
+  readonly token: string
+  /** The file as this store opened it before; it must still be that one, and this store's. Undefined the first time. */
+  readonly reopen: FileIdentity | undefined
+  /** Size of the journal from which a reader that holds it up is told. */
+  readonly journalBytesMax: number
+  /** How long opening waits for readers of other programs. */
+  readonly readerWaitMs: number
+}
 
 /** A row of `runs`, written whole whenever a run changes. */
 export interface RunRow {
@@ -22,6 +38,13 @@ export interface RunRow {
   readonly isNew: boolean
 }
 
+/** A run that turned out to be damaged. */
+export interface Quarantined {
+  readonly number: number
+  readonly id: string
+  readonly damage: LogDamage
+}
+
 /** One transaction. An empty one is a chance to compact. */
 export interface CommitRequest {
   /** The records of this commit, run after run. */
@@ -31,8 +54,9 @@ export interface CommitRequest {
   readonly rows: readonly RunRow[]
   /** Runs whose log ended here: what is left of them is compacted soon. */
   readonly ended: readonly number[]
-  /** Runs whose records before an index are no longer wanted. */
+  /** Runs whose records before an index are no longer wanted; their rows come in the same request. */
   readonly trimmed: readonly (readonly [run: number, before: number])[]
+  readonly quarantined: readonly Quarantined[]
   readonly removed: readonly number[]
   readonly documents: readonly DocumentCommand[]
   /** Compact whatever is ready (`ready`), or everything (`all`), not only a share that fits this commit. */
@@ -44,10 +68,23 @@ export type CommitReply =
       readonly kind: 'committed'
       /** Two numbers a run: run number, index before which its records are in segments. */
       readonly sealed: Int32Array
-      /** More could be compacted now. */
+      /** More could be compacted, or given back to the disk, now. */
       readonly more: boolean
       /** One for each command, in the same order. */
       readonly documents: readonly DocumentAnswer[]
+      /** Runs that this commit found damaged. */
+      readonly quarantined: readonly Quarantined[]
     }
-  | { readonly kind: 'opened' }
-  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'opened'; readonly warnings: readonly string[]; readonly identity: FileIdentity }
+  /** The file is in its place; `pinnedBytes` is the size of a journal that another program's reader holds up, or 0. */
+  | { readonly kind: 'checked'; readonly pinnedBytes: number }
+  /** Opening takes longer, and why. */
+  | { readonly kind: 'waiting'; readonly message: string }
+  | CommitFailure
+
+export interface CommitFailure {
+  readonly kind: 'failed'
+  readonly message: string
+  /** `fenced`: another process has the file, and it must not be opened again. `busy`: another program reads it for now. */
+  readonly because: 'fault' | 'fenced' | 'busy'
+}

@@ -1,10 +1,13 @@
 /** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { faultAfter } from '../../core/log-read.ts'
 import { type Position, positionOf } from '../../core/page.ts'
 import { isFinished, type Run, type RunStatus } from '../../core/run.ts'
-import type { RunQuery, StopRequest, StoredRun } from '../../core/store.ts'
+import type { LogDamage, RunQuery, StopRequest, StoredRun } from '../../core/store.ts'
 import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
+import { gapDamage } from './quarantine.ts'
+import { highestRunNumber } from './run-numbers.ts'
 
 export interface NumberedRun {
   readonly number: number
@@ -96,18 +99,24 @@ export class Reader {
   }
 
   unfinished(): NumberedRun[] {
-    const next = this.#database.prepare('SELECT coalesce(max(first + count), 0) AS next FROM segments WHERE run = ?')
+    const next = this.#database.prepare(
+      'SELECT first + count AS next FROM segments WHERE run = ? ORDER BY first DESC LIMIT 1',
+    )
     return this.#database
-      .prepare('SELECT * FROM runs WHERE finished IS NULL ORDER BY created, id')
+      .prepare('SELECT * FROM runs WHERE finished IS NULL AND damage IS NULL ORDER BY created, id')
       .all()
       .map((row) => {
         const found = numbered(row)!
-        return { ...found, stored: { ...found.stored, next: Number(next.get(found.number)!['next']) } }
+        const { stored } = found
+        const durable = Number(next.get(found.number)?.['next'] ?? stored.first)
+        // The row is written with some of the records, so that the log has at least those.
+        if (durable >= stored.next) return { ...found, stored: { ...stored, next: durable } }
+        return { ...found, stored: { ...stored, damage: gapDamage(durable, stored.next - 1) } }
       })
   }
 
   highestNumber(): number {
-    return Number(this.#database.prepare('SELECT coalesce(max(number), 0) AS highest FROM runs').get()!['highest'])
+    return highestRunNumber(this.#database)
   }
 
   /** Bytes in use, free pages not counted. */
@@ -139,6 +148,7 @@ function indexFor({ owner, component, session, status = [] }: RunQuery): { index
 function numbered(row: Row | undefined): NumberedRun | undefined {
   if (row === undefined) return undefined
   const stop = row['stop'] as string | null
+  const damage = row['damage'] as string | null
   const key = row['idempotency_key'] as string | null
   return {
     number: row['number'] as number,
@@ -148,7 +158,19 @@ function numbered(row: Row | undefined): NumberedRun | undefined {
       next: row['next'] as number,
       epoch: row['epoch'] as number,
       ...(stop !== null && { stop: JSON.parse(stop) as StopRequest }),
+      ...(damage !== null && { damage: JSON.parse(damage) as LogDamage }),
     },
     idempotency: key === null ? undefined : { key, fingerprint: row['fingerprint'] as string },
   }
+}
+
+/** Index of the first record that is missing or of another run, in segments that should have those from an index on. */
+export function firstWrong(segments: readonly StoredSegment[], run: string, from: number): number | undefined {
+  let next = segments[0]?.first ?? from
+  if (next > from) return from
+  for (const segment of segments) {
+    if (faultAfter(run, next - 1, { ...segment, closed: false }) !== undefined) return Math.max(next, from)
+    next += segment.count
+  }
+  return next > from ? undefined : from
 }

@@ -22,7 +22,7 @@ describe('migrate', () => {
     expect(pragma(database, 'user_version')).toBe(SCHEMA_VERSION)
     expect(pragma(database, 'application_id')).toBe(APPLICATION_ID)
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
-    expect(tables.map(({ name }) => name)).toEqual(['documents', 'log', 'runs', 'segments'])
+    expect(tables.map(({ name }) => name)).toEqual(['counters', 'documents', 'instance', 'log', 'runs', 'segments'])
   })
 
   test('changes nothing in a file of this version', () => {

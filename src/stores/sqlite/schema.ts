@@ -7,7 +7,8 @@ export const APPLICATION_ID = 0x48465354
 /**
  * `log` takes one row per commit, holding the records of every run in it: one page write where a row per event would be one
  * per run. Compaction moves them into `segments`, some sixty-four records of one run in a row, which is what readers read.
- * `dir` is the directory of a log row: four 32-bit numbers a run (number, first index, records, bytes).
+ * `dir` is the directory of a log row: four 32-bit numbers a run (number, first index, records, bytes). `counters` has the
+ * highest run number of a removed run. `damage` says what a quarantined run has lost.
  */
 const migrations: readonly string[] = [
   `CREATE TABLE runs (
@@ -61,6 +62,13 @@ const migrations: readonly string[] = [
      ) WHERE place = 1;`,
   // Few among many, and what somebody looks for: they are found without a look at all that went well.
   `CREATE INDEX runs_unsuccessful ON runs (created, id) WHERE status IN ('failed', 'cancelled', 'rejected');`,
+  // Which process the file belongs to (`Instance`). One row at most.
+  `CREATE TABLE instance (slot INTEGER PRIMARY KEY CHECK (slot = 1), token TEXT NOT NULL);`,
+  // Numbers of removed runs were given out again, and the segments of removed runs could come back: none of them is anybody's.
+  `CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+   INSERT INTO counters (name, value) SELECT 'run', coalesce(max(run), 0) FROM segments;
+   DELETE FROM segments WHERE run NOT IN (SELECT number FROM runs);
+   ALTER TABLE runs ADD COLUMN damage TEXT;`,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length
@@ -78,6 +86,13 @@ export function migrate(database: DatabaseSync, path: string, target: number = S
       PRAGMA user_version = ${next + 1};
       COMMIT;`)
   }
+}
+
+/** The schema version of a file that is ours. */
+export function schemaVersionOf(database: DatabaseSync, path: string): number {
+  const version = pragma(database, 'user_version')
+  checkVersion(pragma(database, 'application_id'), version, path)
+  return version
 }
 
 /** Throws for a file of another program or of a newer version. */

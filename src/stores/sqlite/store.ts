@@ -4,15 +4,18 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import { assertReadable } from '../../core/cursor.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
+import type { Logger } from '../../core/logger.ts'
 import type { KeptRun, Moving } from '../../core/moving.ts'
 import { cursorOf, type Position } from '../../core/page.ts'
 import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import type {
+  ClaimableQuery,
   ClaimOptions,
   Created,
+  HeldRun,
   HintListener,
   LogWriter,
   NewRun,
@@ -25,26 +28,48 @@ import type {
   StoreHealth,
 } from '../../core/store.ts'
 import { joinAfter } from '../shared/join-slices.ts'
+import { ServedComponents } from '../shared/served-components.ts'
 import { Turns } from '../shared/turns.ts'
 import { ActiveRun } from './active-run.ts'
 import { type DocumentAccess, SqliteDocuments } from './documents.ts'
 import { CommittingThread } from './committing-thread.ts'
-import type { FileLock } from './file.ts'
+import type { FileIdentity } from './file-identity.ts'
 import { GroupCommit } from './group-commit.ts'
+import { FencedError } from './instance.ts'
 import { Lanes } from './lanes.ts'
+import type { FileLock } from './lock.ts'
+import type { Quarantined, ThreadOptions } from './messages.ts'
 import { SqliteMoving } from './moving.ts'
-import { Reader } from './reader.ts'
+import { PinnedJournal } from './pinned-journal.ts'
+import { damageError, damageLine } from './quarantine.ts'
+import { firstWrong, Reader } from './reader.ts'
+import { ThreadWatch } from './thread-watch.ts'
 import { SqliteWriter } from './writer.ts'
 
 export interface SqliteStoreOptions {
-  readonly path: string
-  /** On that file; the store lets it go when it closes. */
+  /** On the file; the store lets it go when it closes. */
   readonly lock: FileLock
   /** The first of the threads that commit to it. */
   readonly thread: Promise<CommittingThread>
   readonly clock: Clock
   /** Wait between attempts to open the file again after it failed. */
   readonly reopenMs: number
+  /** Bytes of the log that may wait for compaction, in memory, before starts are refused. */
+  readonly backlogBytesMax: number
+  /** Wait between looks at whether the file is still in its place. */
+  readonly watchMs: number
+  /** For the threads after the first. */
+  readonly threadOptions: Omit<ThreadOptions, 'reopen'>
+  readonly logger: Logger
+  /** Told which run is quarantined, and why. */
+  readonly onDamage: (what: string) => void
+}
+
+const BACKLOG_RETRY_MS = 1000
+
+interface Found {
+  readonly number: number
+  readonly stored: StoredRun
 }
 
 export class SqliteStore implements Store {
@@ -57,17 +82,24 @@ export class SqliteStore implements Store {
   readonly #active = new Map<string, ActiveRun>()
   readonly #lanes = new Lanes()
   readonly #turns = new Turns<ActiveRun>()
+  readonly #served = new ServedComponents()
+  readonly #pinned: PinnedJournal
   #reader!: Reader
   #commits!: GroupCommit
+  #watch!: ThreadWatch
+  #identity!: FileIdentity
   #highestNumber = 0
   #failure: string | undefined
+  /** The file belongs to another process by now, for good. */
+  #fenced = false
   #reopenTimer: NodeJS.Timeout | undefined
   #closed = false
 
   private constructor(options: SqliteStoreOptions) {
     this.#options = options
+    this.#pinned = new PinnedJournal(options.lock.path, options.logger)
     const documents: DocumentAccess = {
-      read: (read) => this.#reading(() => read(this.#reader.documents)),
+      read: (read) => this.#reading(() => read(this.#file.documents)),
       write: async (command) => {
         this.#assertHealthy()
         return this.#commits.document(command)
@@ -97,15 +129,31 @@ export class SqliteStore implements Store {
     const commits = new GroupCommit(thread, {
       durable: (active, slice) => this.#announce(active, slice),
       idle: (active) => this.#forget(active),
-      failed: (message) => this.#fail(message),
+      quarantined: (found) => this.#setApart(found),
+      failed: ({ message, because }) => this.#fail({ message, fenced: because === 'fenced' }),
     })
-    this.#reader = new Reader(this.#options.path)
+    this.#reader = new Reader(this.#options.lock.path)
     this.#commits = commits
+    this.#identity = thread.identity
+    this.#watch = new ThreadWatch(
+      thread,
+      {
+        failed: (failure) => commits.fail(failure),
+        stalled: (reason) => this.#stall(reason),
+        pinned: (bytes) => this.#pinned.update(bytes),
+      },
+      this.#options.watchMs,
+    )
     this.#highestNumber = this.#reader.highestNumber()
     this.#active.clear()
     this.#lanes.clear()
     this.#turns.clear()
+    for (const warning of thread.warnings) this.#options.onDamage(warning)
     for (const { number, stored, idempotency } of this.#reader.unfinished()) {
+      if (stored.damage !== undefined) {
+        this.#quarantine({ number, id: stored.run.id, damage: stored.damage })
+        continue
+      }
       // No lease: the lock says that whoever held one is dead.
       const active = new ActiveRun(number, stored, idempotency)
       active.durable = active.snapshot()
@@ -114,7 +162,10 @@ export class SqliteStore implements Store {
   }
 
   health(): StoreHealth {
-    return this.#failure === undefined ? { ok: true } : { ok: false, reason: this.#failure }
+    const reason = this.#failure ?? this.#watch.stall
+    if (reason !== undefined) return { ok: false, reason }
+    const { warning } = this.#pinned
+    return warning === undefined ? { ok: true } : { ok: true, alarms: [warning] }
   }
 
   async create(request: NewRun): Promise<Created> {
@@ -126,6 +177,7 @@ export class SqliteStore implements Store {
     }
     const busy = request.rejectIfBusy ? this.#lanes.head(request.run.lane) : undefined
     if (busy !== undefined) return { kind: 'busy', stored: busy.view() ?? busy.snapshot() }
+    this.#assertKeepsUp()
     this.#assertNew(request.run.id)
     const active = new ActiveRun(
       ++this.#highestNumber,
@@ -141,7 +193,7 @@ export class SqliteStore implements Store {
       active.lease = { owner: request.claim.owner, until: this.#options.clock.now() + request.claim.ttlMs }
     }
     const stored = active.snapshot()
-    await this.#commits.changed(active)
+    await this.#claimed(active)
     if (stored.lease === undefined && this.#lanes.isHead(active))
       this.#hints.give({ run: request.run.id, next: 1, claimable: true })
     return { kind: 'created', stored }
@@ -158,7 +210,7 @@ export class SqliteStore implements Store {
 
   list(query: RunQuery): Promise<RunPage> {
     return this.#reading(() => {
-      const found = this.#reader.list({ ...query, limit: query.limit + 1 })
+      const found = this.#file.list({ ...query, limit: query.limit + 1 })
       const runs = found.slice(0, query.limit).map(({ stored }) => this.#active.get(stored.run.id)?.view() ?? stored)
       return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
     })
@@ -168,29 +220,39 @@ export class SqliteStore implements Store {
     this.#assertHealthy()
     const found = this.#durable(id)
     if (found === undefined) return false
-    if (!isFinished(found.stored.run.status))
+    if (!isFinished(found.stored.run.status) && found.stored.damage === undefined)
       throw new HoldfastError('conflict', `run ${id} is ${found.stored.run.status}; stop it first`)
-    this.#active.delete(id)
-    await this.#commits.remove(found.number)
+    // It can be read until the removal is durable, and is kept here so that nothing more is written of it.
+    const active = this.#active.get(id) ?? this.#load(id)
+    if (active === undefined) return false
+    await this.#commits.remove(active)
+    if (this.#active.get(id) === active) this.#active.delete(id)
     return true
   }
 
-  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
-    return new SqliteWriter(this.#commits, this.#active.get(id), id, claim, (active) => this.#changed(active))
+  writer(
+    id: string,
+    claim: { readonly epoch: number; readonly next: number },
+    onRefused?: (cause: unknown) => void,
+  ): LogWriter {
+    const active = this.#active.get(id)
+    if (active !== undefined) active.onFailed = onRefused
+    return new SqliteWriter(this.#commits, active, id, claim, (changed) => this.#changed(changed))
   }
 
   read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
     return this.#reading(() => {
       const found = this.#durable(id)
       if (found === undefined) throw new HoldfastError('not_found', `no run ${id}`)
-      const { next, run } = found.stored
+      const { next, run, damage } = found.stored
+      if (damage !== undefined) throw damageError(id, damage)
       assertReadable(found.stored, after)
       if (after === next - 1) return undefined
-      const tail = this.#active.get(id)?.tail.slice()
+      const tail = this.#active.get(id)?.tail
       const from =
-        tail !== undefined && tail.count > 0 && after + 1 >= tail.first
-          ? [tail]
-          : this.#segments(found.number, after + 1, bytesMax)
+        tail !== undefined && !tail.isEmpty && after + 1 >= tail.first
+          ? [tail.after(after)]
+          : this.#segments(found, after + 1, bytesMax)
       // A commit may be in the file before this thread has heard of it; what it holds is not announced yet.
       const slice = sliceWithin(sliceBefore(joinAfter(from, after, bytesMax), next), bytesMax)
       return { ...slice, closed: isFinished(run.status) && lastOf(slice) === next - 1 }
@@ -200,7 +262,7 @@ export class SqliteStore implements Store {
   async trim(id: string, before: number): Promise<void> {
     this.#assertHealthy()
     const active = this.#active.get(id) ?? this.#load(id)
-    if (active === undefined) return
+    if (active === undefined || active.removed || active.damage !== undefined) return
     const first = Math.min(before, active.next - 1)
     if (first <= active.first) return
     active.first = first
@@ -209,7 +271,7 @@ export class SqliteStore implements Store {
   }
 
   size(): Promise<number> {
-    return this.#reading(() => this.#reader.size())
+    return this.#reading(() => this.#file.size())
   }
 
   async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
@@ -220,17 +282,19 @@ export class SqliteStore implements Store {
     active.epoch++
     active.lease = { owner, until: now + ttlMs }
     const stored = active.snapshot()
-    await this.#commits.changed(active)
+    await this.#claimed(active)
     return stored
   }
 
-  renew(owner: string, ttlMs: number): Promise<readonly string[]> {
+  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
     const until = this.#options.clock.now() + ttlMs
-    const renewed: string[] = []
+    this.#served.note(owner, until, components)
+    const renewed: HeldRun[] = []
     for (const active of this.#active.values()) {
       if (active.lease?.owner !== owner) continue
       active.lease = { owner, until }
-      renewed.push(active.run.id)
+      const { next = 0, stop } = active.durable ?? {}
+      renewed.push({ id: active.run.id, epoch: active.epoch, next, ...(stop && { stop }) })
     }
     return Promise.resolve(renewed)
   }
@@ -244,11 +308,17 @@ export class SqliteStore implements Store {
     return Promise.resolve()
   }
 
-  claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
+  claimable(limit: number, { components, takeover = true }: ClaimableQuery = {}): Promise<readonly string[]> {
     const now = this.#options.clock.now()
-    const isWanted = ({ run }: ActiveRun): boolean => components?.includes(run.component) ?? true
-    const first = this.#turns.first(limit, (active) => isWanted(active) && this.#isClaimable(active, now))
+    const isWanted = ({ run, stop }: ActiveRun): boolean =>
+      stop !== undefined || (components?.includes(run.component) ?? true)
+    const first = this.#turns.first(limit, (active) => isWanted(active) && this.#isClaimable(active, now, { takeover }))
     return Promise.resolve(first.map(({ run }) => run.id))
+  }
+
+  unserved(): Promise<readonly string[]> {
+    const now = this.#options.clock.now()
+    return Promise.resolve(this.#served.without(this.#turns.all(), ({ run }) => run.component, now))
   }
 
   queued(owner?: string): Promise<number> {
@@ -259,6 +329,7 @@ export class SqliteStore implements Store {
     this.#assertHealthy()
     const active = this.#active.get(id)
     if (active === undefined) return this.#durable(id)?.stored
+    if (active.damage !== undefined) return active.view()
     if (active.finished) return active.pending > 0 ? active.wait().then(() => active.view()) : active.view()
     if (active.stop === undefined) {
       active.stop = stop
@@ -279,6 +350,7 @@ export class SqliteStore implements Store {
     if (this.#closed) return
     this.#closed = true
     clearTimeout(this.#reopenTimer)
+    this.#watch.stop()
     await this.#commits.close()
     this.#reader.close()
     this.#options.lock.release()
@@ -293,7 +365,7 @@ export class SqliteStore implements Store {
 
   #kept(limit: number, after: Position | undefined): Promise<readonly KeptRun[]> {
     return this.#reading(() =>
-      this.#reader.following(limit, after).map(({ stored, idempotency }) => ({
+      this.#file.following(limit, after).map(({ stored, idempotency }) => ({
         stored: this.#active.get(stored.run.id)?.view() ?? stored,
         ...(idempotency !== undefined && { idempotency }),
       })),
@@ -315,7 +387,7 @@ export class SqliteStore implements Store {
   }
 
   #assertNew(id: string): void {
-    if (!this.#active.has(id) && this.#reader.run(id) === undefined) return
+    if (!this.#active.has(id) && this.#file.run(id) === undefined) return
     throw new HoldfastError('conflict', `run ${id} exists`)
   }
 
@@ -323,14 +395,20 @@ export class SqliteStore implements Store {
   #announce(active: ActiveRun, slice: Slice | undefined): void {
     const { run, next } = active.durable!
     this.#hints.give({ run: run.id, next, ...(slice !== undefined && { slice }) })
-    if (!isFinished(run.status)) return
-    const heir = this.#lanes.head(run.lane)
+    if (isFinished(run.status)) this.#hintHeir(run.lane)
+  }
+
+  #hintHeir(lane: string | undefined): void {
+    const heir = this.#lanes.head(lane)
     if (heir !== undefined) this.#hints.give({ run: heir.run.id, next: heir.durable?.next ?? 0, claimable: true })
   }
 
-  #isClaimable(active: ActiveRun, now: number, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
-    if (active.finished || active.isHeld(now) || active.durable === undefined) return false
+  #isClaimable(active: ActiveRun, now: number, options: ClaimOptions = {}): boolean {
+    const { paused = false, outOfTurn = false, takeover = true } = options
+    if (active.finished || active.damage !== undefined || active.isHeld(now) || active.durable === undefined)
+      return false
     if (active.stop !== undefined) return true
+    if (active.lease !== undefined && !takeover) return false
     if (active.run.status === 'paused' && !paused && now < (active.run.wakeAt ?? Infinity)) return false
     return outOfTurn || this.#lanes.isHead(active)
   }
@@ -352,7 +430,7 @@ export class SqliteStore implements Store {
   }
 
   #load(id: string): ActiveRun | undefined {
-    const found = this.#reader.run(id)
+    const found = this.#file.run(id)
     if (found === undefined) return undefined
     const active = new ActiveRun(found.number, found.stored, found.idempotency)
     active.durable = found.stored
@@ -360,9 +438,28 @@ export class SqliteStore implements Store {
     return active
   }
 
-  #durable(id: string): { readonly number: number; readonly stored: StoredRun } | undefined {
+  /** Found here to be damaged: nobody reads or claims the run from now on, and the file remembers it. */
+  #quarantine(found: Quarantined): void {
+    this.#setApart(found)
+    if (this.#failure === undefined) void this.#commits.quarantine(found).catch(() => {}) // it will be found again
+  }
+
+  #setApart({ id, damage }: Quarantined): void {
+    this.#options.onDamage(damageLine(id, damage))
     const active = this.#active.get(id)
-    if (active === undefined) return this.#reader.run(id)
+    if (active === undefined) return
+    active.damage ??= damage
+    if (active.durable !== undefined) active.durable = { ...active.durable, damage }
+    active.epoch++ // whoever drives it is fenced
+    active.lease = undefined
+    this.#lanes.leave(active)
+    this.#turns.remove(active)
+    this.#hintHeir(active.run.lane)
+  }
+
+  #durable(id: string): Found | undefined {
+    const active = this.#active.get(id)
+    if (active === undefined) return this.#file.run(id)
     const stored = active.view()
     return stored && { number: active.number, stored }
   }
@@ -372,63 +469,117 @@ export class SqliteStore implements Store {
       if (active.run.owner !== owner || active.idempotency?.key !== key) continue
       return { fingerprint: active.idempotency.fingerprint, stored: () => active.wait().then(() => active.view()!) }
     }
-    const found = this.#reader.runByKey(owner, key)
+    const found = this.#file.runByKey(owner, key)
     if (found === undefined) return undefined
     const stored = this.#active.get(found.stored.run.id)?.view() ?? found.stored
     return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(stored) }
   }
 
-  #segments(number: number, from: number, bytesMax: number): Slice[] {
-    return this.#reader.segments(number, from, bytesMax).map((segment) => ({ ...segment, closed: false }))
+  /** Checked to be what was asked for: records of this run, from the one that is wanted on, without a hole (STO-2). */
+  #segments({ number, stored: { run, next } }: Found, from: number, bytesMax: number): Slice[] {
+    const segments = this.#file.segments(number, from, bytesMax)
+    const wrong = firstWrong(segments, run.id, from)
+    if (wrong === undefined) return segments.map((segment) => ({ ...segment, closed: false }))
+    const damage = { first: wrong, last: next - 1, reason: 'are not what was written' }
+    this.#quarantine({ number, id: run.id, damage })
+    throw damageError(run.id, damage)
+  }
+
+  /** Reads the file. Not while the disk stalls: a read that blocks would stop the event loop, and with it all that is in memory. */
+  get #file(): Reader {
+    const { stall } = this.#watch
+    if (stall === undefined) return this.#reader
+    throw this.#unreadable(`the store cannot be read: ${stall}`)
+  }
+
+  #unreadable(message: string, cause?: unknown): HoldfastError {
+    return new HoldfastError('unavailable', message, { cause, retryAfterMs: this.#options.reopenMs })
   }
 
   async #reading<Result>(read: () => Result): Promise<Result> {
-    if (this.#closed) throw new HoldfastError('unavailable', 'the store is closed')
+    if (this.#closed) throw this.#unreadable('the store is closed')
+    // What is kept in memory is no longer the latest: another process goes on with these runs.
+    if (this.#fenced) throw this.#unreadable(`the store is not read: ${this.#failure}`)
     try {
       return read()
     } catch (cause) {
       if (cause instanceof HoldfastError) throw cause
-      throw new HoldfastError('unavailable', `the store cannot be read: ${String(cause)}`, {
-        cause,
-        retryAfterMs: this.#options.reopenMs,
-      })
+      throw this.#unreadable(`the store cannot be read: ${String(cause)}`, cause)
     }
   }
 
   #assertHealthy(): void {
-    const reason = this.#closed ? 'it is closed' : this.#failure
+    const reason = this.#closed ? 'it is closed' : (this.#failure ?? this.#watch.stall)
     if (reason !== undefined)
       throw new HoldfastError('unavailable', `the store takes no writes: ${reason}`, {
         retryAfterMs: this.#options.reopenMs,
       })
   }
 
+  /** What runs write cannot be refused; that there are more of them can. */
+  #assertKeepsUp(): void {
+    const bytes = this.#commits.backlogBytes
+    if (bytes <= this.#options.backlogBytesMax) return
+    throw new HoldfastError('unavailable', `the store is behind: ${bytes} bytes of its log wait for compaction`, {
+      retryAfterMs: BACKLOG_RETRY_MS,
+    })
+  }
+
+  /** Until a claim is durable. Whoever asked for one that cannot be waited for does not drive the run: another may. */
+  async #claimed(active: ActiveRun): Promise<void> {
+    try {
+      await this.#commits.changed(active)
+    } catch (cause) {
+      active.lease = undefined
+      const { id } = active.run
+      const offer = (): void => this.#hints.give({ run: id, next: active.durable?.next ?? 0, claimable: true })
+      active.wait({ patient: true }).then(offer, () => {})
+      throw cause
+    }
+  }
+
+  /** The disk finishes nothing. Commands are refused, running ones wait; all goes on by itself when the disk does. */
+  #stall(reason: string): void {
+    const { lock, reopenMs, logger } = this.#options
+    logger.error({ store: lock.path, reason }, 'the store is stalled')
+    const cause = new HoldfastError('unavailable', `the store takes no writes: ${reason}`, { retryAfterMs: reopenMs })
+    for (const active of this.#active.values()) active.stall(cause)
+    this.#commits.stall(cause)
+  }
+
   /**
    * A commit failed. What was accepted and is not durable is dropped: whoever waits for it is told, and nobody has seen it.
-   * The file is then opened anew, as after a crash; until that works the store is unhealthy.
+   * The file is then opened anew, as after a crash; until that works the store is unhealthy. It stays so when the file belongs
+   * to another process: to open it again would take it from that one.
    */
-  #fail(message: string): void {
-    if (this.#failure === undefined) {
+  #fail({ message, fenced }: { readonly message: string; readonly fenced: boolean }): void {
+    if (fenced) this.#fenced = true
+    if (this.#failure === undefined || fenced) {
       this.#failure = message
+      this.#watch.stop()
+      this.#options.logger.error({ store: this.#options.lock.path, reason: message }, 'the store takes no writes')
       const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`, {
         retryAfterMs: this.#options.reopenMs,
       })
       for (const active of this.#active.values()) active.fail(cause)
       for (const [id, active] of this.#active) if (active.durable === undefined) this.#active.delete(id)
     }
-    if (!this.#closed) this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenMs)
+    if (!this.#closed && !this.#fenced)
+      this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenMs)
   }
 
   async #reopen(): Promise<void> {
     const reader = this.#reader
     try {
       await this.#commits.abandon()
-      this.#open(await CommittingThread.open(this.#options.path))
+      const options = { ...this.#options.threadOptions, reopen: this.#identity }
+      this.#open(await CommittingThread.open(options, (message) => (this.#failure = message)))
       reader.close()
     } catch (cause) {
-      return this.#fail(String(cause))
+      return this.#fail({ message: messageOf(cause), fenced: cause instanceof FencedError })
     }
     this.#failure = undefined
+    this.#options.logger.info({ store: this.#options.lock.path }, 'the store takes writes again')
     for (const [id, active] of this.#active) this.#hints.give({ run: id, next: active.durable!.next, claimable: true })
   }
 }

@@ -56,3 +56,18 @@ function recordsOf(first: number, count: number): Slice {
   )
   return { ...slice, bytes: Buffer.from(bytes) }
 }
+
+test('what follows an index is the same wherever the search for it begins', () => {
+  const tail = new Tail()
+  for (let index = 10; index < 1510; index += 100) tail.push(recordsOf(index, 100))
+  for (const dropped of [10, 11, 400, 777, 1400]) {
+    tail.dropBefore(dropped)
+    expect(tail.first).toBe(dropped)
+    for (let index = dropped - 1; index < 1509; index += 83) {
+      expect(tail.after(index)).toEqual(recordsOf(index + 1, 1509 - index))
+    }
+  }
+  tail.push(recordsOf(1510, 400))
+  expect(tail.after(1700)).toEqual(recordsOf(1701, 209))
+  expect(tail.byteLength).toBe(recordsOf(1400, 510).bytes.length)
+})

@@ -6,15 +6,36 @@ import { type Slice, lastOf, sliceAfter } from '../../core/record.ts'
 
 const NO_BYTES = new Uint8Array(0)
 const ROOM_BYTES_MIN = 2048
+/** Bytes between two marks: as much is searched for a record at most, and one push. */
+const MARK_BYTES = 32 * 1024
+
+/** Where a record starts, counted in all the bytes that were ever pushed. */
+interface Mark {
+  readonly index: number
+  readonly position: number
+}
 
 export class Tail {
   #bytes: Uint8Array = NO_BYTES
-  #length = 0
+  /** Where the first record starts, and where the last one ends. */
+  #start = 0
+  #end = 0
   #first = 0
   #count = 0
+  /** Bytes that were pushed before what is at the start of the buffer. */
+  #gone = 0
+  #marks: Mark[] = []
 
   get count(): number {
     return this.#count
+  }
+
+  get first(): number {
+    return this.#first
+  }
+
+  get byteLength(): number {
+    return this.#end - this.#start
   }
 
   get isEmpty(): boolean {
@@ -25,29 +46,63 @@ export class Tail {
   push({ first, count, bytes }: Omit<Slice, 'closed'>): void {
     if (this.#count === 0) this.#first = first
     this.#makeRoom(bytes.length)
-    this.#bytes.set(bytes, this.#length)
-    this.#length += bytes.length
+    const position = this.#gone + this.#end
+    if (position - (this.#marks.at(-1)?.position ?? this.#gone + this.#start) >= MARK_BYTES)
+      this.#marks.push({ index: first, position })
+    this.#bytes.set(bytes, this.#end)
+    this.#end += bytes.length
     this.#count += count
   }
 
   /** As it is now. What comes later is written behind it, or elsewhere. */
   slice(): Slice {
-    return { first: this.#first, count: this.#count, bytes: this.#bytes.subarray(0, this.#length), closed: false }
+    const bytes = this.#bytes.subarray(this.#start, this.#end)
+    return { first: this.#first, count: this.#count, bytes, closed: false }
+  }
+
+  /** What comes after an index; searches only from the mark before it on. */
+  after(index: number): Slice {
+    const whole = this.slice()
+    const mark = this.#marks.findLast((each) => each.index <= index + 1)
+    if (mark === undefined || mark.index <= this.#first) return sliceAfter(whole, index)
+    const bytes = this.#bytes.subarray(mark.position - this.#gone, this.#end)
+    return sliceAfter({ first: mark.index, count: lastOf(whole) + 1 - mark.index, bytes, closed: false }, index)
   }
 
   dropBefore(index: number): void {
-    const whole = this.slice()
+    if (index <= this.#first) return
+    if (index >= this.#first + this.#count) return this.#clear()
+    const rest = this.after(index - 1)
+    this.#start = this.#end - rest.bytes.length
+    this.#first = rest.first
+    this.#count = rest.count
+    const marked = this.#marks.findIndex((mark) => mark.index > index)
+    this.#marks = marked < 0 ? [] : this.#marks.slice(marked)
+    // Most of the buffer is of records that are gone: give it back.
+    if (this.#start > this.#bytes.length / 2) this.#move(this.byteLength)
+  }
+
+  #clear(): void {
     this.#bytes = NO_BYTES
-    this.#length = 0
+    this.#start = 0
+    this.#end = 0
+    this.#first += this.#count
     this.#count = 0
-    if (index <= lastOf(whole)) this.push(sliceAfter(whole, index - 1))
+    this.#gone = 0
+    this.#marks = []
   }
 
   #makeRoom(bytes: number): void {
-    const needed = this.#length + bytes
-    if (needed <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(2 * needed, ROOM_BYTES_MIN))
-    larger.set(this.#bytes.subarray(0, this.#length))
-    this.#bytes = larger
+    if (this.#end + bytes > this.#bytes.length) this.#move(Math.max(2 * (this.byteLength + bytes), ROOM_BYTES_MIN))
+  }
+
+  /** Into another buffer: what was read of this one stays as it is. */
+  #move(room: number): void {
+    const moved = Buffer.allocUnsafeSlow(room)
+    moved.set(this.#bytes.subarray(this.#start, this.#end))
+    this.#bytes = moved
+    this.#gone += this.#start
+    this.#end -= this.#start
+    this.#start = 0
   }
 }

@@ -2,42 +2,73 @@
  * The committing thread: the only writer of the database file. It takes one transaction at a time, so that what arrives
  * meanwhile rides on the next one, and its stalls (sync, checkpoint) never stop a stream.
  */
+import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { messageOf } from '../../core/errors.ts'
-import { sliceAfter } from '../../core/record.ts'
-import { Compaction, type Segment } from './compaction.ts'
+import { isHoldfastError, messageOf } from '../../core/errors.ts'
+import { checkpointAll } from './checkpoint.ts'
+import { Compaction, type Segment, type Share } from './compaction.ts'
 import { DocumentWrites } from './document-writes.ts'
-import { damageOr, openDatabase } from './file.ts'
-import type { CommitReply, CommitRequest, RunRow } from './messages.ts'
+import { assertInPlace, type FileIdentity, identityOf } from './file-identity.ts'
+import { openDatabase, reopenDatabase } from './file.ts'
+import { FencedError, Instance } from './instance.ts'
+import type { CommitReply, CommitRequest, Quarantined, RunRow, ThreadOptions } from './messages.ts'
+import { Quarantine } from './quarantine.ts'
+import { Recovery } from './recovery.ts'
+import { RunNumbers } from './run-numbers.ts'
+import { SegmentWrites } from './segment-writes.ts'
+import { damageOr, isConstraintViolation } from './sqlite-errors.ts'
+import { Vacuum } from './vacuum.ts'
 
-/** Events of a commit for each segment that it may also write: enough to keep up, too few to stall. */
-const EVENTS_PER_SEGMENT = 32
-/** Segments of one transaction when there is nothing else to do. */
-const SEGMENTS_MAX = 512
+/** Bytes that a commit may compact for each byte that it writes: more than one, so that no backlog stays. */
+const SHARE_FACTOR = 2
+/** The least that a commit may compact: a small one is worth a segment or two. */
+const SHARE_BYTES_MIN = 16 * 1024
+/** What one transaction compacts when there is nothing else to do. */
+const IDLE_SHARE = { bytes: 4 * 1024 * 1024, segments: 512 }
 
 class Committer {
+  readonly identity: FileIdentity
+  readonly #path: string
+  readonly #journalBytesMax: number
   readonly #database: DatabaseSync
+  readonly #instance: Instance
   readonly #compaction = new Compaction()
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #insertLog: StatementSync
   readonly #deleteLog: StatementSync
-  readonly #insertSegment: StatementSync
+  readonly #segments: SegmentWrites
   readonly #upsertRun: StatementSync
   readonly #documents: DocumentWrites
+  readonly #vacuum: Vacuum
+  readonly #numbers: RunNumbers
+  readonly #quarantine: Quarantine
   /** Pairs of run number and the index before which its records are in segments, of the commit under way. */
   readonly #sealed: number[] = []
+  /** Runs that the commit under way found damaged. */
+  readonly #quarantined: Quarantined[] = []
   #seq = 0
+  /** What opening found. */
+  readonly warnings: readonly string[]
 
-  constructor(path: string) {
-    const database = openDatabase(path)
+  constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
+    const { path, token, reopen, journalBytesMax } = options
+    // Looked at before it is opened: a missing file is told by its name, another one is not touched.
+    if (reopen !== undefined) assertInPlace(path, reopen)
+    const database = reopen === undefined ? openDatabase(path) : reopenDatabase(path)
     this.#database = database
+    this.#path = path
+    this.#journalBytesMax = journalBytesMax
+    this.identity = reopen ?? identityOf(path)!
+    this.#instance = new Instance(database, token)
+    // Before the log is read: whoever had the file open can add nothing from here on.
+    if (reopen === undefined) this.#instance.take()
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#insertLog = database.prepare('INSERT INTO log (seq, dir, data) VALUES (?, ?, ?)')
     this.#deleteLog = database.prepare('DELETE FROM log WHERE seq = ?')
-    this.#insertSegment = database.prepare('INSERT INTO segments (run, first, count, data) VALUES (?, ?, ?, ?)')
+    this.#segments = new SegmentWrites(database)
     this.#upsertRun = database.prepare(
       `INSERT INTO runs (number, id, owner, component, session, status, created, finished, epoch, first, next, run, stop, idempotency_key, fingerprint)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -45,94 +76,121 @@ class Committer {
          first = excluded.first, next = excluded.next, run = excluded.run, stop = excluded.stop`,
     )
     this.#documents = new DocumentWrites(database)
-    this.#recover()
+    this.#vacuum = new Vacuum(database)
+    this.warnings = this.#recover(options, onWaiting)
+    this.#numbers = new RunNumbers(database)
+    this.#quarantine = new Quarantine(database)
   }
 
-  /** Moves what an earlier process left in the log into segments, so that there is one place to read from. */
-  #recover(): void {
-    const sealed = this.#database.prepare('SELECT coalesce(max(first + count), 0) AS next FROM segments WHERE run = ?')
-    for (const row of this.#database.prepare('SELECT seq, dir, data FROM log ORDER BY seq').iterate()) {
-      const directory = new Int32Array((row['dir'] as Uint8Array).slice().buffer)
-      const [data, rest] = unsealedPart(row['data'] as Uint8Array, directory, (run) => Number(sealed.get(run)!['next']))
-      this.#seq = Number(row['seq'])
-      if (rest.length > 0) this.#compaction.add(this.#seq, data, rest, 0)
-    }
-    for (let written = -1; written !== 0;) {
-      this.#begin.run()
-      written = this.#writeSegments(this.#compaction.take(SEGMENTS_MAX, true, 0))
+  #recover({ path, readerWaitMs }: ThreadOptions, onWaiting: (message: string) => void): readonly string[] {
+    const transaction = (work: () => void): void => {
+      this.#beginOwned()
+      work()
       this.#commit.run()
     }
-    this.#sealed.length = 0
-    this.#database.exec('DELETE FROM log')
+    this.#segments.cutGiants(transaction)
+    const { seq, warnings } = new Recovery(this.#database, this.#segments, transaction).recover()
+    this.#seq = seq
     // What a failed sync left only in the page cache becomes durable here, or opening fails.
-    const checkpoint = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
-    if (Number(checkpoint?.['busy']) !== 0) throw new Error('the database is in use')
+    checkpointAll(this.#database, path, readerWaitMs, onWaiting)
+    return warnings
+  }
+
+  /** Begins a transaction, which only the process that the file belongs to may do. */
+  #beginOwned(): void {
+    this.#begin.run()
+    this.#instance.assertCurrent()
   }
 
   commit(request: CommitRequest): CommitReply {
-    this.#begin.run()
     try {
-      const events = this.#write(request)
+      this.#beginOwned()
+      this.#write(request)
       const documents = request.documents.map((command) => this.#documents.apply(command))
-      const most = request.compact === 'share' ? Math.max(1, Math.ceil(events / EVENTS_PER_SEGMENT)) : SEGMENTS_MAX
-      const written = this.#writeSegments(this.#compaction.take(most, request.compact === 'all', Date.now()))
+      const share = shareOf(request)
+      const written = this.#writeSegments(this.#compaction.take(share, Date.now()))
+      this.#vacuum.run(request.compact !== 'share')
       this.#commit.run()
-      const more = this.#compaction.more || written === SEGMENTS_MAX
-      return { kind: 'committed', sealed: Int32Array.from(this.#sealed.splice(0)), more, documents }
+      assertInPlace(this.#path, this.identity) // or the commit is durable where nobody will look for it
+      const compacted = written.bytes >= share.bytes || written.segments >= share.segments
+      const more = compacted || this.#compaction.more || this.#vacuum.more
+      const sealed = Int32Array.from(this.#sealed.splice(0))
+      return { kind: 'committed', sealed, more, documents, quarantined: this.#quarantined.splice(0) }
     } catch (cause) {
-      return { kind: 'failed', message: messageOf(cause) }
+      return failure(cause)
     }
   }
 
-  #write(request: CommitRequest): number {
+  /** Looks whether the file is still this process's, and whether its journal can be checkpointed. */
+  check(): CommitReply {
+    try {
+      this.#beginOwned()
+      this.#database.exec('ROLLBACK')
+      assertInPlace(this.#path, this.identity)
+      return { kind: 'checked', pinnedBytes: this.#pinnedBytes() }
+    } catch (cause) {
+      return failure(cause)
+    }
+  }
+
+  #pinnedBytes(): number {
+    const bytes = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    if (bytes < this.#journalBytesMax) return 0
+    const checkpoint = this.#database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()!
+    return Number(checkpoint['checkpointed']) < Number(checkpoint['log']) ? bytes : 0
+  }
+
+  #write(request: CommitRequest): void {
     for (const row of request.rows) {
       this.#upsertRun.run(...columns(row))
       if (row.isNew) this.#documents.touch(row)
     }
-    let events = 0
     if (request.directory.length > 0) {
       this.#insertLog.run(++this.#seq, new Uint8Array(request.directory.buffer), request.data)
       this.#compaction.add(this.#seq, request.data, request.directory, Date.now())
-      for (let at = 2; at < request.directory.length; at += 4) events += request.directory[at]!
     }
     for (const run of request.ended) this.#compaction.ended(run)
     for (const [run, before] of request.trimmed) this.#trim(run, before)
+    for (const { number, id, damage } of request.quarantined) this.#quarantine.add(number, id, damage)
     for (const run of request.removed) this.#remove(run)
-    return events
   }
 
   #trim(run: number, before: number): void {
     this.#writeSegments(this.#compaction.takeRun(run))
-    this.#database.prepare('DELETE FROM segments WHERE run = ? AND first + count <= ?').run(run, before)
-    const cut = this.#database
-      .prepare('SELECT rowid, first, count, data FROM segments WHERE run = ? AND first < ?')
-      .get(run, before)
-    if (cut === undefined) return
-    const whole = {
-      first: Number(cut['first']),
-      count: Number(cut['count']),
-      bytes: cut['data'] as Uint8Array,
-      closed: false,
-    }
-    const { first, count, bytes } = sliceAfter(whole, before - 1)
-    this.#database
-      .prepare('UPDATE segments SET first = ?, count = ?, data = ? WHERE rowid = ?')
-      .run(first, count, bytes, Number(cut['rowid']))
+    this.#segments.trim(run, before)
   }
 
   #remove(run: number): void {
-    this.#compaction.takeRun(run)
-    this.#database.prepare('DELETE FROM segments WHERE run = ?').run(run)
+    this.#compaction.drop(run)
+    this.#segments.remove(run)
     this.#database.prepare('DELETE FROM runs WHERE number = ?').run(run)
+    this.#numbers.removed(run)
   }
 
-  #writeSegments(segments: readonly Segment[]): number {
-    for (const { run, first, count, bytes } of segments) {
-      this.#insertSegment.run(run, first, count, bytes)
-      this.#sealed.push(run, first + count)
+  #writeSegments(segments: readonly Segment[]): { readonly bytes: number; readonly segments: number } {
+    let bytes = 0
+    for (const segment of segments) {
+      bytes += segment.bytes.length
+      this.#insert(segment)
+      this.#sealed.push(segment.run, segment.first + segment.count)
     }
     for (const seq of this.#compaction.takeFreed()) this.#deleteLog.run(seq)
-    return segments.length
+    return { bytes, segments: segments.length }
+  }
+
+  /** A segment that is there already is somebody's mistake. It costs the run that it is of, and not the store. */
+  #insert(segment: Segment): void {
+    const { run, first, count } = segment
+    try {
+      this.#segments.insert(run, segment)
+    } catch (cause) {
+      if (!isConstraintViolation(cause)) throw cause
+      const id = this.#database.prepare('SELECT id FROM runs WHERE number = ?').get(run)?.['id'] as string | undefined
+      if (id === undefined) return
+      const damage = { first, last: first + count - 1, reason: 'were written twice' }
+      this.#quarantine.add(run, id, damage)
+      this.#quarantined.push({ number: run, id, damage })
+    }
   }
 
   close(): void {
@@ -140,23 +198,10 @@ class Committer {
   }
 }
 
-/** Leaves out the records that an earlier compaction has already moved. */
-function unsealedPart(
-  data: Uint8Array,
-  directory: Int32Array,
-  sealedBefore: (run: number) => number,
-): [Uint8Array, Int32Array] {
-  const parts: Uint8Array[] = []
-  const rest: number[] = []
-  for (let at = 0, offset = 0; at < directory.length; at += 4) {
-    const [run, first, count, bytes] = [directory[at]!, directory[at + 1]!, directory[at + 2]!, directory[at + 3]!]
-    if (first >= sealedBefore(run)) {
-      parts.push(data.subarray(offset, offset + bytes))
-      rest.push(run, first, count, bytes)
-    }
-    offset += bytes
-  }
-  return [Buffer.concat(parts), Int32Array.from(rest)]
+function shareOf({ compact, data }: CommitRequest): Share {
+  if (compact !== 'share') return { ...IDLE_SHARE, all: compact === 'all' }
+  const bytes = Math.max(SHARE_FACTOR * data.length, SHARE_BYTES_MIN)
+  return { bytes, segments: Infinity, all: false }
 }
 
 function columns(row: RunRow): (string | number | null)[] {
@@ -166,25 +211,30 @@ function columns(row: RunRow): (string | number | null)[] {
   ] // prettier-ignore
 }
 
-function serve(port: MessagePort, path: string): void {
+function failure(cause: unknown): CommitReply {
+  const because = cause instanceof FencedError ? 'fenced' : isHoldfastError(cause, 'unavailable') ? 'busy' : 'fault'
+  return { kind: 'failed', message: messageOf(cause), because }
+}
+
+function serve(port: MessagePort, options: ThreadOptions): void {
   const reply = (message: CommitReply): void => port.postMessage(message)
   let committer: Committer
   try {
-    committer = new Committer(path)
+    committer = new Committer(options, (message) => reply({ kind: 'waiting', message }))
   } catch (cause) {
-    reply({ kind: 'failed', message: messageOf(damageOr(path, cause)) })
+    reply(failure(damageOr(options.path, cause)))
     port.close()
     return
   }
-  reply({ kind: 'opened' })
-  port.on('message', (request: CommitRequest | 'close') => {
-    const answer = request === 'close' ? undefined : committer.commit(request)
+  reply({ kind: 'opened', warnings: committer.warnings, identity: committer.identity })
+  port.on('message', (request: CommitRequest | 'check' | 'close') => {
+    const answer = request === 'close' ? undefined : request === 'check' ? committer.check() : committer.commit(request)
     if (answer !== undefined) reply(answer)
     // After a failure nothing in memory can be trusted: the store opens the file anew.
-    if (answer?.kind === 'committed') return
+    if (answer !== undefined && answer.kind !== 'failed') return
     committer.close()
     port.close()
   })
 }
 
-if (parentPort !== null) serve(parentPort, (workerData as { path: string }).path)
+if (parentPort !== null) serve(parentPort, workerData as ThreadOptions)

@@ -60,7 +60,7 @@ export class SqliteWriter implements LogWriter {
     if (this.#lost !== undefined || active === undefined) throw this.#lost ?? this.#refusal('closed', 'has no open log')
     if (active.pending === 0) return
     try {
-      await active.wait()
+      await active.wait({ patient: true })
     } catch (cause) {
       this.#lost = cause
       throw cause

@@ -1,0 +1,141 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { crashedCopy } from '../../../test/support/crashed-copy.ts'
+import { temporaryDatabase } from '../../../test/support/temporary.ts'
+import { systemClock } from '../../core/clock.ts'
+import type { Slice } from '../../core/record.ts'
+import type { Store } from '../../core/store.ts'
+import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { type OpenSqliteOptions, openSqliteStore } from './index.ts'
+
+const SEGMENT_BYTES_MAX = 256 * 1024
+
+async function open(path: string, options: Partial<OpenSqliteOptions> = {}): Promise<Store> {
+  const store = await openSqliteStore({ path, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function start(store: Store, id: string): Promise<Scribe> {
+  const draft = newRun(id, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 600_000 } })
+  const { stored } = await store.create(draft)
+  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  scribe.start()
+  await scribe.flush()
+  return scribe
+}
+
+async function expectLog(store: Store, { id, records }: Scribe): Promise<void> {
+  const bytes: Uint8Array[] = []
+  for (let after = -1, slice: Slice | undefined; after < records.length - 1; after += slice.count) {
+    slice = await store.read(id, after, 100_000)
+    if (slice === undefined) break
+    bytes.push(slice.bytes)
+  }
+  expect(Buffer.concat(bytes).equals(Buffer.from(records.join('')))).toBe(true)
+}
+
+function expectBounded(path: string): void {
+  using database = new DatabaseSync(path, { readOnly: true })
+  const statement = 'SELECT max(length(data)) AS largest FROM segments WHERE count > 1'
+  expect(database.prepare(statement).get()!['largest']).toBeLessThanOrEqual(SEGMENT_BYTES_MAX)
+}
+
+function write(scribe: Scribe, texts: number): void {
+  for (let index = 0; index < texts; index++) scribe.text('y'.repeat(400))
+  scribe.text('one large record '.repeat(20_000))
+}
+
+describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
+  test('of what many commits wrote, while it is read', async () => {
+    const path = temporaryDatabase()
+    const store = await open(path)
+    const scribe = await start(store, 'run_long')
+    for (let turn = 0; turn < 5; turn++) {
+      write(scribe, 1000)
+      await scribe.flush()
+      await expectLog(store, scribe)
+    }
+    await store.close()
+    expectBounded(path)
+    await expectLog(await open(path), scribe)
+  })
+
+  test('of what a crash left in the log', async () => {
+    const path = temporaryDatabase()
+    const store = await open(path)
+    const scribe = await start(store, 'run_long')
+    write(scribe, 3000)
+    await scribe.flush()
+    const copy = temporaryDatabase()
+    crashedCopy(path, copy)
+    const again = await open(copy)
+    await expectLog(again, scribe)
+    await again.close()
+    expectBounded(copy)
+  })
+
+  test('of a file that an earlier version wrote without a bound', async () => {
+    const path = temporaryDatabase()
+    const store = await open(path)
+    const scribe = await start(store, 'run_long')
+    write(scribe, 3000)
+    scribe.complete()
+    await scribe.flush()
+    await store.close()
+    {
+      using database = new DatabaseSync(path)
+      const rows = database.prepare('SELECT data FROM segments ORDER BY first').all()
+      const data = Buffer.concat(rows.map((row) => row['data'] as Uint8Array))
+      database.exec("DELETE FROM segments; DELETE FROM counters WHERE name = 'bounded segments'")
+      database
+        .prepare('INSERT INTO segments (run, first, count, data) VALUES (1, 0, ?, ?)')
+        .run(scribe.records.length, data)
+    }
+    const again = await open(path)
+    await expectLog(again, scribe)
+    await again.trim(scribe.id, 1500)
+    expect((await again.get(scribe.id))!.first).toBe(1500)
+    await again.close()
+    expectBounded(path)
+  })
+})
+
+describe('[STO-1] a store that is behind', () => {
+  test('refuses starts with unavailable until it has caught up, and answers a retried start', async () => {
+    const store = await open(temporaryDatabase(), { backlogBytesMax: 10_000 })
+    const idempotency = { key: 'key-1', fingerprint: 'body-1' }
+    const known = newRun('run_known', '2026-01-01T00:00:00.000Z', { idempotency })
+    await store.create(known)
+    const scribe = await start(store, 'run_busy')
+    // Too little for a segment: it waits until the store is idle.
+    for (let index = 0; index < 30; index++) scribe.text('z'.repeat(500))
+    await scribe.flush()
+    const next = newRun('run_next', '2026-01-01T00:00:00.000Z')
+    await expect(store.create(next)).rejects.toMatchObject({ code: 'unavailable', retryAfterMs: 1000 })
+    expect((await store.create(known)).kind).toBe('existing')
+    scribe.text('a run goes on')
+    await scribe.flush()
+    expect(store.health()).toEqual({ ok: true })
+    const retry = (): Promise<string> => store.create(next).then(({ kind }) => kind, String)
+    await expect.poll(retry, { timeout: 30_000 }).toBe('created')
+  })
+
+  test('keeps up with short runs', async () => {
+    const path = temporaryDatabase()
+    const store = await open(path)
+    let behind = 0
+    using database = new DatabaseSync(path, { readOnly: true })
+    for (let turn = 0; turn < 20; turn++) {
+      const scribes = await Promise.all(Array.from({ length: 50 }, (_, at) => start(store, `run_${turn}_${at}`)))
+      for (const scribe of scribes) {
+        for (let index = 0; index < 5; index++) scribe.text('short')
+        scribe.complete()
+      }
+      await Promise.all(scribes.map((scribe) => scribe.flush()))
+      const { sealed } = database.prepare('SELECT count(DISTINCT run) AS sealed FROM segments').get()!
+      behind = (turn + 1) * 50 - Number(sealed)
+    }
+    expect(behind).toBeLessThan(200)
+  })
+})

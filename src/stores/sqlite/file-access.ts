@@ -1,0 +1,68 @@
+/** Who may read and write the files of a store: their owner alone. */
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { messageOf } from '../../core/errors.ts'
+
+const FILE_MODE = 0o600
+const FOLDER_MODE = 0o700
+
+/** Makes a folder, and those above it. One by one: `mkdirSync` with `recursive` never returns from a place like /proc. */
+export function makeFolder(folder: string): void {
+  const missing: string[] = []
+  for (let at = resolve(folder); !existsSync(at); at = dirname(at)) missing.push(at)
+  for (const each of missing.toReversed()) {
+    try {
+      mkdirSync(each, FOLDER_MODE)
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === 'EEXIST') continue
+      throw new Error(`the directory ${each} cannot be created (${messageOf(cause)}); choose another --store`, {
+        cause,
+      })
+    }
+  }
+  if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a directory; choose another --store`)
+}
+
+/** Throws where the store's files cannot be made or changed, in words of permissions rather than of SQLite. */
+export function assertWritable(path: string): void {
+  const folder = dirname(path)
+  for (const each of existsSync(path) ? [folder, path] : [folder]) {
+    try {
+      accessSync(each, constants.W_OK)
+    } catch (cause) {
+      const why =
+        (cause as NodeJS.ErrnoException).code === 'EROFS' ? 'its file system is read-only' : 'permission denied'
+      throw new Error(`${each} is not writable: ${why}; change its permissions or choose another --store`, { cause })
+    }
+  }
+}
+
+/** Makes an empty file where there is none; true if it did. One that is there is not opened. */
+export function makeFile(path: string): boolean {
+  try {
+    closeSync(openSync(path, 'wx', FILE_MODE))
+    return true
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw cause
+  }
+}
+
+/** What others may do to a database that they should not; nothing where the system has no such modes. */
+export function modeWarnings(path: string): string[] {
+  if (process.platform === 'win32') return []
+  const folder = dirname(path)
+  const warnings: string[] = []
+  const mode = statSync(path).mode & 0o777
+  if ((mode & 0o077) !== 0)
+    warnings.push(`${path} has mode ${octal(mode)}: other users can read all runs; chmod 600 ${path}`)
+  const folderMode = statSync(folder).mode & 0o1777
+  const isSticky = (folderMode & 0o1000) !== 0
+  if ((folderMode & 0o022) !== 0 && !isSticky)
+    warnings.push(`${folder} has mode ${octal(folderMode)}: other users can replace the database; chmod 700 ${folder}`)
+  return warnings
+}
+
+function octal(mode: number): string {
+  return `0${mode.toString(8)}`
+}

@@ -1,0 +1,77 @@
+/** Who may use a database file: one process at a time, whatever name it gives the file. */
+import { lstatSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { messageOf } from '../../core/errors.ts'
+import { assertWritable, makeFile, makeFolder } from './file-access.ts'
+import { isBusy } from './sqlite-errors.ts'
+
+/** Held by a process for as long as it uses a database file; the system lets it go when the process dies. */
+export interface FileLock {
+  /** The file's real path. Only this name may be opened: SQLite derives the names of journal and index from it. */
+  readonly path: string
+  release(): void
+}
+
+/**
+ * One process at a time: what the store keeps in memory is then the truth, and a claim found at opening is a dead process's.
+ * The lock is that of a second SQLite file, since the database itself is opened by several threads.
+ */
+export function lockFile(path: string): FileLock {
+  makeFolder(dirname(path))
+  const real = realPathOf(path)
+  assertWritable(real)
+  const guard = lockGuard(`${real}.lock`, path)
+  try {
+    assertOneLink(real)
+  } catch (cause) {
+    guard.close()
+    throw cause
+  }
+  return { path: real, release: () => guard.close() }
+}
+
+function lockGuard(lock: string, path: string): DatabaseSync {
+  let guard: DatabaseSync | undefined
+  try {
+    makeFile(lock)
+    guard = new DatabaseSync(lock, { timeout: 0 })
+    guard.exec('BEGIN EXCLUSIVE')
+    return guard
+  } catch (cause) {
+    guard?.close()
+    if (isBusy(cause)) {
+      throw new Error(`${path} is in use by another process; stop that one, or give this one another --store`, {
+        cause,
+      })
+    }
+    throw new Error(`${lock} cannot be taken (${messageOf(cause)}); it should be an empty file, or not be there`, {
+      cause,
+    })
+  }
+}
+
+/** Follows symbolic links, also where the file is yet to be made. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) {
+      throw new Error(
+        `${path} is a symbolic link to a file that does not exist; put the file back or remove the link`,
+        { cause },
+      )
+    }
+    return join(realpathSync(dirname(path)), basename(path))
+  }
+}
+
+/** Each hard link would have a lock and a journal of its own, so two servers would overwrite each other's pages. */
+function assertOneLink(path: string): void {
+  const links = statSync(path, { throwIfNoEntry: false })
+  if (links === undefined || !links.isFile() || links.nlink === 1) return
+  throw new Error(
+    `${path} has ${links.nlink} hard links; a database must have one name: remove the others, or make a copy with holdfast backup`,
+  )
+}

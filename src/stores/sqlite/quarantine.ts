@@ -1,0 +1,32 @@
+/** Quarantine: a run whose log is damaged is set apart, so that all others go on (STO-1). */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { HoldfastError } from '../../core/errors.ts'
+import type { LogDamage } from '../../core/store.ts'
+
+export class Quarantine {
+  readonly #update: StatementSync
+
+  constructor(database: DatabaseSync) {
+    this.#update = database.prepare('UPDATE runs SET damage = ? WHERE number = ? AND damage IS NULL')
+  }
+
+  /** Returns the line to log; undefined when the run was in quarantine already, or is gone. */
+  add(number: number, id: string, damage: LogDamage): string | undefined {
+    const { changes } = this.#update.run(JSON.stringify(damage), number)
+    return Number(changes) === 0 ? undefined : damageLine(id, damage)
+  }
+}
+
+export function damageLine(id: string, { first, last, reason }: LogDamage): string {
+  return `run ${id} is quarantined: events ${first} to ${last} ${reason}; all other runs go on`
+}
+
+export function gapDamage(first: number, last: number): LogDamage {
+  return { first, last, reason: 'are missing from the log' }
+}
+
+export function damageError(id: string, { first, last, reason }: LogDamage): HoldfastError {
+  return new HoldfastError('log_damaged', `run ${id}: events ${first} to ${last} ${reason}`, {
+    details: { first, last },
+  })
+}

@@ -1,0 +1,35 @@
+/**
+ * Run numbers, by which the log and the segments know their runs. A number is never given out twice: the file remembers the
+ * highest one of a run that was removed, and the others are in their rows.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+const HIGHEST = `SELECT max(coalesce((SELECT value FROM counters WHERE name = 'run'), 0),
+  coalesce((SELECT max(number) FROM runs), 0)) AS highest`
+
+export function highestRunNumber(database: DatabaseSync): number {
+  return Number(database.prepare(HIGHEST).get()!['highest'])
+}
+
+/** The writing side. */
+export class RunNumbers {
+  readonly #raise: StatementSync
+  #known: number
+
+  constructor(database: DatabaseSync) {
+    this.#raise = database.prepare(
+      `INSERT INTO counters (name, value) VALUES ('run', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`,
+    )
+    this.#known = highestRunNumber(database)
+  }
+
+  /** Call in the transaction that finds a number without a row, or takes its row away. */
+  used(number: number): void {
+    if (number > this.#known) this.removed(number)
+  }
+
+  removed(number: number): void {
+    this.#raise.run(number)
+    this.#known = Math.max(this.#known, number)
+  }
+}

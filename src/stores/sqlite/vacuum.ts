@@ -1,0 +1,55 @@
+/** Free pages of the file: given back to the disk a slice at a time, in the committing thread. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+/** Free pages that are kept: what is written next uses them, and records on their way into segments need as many. */
+const FREE_PAGES_KEPT = 4096
+/** Pages that a commit gives back beside its own work, and one that has nothing else to do. */
+const SHARE_PAGES = 64
+const SLICE_PAGES = 1024
+/** Wait between two slices beside other work. */
+const SHARE_MS = 50
+
+export class Vacuum {
+  readonly #database: DatabaseSync
+  readonly #freePages: StatementSync
+  /** Files of older versions cannot be switched while they are in use. */
+  readonly #isIncremental: boolean
+  #at = -Infinity
+  #more = false
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#freePages = database.prepare('PRAGMA freelist_count')
+    this.#isIncremental = isIncremental(database)
+  }
+
+  /** More could be given back now. */
+  get more(): boolean {
+    return this.#more
+  }
+
+  /** Inside a transaction; `isIdle`: it has nothing else to do. */
+  run(isIdle: boolean): void {
+    if (!this.#isIncremental) return
+    const now = performance.now()
+    if (!isIdle && now - this.#at < SHARE_MS) return
+    this.#at = now
+    const spare = Number(this.#freePages.get()!['freelist_count']) - FREE_PAGES_KEPT
+    const pages = Math.min(spare, isIdle ? SLICE_PAGES : SHARE_PAGES)
+    if (pages > 0) this.#database.exec(`PRAGMA incremental_vacuum(${pages})`)
+    this.#more = spare > pages
+  }
+}
+
+/** Free bytes that only an offline vacuum gives back; 0 for a file that does so by itself. */
+export function stuckBytes(database: DatabaseSync): number {
+  return isIncremental(database) ? 0 : pragma(database, 'freelist_count') * pragma(database, 'page_size')
+}
+
+function isIncremental(database: DatabaseSync): boolean {
+  return pragma(database, 'auto_vacuum') === 2
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()![name])
+}

@@ -1,0 +1,149 @@
+/** What happens to the file while the store has it open: it is removed, renamed, replaced, or read by others for long. */
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { temporaryDatabase } from '../../../test/support/temporary.ts'
+import { until } from '../../../test/support/until.ts'
+import { silentLogger } from '../../core/logger.ts'
+import type { Store } from '../../core/store.ts'
+import { newRun } from '../../testing/fixtures.ts'
+import { openSqliteStore, type OpenSqliteOptions } from './index.ts'
+
+const PATIENCE = { withinMs: 60_000 }
+
+async function opened(options: OpenSqliteOptions): Promise<Store> {
+  const store = await openSqliteStore({ reopenMs: 20, watchMs: 20, ...options })
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function create(store: Store, id: string): Promise<void> {
+  await store.create(newRun(id, new Date().toISOString()))
+}
+
+function untilHealth(store: Store, ok: boolean): Promise<string> {
+  return until(
+    `the store is ${ok ? 'healthy' : 'unhealthy'}`,
+    () => {
+      const health = store.health()
+      return health.ok === ok && (health.ok ? 'ok' : health.reason)
+    },
+    PATIENCE,
+  )
+}
+
+describe('[LOG-2] a database file in use', { timeout: 90_000 }, () => {
+  test('that is removed: no run is acknowledged from then on, and health says why', async () => {
+    const path = temporaryDatabase()
+    const store = await opened({ path, watchMs: 600_000 }) // the commit itself notices
+    await create(store, 'run-1')
+    rmSync(path)
+    await expect(create(store, 'run-2')).rejects.toThrow('the database file was removed or renamed while it was in use')
+    expect(store.health()).toEqual({ ok: false, reason: expect.stringContaining('was removed') as string })
+    await expect(create(store, 'run-3')).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await store.get('run-1')).toBeDefined()
+  })
+
+  test('that is removed with its journal while nothing is written: health turns red, and no empty store is made', async () => {
+    const path = temporaryDatabase()
+    const store = await opened({ path })
+    await create(store, 'run-1')
+    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix)
+    expect(await untilHealth(store, false)).toContain('was removed')
+    await store.close()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('that is renamed, and put back: the store goes on with all that it acknowledged', async () => {
+    const path = temporaryDatabase()
+    const store = await opened({ path })
+    await create(store, 'run-1')
+    renameSync(path, `${path}.away`)
+    expect(await untilHealth(store, false)).toContain('put it back')
+    renameSync(`${path}.away`, path)
+    await untilHealth(store, true)
+    await create(store, 'run-2')
+    expect(await store.get('run-1')).toBeDefined()
+  })
+
+  test('that is replaced by a copy of itself: the copy is not written to', async () => {
+    const path = temporaryDatabase()
+    const store = await opened({ path })
+    await create(store, 'run-1')
+    copyFileSync(path, `${path}.copy`)
+    renameSync(`${path}.copy`, path)
+    expect(await untilHealth(store, false)).toContain('was replaced by another one')
+    await expect(create(store, 'run-2')).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})
+
+test('a write-ahead log that a foreign reader pins is warned of with the reason, until the reader is gone', async () => {
+  const path = temporaryDatabase()
+  const told: string[] = []
+  const tell = (_fields: object, message: string): void => void told.push(message)
+  const store = await opened({ path, journalBytesMax: 1e6, logger: { ...silentLogger, warn: tell, info: tell } })
+  const reader = new DatabaseSync(path)
+  reader.exec('BEGIN')
+  reader.prepare('SELECT count(*) FROM runs').get()
+  const write = async (): Promise<void> => {
+    const body = { text: 'x'.repeat(100_000) }
+    for (let id = 0; id < 20; id++)
+      await store.documents.put({ owner: 'anna', collection: 'notes', id: String(id), body })
+  }
+  await write()
+  const warning = await until(
+    'health warns',
+    () => {
+      const health = store.health()
+      return health.alarms?.[0]
+    },
+    PATIENCE,
+  )
+  expect(warning).toContain('another program keeps reading the database')
+  expect(told).toEqual([warning])
+  reader.close()
+  await until(
+    'the warning is gone',
+    () => {
+      const health = store.health()
+      return health.ok && health.alarms === undefined
+    },
+    PATIENCE,
+  )
+  expect(told).toEqual([warning, 'the write-ahead log can be checkpointed again'])
+}, 90_000)
+
+describe('a store that another program reads while it is opened', { timeout: 90_000 }, () => {
+  /** A file with an open transaction on it, as a backup has one. */
+  async function readFile(): Promise<{ path: string; reader: DatabaseSync }> {
+    const path = temporaryDatabase()
+    const store = await openSqliteStore({ path })
+    await create(store, 'run-1')
+    await store.close()
+    const reader = new DatabaseSync(path)
+    onTestFinished(() => {
+      if (reader.isOpen) reader.close()
+    })
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM runs').get()
+    return { path, reader }
+  }
+
+  test('waits until that has finished, and says so', async () => {
+    const { path, reader } = await readFile()
+    const waiting = Promise.withResolvers<string>()
+    const logger = { ...silentLogger, warn: (_fields: object, message: string) => waiting.resolve(message) }
+    const opening = opened({ path, logger })
+    expect(await waiting.promise).toContain(`another program is reading ${path}`)
+    reader.close()
+    expect(await (await opening).get('run-1')).toBeDefined()
+  })
+
+  test('gives up after a while with an error that may be retried', async () => {
+    const { path } = await readFile()
+    await expect(openSqliteStore({ path, readerWaitMs: 0 })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('start again when it has finished') as string,
+    })
+  })
+})
