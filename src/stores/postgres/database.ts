@@ -1,9 +1,11 @@
 /** Connections to the server, and the rule by which a statement is sent again. */
-import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
+import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
 import type { StoreHealth } from '../../core/store.ts'
 import { pause } from '../shared/pause.ts'
-import { failureKind, storeError } from './failures.ts'
+import { cancelBackend } from './cancel-request.ts'
+import { failureKind, isSilence, leavesConnection, storeError } from './failures.ts'
+import { beginWith, sessionSettings, type TimeBounds } from './time-bounds.ts'
 
 export type Pg = typeof import('pg')
 
@@ -28,36 +30,41 @@ export interface DatabaseOptions {
   readonly url: string
   readonly reachability: Reachability
   readonly connections: number
-  /** How long one statement may take before its connection is given up. */
-  readonly answerMs: number
+  /** How long one statement may take, by the server's own measure. */
+  readonly bounds: TimeBounds
+  /** How long a connection may take to be made. Default: 10 seconds. */
+  readonly connectMs?: number
 }
 
 /** Delays between attempts: doubled, within these bounds. */
 const RETRY_MIN_MS = 20
 const RETRY_MAX_MS = 1000
 const CONNECT_MS = 10_000
+/** How much longer than the server's bound its answer is waited for, before the connection is given up. */
+const GRACE_MS = 2000
+/** What an attempt is given at least, where the time of who waits is nearly over. */
+const ATTEMPT_MIN_MS = 500
 
 export class Database {
   readonly #pool: Pool
   readonly #reachability: Reachability
+  readonly #bounds: TimeBounds
   readonly #closing = new AbortController()
 
-  constructor(pg: Pg, { url, reachability, connections, answerMs }: DatabaseOptions) {
+  constructor(pg: Pg, { url, reachability, connections, bounds, connectMs = CONNECT_MS }: DatabaseOptions) {
     this.#reachability = reachability
-    const config: PoolConfig = { ...connectionConfig(url), max: connections, query_timeout: answerMs }
+    this.#bounds = bounds
+    const config: PoolConfig = {
+      ...connectionConfig(url),
+      ...sessionSettings(bounds),
+      max: connections,
+      query_timeout: bounds.statementMs + GRACE_MS,
+      connectionTimeoutMillis: connectMs,
+      pipeline: bounds.scope === 'transaction', // begin, statement and commit are one round trip
+    }
     this.#pool = new pg.default.Pool(config)
     // An idle connection broke, as idle ones do; the pool forgets it, and the next statement opens another.
-    this.#pool.on('error', () => {})
-  }
-
-  /** One session of its own for a while. */
-  async session<Result>(use: (session: PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.#pool.connect()
-    try {
-      return await use(client)
-    } finally {
-      client.release()
-    }
+    this.#pool.on('error', ignore)
   }
 
   /** What may not be done twice: when it is not known whether it was done, that is what the caller is told. */
@@ -72,13 +79,16 @@ export class Database {
 
   /** Sends a statement until it is answered, or until it is refused, or for so long. */
   async repeat<Row extends QueryResultRow>(statement: Repeatable, patienceMs: number): Promise<Row[]> {
-    const until = Date.now() + patienceMs
+    const since = performance.now()
+    // Who waits is told within this time, whatever the server does with the last attempt.
+    const boundMs = Math.max(patienceMs, PATIENCE_MS)
     let again = false
     for (let delay = RETRY_MIN_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
       if (this.#closing.signal.aborted) throw new HoldfastError('unavailable', 'the store is closed')
       try {
         const { text, values } = statement(again)
-        const { rows } = await this.#pool.query<Row>(text, [...values])
+        const leftMs = boundMs - (performance.now() - since)
+        const rows = await this.#send<Row>(text, [...values], leftMs)
         this.#reachability.failure = undefined
         return rows
       } catch (cause) {
@@ -87,11 +97,45 @@ export class Database {
           this.#reachability.failure = messageOf(cause)
           again = true
         }
-        const givesUp = kind === 'refused' || Date.now() + delay > until + (kind === 'undone' ? PATIENCE_MS : 0)
+        const triedMs = performance.now() - since + delay
+        const givesUp = kind === 'refused' || triedMs > (kind === 'undone' ? boundMs : patienceMs)
         if (givesUp) throw storeError(cause, RETRY_MAX_MS)
         await pause(delay, this.#closing.signal)
       }
     }
+  }
+
+  /**
+   * A connection over which the server answered, if only with a refusal, is kept. One that is silent is given up, and the server
+   * asked to end what it waits for: otherwise each attempt would leave a backend behind.
+   */
+  async #send<Row extends QueryResultRow>(text: string, values: unknown[], leftMs: number): Promise<Row[]> {
+    const client = await this.#pool.connect()
+    let isBroken = false
+    client.on('error', ignore) // told to who waits for an answer
+    try {
+      const waitMs = Math.min(Math.max(leftMs, ATTEMPT_MIN_MS), this.#bounds.statementMs + GRACE_MS)
+      const { rows } = await this.#execute<Row>(client, { text, values, query_timeout: waitMs })
+      return rows
+    } catch (cause) {
+      isBroken = !leavesConnection(cause)
+      if (isSilence(cause)) cancelBackend(client)
+      throw cause
+    } finally {
+      client.off('error', ignore)
+      client.release(isBroken)
+    }
+  }
+
+  async #execute<Row extends QueryResultRow>(client: PoolClient, query: BoundedQuery): Promise<QueryResult<Row>> {
+    if (this.#bounds.scope === 'session') return client.query<Row>(query)
+    const [begun, done, committed] = await Promise.allSettled([
+      client.query(beginWith(this.#bounds)),
+      client.query<Row>(query),
+      client.query('COMMIT'), // which rolls back where the statement failed
+    ])
+    for (const step of [done, begun, committed]) if (step.status === 'rejected') throw step.reason
+    return (done as PromiseFulfilledResult<QueryResult<Row>>).value
   }
 
   async close(): Promise<void> {
@@ -99,6 +143,11 @@ export class Database {
     await this.#pool.end()
   }
 }
+
+function ignore(): void {}
+
+/** The types of the package leave the bound of one query out. */
+type BoundedQuery = QueryConfig & { readonly query_timeout: number }
 
 /** How long what may be repeated is tried, before whoever asked is told. */
 const PATIENCE_MS = 10_000

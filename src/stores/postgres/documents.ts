@@ -79,7 +79,9 @@ export class PostgresDocuments implements Documents {
   async list(query: DocumentQuery): Promise<DocumentPage> {
     const { order = 'created', ascending = false, offset = 0, limit } = query
     const { where, values } = filterOf(query)
-    const places = [order, 'id', 'owner'].map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`).join(', ')
+    const places = [order === 'updated' ? 'updated' : 'created', 'id', 'owner']
+      .map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`)
+      .join(', ')
     const documents = `${this.#schema}.documents`
     // One statement, so that the page and the total are of the same moment; the total comes also where the page is empty.
     const text = `SELECT page.*, counted.total::integer FROM (SELECT count(*) AS total FROM ${documents} WHERE ${where}) counted

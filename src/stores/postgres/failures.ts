@@ -12,6 +12,8 @@ const UNDONE = ['40001', '40P01', '55P03']
 /** Classes of SQLSTATE for a server that is broken, full, shutting down, starting, or became a read-only replica. */
 const UNFIT = ['08', '53', '57', '58', 'F0', 'XX']
 const READ_ONLY = '25006'
+/** Took longer than its bound, or somebody cancelled it. */
+const CANCELED = '57014'
 
 export function failureKind(cause: unknown): FailureKind {
   const code = sqlStateOf(cause)
@@ -28,6 +30,16 @@ export function storeError(cause: unknown, retryAfterMs: number): HoldfastError 
   if (/^(22|54)/.test(sqlStateOf(cause) ?? ''))
     return new HoldfastError('invalid_request', `PostgreSQL cannot keep this: ${messageOf(cause)}`, { cause })
   return new HoldfastError('unavailable', `the database does not do it: ${messageOf(cause)}`, { cause, retryAfterMs })
+}
+
+/** The server did not answer. */
+export function isSilence(cause: unknown): boolean {
+  return sqlStateOf(cause) === undefined
+}
+
+/** The server is itself and so is the connection; where it is not, another one may lead to a server that is. */
+export function leavesConnection(cause: unknown): boolean {
+  return failureKind(cause) !== 'unknown' || sqlStateOf(cause) === CANCELED
 }
 
 function sqlStateOf(cause: unknown): string | undefined {

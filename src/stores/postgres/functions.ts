@@ -16,7 +16,7 @@ export function functions(schema: string): string {
     claimable(schema),
     createRun(schema),
     append(schema),
-    claim(schema),
+    claim(schema, false),
     release(schema),
     trim(schema),
     remove(schema),
@@ -155,11 +155,18 @@ BEGIN
 END $$;`
 }
 
+/** The step with which nodes say what they serve, and claim without taking over. */
+export function nodes(schema: string): string {
+  return `ALTER TABLE ${schema}.owners ADD COLUMN components text[]; ${claim(schema, true)}`
+}
+
 /** `p_claim` names this claim, so that one whose answer was lost is found when it is asked for again. */
-function claim(schema: string): string {
+function claim(schema: string, withTakeover: boolean): string {
   return `
 CREATE FUNCTION ${schema}.claim_run(
-  p_now bigint, p_claim text, p_id text, p_owner text, p_ttl bigint, p_paused boolean, p_out_of_turn boolean
+  p_now bigint, p_claim text, p_id text, p_owner text, p_ttl bigint, p_paused boolean, p_out_of_turn boolean${
+    withTakeover ? ', p_takeover boolean' : ''
+  }
 ) RETURNS TABLE (${STORED}) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE v_now bigint;
@@ -170,7 +177,8 @@ BEGIN
   v_now := ${schema}.clock(p_now);
   IF NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.id = p_id AND r.claim = p_claim) THEN
     UPDATE ${schema}.runs r SET lease_owner = p_owner, lease_until = v_now + p_ttl, claim = p_claim
-      WHERE r.id = p_id AND NOT ${schema}.is_held(r, v_now) AND ${schema}.is_ready(r, v_now, p_paused, p_out_of_turn);
+      WHERE r.id = p_id AND NOT ${schema}.is_held(r, v_now) AND ${schema}.is_ready(r, v_now, p_paused, p_out_of_turn)
+        ${withTakeover ? 'AND (p_takeover OR r.lease_owner IS NULL OR r.stop IS NOT NULL)' : ''};
     IF NOT FOUND THEN RETURN; END IF;
     UPDATE ${schema}.heads h SET epoch = h.epoch + 1 WHERE h.id = p_id;
     INSERT INTO ${schema}.owners (owner, until) VALUES (p_owner, 0) ON CONFLICT DO NOTHING;

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { optionalPackage } from '../../core/optional-package.ts'
 import type { Store } from '../../core/store.ts'
 import { checkSchemaName } from './schema.ts'
+import { openingError } from './opening-error.ts'
 import { PostgresStore } from './store.ts'
 
 export interface OpenPostgresOptions {
@@ -15,7 +16,7 @@ export interface OpenPostgresOptions {
   readonly directUrl?: string
   /** Where the tables are; made where there is none. `holdfast` where nothing is said. */
   readonly schema?: string
-  /** Connections for everything but commits and hints, which have three: 8. */
+  /** Connections for everything but commits, renewals and hints, which have four. Default: 8. */
   readonly connections?: number
   /** How long one statement may take: 30 seconds. */
   readonly answerMs?: number
@@ -25,16 +26,21 @@ export interface OpenPostgresOptions {
   readonly clock?: Clock
 }
 
+/** Throws `unavailable` with the address, without its password, where the server cannot be reached or refuses. */
 export async function openPostgresStore(options: OpenPostgresOptions): Promise<Store> {
   const { url, directUrl = url, schema = 'holdfast', connections = 8, clock } = options
   const { answerMs = 30_000, outageMs = 60_000 } = options
-  return PostgresStore.open(await optionalPackage('the PostgreSQL store', 'pg', () => import('pg')), {
+  const pg = await optionalPackage('the PostgreSQL store', 'pg', () => import('pg'))
+  const checked = checkSchemaName(schema)
+  return PostgresStore.open(pg, {
     url,
     directUrl,
-    schema: checkSchemaName(schema),
+    schema: checked,
     connections,
     answerMs,
     outageMs,
     now: () => clock?.now() ?? null,
+  }).catch((cause: unknown) => {
+    throw openingError(pg, url, cause)
   })
 }

@@ -1,6 +1,6 @@
 /** Rows of the database as the seam describes them. */
 import type { Run } from '../../core/run.ts'
-import type { StopRequest, StoredRun } from '../../core/store.ts'
+import type { HeldRun, StopRequest, StoredRun } from '../../core/store.ts'
 
 /** Columns of the view `stored`, and of what the functions answer. */
 export interface StoredRow {
@@ -15,6 +15,21 @@ export interface StoredRow {
 }
 
 export const STORED_COLUMNS = 'run, first, next, epoch, lease_owner, held_until, stop'
+
+export interface HeldRow {
+  readonly id: string
+  readonly epoch: number
+  readonly next: number
+  readonly stop: string | null
+}
+
+export function heldRun({ stop, ...held }: HeldRow): HeldRun {
+  return { ...held, ...(stop !== null && { stop: stopOf(stop) }) }
+}
+
+function stopOf(text: string): StopRequest {
+  return JSON.parse(text) as StopRequest
+}
 
 export function storedRun({
   run,
@@ -31,6 +46,6 @@ export function storedRun({
     next,
     epoch,
     ...(owner !== null && { lease: { owner, until: Number(until) } }),
-    ...(stop !== null && { stop: JSON.parse(stop) as StopRequest }),
+    ...(stop !== null && { stop: stopOf(stop) }),
   }
 }

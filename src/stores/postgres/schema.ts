@@ -1,6 +1,7 @@
 /** Brings a database to the version that this code knows, however many nodes do so at once. */
-import type { ClientBase } from 'pg'
-import { functions } from './functions.ts'
+import type { ClientBase, ClientConfig } from 'pg'
+import type { Pg } from './database.ts'
+import { functions, nodes } from './functions.ts'
 import { tables } from './tables.ts'
 import { turnsIndexes } from './turns.ts'
 
@@ -8,6 +9,7 @@ import { turnsIndexes } from './turns.ts'
 const migrations: readonly ((schema: string) => string)[] = [
   (schema) => tables(schema) + functions(schema),
   turnsIndexes,
+  nodes,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length
@@ -23,6 +25,18 @@ export function checkSchemaName(schema: string): string {
   throw new Error(
     `${JSON.stringify(schema)} cannot be the schema: give 1 to 40 lower-case letters, digits or '_', not first a digit`,
   )
+}
+
+/** Over a connection without bounds: a step may have to read a large table. */
+export async function migrated(pg: Pg, config: ClientConfig, schema: string): Promise<number> {
+  const client = new pg.default.Client(config)
+  client.on('error', () => {}) // told to who waits for it
+  await client.connect()
+  try {
+    return await migrate(client, schema)
+  } finally {
+    await client.end()
+  }
 }
 
 /** Says which version was there before, 0 for none. */

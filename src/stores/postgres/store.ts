@@ -10,8 +10,10 @@ import { cursorOf, positionOf } from '../../core/page.ts'
 import { type Slice, sliceOf } from '../../core/record.ts'
 import { isFinished, type RunStatus } from '../../core/run.ts'
 import type {
+  ClaimableQuery,
   ClaimOptions,
   Created,
+  HeldRun,
   Hint,
   HintListener,
   LogWriter,
@@ -25,7 +27,7 @@ import type {
   StoreHealth,
 } from '../../core/store.ts'
 import { pause } from '../shared/pause.ts'
-import { Database, type Pg, Reachability } from './database.ts'
+import { connectionConfig, Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
 import { GroupCommit, LANES } from './group-commit.ts'
 import { Listener } from './listener.ts'
@@ -33,9 +35,10 @@ import { readLog } from './log.ts'
 import { PostgresMoving } from './moving.ts'
 import { decodeNotices } from './notices.ts'
 import { Notifier } from './notifier.ts'
-import { STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
-import { migrate } from './schema.ts'
-import { claimable, forgetTurns } from './turns.ts'
+import { type HeldRow, heldRun, STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
+import { migrated } from './schema.ts'
+import { scopeOfBounds, type TimeBounds } from './time-bounds.ts'
+import { claimable, forgetTurns, unserved } from './turns.ts'
 import { type Part, PostgresWriter } from './writer.ts'
 
 export interface PostgresStoreOptions {
@@ -54,6 +57,8 @@ export interface PostgresStoreOptions {
 const CLOSE_MS = 5000
 /** Owners that were last heard of so long ago, and hold nothing, are forgotten. */
 const OWNER_KEPT_MS = 24 * 60 * 60 * 1000
+/** How long a renewal, or its connection, may take before it is tried anew: less than a third of a lease. */
+const RENEW_MS = 3000
 /** How long a claim or a creation is tried while the server cannot be reached, before the caller is told. */
 const COMMAND_MS = 10_000
 
@@ -68,6 +73,8 @@ export class PostgresStore implements Store {
   readonly #database: Database
   /** Commits have connections to themselves: readers must not make them wait. */
   readonly #committing: Database
+  /** So do renewals: a lease must not expire because readers are many. */
+  readonly #renewing: Database
   readonly #commits: GroupCommit
   readonly #notifier: Notifier
   readonly #listener: Listener
@@ -75,13 +82,28 @@ export class PostgresStore implements Store {
   readonly #ids = systemIds()
   #closing: Promise<void> | undefined
 
-  private constructor(pg: Pg, options: PostgresStoreOptions, database: Database, reachability: Reachability) {
-    const { schema, url, directUrl, answerMs, outageMs, now } = options
+  private constructor(
+    pg: Pg,
+    options: PostgresStoreOptions,
+    { database, reachability, bounds }: { database: Database; reachability: Reachability; bounds: TimeBounds },
+  ) {
+    const { schema, url, directUrl, outageMs, now } = options
     this.#schema = schema
     this.#now = now
     this.#database = database
     this.#reachability = reachability
-    this.#committing = new Database(pg, { url, reachability, connections: LANES, answerMs })
+    this.#committing = new Database(pg, { url, reachability, connections: LANES, bounds })
+    this.#renewing = new Database(pg, {
+      url,
+      reachability,
+      connections: 1,
+      bounds: {
+        ...bounds,
+        statementMs: Math.min(bounds.statementMs, RENEW_MS),
+        lockMs: Math.min(bounds.lockMs, RENEW_MS),
+      },
+      connectMs: RENEW_MS,
+    })
     this.documents = new PostgresDocuments(database, schema, now)
     this.moving = new PostgresMoving(database, schema, now)
     this.#commits = new GroupCommit({
@@ -106,10 +128,12 @@ export class PostgresStore implements Store {
 
   static async open(pg: Pg, options: PostgresStoreOptions): Promise<PostgresStore> {
     const { url, connections, answerMs, schema } = options
+    const config = connectionConfig(url)
+    const bounds = await scopeOfBounds(pg, config, answerMs)
+    await migrated(pg, config, schema)
     const reachability = new Reachability()
-    const database = new Database(pg, { url, reachability, connections, answerMs })
+    const database = new Database(pg, { url, reachability, connections, bounds })
     try {
-      await database.session((session) => migrate(session, schema))
       await database.query(
         `DELETE FROM ${schema}.owners o WHERE o.until < ${schema}.clock($1) - $2::bigint
            AND NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.lease_owner = o.owner)`,
@@ -120,7 +144,7 @@ export class PostgresStore implements Store {
       await database.close()
       throw cause
     }
-    return new PostgresStore(pg, options, database, reachability)
+    return new PostgresStore(pg, options, { database, reachability, bounds })
   }
 
   health(): StoreHealth {
@@ -199,8 +223,12 @@ export class PostgresStore implements Store {
     return true
   }
 
-  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
-    return new PostgresWriter(id, claim, (writer) => this.#commits.appended(writer))
+  writer(
+    id: string,
+    claim: { readonly epoch: number; readonly next: number },
+    onRefused?: (cause: unknown) => void,
+  ): LogWriter {
+    return new PostgresWriter(id, claim, (writer) => this.#commits.appended(writer), onRefused)
   }
 
   read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
@@ -218,22 +246,26 @@ export class PostgresStore implements Store {
   }
 
   async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
-    const { paused = false, outOfTurn = false } = options
-    const text = `SELECT * FROM ${this.#schema}.claim_run($1, $2, $3, $4, $5, $6, $7)`
-    const statement = { text, values: [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfTurn] }
-    const [row] = await this.#database.repeat<StoredRow>(() => statement, COMMAND_MS)
+    const { paused = false, outOfTurn = false, takeover = true } = options
+    const text = `SELECT * FROM ${this.#schema}.claim_run($1, $2, $3, $4, $5, $6, $7, $8)`
+    const values = [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfTurn, takeover]
+    // Not for longer: what was free when it was asked for may be leased meanwhile, and look abandoned after an outage.
+    const patienceMs = Math.min(COMMAND_MS, ttlMs / 3)
+    const [row] = await this.#database.repeat<StoredRow>(() => ({ text, values }), patienceMs)
     return row && storedRun(row)
   }
 
-  async renew(owner: string, ttlMs: number): Promise<readonly string[]> {
-    const rows = await this.#database.query<{ id: string }>(
+  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+    const rows = await this.#renewing.query<HeldRow>(
       `WITH renewed AS (
-         INSERT INTO ${this.#schema}.owners (owner, until) VALUES ($1, ${this.#schema}.clock($2) + $3::bigint)
-         ON CONFLICT (owner) DO UPDATE SET until = excluded.until)
-       SELECT id FROM ${this.#schema}.runs WHERE lease_owner = $1`,
-      [owner, this.#now(), ttlMs],
+         INSERT INTO ${this.#schema}.owners (owner, until, components)
+           VALUES ($1, ${this.#schema}.clock($2) + $3::bigint, $4::text[])
+         ON CONFLICT (owner) DO UPDATE SET until = excluded.until, components = excluded.components)
+       SELECT r.id, h.epoch, h.next, r.stop FROM ${this.#schema}.runs r JOIN ${this.#schema}.heads h ON h.id = r.id
+         WHERE r.lease_owner = $1`,
+      [owner, this.#now(), ttlMs, components ?? null],
     )
-    return rows.map(({ id }) => id)
+    return rows.map(heldRun)
   }
 
   async release(id: string, epoch: number): Promise<void> {
@@ -242,10 +274,15 @@ export class PostgresStore implements Store {
     if (row !== undefined) this.#hint({ run: id, next: row.next, claimable: true })
   }
 
-  async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
-    const values = [this.#now(), components ?? null, limit]
+  async claimable(limit: number, { components, takeover = true }: ClaimableQuery = {}): Promise<readonly string[]> {
+    const values = [this.#now(), components ?? null, limit, takeover]
     const rows = await this.#database.query<{ id: string }>(claimable(this.#schema), values)
     return rows.map(({ id }) => id)
+  }
+
+  async unserved(): Promise<readonly string[]> {
+    const rows = await this.#database.query<{ component: string }>(unserved(this.#schema), [this.#now()])
+    return rows.map(({ component }) => component)
   }
 
   async queued(owner?: string): Promise<number> {
@@ -278,7 +315,8 @@ export class PostgresStore implements Store {
     const late = pause(CLOSE_MS, enough.signal)
     await Promise.race([this.#commits.idle(), late])
     await Promise.race([this.#notifier.stop(), late])
-    await Promise.race([Promise.all([this.#listener.close(), this.#committing.close(), this.#database.close()]), late])
+    const databases = [this.#committing, this.#renewing, this.#database]
+    await Promise.race([Promise.all([this.#listener, ...databases].map((part) => part.close())), late])
     enough.abort()
   }
 

@@ -28,26 +28,35 @@ CREATE TRIGGER note_turn AFTER UPDATE OF claim ON ${schema}.runs
 }
 
 /**
- * With the time or null as $1, the components or null as $2 and the bound as $3. From owner to owner it leaps along the index, and
- * reads no more of one owner's queue than the bound, besides what waits there for its lane. (With `OFFSET 0` the runs of dead nodes are
+ * With the time or null as $1, the components or null as $2, the bound as $3 and whether leases that expired count as $4. From owner to owner it leaps along the index, and
+ * reads no more of one owner's queue than the bound, besides what waits there for its lane. Nodes are found by the runs they hold and not in
+ * `owners`: a node without a row there counts as dead (RUN-1). (With `OFFSET 0` the runs of dead nodes are
  * looked up node by node, also where the database has no statistics yet and would rather read all runs.)
  */
 export function claimable(schema: string): string {
   const runs = `${schema}.runs`
   const now = '(SELECT now FROM t)'
-  const isWanted = `${schema}.is_ready(r, ${now}, false, false) AND ($2::text[] IS NULL OR r.component = ANY($2))`
+  const isWanted = `${schema}.is_ready(r, ${now}, false, false)
+      AND ($2::text[] IS NULL OR r.component = ANY($2) OR r.stop IS NOT NULL)
+      AND ($4::boolean OR r.lease_owner IS NULL OR r.stop IS NOT NULL)`
   return `
 WITH RECURSIVE t AS MATERIALIZED (SELECT ${schema}.clock($1) AS now),
+holders (owner) AS (
+  (SELECT r.lease_owner FROM ${runs} r WHERE r.lease_owner IS NOT NULL ORDER BY r.lease_owner LIMIT 1)
+  UNION ALL
+  SELECT (SELECT r.lease_owner FROM ${runs} r WHERE r.lease_owner > h.owner ORDER BY r.lease_owner LIMIT 1)
+  FROM holders h WHERE h.owner IS NOT NULL
+),
 begun AS (
   SELECT r.id, r.number FROM ${runs} r WHERE ${BEGUN} AND ${isWanted}
   UNION ALL
-  SELECT left_behind.* FROM ${schema}.owners o
+  SELECT left_behind.* FROM holders h LEFT JOIN ${schema}.owners o ON o.owner = h.owner
   CROSS JOIN LATERAL (
     SELECT r.id, r.number FROM ${runs} r
-    WHERE r.lease_owner = o.owner AND r.lease_until <= ${now} AND r.status <> 'queued' AND ${isWanted}
+    WHERE r.lease_owner = h.owner AND r.lease_until <= ${now} AND r.status <> 'queued' AND ${isWanted}
     OFFSET 0
   ) left_behind
-  WHERE o.until <= ${now}
+  WHERE h.owner IS NOT NULL AND coalesce(o.until, 0) <= ${now}
 ),
 lines (owner) AS (
   (SELECT r.owner FROM ${runs} r WHERE r.status = 'queued' ORDER BY r.owner LIMIT 1)
@@ -70,6 +79,21 @@ waiting AS (
 SELECT id FROM (
   SELECT id, number, 0 AS rank, 0 AS turn FROM begun UNION ALL SELECT id, number, rank, turn FROM waiting
 ) found ORDER BY rank, turn NULLS FIRST, number LIMIT $3`
+}
+
+/**
+ * With the time or null as $1. A node of a version that does not say what it serves may serve all. Finished runs are not read, nor
+ * paused ones that wait for an answer for as long as it takes.
+ */
+export function unserved(schema: string): string {
+  return `
+SELECT w.component FROM (
+  SELECT r.component FROM ${schema}.runs r WHERE r.status IN ('queued', 'running')
+  UNION
+  SELECT r.component FROM ${schema}.runs r WHERE ${BEGUN}
+) w WHERE NOT EXISTS (
+  SELECT FROM ${schema}.owners o
+  WHERE o.until > ${schema}.clock($1) AND (o.components IS NULL OR w.component = ANY(o.components)))`
 }
 
 /** Whose turn it was last matters only among those who wait. */
