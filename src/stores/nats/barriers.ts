@@ -34,7 +34,7 @@ export class Barriers {
       .then(() => {
         this.#next.delete(stream)
         this.#underWay.set(stream, mine)
-        return this.#link.publish({ subject, head: '{}', replaces: true })
+        return this.#link.publish({ stream, subject, head: '{}', replaces: true })
       })
       .then(() => {})
     this.#next.set(stream, mine)

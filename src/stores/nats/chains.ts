@@ -53,23 +53,28 @@ export function placeOf({ place, from, next }: Head, seq: number): Place {
   return { place, seq, from, next }
 }
 
-/** The head of the message with a sequence; undefined where it is gone. */
-export type LoadHead = (seq: number) => Promise<Head | undefined>
+/** The head of the message at a place; undefined where it is gone. */
+export type LoadHead = (place: Place) => Promise<Head | undefined>
 
 export class Chains {
   /** Neighbours without a gap, oldest first, up to the last message that was seen. */
   readonly #kept = new Recent<Place[]>(PLACES_MAX, (places) => places.length)
 
-  /** A run has a new message. Remembered where the ones before it are. */
-  extend(run: string, place: Place): void {
+  /** A run has a new message. Remembered where the one before it is known, and is the one that its writer saw. */
+  extend(run: string, head: Head, seq: number): void {
+    const place = placeOf(head, seq)
     if (place.place === 1) return this.#kept.set(run, [place])
     const places = this.#kept.get(run)
-    const last = places?.at(-1)?.place ?? Infinity
-    if (places === undefined || last >= place.place) return
-    if (last + 1 !== place.place) return this.#kept.delete(run)
+    const last = places?.at(-1)
+    if (places === undefined || last === undefined || last.seq >= seq) return
+    if (last.place + 1 !== place.place || head.back[0] !== last.seq) return this.#kept.delete(run)
     if (places.length >= PER_RUN_MAX) places.splice(0, PER_RUN_MAX / 2)
     places.push(place)
     this.#kept.set(run, places)
+  }
+
+  forgetAll(): void {
+    this.#kept.clear()
   }
 
   forget(run: string): void {
@@ -97,7 +102,7 @@ export class Chains {
     const known = this.#known(run, tip)
     const found = [known]
     for (let oldest = known[0]!; oldest.place > 1 && !isEarly(oldest); oldest = found.at(-1)![0]!) {
-      const head = await load(oldest.seq)
+      const head = await load(oldest)
       const earlier = head === undefined ? [] : placesBefore(head)
       if (earlier.length === 0) break
       found.push(earlier)

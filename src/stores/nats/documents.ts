@@ -13,7 +13,8 @@ import type { Run } from '../../core/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
 import { pause } from '../shared/pause.ts'
 import type { Layout, Spot } from './layout.ts'
-import type { Link, Message } from './link.ts'
+import type { Link } from './link.ts'
+import { type Message, Mismatch, onSubject } from './message.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 
 /** All but the body. */
@@ -153,7 +154,7 @@ export class NatsDocuments implements Documents {
     const summary = after === 'gone' ? summaryOf({ ...current!.document!, ...name }, own, true) : summaryOf(after, own)
     const { link } = this.#options
     const published = await link.publish({
-      subject: this.#spot(name).subject,
+      ...this.#spot(name),
       head: JSON.stringify(summary),
       data: Buffer.from(after === 'gone' ? '' : JSON.stringify(after.body)),
       expected: current?.seq ?? 0,
@@ -171,8 +172,7 @@ export class NatsDocuments implements Documents {
   }
 
   async #read(name: DocumentName): Promise<Current | undefined> {
-    const { stream, subject } = this.#spot(name)
-    const message = await this.#options.link.last(stream, subject)
+    const message = await this.#options.link.last(this.#spot(name))
     if (message === undefined) return undefined
     const summary = JSON.parse(message.head) as Summary
     this.#learn({ ...summary, seq: message.seq })
@@ -183,7 +183,10 @@ export class NatsDocuments implements Documents {
   async #open(found: readonly Known[]): Promise<Document[]> {
     const documents = await Promise.all(
       found.map(async (known) => {
-        const message = await this.#options.link.at(this.#spot(known).stream, known.seq)
+        const { stream, subject } = this.#spot(known)
+        const message = await this.#options.link.at(stream, known.seq, (each) =>
+          readDocument(each, subject, known.name),
+        )
         return message ? documentOf(known, message) : (await this.#read(known))?.document
       }),
     )
@@ -219,6 +222,13 @@ function documentOf(
   const body = JSON.parse(Buffer.from(data).toString()) as unknown
   const named = { ...(label !== undefined && { label }), ...(title !== undefined && { title }) }
   return { owner, collection, id, ...named, body, version, createdAt, updatedAt }
+}
+
+/** The message of a document that was written under a name, and no other. */
+function readDocument(message: Message, subject: string, name: string): Message {
+  const found = onSubject(subject)(message)
+  if ((JSON.parse(found.head) as Summary).name === name) return found
+  throw new Mismatch(`another version of the document on ${subject}`)
 }
 
 function keyOf({ owner, collection, id }: DocumentName): string {

@@ -6,7 +6,8 @@ import type { Msg, Subscription } from '@nats-io/transport-node'
 import { HoldfastError } from '../../core/errors.ts'
 import { pause } from '../shared/pause.ts'
 import type { Spot } from './layout.ts'
-import { HEAD, type Link } from './link.ts'
+import type { Link } from './link.ts'
+import { HEAD } from './message.ts'
 
 export interface FollowerOptions {
   readonly link: Link
@@ -50,19 +51,47 @@ export class Follower {
   #heardAt = 0
   #waiting: Waiter[] = []
   #isCurrent = false
+  #lastHeard: { readonly seq: number; readonly head: string } | undefined
 
   constructor(options: FollowerOptions) {
     this.#options = options
   }
 
+  get spot(): Spot {
+    return this.#options.spot
+  }
+
+  /** All messages up to this one have been seen. */
+  get seen(): number {
+    return this.#seq
+  }
+
+  /** The last message that was delivered: as long as it is there unchanged, so is what came before it. */
+  get lastHeard(): { readonly seq: number; readonly head: string } | undefined {
+    return this.#lastHeard
+  }
+
   /** Resolves when all that was there has been seen. */
   async start(): Promise<void> {
-    const { link, spot } = this.#options
-    link.onReconnect(() => void this.#again())
+    this.#options.link.onReconnect(() => void this.#again())
     await this.#begin()
     void this.#watch()
-    for (const until = Date.now() + START_MS; !this.#isCurrent; await pause(2, link.signal)) {
-      if (Date.now() > until || link.signal.aborted)
+    await this.#current()
+  }
+
+  /** Follows the stream from its beginning, as a new node does: it is not the one that was followed so far. */
+  async rewind(): Promise<void> {
+    this.#seq = 0
+    this.#isCurrent = false
+    this.#lastHeard = undefined
+    await this.#begin()
+    await this.#current()
+  }
+
+  async #current(): Promise<void> {
+    const { link, spot } = this.#options
+    for (const until = performance.now() + START_MS; !this.#isCurrent; await pause(2, link.signal)) {
+      if (performance.now() > until || link.signal.aborted)
         throw new HoldfastError('unavailable', `the stream ${spot.stream} is not delivered`)
     }
   }
@@ -76,10 +105,14 @@ export class Follower {
   /** Until everything has been seen that was in the stream when this was called. */
   async caughtUp(): Promise<void> {
     const { link, spot } = this.#options
-    const { last_seq: seq } = await link.state(spot.stream)
+    await this.caughtUpTo((await link.state(spot.stream)).last_seq)
+  }
+
+  async caughtUpTo(seq: number): Promise<void> {
+    const { link, spot } = this.#options
     if (seq <= this.#seq) return
     const enough = new AbortController()
-    const seen = new Promise<void>((resolve) => this.#waiting.push({ seq, since: Date.now(), resolve }))
+    const seen = new Promise<void>((resolve) => this.#waiting.push({ seq, since: performance.now(), resolve }))
     const late = pause(CAUGHT_UP_MS, AbortSignal.any([enough.signal, link.signal])).then(() => true)
     const isLate = await Promise.race([seen, late])
     enough.abort()
@@ -91,7 +124,7 @@ export class Follower {
     const { link, spot } = this.#options
     this.stop()
     const begun = this.#begun
-    this.#heardAt = Date.now()
+    this.#heardAt = performance.now()
     const { last_seq: last } = await link.state(spot.stream)
     if (begun !== this.#begun || link.signal.aborted) return
     this.#lastBefore = last
@@ -107,7 +140,7 @@ export class Follower {
       config: { ...consumer(spot.subject, inbox), ...this.#beginning() },
     })
     if (begun !== this.#begun) return
-    this.#heardAt = Date.now() // on a slow way the silence that counts begins only now
+    this.#heardAt = performance.now() // on a slow way the silence that counts begins only now
     if (pending === 0 && this.#delivered === 0) this.#seeAll(last)
   }
 
@@ -127,18 +160,20 @@ export class Follower {
     const { signal } = this.#options.link
     while (!signal.aborted) {
       await pause(WATCH_MS, signal)
-      if (!signal.aborted && Date.now() - this.#heardAt > HEARTBEAT_MS * 3) await this.#again()
+      if (!signal.aborted && performance.now() - this.#heardAt > HEARTBEAT_MS * 3) await this.#again()
     }
   }
 
   #hear(message: Msg): void {
-    this.#heardAt = Date.now()
+    this.#heardAt = performance.now()
     if (message.headers?.code === 100) return this.#hearStatus(message)
     const delivery = deliveryOf(message.reply ?? '')
     if (delivery === undefined) return
     if (delivery.number !== this.#delivered + 1) return void this.#again()
     this.#delivered = delivery.number
-    this.#options.onMessage(message.subject, message.headers?.get(HEAD) ?? '', delivery.seq)
+    const head = message.headers?.get(HEAD) ?? ''
+    this.#lastHeard = { seq: delivery.seq, head }
+    this.#options.onMessage(message.subject, head, delivery.seq)
     // They come in order, and those between may have been removed. A server's count of what is to come can be wrong for good.
     const isLast = delivery.pending === 0 || delivery.seq >= this.#lastBefore
     if (isLast) this.#seeAll(Math.max(delivery.seq, this.#lastBefore))
@@ -155,7 +190,7 @@ export class Follower {
     // What was counted as still to come may have been removed before it came: then no message says that it is the last.
     if (!stalled && !this.#isCurrent) this.#seeAll(this.#lastBefore)
     // Who waits for longer than that waits for a message that was removed.
-    const before = Date.now() - HEARTBEAT_MS
+    const before = performance.now() - HEARTBEAT_MS
     this.#resolve(({ since }) => since < before)
   }
 

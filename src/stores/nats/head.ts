@@ -23,8 +23,10 @@ export interface Head {
   readonly described: number
   /** Bytes of the description at the beginning of this message. */
   readonly descriptionBytes: number
-  /** The content is in so many messages of this name, and not here. */
-  readonly parts?: { readonly name: string; readonly count: number } | undefined
+  /** Bytes of the whole content, description and records. Absent in messages of earlier versions. */
+  readonly bytes?: number | undefined
+  /** The content is in so many messages of this name, of so many bytes each but the last, and not here. */
+  readonly parts?: { readonly name: string; readonly count: number; readonly bytes?: number | undefined } | undefined
   /** Runs are claimed, and driven in their lanes, in the order of these numbers. */
   readonly number: number
   readonly owner: string
@@ -66,7 +68,8 @@ export function encodeHead(head: Head): string {
     q: head.stopped ? 1 : undefined,
     d: head.described || undefined,
     db: head.descriptionBytes || undefined,
-    x: head.parts && [head.parts.name, head.parts.count],
+    y: head.bytes,
+    x: head.parts && [head.parts.name, head.parts.count, head.parts.bytes],
     m: head.number,
     o: head.owner,
     c: head.component,
@@ -92,7 +95,8 @@ interface Encoded {
   readonly q?: 1
   readonly d?: number
   readonly db?: number
-  readonly x?: readonly [string, number]
+  readonly y?: number
+  readonly x?: readonly [string, number, number?]
   readonly m: number
   readonly o: string
   readonly c: string
@@ -119,7 +123,8 @@ export function decodeHead(text: string): Head {
     stopped: encoded.q === 1,
     described: encoded.d ?? 0,
     descriptionBytes: encoded.db ?? 0,
-    parts: encoded.x && { name: encoded.x[0], count: encoded.x[1] },
+    bytes: encoded.y,
+    parts: encoded.x && { name: encoded.x[0], count: encoded.x[1], bytes: encoded.x[2] },
     number: encoded.m,
     owner: encoded.o,
     component: encoded.c,

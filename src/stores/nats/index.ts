@@ -1,9 +1,12 @@
-/** The cluster store on NATS JetStream (nats-server 2.9 or later), for any number of nodes. */
+/** The cluster store on NATS JetStream (nats-server 2.11 or later), for any number of nodes. */
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { type Logger, silentLogger } from '../../core/logger.ts'
 import { optionalPackage } from '../../core/optional-package.ts'
 import type { Store } from '../../core/store.ts'
+import { Alarms } from './alarms.ts'
 import { checkName } from './layout.ts'
-import { Link, type Nats } from './link.ts'
+import type { Nats } from './connecting.ts'
+import { Link } from './link.ts'
 import { inspect, setUp, type StreamInfo } from './setup.ts'
 import { NatsStore } from './store.ts'
 import { expectSyncAlways, syncPolicyAt, type SyncPolicy } from './sync-policy.ts'
@@ -34,16 +37,19 @@ export interface OpenNatsOptions {
   readonly outageMs?: number
   /** Claims run out by it; that of this machine where it is not given. */
   readonly clock?: Clock
+  /** Where the store reports what an operator should know, such as replicas that differ. */
+  readonly logger?: Logger
 }
 
 export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
-  const { outageMs = 60_000, clock = systemClock, name = 'holdfast' } = options
+  const { outageMs = 60_000, clock = systemClock, name = 'holdfast', logger = silentLogger } = options
   if (options.sync === 'always') await expectSyncAlways(options.monitor ?? '')
-  const link = await openLink(options)
+  const alarms = new Alarms(logger)
+  const link = await openLink(options, alarms)
   try {
     const { layout, streams } = await setUp(link, { ...options, name: checkName(name) })
     const isReplicated = streams.some(({ config }) => config.num_replicas > 1)
-    return await NatsStore.open({ link, layout, isReplicated, outageMs, now: () => clock.now() })
+    return await NatsStore.open({ link, layout, isReplicated, outageMs, now: () => clock.now(), alarms })
   } catch (cause) {
     await link.close()
     throw cause
@@ -61,7 +67,7 @@ export interface NatsCondition {
 
 /** Looks at the servers and the streams, and makes and changes nothing. */
 export async function inspectNats(options: OpenNatsOptions): Promise<NatsCondition> {
-  const link = await openLink(options)
+  const link = await openLink(options, new Alarms(silentLogger))
   try {
     const streams = await inspect(link, checkName(options.name ?? 'holdfast'))
     const sync = options.monitor === undefined ? undefined : await syncPolicyAt(options.monitor)
@@ -71,10 +77,15 @@ export async function inspectNats(options: OpenNatsOptions): Promise<NatsConditi
   }
 }
 
-async function openLink({ servers, user, password, token, tls, answerMs = 2000 }: OpenNatsOptions): Promise<Link> {
+async function openLink(
+  { servers, user, password, token, tls, answerMs = 2000 }: OpenNatsOptions,
+  alarms: Alarms,
+): Promise<Link> {
   return Link.open(await loadNats(), {
     servers,
     answerMs,
+    onDiverged: (stream, reason) => alarms.diverged(stream, reason),
+    onUnfit: (fault) => alarms.server(fault),
     ...(user !== undefined && { user }),
     ...(password !== undefined && { pass: password }),
     ...(token !== undefined && { token }),

@@ -28,16 +28,14 @@ export class Keys {
   }
 
   async find(owner: string, key: string): Promise<Key | undefined> {
-    const { stream, subject } = this.spot(owner, key)
-    const message = await this.#link.last(stream, subject)
+    const message = await this.#link.last(this.spot(owner, key))
     return message && { ...(JSON.parse(message.head) as KeyEntry), seq: message.seq }
   }
 
   /** True when it stands for this run now; false when somebody else was faster. `known`: what it stood for, in vain. */
   async take(owner: string, key: string, entry: KeyEntry, known: Key | undefined): Promise<boolean> {
-    const { subject } = this.spot(owner, key)
     const head = JSON.stringify(entry)
-    const published = await this.#link.publish({ subject, head, expected: known?.seq ?? 0 })
+    const published = await this.#link.publish({ ...this.spot(owner, key), head, expected: known?.seq ?? 0 })
     return published.kind === 'done' || (await this.find(owner, key))?.id === entry.id
   }
 

@@ -104,8 +104,8 @@ export class Lanes {
   }
 
   async #read(lane: string): Promise<Lane> {
-    const { stream, subject } = this.#options.layout.state('lane', lane)
-    const message = await this.#options.link.last(stream, subject)
+    const { link, layout } = this.#options
+    const message = await link.last(layout.state('lane', lane))
     if (message === undefined) return { seq: 0, runs: [] }
     return { seq: message.seq, runs: JSON.parse(Buffer.from(message.data).toString()) as Waiting[] }
   }
@@ -115,7 +115,7 @@ export class Lanes {
     const { link, layout } = this.#options
     const { stream, subject } = layout.state('lane', lane)
     const data = Buffer.from(JSON.stringify(runs))
-    const published = await link.publish({ subject, head: '{}', data, expected: seq })
+    const published = await link.publish({ stream, subject, head: '{}', data, expected: seq })
     if (published.kind === 'stale') return false
     if (runs.length === 0) await link.purge(stream, subject, published.seq + 1)
     return true

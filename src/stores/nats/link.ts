@@ -3,27 +3,30 @@ import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
 import type { StoreHealth } from '../../core/store.ts'
 import { pause } from '../shared/pause.ts'
+import { answerOf, messageIn, seqOf } from './answers.ts'
+import { type ConnectOptions, connectionError, connectTo, type Nats } from './connecting.ts'
+import type { Spot } from './layout.ts'
 import { ApiError, DUPLICATE, failureKind, isStale, storeError, Unsent } from './failures.ts'
+import {
+  directMessage,
+  HEAD,
+  type Message,
+  messageFrom,
+  Mismatch,
+  onSubject,
+  type RawMessage,
+  type ReadMessage,
+} from './message.ts'
 import { Questions } from './questions.ts'
+import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
 
-export type Nats = typeof import('@nats-io/transport-node')
-
-export interface LinkOptions {
-  readonly servers: readonly string[]
-  readonly user?: string
-  readonly pass?: string
-  readonly token?: string
-  readonly tls?: boolean
+export interface LinkOptions extends ConnectOptions {
   /** How long one answer may take before the question is asked again. */
   readonly answerMs: number
-}
-
-/** A message of a stream. */
-export interface Message {
-  readonly seq: number
-  /** What Holdfast says about it, as JSON. */
-  readonly head: string
-  readonly data: Uint8Array
+  /** A replica returned another message than was asked for. */
+  readonly onDiverged: (stream: string, reason: string) => void
+  /** A server of the cluster is one that cannot be relied on. */
+  readonly onUnfit: (fault: string) => void
 }
 
 /** `stale`: the subject has another last sequence than was expected. `unsure`: an earlier attempt may have been written. */
@@ -31,8 +34,7 @@ export type Published =
   | { readonly kind: 'done'; readonly seq: number }
   | { readonly kind: 'stale'; readonly unsure: boolean }
 
-export interface Draft {
-  readonly subject: string
+export interface Draft extends Spot {
   readonly head: string
   readonly data?: Uint8Array
   /** Sequence of the subject's last message, 0 for none; where it is not given, nothing is checked. */
@@ -44,22 +46,20 @@ export interface Draft {
 export interface StreamState {
   readonly messages: number
   readonly bytes: number
+  /** Of the earliest message that is there; one more than the last where there is none. */
+  readonly first_seq: number
   readonly last_seq: number
 }
 
-/** The one header of a message that is ours. */
-export const HEAD = 'Holdfast'
 const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
 const RETRY_MIN_MS = 20
 const RETRY_MAX_MS = 1000
-const CONNECT_MS = 10_000
-/** A connection that died without a word is noticed by asking. */
-const PING_EVERY_MS = 5000
 /** How long what a caller waits for is tried, before the caller is told. */
 export const COMMAND_MS = 10_000
 
 export class Link {
   readonly #nats: Nats
+  readonly #options: LinkOptions
   readonly #connection: NatsConnection
   readonly #closing = new AbortController()
   readonly #questions: Questions
@@ -67,34 +67,25 @@ export class Link {
   #connected = true
   #failure: string | undefined
 
-  private constructor(nats: Nats, connection: NatsConnection, answerMs: number) {
+  private constructor(nats: Nats, connection: NatsConnection, options: LinkOptions) {
     this.#nats = nats
     this.#connection = connection
-    this.#questions = new Questions(connection, answerMs)
+    this.#options = options
+    this.#questions = new Questions(connection, options.answerMs)
     void this.#observe()
   }
 
   static async open(nats: Nats, options: LinkOptions): Promise<Link> {
-    const { servers, answerMs, user, pass, token, tls } = options
     try {
-      const connection = await nats.connect({
-        servers: [...servers],
-        name: 'holdfast',
-        timeout: CONNECT_MS,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: 100,
-        reconnectJitter: 100,
-        pingInterval: PING_EVERY_MS,
-        maxPingOut: 2,
-        ...(user !== undefined && { user }),
-        ...(pass !== undefined && { pass }),
-        ...(token !== undefined && { token }),
-        ...(tls && { tls: {} }),
-      })
-      return new Link(nats, connection, answerMs)
+      const connection = await connectTo(nats, options)
+      const link = new Link(nats, connection, options)
+      const faults = await link.#faults()
+      if (faults.length === 0) return link
+      await link.close()
+      throw unfitServer(faults.join('; '))
     } catch (cause) {
-      const message = `there is no way to a NATS server at ${servers.join(', ')}: ${messageOf(cause)}`
-      throw new HoldfastError('unavailable', message, { cause, retryAfterMs: RETRY_MAX_MS })
+      if (cause instanceof HoldfastError) throw cause
+      throw connectionError(options, cause)
     }
   }
 
@@ -130,17 +121,18 @@ export class Link {
   }
 
   /** Writes a message; resolves when as many servers as the stream asks for have it. */
-  async publish({ subject, head, data, expected, replaces }: Draft, patienceMs = COMMAND_MS): Promise<Published> {
+  async publish(draft: Draft, patienceMs = COMMAND_MS): Promise<Published> {
+    const { subject, head, data, expected, replaces } = draft
     const headers = this.#nats.headers()
     headers.set(HEAD, head)
     if (expected !== undefined) headers.set(EXPECTED, String(expected))
-    // Servers before 2.11 check what is expected before they agree on a message, and so let two pass that come at once. Of two
-    // that name the same message before them, they take the first. That there is none before is checked when it is written.
+    // The expected sequence keeps rivals out. For as long as servers remember ids, a second way to tell them does so as well.
     if (expected !== undefined && expected > 0 && this.isClustered) headers.set('Nats-Msg-Id', `${subject} ${expected}`)
     if (replaces) headers.set('Nats-Rollup', 'sub')
     let unsure = false
     try {
-      const ask = async (): Promise<number> => seqOf(await this.#ask(subject, data, headers))
+      const ask = async (): Promise<number> =>
+        (unsure ? await this.#written(draft) : undefined) ?? seqOf(await this.#ask(subject, data, headers))
       return { kind: 'done', seq: await this.#repeat(ask, patienceMs, () => (unsure = true)) }
     } catch (cause) {
       if (isStale(cause)) return { kind: 'stale', unsure }
@@ -149,20 +141,42 @@ export class Link {
   }
 
   /** The last message of a subject, by the stream's leader; undefined where there is none. */
-  async last(stream: string, subject: string, patienceMs = COMMAND_MS): Promise<Message | undefined> {
-    return this.#get(stream, { last_by_subj: subject }, patienceMs)
+  async last({ stream, subject }: Spot, patienceMs = COMMAND_MS): Promise<Message | undefined> {
+    return this.#get(stream, { last_by_subj: subject }, onSubject(subject), patienceMs)
+  }
+
+  /** What is in a place of a stream now, by its leader, whatever it is. */
+  led(stream: string, seq: number): Promise<Message | undefined> {
+    return this.#get(stream, { seq }, (message) => message, COMMAND_MS)
+  }
+
+  /** The earliest message of a subject, by the stream's leader. */
+  async earliest({ stream, subject }: Spot): Promise<Message | undefined> {
+    return this.#get(stream, { seq: 1, next_by_subj: subject }, onSubject(subject), COMMAND_MS)
   }
 
   /** A message that was written before, from any replica: it never changes, so it is there or gone. */
-  async at(stream: string, seq: number): Promise<Message | undefined> {
-    const found = await this.#direct(stream, { seq })
-    return found ?? this.#get(stream, { seq }, COMMAND_MS)
+  at<Read>(stream: string, seq: number, read: ReadMessage<Read>): Promise<Read | undefined> {
+    return this.#fromAny(stream, { seq }, read)
   }
 
   /** Something of which there is only ever one. */
-  async only(stream: string, subject: string): Promise<Message | undefined> {
-    const found = await this.#direct(stream, { last_by_subj: subject })
-    return found ?? this.#get(stream, { last_by_subj: subject }, COMMAND_MS)
+  only<Read>({ stream, subject }: Spot, read: ReadMessage<Read>): Promise<Read | undefined> {
+    return this.#fromAny(stream, { last_by_subj: subject }, read)
+  }
+
+  /**
+   * Where a draft is whose answer was lost, by the leader: it is not sent again before that is known, since servers remember ids
+   * for seconds only. Throws as the server does where another one is there, since the draft may be before that.
+   */
+  async #written({ stream, subject, head, data = EMPTY, expected }: Draft): Promise<number | undefined> {
+    if (expected === undefined) return undefined
+    const query = encoder.encode(JSON.stringify({ last_by_subj: subject }))
+    const answer = await this.#ask(`$JS.API.STREAM.MSG.GET.${stream}`, query)
+    const last = messageIn(answer)
+    if (last !== undefined && last.head === head && Buffer.compare(last.data, data) === 0) return last.seq
+    if ((last?.seq ?? 0) === expected) return undefined
+    throw new ApiError({ code: 400, err_code: DUPLICATE, description: 'another one is there' })
   }
 
   async state(stream: string): Promise<StreamState> {
@@ -190,10 +204,29 @@ export class Link {
     await this.#connection.close()
   }
 
-  async #get(stream: string, query: object, patienceMs: number): Promise<Message | undefined> {
+  /** Replicas may differ, so what one returns is checked; where it is wrong or has nothing, the leader decides (STO-2). */
+  async #fromAny<Read>(stream: string, query: object, read: ReadMessage<Read>): Promise<Read | undefined> {
+    const found = await this.#direct(stream, query)
+    if (found !== undefined) {
+      try {
+        return read(found)
+      } catch (cause) {
+        if (!(cause instanceof Mismatch)) throw cause
+        this.#options.onDiverged(stream, cause.message)
+      }
+    }
+    return this.#get(stream, query, read, COMMAND_MS)
+  }
+
+  async #get<Read>(
+    stream: string,
+    query: object,
+    read: ReadMessage<Read>,
+    patienceMs: number,
+  ): Promise<Read | undefined> {
     try {
       const { message } = await this.api<{ message: RawMessage }>(`STREAM.MSG.GET.${stream}`, query, patienceMs)
-      return messageFrom(message)
+      return read(messageFrom(message))
     } catch (cause) {
       if (cause instanceof HoldfastError && cause.cause instanceof ApiError && cause.cause.isNoMessage) return undefined
       throw cause
@@ -203,13 +236,12 @@ export class Link {
   async #direct(stream: string, query: object): Promise<Message | undefined> {
     const body = encoder.encode(JSON.stringify(query))
     const answer = await this.#ask(`$JS.API.DIRECT.GET.${stream}`, body).catch(() => undefined)
-    const seq = Number(answer?.headers?.get('Nats-Sequence') ?? 0)
-    return answer === undefined || seq === 0 ? undefined : { seq, head: answer.headers!.get(HEAD), data: answer.data }
+    return answer && directMessage(answer)
   }
 
   /** Asks until there is an answer, or a refusal, or for so long. */
   async #repeat<Answer>(ask: () => Promise<Answer>, patienceMs: number, onUnsure?: () => void): Promise<Answer> {
-    const until = Date.now() + patienceMs
+    const until = performance.now() + patienceMs
     for (let delay = RETRY_MIN_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
       try {
         const answer = await ask()
@@ -220,7 +252,7 @@ export class Link {
         if (kind === 'refused') throw cause
         if (kind === 'unsure') onUnsure?.()
         this.#failure = messageOf(cause)
-        if (Date.now() + delay > until || this.#closing.signal.aborted) throw cause
+        if (performance.now() + delay > until || this.#closing.signal.aborted) throw cause
         await pause(delay, this.#closing.signal)
       }
     }
@@ -232,13 +264,33 @@ export class Link {
     return this.#questions.ask(subject, data, headers)
   }
 
+  /** What is wrong with the server at the other end, and with those that it tells of. */
+  async #faults(addresses: readonly string[] = this.#connection.info?.connect_urls ?? []): Promise<string[]> {
+    const here = versionFault(this.serverVersion, this.#connection.getServer())
+    return [...new Set([...(here === undefined ? [] : [here]), ...(await versionFaults(addresses))])]
+  }
+
+  /** A cluster may be downgraded, or given an old server, while a node runs. What is at the other end is not used then. */
+  async #recheck(addresses?: readonly string[]): Promise<void> {
+    for (const fault of await this.#faults(addresses)) this.#options.onUnfit(fault)
+  }
+
   async #observe(): Promise<void> {
-    for await (const { type } of this.#connection.status()) {
+    for await (const status of this.#connection.status()) {
+      const { type } = status
+      if (type === 'update') void this.#recheck(status.added)
       if (type === 'disconnect' || type === 'close') {
         this.#connected = false
         this.#failure = 'the connection to the NATS server was lost'
         this.#questions.giveUp(this.#failure) // the answers are lost with the connection
       } else if (type === 'reconnect') {
+        void this.#recheck()
+        const fault = versionFault(this.serverVersion, this.#connection.getServer())
+        if (fault !== undefined) {
+          this.#failure = fault
+          setTimeout(() => void this.#connection.reconnect().catch(() => {}), RETRY_MAX_MS).unref()
+          continue
+        }
         this.#connected = true
         this.#failure = undefined
         for (const listener of this.#onReconnect) listener()
@@ -248,28 +300,4 @@ export class Link {
 }
 
 const encoder = new TextEncoder()
-
-interface RawMessage {
-  readonly seq: number
-  readonly hdrs?: string
-  readonly data?: string
-}
-
-function messageFrom({ seq, hdrs = '', data = '' }: RawMessage): Message {
-  const [, head = ''] = /\r\nHoldfast: (.*)\r\n/.exec(Buffer.from(hdrs, 'base64').toString()) ?? []
-  return { seq, head, data: Buffer.from(data, 'base64') }
-}
-
-/** Throws for a message that was not taken because another one was, in the same place. */
-function seqOf(answer: Msg): number {
-  const { seq, duplicate = false } = answerOf(answer) as { seq: number; duplicate?: boolean }
-  if (duplicate) throw new ApiError({ code: 400, err_code: DUPLICATE, description: 'another one was faster' })
-  return seq
-}
-
-/** What the server answered, as JSON; throws where that is an error. */
-function answerOf(answer: Msg): unknown {
-  const body = answer.json<{ error?: { code: number; err_code?: number; description?: string } }>()
-  if (body.error !== undefined) throw new ApiError(body.error)
-  return body
-}
+const EMPTY = new Uint8Array()

@@ -2,6 +2,7 @@
 import type { KeptRun } from '../../core/moving.ts'
 import { cursorOf, type Position, positionOf } from '../../core/page.ts'
 import type { RunPage, RunQuery, StoredRun } from '../../core/store.ts'
+import { UnreadableRun } from './alarms.ts'
 import type { Entry, RunIndex } from './run-index.ts'
 import type { Current, RunMessages, Tip } from './run-messages.ts'
 
@@ -11,6 +12,7 @@ export interface ListingsOptions {
   readonly stored: (current: Current) => StoredRun
   /** Until all that was written so far, by whomever, is in the index. */
   readonly caughtUp: () => Promise<void>
+  readonly onUnreadable: (id: string) => void
 }
 
 export class Listings {
@@ -25,16 +27,17 @@ export class Listings {
     const { index, stored, caughtUp } = this.#options
     const after = query.after === undefined ? undefined : positionOf(query.after)
     await caughtUp()
-    const found = await this.#collect(query.limit + 1, after, (from) => index.select(query, from))
+    const { found, unreadable } = await this.#collect(query.limit + 1, after, (from) => index.select(query, from))
     const runs = found.slice(0, query.limit).map(stored)
-    return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
+    const hasMore = found.length > query.limit
+    return { runs, ...(hasMore && { cursor: cursorOf(runs.at(-1)!.run) }), ...(unreadable > 0 && { unreadable }) }
   }
 
   /** Oldest first, each with its key. */
   async oldest(limit: number, after?: Position): Promise<KeptRun[]> {
     const { index, stored, caughtUp } = this.#options
     await caughtUp()
-    const found = await this.#collect(limit, after, (from) => index.oldest(from))
+    const { found } = await this.#collect(limit, after, (from) => index.oldest(from))
     return found.map((current) => {
       const { idempotency } = current.description
       return { stored: stored(current), ...(idempotency && { idempotency }) }
@@ -46,8 +49,9 @@ export class Listings {
     limit: number,
     after: Position | undefined,
     select: (from: Position | undefined) => Iterable<Entry>,
-  ): Promise<Current[]> {
+  ): Promise<{ readonly found: Current[]; readonly unreadable: number }> {
     const found: Current[] = []
+    let unreadable = 0
     let from = after
     while (found.length < limit) {
       const chunk: Tip[] = []
@@ -55,15 +59,25 @@ export class Listings {
       if (chunk.length === 0) break
       from = chunk.at(-1)!.head
       const described = await Promise.all(chunk.map((tip) => this.#describe(tip)))
-      for (const current of described) if (current !== undefined) found.push(current)
+      for (const current of described) {
+        if (current === 'unreadable') unreadable++
+        else if (current !== undefined) found.push(current)
+      }
     }
-    return found
+    return { found, unreadable }
   }
 
-  async #describe(tip: Tip): Promise<Current | undefined> {
-    const { messages, index } = this.#options
-    const current = (await messages.describe(tip)) ?? (await messages.read(tip.head.id))
-    if (current === undefined) index.forget(tip.head.id, tip.seq)
-    return current
+  /** One run that cannot be read does not keep the others from being listed. */
+  async #describe(tip: Tip): Promise<Current | 'unreadable' | undefined> {
+    const { messages, index, onUnreadable } = this.#options
+    try {
+      const current = (await messages.describe(tip)) ?? (await messages.read(tip.head.id))
+      if (current === undefined) index.forget(tip.head.id, tip.seq)
+      return current
+    } catch (cause) {
+      if (!(cause instanceof UnreadableRun)) throw cause
+      onUnreadable(tip.head.id)
+      return 'unreadable'
+    }
   }
 }

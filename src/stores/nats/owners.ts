@@ -2,18 +2,22 @@
  * Workers, and until when each is to be waited for. A claim names its worker, and renewing is one message, whatever the worker
  * holds.
  */
+import { ServedComponents } from '../shared/served-components.ts'
 import type { Layout, Spot } from './layout.ts'
 import type { Link } from './link.ts'
 
 interface OwnerEntry {
   readonly owner: string
   readonly until: number
+  /** What it serves, where it says so. */
+  readonly components?: readonly string[]
 }
 
 export class Owners {
   readonly #link: Link
   readonly #layout: Layout
   readonly #until = new Map<string, number>()
+  readonly served = new ServedComponents()
 
   constructor(link: Link, layout: Layout) {
     this.#link = link
@@ -22,7 +26,8 @@ export class Owners {
 
   /** A message about a worker, from whichever node. */
   hear(head: string): void {
-    const { owner, until } = JSON.parse(head) as OwnerEntry
+    const { owner, until, components } = JSON.parse(head) as OwnerEntry
+    if (until >= this.until(owner)) this.served.note(owner, until, components)
     this.#until.set(owner, Math.max(until, this.until(owner)))
   }
 
@@ -33,15 +38,14 @@ export class Owners {
 
   /** As the servers know it now. */
   async latest(owner: string): Promise<number> {
-    const { stream, subject } = this.#spot(owner)
-    const message = await this.#link.last(stream, subject)
+    const message = await this.#link.last(this.#spot(owner))
     if (message !== undefined) this.hear(message.head)
     return this.until(owner)
   }
 
-  async renew(owner: string, until: number): Promise<void> {
-    const head = JSON.stringify({ owner, until } satisfies OwnerEntry)
-    await this.#link.publish({ subject: this.#spot(owner).subject, head })
+  async renew(entry: OwnerEntry): Promise<void> {
+    const head = JSON.stringify(entry)
+    await this.#link.publish({ ...this.#spot(entry.owner), head })
     this.hear(head)
   }
 

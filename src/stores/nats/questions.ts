@@ -32,7 +32,7 @@ export class Questions {
   ask(subject: string, data: Uint8Array | undefined, headers: MsgHdrs | undefined): Promise<Msg> {
     const token = String(++this.#asked)
     return new Promise((resolve, reject) => {
-      this.#waiting.set(token, { until: Date.now() + this.#answerMs, resolve, reject })
+      this.#waiting.set(token, { until: performance.now() + this.#answerMs, resolve, reject })
       this.#connection.publish(subject, data, { reply: `${this.#inbox}.${token}`, ...(headers && { headers }) })
     })
   }
@@ -60,7 +60,7 @@ export class Questions {
   }
 
   #look(): void {
-    const now = Date.now()
+    const now = performance.now()
     for (const [token, { until, reject }] of this.#waiting) {
       if (until > now) return
       this.#waiting.delete(token)

@@ -4,7 +4,7 @@ import { HoldfastError } from '../../core/errors.ts'
 import { lastOf, type Slice, sliceWithin } from '../../core/record.ts'
 import { isFinished, type Run } from '../../core/run.ts'
 import { joinAfter } from '../shared/join-slices.ts'
-import type { Place } from './chains.ts'
+import { UnreadableRun } from './alarms.ts'
 import type { RunMessages, Tip } from './run-messages.ts'
 
 /** How many messages are asked for at once: few at first, since one is often enough. */
@@ -37,7 +37,16 @@ export async function readLog(
     messages.chains.forget(id)
     tip = undefined
   }
-  throw new HoldfastError('unavailable', `run ${id}: its log cannot be read`, { retryAfterMs: 1000 })
+  throw await missing(messages, id, after)
+}
+
+/** Events that are gone although the run says that it has them: somebody purged the stream, or set a limit on it. */
+async function missing(messages: RunMessages, id: string, after: number): Promise<HoldfastError> {
+  const earliest = await messages.earliest(id)
+  if (earliest === undefined || earliest <= after + 1)
+    return new UnreadableRun(id, `event ${after + 1} is missing in its stream`)
+  const message = `run ${id}: events before ${earliest} were removed from the NATS stream from outside`
+  return new HoldfastError('cursor_expired', message, { details: { earliest } })
 }
 
 /** Undefined where what should be there is not. */
@@ -50,7 +59,7 @@ async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax
   for (let at = 0, turn = 0; at < places.length && bytes < bytesMax; turn++) {
     const batch = places.slice(at, at + (BATCHES[turn] ?? BATCHES.at(-1)!))
     at += batch.length
-    const loaded = await Promise.all(batch.map((place) => load(messages, id, place)))
+    const loaded = await Promise.all(batch.map((place) => messages.records(tip, place)))
     for (const slice of loaded) {
       if (slice === undefined) return undefined
       slices.push(slice)
@@ -59,13 +68,6 @@ async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax
   }
   const slice = sliceWithin(joinAfter(slices, after, bytesMax), bytesMax)
   return { ...slice, closed: isFinished(status) && lastOf(slice) === next - 1 }
-}
-
-async function load(messages: RunMessages, id: string, { seq }: Place): Promise<Slice | undefined> {
-  const found = await messages.content(id, seq)
-  if (found === undefined) return undefined
-  const { from, next, descriptionBytes } = found.head
-  return { first: from, count: next - from, bytes: found.content.subarray(descriptionBytes), closed: false }
 }
 
 /** The records from one on, where they are few enough to be written again. */

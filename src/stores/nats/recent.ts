@@ -29,6 +29,11 @@ export class Recent<Value> {
     }
   }
 
+  clear(): void {
+    this.#kept.clear()
+    this.#weight = 0
+  }
+
   delete(key: string): void {
     const kept = this.#kept.get(key)
     if (kept === undefined) return

@@ -37,12 +37,17 @@ export class RunIndex {
     return this.#entries.get(id)
   }
 
-  /** What was known of the run before; undefined for one that is new. `isNews` is false for what was known already. */
-  apply({ head, seq }: Tip): { readonly isNews: boolean; readonly before?: Head | undefined } {
+  /**
+   * What was known of the run before; undefined for one that is new. `isNews` is false for what was known already. `fault`: the
+   * message comes later and tells of an earlier state, which only a stream that lost messages can do; it is not taken.
+   */
+  apply({ head, seq }: Tip): { readonly isNews: boolean; readonly before?: Head | undefined; readonly fault?: string } {
     const { back: _back, ...rest } = head
     const kept: Head = { ...rest, back: [] }
     const entry = this.#entries.get(head.id)
     if (seq <= (entry?.seq ?? this.#gone.get(head.id)?.seq ?? 0)) return { isNews: false }
+    const fault = entry && backwards(entry.head, head)
+    if (fault !== undefined) return { isNews: false, fault }
     if (head.gone !== undefined) {
       if (entry !== undefined) this.#drop(entry)
       this.#gone.set(head.id, { seq, at: Date.now() })
@@ -63,6 +68,10 @@ export class RunIndex {
   forget(id: string, seq: number): void {
     const entry = this.#entries.get(id)
     if (entry?.seq === seq) this.#drop(entry)
+  }
+
+  *entriesWhere(isWanted: (entry: Entry) => boolean): Generator<Entry> {
+    for (const entry of this.#entries.values()) if (isWanted(entry)) yield entry
   }
 
   /** Runs that were removed before a moment, and the messages that say so. */
@@ -86,8 +95,8 @@ export class RunIndex {
     return first
   }
 
-  heldBy(owner: string): string[] {
-    return [...(this.#held.get(owner) ?? [])].map(({ id }) => id)
+  heldBy(owner: string): readonly Entry[] {
+    return [...(this.#held.get(owner) ?? [])]
   }
 
   owners(): Iterable<string> {
@@ -102,13 +111,18 @@ export class RunIndex {
   /** In the order in which they should be taken. */
   claimable(limit: number, now: number, isHeld: (head: Head) => boolean, components?: readonly string[]): string[] {
     const isWanted = ({ head }: Entry): boolean =>
-      (components?.includes(head.component) ?? true) && this.isClaimable(head, now, isHeld)
+      (head.stopped || (components?.includes(head.component) ?? true)) && this.isClaimable(head, now, isHeld)
     return this.#turns.first(limit, isWanted).map(({ id }) => id)
   }
 
   isClaimable(head: Head, now: number, isHeld: (head: Head) => boolean): boolean {
     if (head.gone !== undefined || !isReady(head, now) || isHeld(head)) return false
     return head.stopped || head.lane === undefined || this.headOfLane(head.lane)?.id === head.id
+  }
+
+  /** All that need a worker, now or later. */
+  needed(): Iterable<Entry> {
+    return this.#turns.all()
   }
 
   queued(owner?: string): number {
@@ -166,6 +180,14 @@ export class RunIndex {
       put(this.#held, before.lease.owner, entry, false)
     if (head.lease !== undefined) put(this.#held, head.lease.owner, entry, true)
   }
+}
+
+/** Positions, events and epochs of a run only ever rise. A run that is written anew begins at position 1, with all its events. */
+function backwards(before: Head, { place, next, epoch, gone }: Head): string | undefined {
+  if (gone !== undefined) return undefined
+  if (place <= before.place && place !== 1) return `position ${place} after position ${before.place}`
+  if (next < before.next) return `a log of ${next} events after one of ${before.next}`
+  return epoch < before.epoch ? `a writer of epoch ${epoch} after one of ${before.epoch}` : undefined
 }
 
 function listIn(lists: Map<string, SortedRuns<Entry>>, key: string): SortedRuns<Entry> {

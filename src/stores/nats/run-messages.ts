@@ -6,11 +6,14 @@ import { HoldfastError } from '../../core/errors.ts'
 import type { Slice } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import { pause } from '../shared/pause.ts'
+import type { Alarms } from './alarms.ts'
 import type { Barriers } from './barriers.ts'
 import { Chains, encodeBack, listedAt, type LoadHead, type Place, placeOf } from './chains.ts'
-import { decodeHead, type Description, encodeHead, type Head, headOfRun } from './head.ts'
+import { Contents, type Whole } from './contents.ts'
+import { type Description, encodeHead, type Head, headOfRun } from './head.ts'
 import type { Layout } from './layout.ts'
-import { COMMAND_MS, type Link, type Message } from './link.ts'
+import { COMMAND_MS, type Link } from './link.ts'
+import type { Message } from './message.ts'
 import { Recent } from './recent.ts'
 
 /** A message of a run. */
@@ -67,9 +70,6 @@ const CONTENT_MAX = 512 * 1024
 /** Room for headers within what the server takes. */
 const HEADERS_MAX = 32 * 1024
 const DESCRIPTIONS_CHARS_MAX = 16 * 1024 * 1024
-const CONTENTS_BYTES_MAX = 32 * 1024 * 1024
-/** About what an entry takes besides its content. */
-const ENTRY_BYTES = 1024
 
 export interface RunMessagesOptions {
   readonly link: Link
@@ -80,36 +80,45 @@ export interface RunMessagesOptions {
   /** The last message of a run that this node has heard of. */
   readonly heard: (id: string) => Tip | undefined
   readonly barriers: Barriers
-}
-
-/** A message with its content, wherever that is. */
-interface Whole {
-  readonly head: Head
-  readonly content: Uint8Array
+  readonly alarms: Alarms
 }
 
 export class RunMessages {
   readonly chains = new Chains()
   readonly #options: RunMessagesOptions
+  readonly #contents: Contents
   readonly #descriptions = new Recent<{ readonly chars: number; readonly value: Description }>(
     DESCRIPTIONS_CHARS_MAX,
     ({ chars }) => chars,
   )
 
-  readonly #contents = new Recent<Whole>(CONTENTS_BYTES_MAX, ({ content }) => content.length + ENTRY_BYTES)
-
   constructor(options: RunMessagesOptions) {
     this.#options = options
+    this.#contents = new Contents(options)
+  }
+
+  /** Nothing that was read is believed any more. */
+  forgetAll(): void {
+    this.chains.forgetAll()
+    this.#descriptions.clear()
+    this.#contents.forgetAll()
+  }
+
+  /** Index of the earliest record of a run that is there, whatever the run says. */
+  async earliest(id: string): Promise<number | undefined> {
+    const { link, layout } = this.#options
+    const message = await link.earliest(layout.run(id))
+    return message && (await this.#contents.last(id, message)).from
   }
 
   /** By the leader of the stream, or a newer one that was heard of; also of a run that is gone. */
   async tip(id: string, patienceMs = COMMAND_MS): Promise<(Tip & { readonly message?: Message }) | undefined> {
-    const { link, layout, heard } = this.#options
-    const { stream, subject } = layout.run(id)
-    const message = await link.last(stream, subject, patienceMs)
+    const { link, layout, heard, alarms } = this.#options
+    alarms.expectSound(id)
+    const message = await link.last(layout.run(id), patienceMs)
     const known = heard(id)
     if (known !== undefined && known.seq > (message?.seq ?? 0)) return { head: known.head, seq: known.seq }
-    return message && { head: decodeHead(message.head), seq: message.seq, message }
+    return message && { head: await this.#contents.last(id, message), seq: message.seq, message }
   }
 
   /** Until the leader knows all that was acknowledged before. */
@@ -126,13 +135,15 @@ export class RunMessages {
 
   /** What a message refers to is gone when the run was trimmed after it was read; then there is a newer one. */
   async #readBoth(id: string, patienceMs: number): Promise<{ tip?: Tip | undefined; current?: Current | undefined }> {
+    let described = 0
     for (let tries = 0; tries < READS_MAX; tries++) {
       const tip = await this.tip(id, patienceMs)
       if (tip === undefined || tip.head.gone !== undefined) return { tip }
+      described = tip.head.described || tip.seq
       const current = await this.describe(tip, tip.message)
       if (current !== undefined) return { tip, current }
     }
-    throw new HoldfastError('unavailable', `run ${id} cannot be read`, { retryAfterMs: 1000 })
+    throw this.#options.alarms.quarantine(id, `no message ${described}, which describes the run`, described)
   }
 
   /** Undefined where the run is gone. */
@@ -142,44 +153,22 @@ export class RunMessages {
     const key = `${head.id} ${described}`
     const known = this.#descriptions.get(key)
     if (known !== undefined) return { head, seq, description: known.value }
-    const found = await this.content(head.id, described, described === seq ? message : undefined)
-    if (found === undefined || found.head.descriptionBytes === 0) return undefined
+    const { place, from, next, epoch: epochMax } = head
+    const expected = { isDescription: true, epochMax, ...(described === seq && { place, from, next }) }
+    const found = await this.#contents.whole(head.id, described, expected, described === seq ? message : undefined)
+    if (found === undefined) return undefined
     const text = decoder.decode(found.content.subarray(0, found.head.descriptionBytes))
     const value = JSON.parse(text) as Description
+    if (value.run.id !== head.id)
+      throw this.#options.alarms.quarantine(head.id, `a description of run ${value.run.id}`, described)
     this.#descriptions.set(key, { chars: text.length, value })
     return { head, seq, description: value }
-  }
-
-  /** All that a message holds; undefined where it is gone. Kept for a while: many subscribers read the same. */
-  async content(id: string, seq: number, given?: Message): Promise<Whole | undefined> {
-    const key = `${id} ${seq}`
-    const known = this.#contents.get(key)
-    if (known !== undefined) return known
-    const found = await this.#load(id, seq, given)
-    if (found !== undefined) this.#contents.set(key, found)
-    return found
-  }
-
-  async #load(id: string, seq: number, given: Message | undefined): Promise<Whole | undefined> {
-    const { link, layout } = this.#options
-    const message = given ?? (await link.at(layout.run(id).stream, seq))
-    if (message === undefined) return undefined
-    const head = decodeHead(message.head)
-    if (head.parts === undefined) return { head, content: message.data }
-    const { name, count } = head.parts
-    const parts = await Promise.all(
-      Array.from({ length: count }, (_, number) => {
-        const { stream, subject } = layout.part(id, name, number)
-        return link.only(stream, subject)
-      }),
-    )
-    const found = parts.flatMap((part) => (part === undefined ? [] : [part.data]))
-    return found.length < count ? undefined : { head, content: Buffer.concat(found) }
   }
 
   /** Reads, decides and writes, until nobody comes in between. */
   async change(id: string, decide: Decide, options: ChangeOptions = {}): Promise<Changed> {
     const { known, patienceMs = COMMAND_MS } = options
+    this.#options.alarms.expectSound(id)
     const name = this.#options.name()
     let current = known === 'new' ? undefined : known
     let tip: Tip | undefined = current
@@ -214,12 +203,14 @@ export class RunMessages {
     throw new HoldfastError('unavailable', `run ${id}: others are always faster`, { retryAfterMs: 1000 })
   }
 
-  readonly #loadFrom = (id: string): LoadHead => {
-    const { link, layout } = this.#options
-    return async (seq) => {
-      const message = await link.at(layout.run(id).stream, seq)
-      return message && decodeHead(message.head)
-    }
+  #loadFrom(id: string): LoadHead {
+    return (place) => this.#contents.head(id, place)
+  }
+
+  /** The records at a place of a run that has come as far as `tip`; undefined where they are gone. */
+  async records(tip: Tip, place: Place): Promise<Slice | undefined> {
+    const found = await this.#contents.whole(tip.head.id, place.seq, { ...place, epochMax: tip.head.epoch })
+    return found && recordsIn(found)
   }
 
   /** Places of the messages with records from one on, oldest first. */
@@ -253,17 +244,17 @@ export class RunMessages {
       next: step.records ? step.records.first + step.records.count : (current?.head.next ?? 0),
       described: isDescribed ? 0 : current!.head.described || current!.seq,
       descriptionBytes: described.length,
+      bytes: content.length,
       parts,
       back: place === 1 ? [] : await this.#back(id, current!, place),
     }
-    const { subject } = layout.run(id)
     const data = parts === undefined ? content : EMPTY
-    const expected = before?.seq ?? 0
-    const published = await link.publish({ subject, head: encodeHead(head), data, expected }, patienceMs)
+    const draft = { ...layout.run(id), head: encodeHead(head), data, expected: before?.seq ?? 0 }
+    const published = await link.publish(draft, patienceMs)
     if (published.kind === 'stale') return published
     const { seq } = published
     if (isDescribed) this.#descriptions.set(`${id} ${seq}`, { chars: text.length, value: description })
-    if (head.gone === undefined) this.chains.extend(id, placeOf(head, seq))
+    if (head.gone === undefined) this.chains.extend(id, head, seq)
     else this.chains.forget(id)
     // Records that were written before are no news.
     const isNew = step.records !== undefined && head.next > (current?.head.next ?? 0)
@@ -280,10 +271,10 @@ export class RunMessages {
     await Promise.all(
       Array.from({ length: count }, (_, number) => {
         const data = content.subarray(number * partMax, (number + 1) * partMax)
-        return link.publish({ subject: layout.part(id, name, number).subject, head: '{}', data })
+        return link.publish({ ...layout.part(id, name, number), head: '{}', data })
       }),
     )
-    return { name, count }
+    return { name, count, bytes: partMax }
   }
 
   async #back(id: string, before: Tip, place: number): Promise<number[]> {
@@ -297,23 +288,23 @@ export class RunMessages {
     const load = this.#loadFrom(id)
     const count = tip.head.place - after
     const places = count < 1 ? [] : await this.chains.last(id, placeOf(tip.head, tip.seq), count, load)
-    for (const { seq } of places) {
-      const head = await load(seq)
-      if (head?.name === name) return { head, seq }
+    for (const place of places) {
+      const head = await load(place)
+      if (head?.name === name) return { head, seq: place.seq }
     }
     return undefined
   }
 
   async #found(own: Tip): Promise<Current | undefined> {
-    const found = await this.content(own.head.id, own.seq)
-    const { descriptionBytes, from, next, status } = own.head
-    const bytes = found?.content.subarray(descriptionBytes)
-    this.#options.onWritten(
-      own,
-      bytes && next > from ? { first: from, count: next - from, bytes, closed: isFinished(status) } : undefined,
-    )
+    const { from, next, status } = own.head
+    const slice = next > from ? await this.records(own, placeOf(own.head, own.seq)) : undefined
+    this.#options.onWritten(own, slice && { ...slice, closed: isFinished(status) })
     return this.describe(own)
   }
+}
+
+function recordsIn({ head: { from, next, descriptionBytes }, content }: Whole): Slice {
+  return { first: from, count: next - from, bytes: content.subarray(descriptionBytes), closed: false }
 }
 
 const EMPTY = new Uint8Array()

@@ -38,11 +38,13 @@ export const LAYOUT_VERSION = 1
 const PARTITIONS = 4
 const PARTITIONS_MAX = 256
 const REPLICAS_MAX = 5
-const SERVER_MIN: readonly [number, number] = [2, 9]
 /** A document and its header must fit. */
 const PAYLOAD_MIN = 512 * 1024
 const NAME_IN_USE = 10_058
+const NO_PEERS = 10_005
 const TRIES_MAX = 40
+/** A cluster that was just started does not know all its servers for a moment. */
+const PEER_TRIES_MAX = 20
 const TRY_MS = 250
 /** For how long servers remember which message was the first of its place: longer than it takes until it is written. */
 const DUPLICATES_NS = 10e9
@@ -64,7 +66,7 @@ export async function inspect(link: Link, name: string): Promise<StreamInfo[] | 
   checkServer(link)
   const { stream, subject } = versionSpot(name)
   if ((await infoOf(link, stream)) === undefined) return undefined
-  const version = await link.last(stream, subject)
+  const version = await link.last({ stream, subject })
   if (version === undefined) return undefined
   const { partitions } = readVersion(version.head, name)
   const layout = new Layout(name, partitions)
@@ -73,10 +75,6 @@ export async function inspect(link: Link, name: string): Promise<StreamInfo[] | 
 }
 
 function checkServer(link: Link): void {
-  const [major = 0, minor = 0] = link.serverVersion.split('.').map(Number)
-  const [majorMin, minorMin] = SERVER_MIN
-  if (major < majorMin || (major === majorMin && minor < minorMin))
-    throw unfit(`Holdfast needs nats-server ${SERVER_MIN.join('.')} or later, and this one is ${link.serverVersion}`)
   if (link.payloadMax < PAYLOAD_MIN)
     throw unfit(
       `the server takes messages of ${link.payloadMax} bytes at most: set max_payload to ${PAYLOAD_MIN} or more`,
@@ -88,8 +86,11 @@ async function agreeOnPartitions(link: Link, { stream, subject }: Spot, wished: 
   if (wished !== undefined && !(Number.isInteger(wished) && wished >= 1 && wished <= PARTITIONS_MAX))
     throw unfit(`${wished} is no number of partitions: give 1 to ${PARTITIONS_MAX}`)
   const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: wished ?? PARTITIONS })
-  await link.publish({ subject, head, expected: 0 }) // where one is there already, that one stays
-  const { partitions } = readVersion((await link.last(stream, subject))?.head ?? head, stream.replace(/-state-0$/, ''))
+  await link.publish({ stream, subject, head, expected: 0 }) // where one is there already, that one stays
+  const { partitions } = readVersion(
+    (await link.last({ stream, subject }))?.head ?? head,
+    stream.replace(/-state-0$/, ''),
+  )
   if (wished !== undefined && wished !== partitions)
     throw unfit(`there are ${partitions} partitions, and ${wished} cannot be made of them: leave partitions out`)
   return partitions
@@ -106,7 +107,7 @@ function readVersion(head: string, name: string): { readonly partitions: number 
 /** Somebody else may be making it, and then it takes a moment until every server knows it. */
 async function makeStream(link: Link, spot: Spot, wishes: StreamWishes): Promise<StreamInfo> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const info = (await infoOf(link, spot.stream)) ?? (await create(link, spot, wishes))
+    const info = (await infoOf(link, spot.stream)) ?? (await create(link, spot, wishes, tries < PEER_TRIES_MAX))
     if (info !== undefined) return check(link, spot, info, wishes)
     await pause(TRY_MS, link.signal)
   }
@@ -129,8 +130,13 @@ async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefine
   }
 }
 
-/** Undefined where another node is making it. */
-async function create(link: Link, { stream, subject }: Spot, wishes: StreamWishes): Promise<StreamInfo | undefined> {
+/** Undefined where another node is making it, or, while that is waited for, where too few servers are known. */
+async function create(
+  link: Link,
+  { stream, subject }: Spot,
+  wishes: StreamWishes,
+  waitsForPeers: boolean,
+): Promise<StreamInfo | undefined> {
   const replicas = wishes.replicas ?? (link.isClustered ? 3 : 1)
   if (!Number.isInteger(replicas) || replicas < 1 || replicas > REPLICAS_MAX)
     throw unfit(`${replicas} is no number of replicas: give 1 to ${REPLICAS_MAX}`)
@@ -153,6 +159,7 @@ async function create(link: Link, { stream, subject }: Spot, wishes: StreamWishe
   } catch (cause) {
     const reason = (cause as { cause?: unknown }).cause
     if (reason instanceof ApiError && reason.code === NAME_IN_USE) return undefined
+    if (reason instanceof ApiError && reason.code === NO_PEERS && link.isClustered && waitsForPeers) return undefined
     throw unfit(
       `the stream ${stream} with ${replicas} replicas${placementText(wishes)} cannot be had: ${messageOf(reason ?? cause)}`,
     )

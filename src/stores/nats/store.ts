@@ -3,12 +3,15 @@
  * the one its writer has seen, so whoever decides decides on what is there; a node's own index of runs is for finding them.
  */
 import { type Ids, systemIds } from '../../core/clock.ts'
+import { isHoldfastError } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
 import type { Slice } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import type {
+  ClaimableQuery,
   ClaimOptions,
   Created,
+  HeldRun,
   HintListener,
   LogWriter,
   NewRun,
@@ -22,23 +25,25 @@ import type {
 } from '../../core/store.ts'
 import { BatchWriter } from '../shared/batch-writer.ts'
 import { pause } from '../shared/pause.ts'
+import type { Alarms } from './alarms.ts'
 import { Barriers } from './barriers.ts'
-import { placeOf } from './chains.ts'
 import { Commits } from './commits.ts'
 import { Creation } from './creation.ts'
 import { NatsDocuments } from './documents.ts'
 import { Follower } from './follower.ts'
-import { decodeHead, type Head, isReady, storedRun } from './head.ts'
+import { type Head, isReady, storedRun } from './head.ts'
 import { Keys } from './keys.ts'
 import { Lanes } from './lanes.ts'
-import { isBarrier, type Layout, tokenIn } from './layout.ts'
+import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
 import { Listings } from './listings.ts'
+import { Losses } from './losses.ts'
 import { NatsMoving } from './moving.ts'
+import { News } from './news.ts'
 import { Owners } from './owners.ts'
 import { readLog } from './reader.ts'
 import { Retention } from './retention.ts'
-import { RunIndex } from './run-index.ts'
+import { type Entry, RunIndex } from './run-index.ts'
 import { type Current, RunMessages, type Tip } from './run-messages.ts'
 
 export interface NatsStoreOptions {
@@ -48,6 +53,7 @@ export interface NatsStoreOptions {
   readonly isReplicated: boolean
   readonly outageMs: number
   readonly now: () => number
+  readonly alarms: Alarms
 }
 
 /** How long closing waits for what is on its way. */
@@ -62,6 +68,7 @@ export class NatsStore implements Store {
   readonly documents: NatsDocuments
   readonly moving: NatsMoving
   readonly #link: Link
+  readonly #alarms: Alarms
   readonly #layout: Layout
   readonly #now: () => number
   readonly #index = new RunIndex()
@@ -74,18 +81,19 @@ export class NatsStore implements Store {
   readonly #creation: Creation
   readonly #listings: Listings
   readonly #retention: Retention
+  readonly #losses: Losses
+  readonly #news: News
   readonly #logs: readonly Follower[]
   readonly #states: readonly Follower[]
   readonly #ids: Ids = systemIds()
   /** What closing waits for. */
   readonly #underWay = new Set<Promise<unknown>>()
   readonly #sweeping: NodeJS.Timeout
-  /** What was there when the store was opened, until all of it has come. */
-  #found: Tip[] | undefined = []
   #closing: Promise<void> | undefined
 
-  private constructor({ link, layout, isReplicated, outageMs, now }: NatsStoreOptions) {
+  private constructor({ link, layout, isReplicated, outageMs, now, alarms }: NatsStoreOptions) {
     this.#link = link
+    this.#alarms = alarms
     this.#layout = layout
     this.#now = now
     const name = (): string => this.#ids.unique()
@@ -95,6 +103,7 @@ export class NatsStore implements Store {
       layout,
       name,
       barriers,
+      alarms,
       heard: (id) => this.#index.get(id),
       onWritten: (tip, slice) => this.#written(tip, slice),
     })
@@ -124,6 +133,17 @@ export class NatsStore implements Store {
       messages: this.#messages,
       stored: (current) => this.#stored(current),
       caughtUp: () => caughtUpWith(this.#logs),
+      onUnreadable: () => void this.#losses.look(),
+    })
+    this.#losses = new Losses({
+      link,
+      barriers,
+      alarms,
+      index: this.#index,
+      followers: () => this.#logs,
+      spotOf: (id) => layout.run(id),
+      onLost: (id) => this.#news.retract(id),
+      onRewound: () => this.#messages.forgetAll(),
     })
     this.#retention = new Retention({ link, layout, messages: this.#messages, keys: this.#keys })
     this.moving = new NatsMoving({
@@ -132,13 +152,19 @@ export class NatsStore implements Store {
       documents: this.documents,
       creation: this.#creation,
     })
-    this.#logs = layout.logs.map(
-      (spot) => new Follower({ link, spot, onMessage: (subject, head, seq) => this.#hear(subject, head, seq) }),
-    )
-    this.#states = layout.states.map((spot) => {
-      const onMessage = (subject: string, head: string, seq: number): void => this.#hearState(subject, head, seq)
-      return new Follower({ link, spot, onMessage })
+    this.#news = new News({
+      index: this.#index,
+      hints: this.#hints,
+      layout,
+      alarms,
+      chains: this.#messages.chains,
+      documents: this.documents,
+      owners: this.#owners,
+      isClaimable: (head) => this.#isClaimable(head),
     })
+    const { hear, hearState } = this.#news
+    this.#logs = layout.logs.map((spot) => new Follower({ link, spot, onMessage: hear }))
+    this.#states = layout.states.map((spot) => new Follower({ link, spot, onMessage: hearState }))
     this.#sweeping = setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
   }
 
@@ -146,7 +172,7 @@ export class NatsStore implements Store {
     const store = new NatsStore(options)
     try {
       await Promise.all([...store.#logs, ...store.#states].map((follower) => follower.start()))
-      store.#takeIn()
+      store.#news.takeIn()
       return store
     } catch (cause) {
       await store.close()
@@ -155,7 +181,9 @@ export class NatsStore implements Store {
   }
 
   health(): StoreHealth {
-    return this.#closing === undefined ? this.#link.health() : { ok: false, reason: 'the store was closed' }
+    if (this.#closing !== undefined) return { ok: false, reason: 'the store was closed' }
+    const { texts } = this.#alarms
+    return texts.length === 0 ? this.#link.health() : { ...this.#link.health(), alarms: texts }
   }
 
   create(run: NewRun): Promise<Created> {
@@ -164,6 +192,7 @@ export class NatsStore implements Store {
 
   async get(id: string): Promise<StoredRun | undefined> {
     const current = await this.#messages.read(id)
+    if (current === undefined) this.#losses.expectKept(id)
     return current && this.#stored(current)
   }
 
@@ -179,13 +208,23 @@ export class NatsStore implements Store {
     return this.#retention.remove(id)
   }
 
-  writer(id: string, claim: { readonly epoch: number; readonly next: number }): LogWriter {
-    return new BatchWriter(id, claim, (writer) => this.#commits.appended(writer))
+  writer(
+    id: string,
+    claim: { readonly epoch: number; readonly next: number },
+    onRefused?: (cause: unknown) => void,
+  ): LogWriter {
+    return new BatchWriter(id, claim, (writer) => this.#commits.appended(writer), onRefused)
   }
 
-  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+    this.#alarms.expectSound(id)
     const known = this.#index.get(id)
-    return readLog(this.#messages, known && { ...known }, id, after, bytesMax)
+    try {
+      return await readLog(this.#messages, known && { ...known }, id, after, bytesMax)
+    } catch (cause) {
+      if (isHoldfastError(cause, 'not_found')) this.#losses.expectKept(id)
+      throw cause
+    }
   }
 
   trim(id: string, before: number): Promise<void> {
@@ -212,9 +251,9 @@ export class NatsStore implements Store {
     return written ? this.#stored(current!) : undefined
   }
 
-  async renew(owner: string, ttlMs: number): Promise<readonly string[]> {
-    await this.#owners.renew(owner, this.#now() + ttlMs)
-    return this.#index.heldBy(owner)
+  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+    await this.#owners.renew({ owner, until: this.#now() + ttlMs, ...(components && { components }) })
+    return Promise.all(this.#index.heldBy(owner).map((entry) => this.#held(entry)))
   }
 
   async release(id: string, epoch: number): Promise<void> {
@@ -224,8 +263,15 @@ export class NatsStore implements Store {
     })
   }
 
-  async claimable(limit: number, components?: readonly string[]): Promise<readonly string[]> {
-    return this.#index.claimable(limit, this.#now(), (head) => this.#isHeld(head), components)
+  async claimable(limit: number, { components, takeover = true }: ClaimableQuery = {}): Promise<readonly string[]> {
+    const isTaken = (head: Head): boolean =>
+      this.#isHeld(head) || isLeftToOwner(head, takeover) || this.#alarms.isSuspended(head.id)
+    return this.#index.claimable(limit, this.#now(), isTaken, components)
+  }
+
+  async unserved(): Promise<readonly string[]> {
+    await Promise.all([caughtUpWith(this.#logs), caughtUpWith(this.#states)])
+    return this.#owners.served.without(this.#index.needed(), ({ head }) => head.component, this.#now())
   }
 
   async queued(owner?: string): Promise<number> {
@@ -253,6 +299,7 @@ export class NatsStore implements Store {
 
   async #close(): Promise<void> {
     clearInterval(this.#sweeping)
+    this.#losses.close()
     const enough = new AbortController()
     const late = pause(CLOSE_MS, enough.signal)
     await Promise.race([Promise.all([this.#commits.idle(), Promise.allSettled(this.#underWay)]), late])
@@ -263,11 +310,19 @@ export class NatsStore implements Store {
 
   /** Whether a run may be taken now, by what the servers know. */
   async #isFree(head: Head, options: ClaimOptions): Promise<boolean> {
-    if (!isReady(head, this.#now(), options) || this.#isHeld(head)) return false
+    if (!isReady(head, this.#now(), options) || this.#isHeld(head) || isLeftToOwner(head, options.takeover))
+      return false
     if (head.lease !== undefined && (await this.#owners.latest(head.lease.owner)) > this.#now()) return false
     if (head.stopped || options.outOfTurn || head.lane === undefined) return true
     const first = (await this.#lanes.first(head.lane, head.id)) ?? this.#index.headOfLane(head.lane)?.id
     return first === undefined || first === head.id
+  }
+
+  /** A stop that cannot be read now is told by the next renewal. */
+  async #held({ id, head: { epoch, next }, stop: isStopped }: Entry): Promise<HeldRun> {
+    const known = isStopped === true ? await this.#known(id).catch(() => undefined) : undefined
+    const stop = known?.description.stop
+    return { id, epoch, next, ...(stop && { stop }) }
   }
 
   /** As far as this node has heard. */
@@ -301,56 +356,10 @@ export class NatsStore implements Store {
 
   /** A message of this node's was taken. */
   #written(tip: Tip, slice: Slice | undefined): void {
-    this.#learn(tip, slice)
+    this.#news.learn(tip, slice)
     const { id, lane, status } = tip.head
     if (lane !== undefined && isFinished(status) && tip.head.next > tip.head.from)
       void this.#track(this.#lanes.leave(lane, id)).catch(() => {}) // who comes next tidies up
-  }
-
-  #hear(subject: string, text: string, seq: number): void {
-    // Most messages are this node's own, and known. Where an id is not its own token, nothing is found, and it is decoded.
-    if (isBarrier(subject) || (this.#index.get(tokenIn(subject))?.seq ?? 0) >= seq) return
-    const head = decodeHead(text)
-    if (head.gone === undefined) this.#messages.chains.extend(head.id, placeOf(head, seq))
-    else this.#messages.chains.forget(head.id)
-    if (this.#found === undefined) this.#learn({ head, seq }, undefined)
-    else this.#found.push({ head, seq })
-  }
-
-  /** In the order in which the runs were created, and not in that of their last messages. */
-  #takeIn(): void {
-    const found = this.#found ?? []
-    this.#found = undefined
-    found.sort((a, b) => a.head.number - b.head.number || a.seq - b.seq)
-    for (const tip of found) this.#index.apply(tip)
-  }
-
-  #hearState(subject: string, head: string, seq: number): void {
-    const kind = subject.split('.')[3]
-    if (kind === 'document') this.documents.hear(head, seq)
-    else if (kind === 'owner') this.#owners.hear(head)
-  }
-
-  /** Takes a message into the index, and tells who watches what is new. */
-  #learn(tip: Tip, slice: Slice | undefined): void {
-    const { isNews, before } = this.#index.apply(tip)
-    const { head } = tip
-    if (!isNews || head.gone !== undefined) return
-    const isLeft = before === undefined || (before.lease !== undefined && head.lease === undefined)
-    const claimable = isLeft && this.#isClaimable(head)
-    const stop = head.stopped && before?.stopped !== true
-    if (head.next > (before?.next ?? 0) || stop || claimable)
-      this.#hints.give({
-        run: head.id,
-        next: head.next,
-        ...(slice && { slice }),
-        ...(stop && { stop }),
-        ...(claimable && { claimable }),
-      })
-    if (head.lane === undefined || !isFinished(head.status)) return
-    const heir = this.#index.headOfLane(head.lane)
-    if (heir !== undefined && this.#isClaimable(heir.head))
-      this.#hints.give({ run: heir.id, next: heir.head.next, claimable: true })
   }
 
   #isClaimable(head: Head): boolean {
@@ -377,6 +386,11 @@ export class NatsStore implements Store {
     this.#underWay.add(settled)
     return work
   }
+}
+
+/** Leased, whether or not that has expired, and not to be taken over from its owner. */
+function isLeftToOwner({ lease, stopped }: Head, takeover = true): boolean {
+  return lease !== undefined && !takeover && !stopped
 }
 
 async function caughtUpWith(followers: readonly Follower[]): Promise<void> {

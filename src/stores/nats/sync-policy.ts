@@ -30,6 +30,6 @@ export async function expectSyncAlways(monitor: string): Promise<void> {
   if (!always)
     throw new HoldfastError(
       'unsupported',
-      `sync=always was asked for, and the server at ${monitor} does not say that it does: set jetstream { sync_interval: always } (nats-server 2.10 or later)`,
+      `sync=always was asked for, and the server at ${monitor} does not say that it does: set jetstream { sync_interval: always }`,
     )
 }

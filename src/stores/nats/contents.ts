@@ -1,0 +1,150 @@
+/**
+ * Messages of runs by their sequence, from whichever replica. Each is checked to be the one that was asked for before it is kept
+ * or shown (STO-2): its subject, its run, its position, its writer, its length, and every record in it. Where even the leader
+ * returns another one, the run is quarantined.
+ */
+import { faultIn } from '../../core/log-read.ts'
+import type { Alarms } from './alarms.ts'
+import type { Place } from './chains.ts'
+import { decodeHead, type Head } from './head.ts'
+import type { Layout } from './layout.ts'
+import type { Link } from './link.ts'
+import { type Message, Mismatch, onSubject } from './message.ts'
+import { Recent } from './recent.ts'
+
+/** A message with its content, wherever that is. */
+export interface Whole {
+  readonly head: Head
+  readonly content: Uint8Array
+}
+
+/** What is known of a message before it is read. */
+export interface Expected extends Partial<Pick<Place, 'place' | 'from' | 'next'>> {
+  /** Of the run when it was last seen: no earlier message has a higher one. */
+  readonly epochMax?: number
+  /** It begins with the run's description. */
+  readonly isDescription?: boolean
+}
+
+export interface ContentsOptions {
+  readonly link: Link
+  readonly layout: Layout
+  readonly alarms: Alarms
+}
+
+const CONTENTS_BYTES_MAX = 32 * 1024 * 1024
+/** About what an entry takes besides its content. */
+const ENTRY_BYTES = 1024
+
+export class Contents {
+  readonly #options: ContentsOptions
+  readonly #kept = new Recent<Whole>(CONTENTS_BYTES_MAX, ({ content }) => content.length + ENTRY_BYTES)
+
+  constructor(options: ContentsOptions) {
+    this.#options = options
+  }
+
+  forgetAll(): void {
+    this.#kept.clear()
+  }
+
+  /** What a message says of its run; undefined where it is gone. */
+  async head(id: string, { seq, ...expected }: Place): Promise<Head | undefined> {
+    const { link, layout } = this.#options
+    const { stream, subject } = layout.run(id)
+    return this.#guarded(id, seq, () =>
+      link.at(stream, seq, (message) => readHead(onSubject(subject)(message), id, expected)),
+    )
+  }
+
+  /** All that a message holds; undefined where it is gone. Kept for a while: many subscribers read the same. */
+  async whole(id: string, seq: number, expected: Expected, given?: Message): Promise<Whole | undefined> {
+    const key = `${id} ${seq}`
+    const known = this.#kept.get(key)
+    if (known !== undefined && headFault(known.head, id, expected) === undefined) return known
+    const found = await this.#guarded(id, seq, () => this.#load(id, seq, expected, given))
+    if (found === undefined) return undefined
+    this.#options.alarms.cleared(id, seq)
+    this.#kept.set(key, found)
+    return found
+  }
+
+  /** The last message of a run, as its leader returned it. */
+  last(id: string, message: Message): Promise<Head> {
+    return this.#guarded(id, message.seq, async () => readHead(message, id, {}))
+  }
+
+  async #load(id: string, seq: number, expected: Expected, given: Message | undefined): Promise<Whole | undefined> {
+    const { link, layout } = this.#options
+    const { stream, subject } = layout.run(id)
+    const read = (message: Message): Whole => {
+      const head = readHead(onSubject(subject)(message), id, expected)
+      if (head.parts === undefined) checkContent(head, message.data)
+      return { head, content: message.data }
+    }
+    const found = given === undefined ? await link.at(stream, seq, read) : read(given)
+    return found?.head.parts === undefined ? found : this.#assemble(found.head, found.head.parts)
+  }
+
+  async #assemble(head: Head, { name, count, bytes }: NonNullable<Head['parts']>): Promise<Whole | undefined> {
+    const { link, layout } = this.#options
+    const parts = await Promise.all(
+      Array.from({ length: count }, (_, number) => {
+        const spot = layout.part(head.id, name, number)
+        const length = bytes === undefined || number === count - 1 ? undefined : bytes
+        return link.only(spot, (message) => readPart(onSubject(spot.subject)(message), length))
+      }),
+    )
+    const found = parts.flatMap((part) => part ?? [])
+    if (found.length < count) return undefined
+    const content = Buffer.concat(found)
+    checkContent(head, content)
+    return { head, content }
+  }
+
+  async #guarded<Result>(id: string, seq: number, read: () => Promise<Result>): Promise<Result> {
+    const { alarms } = this.#options
+    try {
+      return await read()
+    } catch (cause) {
+      throw cause instanceof Mismatch ? alarms.quarantine(id, cause.message, seq) : cause
+    }
+  }
+}
+
+function readHead(message: Message, id: string, expected: Expected): Head {
+  let head: Head
+  try {
+    head = decodeHead(message.head)
+  } catch {
+    throw new Mismatch(`message ${message.seq}, which no Holdfast wrote`)
+  }
+  const fault = headFault(head, id, expected)
+  if (fault !== undefined) throw new Mismatch(`message ${message.seq} of ${fault}`)
+  return head
+}
+
+function headFault(head: Head, id: string, expected: Expected): string | undefined {
+  const { id: found, place, from, next, epoch } = head
+  if (found !== id) return `run ${found}`
+  if (expected.place !== undefined && expected.place !== place)
+    return `position ${place} for position ${expected.place}`
+  if ((expected.from ?? from) !== from || (expected.next ?? next) !== next)
+    return `events ${from} to ${next - 1} for ${expected.from} to ${(expected.next ?? 0) - 1}`
+  if (expected.isDescription && head.descriptionBytes === 0) return `position ${place}, which does not describe the run`
+  return epoch > (expected.epochMax ?? Infinity) ? `a writer of epoch ${epoch}, after ${expected.epochMax}` : undefined
+}
+
+function checkContent({ id, from, next, bytes, descriptionBytes }: Head, content: Uint8Array): void {
+  if (bytes !== undefined && bytes !== content.length)
+    throw new Mismatch(`${content.length} bytes where ${bytes} were written`)
+  if (next === from) return
+  const records = content.subarray(descriptionBytes)
+  const fault = faultIn(id, { first: from, count: next - from, bytes: records, closed: false })
+  if (fault !== undefined) throw new Mismatch(fault)
+}
+
+function readPart({ data }: Message, length: number | undefined): Uint8Array {
+  if (length === undefined || data.length === length) return data
+  throw new Mismatch(`a part of ${data.length} bytes where ${length} were written`)
+}

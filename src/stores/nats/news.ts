@@ -1,0 +1,118 @@
+/** What a node hears from the streams: takes it into the index of runs, and gives hints to whoever watches. */
+import { messageOf } from '../../core/errors.ts'
+import type { Hints } from '../../core/hints.ts'
+import type { Slice } from '../../core/record.ts'
+import { isFinished } from '../../core/run.ts'
+import type { Alarms } from './alarms.ts'
+import type { Chains } from './chains.ts'
+import type { NatsDocuments } from './documents.ts'
+import { decodeHead, type Head } from './head.ts'
+import { isBarrier, type Layout, tokenIn } from './layout.ts'
+import type { Owners } from './owners.ts'
+import type { RunIndex } from './run-index.ts'
+import type { Tip } from './run-messages.ts'
+
+export interface NewsOptions {
+  readonly index: RunIndex
+  readonly hints: Hints
+  readonly layout: Layout
+  readonly alarms: Alarms
+  readonly chains: Chains
+  readonly documents: NatsDocuments
+  readonly owners: Owners
+  readonly isClaimable: (head: Head) => boolean
+}
+
+export class News {
+  readonly #options: NewsOptions
+  /** What was there when the store was opened, until all of it has come. */
+  #found: Tip[] | undefined = []
+
+  constructor(options: NewsOptions) {
+    this.#options = options
+  }
+
+  /** A message of a run, from whichever node. */
+  readonly hear = (subject: string, text: string, seq: number): void => {
+    const { index, chains } = this.#options
+    // Most messages are this node's own, and known. Where an id is not its own token, nothing is found, and it is decoded.
+    if (isBarrier(subject) || (index.get(tokenIn(subject))?.seq ?? 0) >= seq) return
+    const head = this.#decode(subject, text)
+    if (head === undefined) return
+    if (head.gone === undefined) chains.extend(head.id, head, seq)
+    else chains.forget(head.id)
+    if (this.#found === undefined) this.learn({ head, seq }, undefined)
+    else this.#found.push({ head, seq })
+  }
+
+  readonly hearState = (subject: string, head: string, seq: number): void => {
+    const { documents, owners, alarms } = this.#options
+    const kind = subject.split('.')[3]
+    try {
+      if (kind === 'document') documents.hear(head, seq)
+      else if (kind === 'owner') owners.hear(head)
+    } catch (cause) {
+      alarms.foreign(subject, messageOf(cause))
+    }
+  }
+
+  /** All that was there has come. In the order in which the runs were created, and not in that of their last messages. */
+  takeIn(): void {
+    const found = this.#found ?? []
+    this.#found = undefined
+    found.sort((a, b) => a.head.number - b.head.number || a.seq - b.seq)
+    for (const tip of found) {
+      const { fault } = this.#options.index.apply(tip)
+      if (fault !== undefined) this.#quarantine(tip.head.id, fault)
+    }
+  }
+
+  /** Takes a message into the index, and tells who watches what is new. */
+  learn(tip: Tip, slice: Slice | undefined): void {
+    const { index, hints, isClaimable } = this.#options
+    const { isNews, before, fault } = index.apply(tip)
+    const { head } = tip
+    if (fault !== undefined) return this.#quarantine(head.id, fault)
+    if (!isNews || head.gone !== undefined) return
+    const isLeft = before === undefined || (before.lease !== undefined && head.lease === undefined)
+    const claimable = isLeft && isClaimable(head)
+    const stop = head.stopped && before?.stopped !== true
+    if (head.next > (before?.next ?? 0) || stop || claimable)
+      hints.give({
+        run: head.id,
+        next: head.next,
+        ...(slice && { slice }),
+        ...(stop && { stop }),
+        ...(claimable && { claimable }),
+      })
+    if (head.lane === undefined || !isFinished(head.status)) return
+    const heir = index.headOfLane(head.lane)
+    if (heir !== undefined && isClaimable(heir.head))
+      hints.give({ run: heir.id, next: heir.head.next, claimable: true })
+  }
+
+  /** What was known of a run is not so any more: who follows it finds out by reading on. */
+  retract(id: string): void {
+    this.#options.chains.forget(id)
+    this.#options.hints.give({ run: id, next: Infinity })
+  }
+
+  /** Nobody writes to the run or is shown it any more. */
+  #quarantine(id: string, fault: string): void {
+    this.#options.alarms.quarantine(id, fault)
+    this.retract(id)
+  }
+
+  /** Undefined for a message that is not on the subject of the run that it names, or that no Holdfast wrote. */
+  #decode(subject: string, text: string): Head | undefined {
+    const { layout, alarms } = this.#options
+    try {
+      const head = decodeHead(text)
+      if (head.id === tokenIn(subject) || layout.run(head.id).subject === subject) return head
+      alarms.foreign(subject, `it names run ${head.id}`)
+    } catch (cause) {
+      alarms.foreign(subject, messageOf(cause))
+    }
+    return undefined
+  }
+}
