@@ -60,7 +60,7 @@ export class Following {
   /** A stream that ends before the task is settled was cut, however orderly it ended. */
   async *updates(): AsyncGenerator<Update, SendResult, void> {
     for (;;) {
-      const since = Date.now()
+      const since = performance.now()
       let came: 'nothing' | 'nothing new' | 'news' = 'nothing'
       try {
         for await (const update of this.#connection()) {
@@ -74,7 +74,7 @@ export class Following {
         throw new ConnectionError(this.#cutShort())
       } catch (cause) {
         this.#options.signal?.throwIfAborted()
-        const isSteady = Date.now() - since >= STEADY_MS
+        const isSteady = performance.now() - since >= STEADY_MS
         const wasGood = came === 'news' || (came === 'nothing new' && isSteady)
         if (wasGood) this.#barren = 0
         else if (came === 'nothing new' || isSteady) this.#barren++

@@ -1,4 +1,5 @@
 /** Compares what is known of an artifact with what an agent says that it is. */
+import { detached } from './detached.ts'
 import type { Part } from './types.ts'
 
 /** What a newer state of the same parts has more; `older` where it has less, and `other` where it is something else. */
@@ -15,7 +16,7 @@ export function difference(known: readonly Part[], said: readonly Part[]): Diffe
   if (right === undefined) return 'older'
   const isLast = common === before.length - 1
   if (isLast && isBareText(left) && isBareText(right) && right.text.startsWith(left.text))
-    return { more: [...texts(right.text.slice(left.text.length)), ...rest] }
+    return { more: [...texts(detached(right.text.slice(left.text.length))), ...rest] }
   if (rest.length === 0 && isBareText(left) && isBareText(right) && left.text.startsWith(right.text)) return 'older'
   return 'other'
 }

@@ -3,9 +3,11 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Ids } from '../core/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
-import type { Authenticator, Credential } from '../core/principal.ts'
+import type { Authenticator, Credential, Principal } from '../core/principal.ts'
 import { answerCors, type Cors, refuseForeignPages } from './cors.ts'
+import { discardRest } from './discard.ts'
 import type { Mounts } from './mounts.ts'
+import type { RequestRate } from './request-rate.ts'
 import { respondError } from './respond.ts'
 import type { Call, Match, Protocol } from './route.ts'
 
@@ -15,6 +17,7 @@ export interface AppOptions {
   readonly ids: Ids
   readonly logger: Logger
   readonly cors: Cors
+  readonly rate: RequestRate
   /** A client that takes nothing of its answer for this long is cut. */
   readonly stallMs: number
 }
@@ -33,7 +36,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     refuseForeignPages(request, options.authenticator, options.cors)
     await call(match, request, response, target, options)
   } catch (cause) {
-    fail(cause, request, response, protocol, options)
+    await fail(cause, request, response, protocol, options)
   }
 }
 
@@ -42,7 +45,7 @@ async function call(
   request: IncomingMessage,
   response: ServerResponse,
   target: Target,
-  { authenticator, logger, stallMs }: AppOptions,
+  { authenticator, rate, logger, stallMs }: AppOptions,
 ): Promise<void> {
   if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
@@ -52,12 +55,21 @@ async function call(
     })
   }
   const { route, params } = match
-  const principal = route.public === true ? { id: 'public' } : await authenticator.authenticate(credential(request))
+  const principal = route.public === true ? { id: 'public' } : await callerOf(request, authenticator, rate)
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   const given: Call = { request, response, params, query: target.query, principal, signal: gone.signal, logger }
   await route.handle(given)
   cutIfNotTaken(response, stallMs)
+}
+
+async function callerOf(request: IncomingMessage, authenticator: Authenticator, rate: RequestRate): Promise<Principal> {
+  const shown = credential(request)
+  const principal = await rate.authenticate(request.socket.remoteAddress, shown.bearer, () =>
+    authenticator.authenticate(shown),
+  )
+  rate.admit(principal)
+  return principal
 }
 
 /** A whole answer that its client does not take is given up, as a stream is. */
@@ -82,16 +94,17 @@ function parseTarget(request: IncomingMessage): Target {
 
 function credential(request: IncomingMessage): Credential {
   const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '') ?? []
-  return bearer === undefined ? {} : { bearer }
+  const from = request.socket.remoteAddress
+  return { ...(bearer !== undefined && { bearer }), ...(from !== undefined && { from }) }
 }
 
-function fail(
+async function fail(
   cause: unknown,
   request: IncomingMessage,
   response: ServerResponse,
   protocol: Protocol,
   options: AppOptions,
-): void {
+): Promise<void> {
   const requestId = newId(options.ids)
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
   const fields = { requestId, method: request.method, path: request.url?.slice(0, 500), code: error.code }
@@ -104,8 +117,7 @@ function fail(
     if (error.retryAfterMs !== undefined)
       response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
     if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
-    // What is left of a body that was refused is not worth reading.
-    if (!request.complete) response.setHeader('connection', 'close')
+    await discardRest(request, response)
     respondError(response, told)
   } catch (defect) {
     options.logger.error({ ...fields, err: defect }, 'an error could not be told')

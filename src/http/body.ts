@@ -1,6 +1,7 @@
 /** Reads a request's body within a bound. */
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError, messageOf } from '../core/errors.ts'
+import { parseJson } from './json.ts'
 
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const tooLarge = (): HoldfastError => new HoldfastError('too_large', `the body is larger than ${bytesMax} bytes`)
@@ -31,21 +32,13 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
       `the content type is ${type === '' ? 'missing' : JSON.stringify(type)}; send application/json`,
     )
   }
+  return parseJson(decode(body), 'the body')
+}
+
+function decode(body: Buffer): string {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-    return refuseInfinity(JSON.parse(text))
+    return new TextDecoder('utf-8', { fatal: true }).decode(body)
   } catch (cause) {
     throw new HoldfastError('invalid_request', `the body is not JSON: ${messageOf(cause)}`, { cause })
   }
-}
-
-/** Of digits that are more than a number can hold `JSON.parse` makes Infinity, which is another value than was sent. */
-function refuseInfinity(value: unknown): unknown {
-  const rest: unknown[] = [value]
-  while (rest.length > 0) {
-    const next = rest.pop()
-    if (typeof next === 'number' && !Number.isFinite(next)) throw new RangeError('it holds a number that is too large')
-    if (typeof next === 'object' && next !== null) for (const item of Object.values(next)) rest.push(item)
-  }
-  return value
 }

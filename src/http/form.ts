@@ -21,10 +21,25 @@ export async function readForm(request: IncomingMessage, bytesMax: number): Prom
   const type = request.headers['content-type'] ?? ''
   if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
     const text = (await readBody(request, bytesMax)).toString()
+    refuseCrowded(occurrences(text, '&') + 1)
     return { fields: Object.fromEntries(new URLSearchParams(text)), files: [] }
   }
   if (/^multipart\/form-data\s*;/i.test(type)) return readMultipart(type, await readBody(request, bytesMax))
   return { fields: fieldsOf(await readJson(request, bytesMax)), files: [] }
+}
+
+/** Fields of one form: a body of the largest size could hold millions, and each takes longer than its bytes. */
+const FIELDS_MAX = 1000
+
+function refuseCrowded(fields: number): void {
+  if (fields > FIELDS_MAX) throw new HoldfastError('too_large', `the form has more than ${FIELDS_MAX} fields`)
+}
+
+/** Counts no further than a form may have fields. */
+function occurrences(text: string | Buffer, part: string): number {
+  let count = 0
+  for (let at = text.indexOf(part); at >= 0 && count <= FIELDS_MAX; at = text.indexOf(part, at + part.length)) count++
+  return count
 }
 
 function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
@@ -35,6 +50,8 @@ function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
 
 /** The parser is the platform's own; the body is whole and within its bound before it is asked. */
 async function readMultipart(type: string, body: Buffer): Promise<Form> {
+  // Every part has this header; what is counted too much is content of a file that looks like one.
+  refuseCrowded(occurrences(body, '\r\n\r\n'))
   let data: FormData
   try {
     data = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, elapsedOf } from '../core/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import { lastOf, type Slice } from '../core/record.ts'
@@ -79,7 +79,7 @@ export class Streams {
   }
 
   #tend(): void {
-    const now = this.#clock.now()
+    const now = elapsedOf(this.#clock)
     for (const stream of this.#open) stream.tend(now, this.#limits)
   }
 }
@@ -173,7 +173,7 @@ export class Stream implements Sink {
   #put(bytes: Uint8Array | string): boolean {
     this.#quiet = false
     const room = this.#send(bytes)
-    if (!room) this.#fullSince ??= this.#clock.now()
+    if (!room) this.#fullSince ??= elapsedOf(this.#clock)
     return room
   }
 
@@ -185,7 +185,7 @@ export class Stream implements Sink {
   #open(): void {
     if (this.#opened) return
     this.#opened = true
-    this.#lastWrite = this.#clock.now()
+    this.#lastWrite = elapsedOf(this.#clock)
     this.#response.writeHead(200, {
       'content-type': this.#format.contentType,
       'cache-control': 'no-cache, no-transform',
@@ -209,7 +209,7 @@ export class Stream implements Sink {
   #finish(last?: string): void {
     this.#closed = true
     this.#subscription?.close()
-    this.#fullSince ??= this.#clock.now()
+    this.#fullSince ??= elapsedOf(this.#clock)
     this.#response.end(last)
   }
 

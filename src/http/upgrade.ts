@@ -5,7 +5,9 @@ import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/principal.ts'
 import { type Cors, refuseForeignPages } from './cors.ts'
+import { AddressLimit } from './address-limit.ts'
 import type { Mounts } from './mounts.ts'
+import type { RequestRate } from './request-rate.ts'
 
 /** A connection that is to be upgraded. Who it is from is found out in the protocol's own way. */
 export interface UpgradeCall {
@@ -27,6 +29,9 @@ export interface UpgradeOptions {
   readonly authenticator: Authenticator
   readonly logger: Logger
   readonly cors: Cors
+  /** Connections that have not authenticated yet. */
+  readonly logins: AddressLimit
+  readonly rate: RequestRate
 }
 
 /** Whether a request is one for a WebSocket of ours: others, such as for HTTP/2, are answered as if they did not ask. */
@@ -48,7 +53,7 @@ async function answer(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { mounts, authenticator, cors, logger }: UpgradeOptions,
+  { mounts, authenticator, cors, logger, logins, rate }: UpgradeOptions,
 ): Promise<void> {
   socket.on('error', () => {}) // the client is gone, which `close` tells whoever has the socket by then
   try {
@@ -56,8 +61,19 @@ async function answer(
     if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
     // Whoever has one can change things, and browsers ask nobody before they open one.
     refuseForeignPages(request, authenticator, cors, true)
-    const authenticate = (credential: Credential): Promise<Principal> => authenticator.authenticate(credential)
-    await found.handle({ request, socket, head, authenticate, guarded: authenticator.scheme !== 'none' })
+    const guarded = authenticator.scheme !== 'none'
+    const release = guarded ? logins.acquire(request.socket.remoteAddress) : () => {}
+    if (release === undefined) throw new HoldfastError('rate_limited', 'too many connections wait to authenticate')
+    socket.once('close', release)
+    const authenticate = async (credential: Credential): Promise<Principal> => {
+      const from = request.socket.remoteAddress
+      const principal = await rate.authenticate(from, credential.bearer, () =>
+        authenticator.authenticate({ ...credential, ...(from !== undefined && { from }) }),
+      )
+      release()
+      return principal
+    }
+    await found.handle({ request, socket, head, authenticate, guarded })
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
     if (error.status >= 500) logger.error({ path: request.url?.slice(0, 500), err: cause }, 'an upgrade failed')

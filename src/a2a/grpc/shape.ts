@@ -1,14 +1,14 @@
 /** Reads the texts of the schema: for the package that encodes, and to convert between its objects and JSON. */
 import { common, type MessageTexts, type ServiceText } from './schema.ts'
 
-interface Field {
+export interface Field {
   readonly name: string
   readonly type: string
   readonly id: number
   readonly many: 'list' | 'map' | undefined
 }
 
-function fieldsOf(text: string): Field[] {
+export function fieldsOf(text: string): Field[] {
   return text
     .split(';')
     .filter((each) => each.trim() !== '')
@@ -128,7 +128,9 @@ const decodeSpecial: Special = {
   'google.protobuf.Value': fromValue,
   'google.protobuf.Timestamp': (value) => {
     const { seconds = 0, nanos = 0 } = value as { readonly seconds?: number; readonly nanos?: number }
-    return new Date(seconds * 1000 + nanos / 1_000_000).toISOString()
+    const time = new Date(seconds * 1000 + nanos / 1_000_000)
+    // What no clock shows is left for whoever checks the field to refuse.
+    return Number.isNaN(time.getTime()) ? `${seconds}.${nanos}` : time.toISOString()
   },
 }
 

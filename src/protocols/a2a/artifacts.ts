@@ -136,7 +136,7 @@ function isOf(by: Actor | undefined, actor: Actor | undefined, scope: Discarded[
   if (scope === 'all' || actorKey(by) === actorKey(actor)) return true
   if (scope === 'own') return false
   // An actor's run id begins with that of whoever called it; all are below the run's own component.
-  return actor === undefined || actorKey(by).startsWith(actorKey(actor))
+  return actor === undefined || actorKey(by).startsWith(`${actorKey(actor)}/`)
 }
 
 export function toArtifacts(artifacts: Artifacts | undefined): Artifact[] {

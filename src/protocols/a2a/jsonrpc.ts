@@ -3,6 +3,7 @@ import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Service } from '../../core/service.ts'
 import { readJson } from '../../http/body.ts'
+import { discardRest } from '../../http/discard.ts'
 import { respondJson, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
@@ -34,7 +35,7 @@ export async function answerRpc(call: Call, agent: Agent, binding: Binding): Pro
     await dispatch(call, agent, binding, { id, method, params })
   } catch (cause) {
     if (call.response.headersSent) throw cause
-    closeIfUnread(call)
+    await discardRest(call.request, call.response)
     respondJson(call.response, 200, { jsonrpc: '2.0', id, error: toRpcError(known(cause, binding), tableOf(binding)) })
   }
 }
@@ -108,11 +109,6 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
   if (id !== undefined && id !== null && typeof id !== 'string' && typeof id !== 'number')
     throw rpcError(INVALID_REQUEST, 'id is neither a string nor a number')
   return { method, params }
-}
-
-/** What is left of a body that was refused is not worth reading. */
-export function closeIfUnread({ request, response }: Call): void {
-  if (!request.complete) response.setHeader('connection', 'close')
 }
 
 /** What is not an operating error is a defect of ours: its cause is for the log. */

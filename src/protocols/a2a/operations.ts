@@ -166,7 +166,12 @@ export class Operations {
   async #pushConfigs(caller: Caller, task: string): Promise<PushConfigs> {
     this.#requirePush()
     await this.#task(caller, task)
-    return new PushConfigs(this.#service.documents(caller.principal), this.component.id, this.#ids)
+    return new PushConfigs(
+      this.#service.documents(caller.principal),
+      this.component.id,
+      this.#ids,
+      this.#service.limits,
+    )
   }
 
   #requirePush(): void {

@@ -37,6 +37,8 @@ export interface TaskFold {
   readonly message: Message | undefined
   readonly turns: Turn | undefined
   readonly artifacts: Artifacts | undefined
+  /** Whether events before those that were folded are not kept any more; undefined before the first. */
+  readonly trimmed: boolean | undefined
   /** The number that the next event gets. */
   readonly sequence: number
   /** Events that wait for it to be known whether the answer is a task or a message; undefined once it is. */
@@ -63,7 +65,7 @@ export const taskProjection: Projection<TaskFold, TaskFrame> = {
   initial: beginTask,
   apply(before, event) {
     if (before.direct !== undefined) return { state: before, frames: [] }
-    const draft = new Draft(before, event)
+    const draft = new Draft({ ...before, trimmed: before.trimmed ?? event.index > 0 }, event)
     draft.fold()
     return { state: draft.state, frames: draft.frames }
   },
@@ -79,6 +81,7 @@ export function beginTask(run: Run): TaskFold {
     message: undefined,
     turns: undefined,
     artifacts: undefined,
+    trimmed: undefined,
     sequence: 0,
     held: aboutOf(run)?.direct === true ? [] : undefined,
     direct: undefined,

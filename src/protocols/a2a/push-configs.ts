@@ -1,6 +1,8 @@
 /** Subscriptions to pushes: documents, one for each, under the task that they are about. */
 import type { Document } from '../../core/document.ts'
 import type { Ids } from '../../core/clock.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import type { Limits } from '../../core/limits.ts'
 import type { OwnedDocuments } from '../../core/owned-documents.ts'
 import { a2aError, invalidParams } from './errors.ts'
 import { beginDelivery, deliveryId, endDelivery } from './push/deliveries.ts'
@@ -17,6 +19,8 @@ export interface StoredPushConfig {
   readonly version: Version
 }
 
+type WebhookLimits = Pick<Limits, 'webhooksPerTaskMax' | 'webhooksPerPrincipalMax'>
+
 const PAGE = 50
 /** In 0.3 a configuration without an id is the task's one. */
 const LEGACY_ID = 'default'
@@ -25,11 +29,13 @@ export class PushConfigs {
   readonly #documents: OwnedDocuments
   readonly #component: string
   readonly #ids: Ids
+  readonly #limits: WebhookLimits
 
-  constructor(documents: OwnedDocuments, component: string, ids: Ids) {
+  constructor(documents: OwnedDocuments, component: string, ids: Ids, limits: WebhookLimits) {
     this.#documents = documents
     this.#component = component
     this.#ids = ids
+    this.#limits = limits
   }
 
   /** `from`: the event of the log after which there is something to tell. */
@@ -44,10 +50,26 @@ export class PushConfigs {
       ...(token !== undefined && { token }),
       ...(authentication !== undefined && { authentication }),
     }
+    await this.#checkRoom(task, config.id)
     const body: StoredPushConfig = { component: this.#component, config, version }
     await this.#documents.put({ collection: PUSH_CONFIGS, id: deliveryId(task, config.id), label: task, body })
-    await beginDelivery(this.#documents, task, config.id, from)
+    await beginDelivery(this.#documents, task, config.id, from, new URL(url).host)
     return config
+  }
+
+  /** A configuration that exists may be replaced; a new one needs room. */
+  async #checkRoom(task: string, id: string): Promise<void> {
+    const { webhooksPerTaskMax, webhooksPerPrincipalMax } = this.#limits
+    if ((await this.#documents.get(PUSH_CONFIGS, deliveryId(task, id))) !== undefined) return
+    const count = async (label?: string): Promise<number> =>
+      (await this.#documents.list({ collection: PUSH_CONFIGS, limit: 1, ...(label !== undefined && { label }) })).total
+    if ((await count(task)) >= webhooksPerTaskMax)
+      throw new HoldfastError(
+        'quota_exceeded',
+        `task ${task} has ${webhooksPerTaskMax} push configurations; remove one`,
+      )
+    if ((await count()) >= webhooksPerPrincipalMax)
+      throw new HoldfastError('quota_exceeded', `you have ${webhooksPerPrincipalMax} push configurations; remove one`)
   }
 
   async get(task: string, id: string): Promise<PushConfig> {

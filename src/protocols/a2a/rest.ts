@@ -1,11 +1,12 @@
 /** The HTTP+JSON binding: a path for each operation, below the agent's address or, for 0.3, below `/v1` of it. */
 import { isHoldfastError } from '../../core/errors.ts'
 import { readJson } from '../../http/body.ts'
+import { discardRest } from '../../http/discard.ts'
 import { respondEmpty, respondError, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Agent } from './agents.ts'
 import { a2aError, describeError, toStatusAnswer, toStatusBody } from './errors.ts'
-import { type Binding, closeIfUnread, known } from './jsonrpc.ts'
+import { type Binding, known } from './jsonrpc.ts'
 import {
   protoCard,
   protoPushConfig,
@@ -41,12 +42,12 @@ export async function answerRest(call: Call, agent: Agent, binding: Binding, ask
     })
   } catch (cause) {
     if (call.response.headersSent) throw cause
-    answerError(call, binding, asked.version, cause)
+    await answerError(call, binding, asked.version, cause)
   }
 }
 
-function answerError(call: Call, binding: Binding, version: Version, cause: unknown): void {
-  closeIfUnread(call)
+async function answerError(call: Call, binding: Binding, version: Version, cause: unknown): Promise<void> {
+  await discardRest(call.request, call.response)
   const error = known(cause, binding)
   const table = binding.options.errorTable ?? '1.0.1'
   if (error.retryAfterMs !== undefined)

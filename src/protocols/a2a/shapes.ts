@@ -1,5 +1,6 @@
 /** The requests of A2A 1.0 as schemas. Unknown fields are left out, and null is the same as nothing, as ProtoJSON has it. */
 import { z } from 'zod'
+import { listOf } from '../../http/list-shape.ts'
 import { invalidParams } from './errors.ts'
 import { taskStates, type TaskState } from './states.ts'
 import type { ListRequest, PushConfigRequest, SendRequest } from './wire.ts'
@@ -39,6 +40,11 @@ function maybe<Shape extends z.ZodType>(shape: Shape) {
 
 const text = z.string()
 const metadata = z.record(text, z.unknown())
+const names = maybe(listOf(text, { max: 100 }))
+
+/** Parts of one message. */
+const PARTS_MAX = 1000
+
 const historyLength = maybe(z.int().min(0))
 
 const part = wire({
@@ -62,10 +68,10 @@ const message = wire({
   contextId: maybe(text),
   taskId: maybe(text),
   role: z.enum(['ROLE_USER', 'ROLE_AGENT']),
-  parts: z.array(part).min(1, 'is empty'),
+  parts: listOf(part, { min: 1, max: PARTS_MAX }),
   metadata: maybe(metadata),
-  extensions: maybe(z.array(text)),
-  referenceTaskIds: maybe(z.array(text)),
+  extensions: names,
+  referenceTaskIds: names,
 }).transform(withoutUndefined)
 
 const pushConfig = wire({
@@ -85,7 +91,7 @@ export const sendRequest = wire({
   message,
   configuration: maybe(
     wire({
-      acceptedOutputModes: maybe(z.array(text)),
+      acceptedOutputModes: names,
       taskPushNotificationConfig: maybe(pushConfig),
       historyLength,
       returnImmediately: maybe(z.boolean()),

@@ -18,7 +18,7 @@ export function taskOf(fold: TaskFold, { historyLength, includeArtifacts = true,
   const { run } = fold
   const artifacts = includeArtifacts ? toArtifacts(fold.artifacts) : []
   const history = historyLength === 0 ? [] : historyOf(fold, answers).slice(-(historyLength ?? 0))
-  const metadata = metadataOf(run)
+  const metadata = metadataOf(run, fold.trimmed)
   return {
     id: run.id,
     contextId: run.session,
@@ -54,10 +54,11 @@ function answerMessage(run: Run, turn: Turn, known: ReadonlyMap<string, Message>
   return { ...agentMessage(run, messageId, parts.length > 0 ? parts : [{ text: '' }]), role: 'ROLE_USER' }
 }
 
-/** What the caller gave. */
-function metadataOf({ metadata = {} }: Run): Metadata | undefined {
+/** What the caller gave, and whether the task is not whole because its log was trimmed (SUB-2). */
+function metadataOf({ metadata = {} }: Run, trimmed = false): Metadata | undefined {
   const { a2a: _a2a, ...given } = metadata
-  return Object.keys(given).length === 0 ? undefined : given
+  const shown = trimmed ? { ...given, gap: true } : given
+  return Object.keys(shown).length === 0 ? undefined : shown
 }
 
 /** The same of a run whose log is not looked at. */

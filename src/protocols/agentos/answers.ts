@@ -1,6 +1,7 @@
 /** What clients of AgentOS post to continue a run, as answers to its questions. */
 import { HoldfastError } from '../../core/errors.ts'
 import type { Question } from '../../core/event.ts'
+import { parseJsonOrText } from '../../http/json.ts'
 import { type Fields, listField, textField } from './fields.ts'
 import type { Family } from './families.ts'
 import { ANSWER_FIELD, callOf, factsOf, propertiesOf } from './requirements.ts'
@@ -135,11 +136,7 @@ function denial({ note }: Resolution): object {
 function resultFor({ schema }: Question, result: unknown): unknown {
   const { type } = (schema ?? {}) as { type?: unknown }
   if (typeof result !== 'string' || type === undefined || type === 'string') return result
-  try {
-    return JSON.parse(result) as unknown
-  } catch {
-    return result
-  }
+  return parseJsonOrText(result)
 }
 
 function verdict({ confirmed, edited, note }: Resolution): object | undefined {

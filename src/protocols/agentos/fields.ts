@@ -1,5 +1,6 @@
 /** Reads the fields of requests: each gives its value, or the error that a validating server would answer with. */
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { parseJson } from '../../http/json.ts'
 import { fieldError } from './errors.ts'
 import { asText } from './shapes.ts'
 
@@ -45,11 +46,7 @@ export function jsonField(fields: Fields, name: string): unknown {
   const value = fields[name]
   if (typeof value !== 'string') return value ?? undefined
   if (value === '') return undefined
-  try {
-    return JSON.parse(value) as unknown
-  } catch (cause) {
-    throw new HoldfastError('invalid_request', `${name} must be valid JSON: ${messageOf(cause)}`, { cause })
-  }
+  return parseJson(value, name)
 }
 
 export function objectField(fields: Fields, name: string): Readonly<Record<string, unknown>> | undefined {

@@ -137,7 +137,9 @@ const SUPPORTED = /^(?:(?:image|audio|video|text)\/|application\/(?:pdf|json|xml
 
 function fileOf({ name, mediaType, bytes }: UploadedFile): InputFile {
   const declared = mediaType.split(';')[0]!.trim().toLowerCase()
-  const known = SUPPORTED.test(declared) ? declared : EXTENSIONS[name.split('.').at(-1)!.toLowerCase()]
+  const extension = name.split('.').at(-1)!.toLowerCase()
+  const byName = Object.hasOwn(EXTENSIONS, extension) ? EXTENSIONS[extension] : undefined
+  const known = SUPPORTED.test(declared) ? declared : byName
   if (known === undefined) throw new HoldfastError('invalid_request', `Unsupported file type: ${name.slice(0, 200)}`)
   return { mediaType: known, data: bytes.toString('base64'), ...(name !== '' && { name }) }
 }

@@ -115,6 +115,7 @@ const handlers: { readonly [Type in EventType]: Handler<Type> } = {
   'step.completed': steps.stepCompleted,
   'step.failed': steps.stepFailed,
   'step.skipped': steps.stepSkipped,
+  'sleep.started': nothing,
   'artifact.added': content.artifactAdded,
   'source.cited': content.sourceCited,
   'state.replaced': content.stateChanged,

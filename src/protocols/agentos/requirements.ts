@@ -164,7 +164,7 @@ export function stepRequirement({ question, step, executor }: Gate, askedAt: str
     requires_confirmation: own && kind === 'approval',
     confirmation_message: own && kind === 'approval' ? prompt : null,
     confirmed: null,
-    requires_user_input: own && (kind === 'input' || kind === 'uncertain'),
+    requires_user_input: own && (kind === 'input' || kind === 'uncertain' || kind === 'diverged'),
     user_input_message: own && kind === 'input' ? prompt : null,
     user_input_schema: own && kind === 'input' ? inputFields(question) : null,
     user_input: null,

@@ -55,12 +55,16 @@ function positive(fields: Fields, name: string, fallback: number): number {
   throw fieldError('query', name, 'greater_than_equal', 'Input should be greater than or equal to 1')
 }
 
-const ORDERS: Readonly<Record<string, 'created' | 'updated'>> = { created_at: 'created', updated_at: 'updated' }
+/** A map: what every object inherits is no order. */
+const ORDERS: ReadonlyMap<string, 'created' | 'updated'> = new Map([
+  ['created_at', 'created'],
+  ['updated_at', 'updated'],
+])
 
 function queryOf({ query }: Call): Omit<DocumentQuery, 'limit'> {
   const component = query.get('component_id')
   const title = query.get('session_name')
-  const order = ORDERS[query.get('sort_by') ?? 'created_at']
+  const order = ORDERS.get(query.get('sort_by') ?? 'created_at')
   if (order === undefined) throw fieldError('query', 'sort_by', 'enum', "Input should be 'created_at' or 'updated_at'")
   const direction = query.get('sort_order') ?? 'desc'
   if (direction !== 'asc' && direction !== 'desc')

@@ -127,6 +127,7 @@ export function sessionDetail(os: AgentOs, document: Document, runs: readonly St
     [`${kind}_session_id`]: document.id,
     ...(label !== undefined && { [`${kind}_data`]: { [families[kind].idField]: label, name } }),
     ...(total !== undefined && { metrics: tokensOf(total), total_tokens: total.totalTokens ?? null }),
+    ...(runs.some(({ trimmedBefore }) => trimmedBefore !== undefined) && { events_trimmed: true }),
     chat_history: runs.flatMap((state) => conversationOf(rootOf(state)).map(({ log: _log, ...message }) => message)),
   }
 }

@@ -1,17 +1,14 @@
 /** A run on a WebSocket: the same view as on a stream, one message for each event. Reads no further than its client does (SUB-1). */
-import type { WebSocket } from 'ws'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { Slice } from '../../core/record.ts'
 import type { Sink, Subscription } from '../../core/subscription.ts'
+import type { SocketOutbox } from '../../http/socket-outbox.ts'
 import type { StreamFormat } from '../../http/stream.ts'
 import type { Wire } from '../../http/view.ts'
 import { beginningOf, type Follow, followFormat, noticeOf } from './follow.ts'
 import type { AgentOs } from './os.ts'
 import type { Frame } from './scribe.ts'
-
-/** Bytes on their way to the client, from which on the log waits for it. */
-const UNSENT_BYTES_MAX = 256 * 1024
 
 /** One event a line, so that a format that makes one text of a slice can be taken apart again. */
 const lines: Wire<Frame> = {
@@ -23,17 +20,17 @@ const lines: Wire<Frame> = {
 }
 
 export class SocketFeed implements Sink {
-  readonly #socket: WebSocket
+  readonly #outbox: SocketOutbox
   readonly #os: AgentOs
   readonly #what: Follow
   readonly #format: StreamFormat
   readonly #onClose: () => void
+  readonly #resume = (): void => this.#subscription?.resume()
   #subscription: Subscription | undefined
-  #stall: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
-  constructor(socket: WebSocket, os: AgentOs, what: Follow, onClose: () => void) {
-    this.#socket = socket
+  constructor(outbox: SocketOutbox, os: AgentOs, what: Follow, onClose: () => void) {
+    this.#outbox = outbox
     this.#os = os
     this.#what = what
     this.#format = followFormat(os, what, lines)
@@ -49,15 +46,10 @@ export class SocketFeed implements Sink {
 
   write(slice: Slice): boolean {
     if (this.#closed) return false
-    const messages = String(this.#format.encode(slice)).split('\n').filter(Boolean)
-    for (const [position, message] of messages.entries()) {
-      const isLast = position === messages.length - 1
-      if (isLast) this.#socket.send(message, () => this.#sent())
-      else this.#socket.send(message)
-    }
+    for (const message of String(this.#format.encode(slice)).split('\n')) if (message !== '') this.#outbox.send(message)
     if (this.#format.done?.() === true) this.close()
-    if (this.#socket.bufferedAmount <= UNSENT_BYTES_MAX) return true
-    this.#stall ??= setTimeout(() => this.#socket.terminate(), this.#os.service.limits.subscriberStallMs)
+    if (this.#closed || this.#outbox.hasRoom) return true
+    this.#outbox.whenRoom(this.#resume)
     return false
   }
 
@@ -80,20 +72,13 @@ export class SocketFeed implements Sink {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    clearTimeout(this.#stall)
+    this.#outbox.withdraw(this.#resume)
     this.#subscription?.close()
     this.#onClose()
   }
 
   #tell(notice: Parameters<typeof noticeOf>[1]): void {
-    if (this.#closed || this.#socket.readyState !== this.#socket.OPEN) return
-    for (const meta of noticeOf(this.#what.known.run.id, notice)) this.#socket.send(JSON.stringify(meta))
-  }
-
-  #sent(): void {
-    if (this.#stall === undefined || this.#socket.bufferedAmount > UNSENT_BYTES_MAX) return
-    clearTimeout(this.#stall)
-    this.#stall = undefined
-    this.#subscription?.resume()
+    if (this.#closed) return
+    for (const meta of noticeOf(this.#what.known.run.id, notice)) this.#outbox.send(JSON.stringify(meta))
   }
 }

@@ -5,6 +5,9 @@ import { HoldfastError, isHoldfastError, messageOf } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { StoredRun } from '../../core/store.ts'
+import { parseJson } from '../../http/json.ts'
+import { SocketInbox } from '../../http/socket-inbox.ts'
+import { closeCodes, SocketOutbox } from '../../http/socket-outbox.ts'
 import type { UpgradeCall } from '../../http/upgrade.ts'
 import { answersFrom } from './answers.ts'
 import type { Family } from './families.ts'
@@ -15,6 +18,7 @@ import { type Meta, metasOf, notFound, placeIn } from './metas.ts'
 import type { AgentOs } from './os.ts'
 import { inputText } from './run-output.ts'
 import { noteStart } from './sessions.ts'
+import { Login } from './socket-login.ts'
 import { SocketFeed } from './socket-feed.ts'
 
 /** Runs that one connection may follow at a time. */
@@ -29,14 +33,15 @@ export class SocketSession {
   readonly #os: AgentOs
   readonly #logger: Logger
   readonly #call: Pick<UpgradeCall, 'authenticate' | 'guarded'>
+  readonly #outbox: SocketOutbox
+  readonly #inbox: SocketInbox
+  readonly #login: Login | undefined
   readonly #feeds = new Map<string, SocketFeed>()
   readonly #timer: ReturnType<typeof setInterval>
   #principal: Principal | undefined
+  #unwatch = (): void => {}
   #refused = 0
   #alive = true
-  /** Requests are taken one after the other: two starts are not mixed up. */
-  #turn: Promise<void> = Promise.resolve()
-  #waiting = 0
 
   constructor(socket: WebSocket, family: Family, os: AgentOs, logger: Logger, call: UpgradeCall) {
     this.#socket = socket
@@ -44,8 +49,12 @@ export class SocketSession {
     this.#os = os
     this.#logger = logger
     this.#call = call
+    this.#outbox = new SocketOutbox(socket, os.service.limits.subscriberStallMs)
+    this.#inbox = new SocketInbox(socket, this.#outbox, (request) => this.#answer(request))
+    if (call.guarded) this.#login = new Login(socket, call.socket, this.#outbox, os.service.limits)
     this.#timer = setInterval(() => this.#tend(), os.service.limits.heartbeatMs)
     socket.on('message', (data) => this.#receive(data))
+    socket.on('ping', (data) => this.#outbox.hasRoom && socket.pong(data))
     socket.on('pong', () => (this.#alive = true))
     socket.on('error', () => {}) // `close` follows
     socket.on('close', () => this.#release())
@@ -64,36 +73,38 @@ export class SocketSession {
 
   #release(): void {
     clearInterval(this.#timer)
+    this.#unwatch()
     for (const feed of this.#feeds.values()) feed.close()
     this.#feeds.clear()
   }
 
-  /** A client that has answered no ping since the last one is gone. */
+  /** A client that has answered no ping since the last one is gone. While it is not read, nobody can tell. */
   #tend(): void {
+    if (this.#socket.isPaused) return
     if (!this.#alive) return this.#socket.terminate()
     this.#alive = false
     this.#socket.ping()
   }
 
   #send(message: Meta): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message))
+    this.#outbox.send(JSON.stringify(message))
   }
 
   #receive(data: RawData): void {
-    if (this.#waiting >= FEEDS_MAX) return this.#send(failure('too many requests are waiting on this connection'))
-    this.#waiting++
-    this.#turn = this.#turn.then(async () => {
-      try {
-        await this.#act(fieldsIn(data))
-      } catch (cause) {
-        this.#fail(cause)
-      } finally {
-        this.#waiting--
-      }
-    })
+    if (!Buffer.isBuffer(data)) return // `ws` gives nothing else unless it is told to
+    if (this.#login?.admits(data) !== false) this.#inbox.push(data)
+  }
+
+  async #answer(request: Buffer): Promise<void> {
+    try {
+      await this.#act(fieldsIn(request))
+    } catch (cause) {
+      this.#fail(cause)
+    }
   }
 
   #fail(cause: unknown): void {
+    if (isHoldfastError(cause, 'unauthenticated')) return this.#expel(cause)
     if (isHoldfastError(cause)) return this.#send({ ...failure(cause.message), error_type: cause.code })
     const id = crypto.randomUUID()
     this.#logger.error({ errorId: id, err: cause }, `a WebSocket request failed: ${messageOf(cause)}`)
@@ -122,13 +133,28 @@ export class SocketSession {
       const bearer = textField(fields, 'token')
       const principal = await this.#call.authenticate(bearer === undefined ? {} : { bearer })
       this.#principal = principal
+      this.#login?.end()
+      this.#watch(principal)
       const user = this.#call.guarded ? { user_id: principal.id } : {}
       this.#send({ event: 'authenticated', message: 'Authentication successful.', ...user })
     } catch (cause) {
       if (!isHoldfastError(cause, 'unauthenticated')) throw cause
       this.#send({ event: 'auth_error', error: 'Invalid authentication token', error_type: cause.code })
-      if (++this.#refused >= TRIES_MAX) this.#socket.close(1008, 'too many attempts')
+      if (++this.#refused >= TRIES_MAX) this.#outbox.disconnect(closeCodes.policyViolation, 'too many attempts')
     }
+  }
+
+  #watch(principal: Principal): void {
+    this.#unwatch()
+    if (this.#socket.readyState !== this.#socket.OPEN) return // `close` has been, and would not give this watch up
+    this.#unwatch = this.#os.service.onCredentialEnd(principal, (error) => this.#expel(error))
+  }
+
+  /** The credential has ended: nothing more is taken from this connection. */
+  #expel({ message, code }: HoldfastError): void {
+    this.#principal = undefined
+    this.#send({ event: 'auth_error', error: message, error_type: code })
+    this.#socket.close(1008, 'the credential has ended')
   }
 
   async #start(principal: Principal, fields: Fields): Promise<void> {
@@ -181,7 +207,7 @@ export class SocketSession {
     this.#feeds.get(id)?.close()
     if (this.#feeds.size >= FEEDS_MAX && !this.#feeds.has(id))
       throw new HoldfastError('rate_limited', `this connection follows ${FEEDS_MAX} runs already`)
-    const feed = new SocketFeed(this.#socket, this.#os, what, () => {
+    const feed = new SocketFeed(this.#outbox, this.#os, what, () => {
       if (this.#feeds.get(id) === feed) this.#feeds.delete(id)
     })
     this.#feeds.set(id, feed)
@@ -215,13 +241,8 @@ function failure(error: string): Meta {
   return { event: 'error', error }
 }
 
-function fieldsIn(data: RawData): Fields {
-  let value: unknown
-  try {
-    value = JSON.parse(Buffer.isBuffer(data) ? data.toString() : '')
-  } catch (cause) {
-    throw new HoldfastError('invalid_request', 'a message must be a JSON object', { cause })
-  }
+function fieldsIn(request: Buffer): Fields {
+  const value = parseJson(request.toString(), 'the message')
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
-  throw new HoldfastError('invalid_request', 'a message must be a JSON object')
+  throw new HoldfastError('invalid_request', 'the message is not a JSON object')
 }

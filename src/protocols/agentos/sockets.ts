@@ -6,6 +6,9 @@ import { families, type Family } from './families.ts'
 import type { AgentOs } from './os.ts'
 import { SocketSession } from './socket-session.ts'
 
+/** Parts in which one message may arrive: each costs more memory than its bytes. */
+const FRAGMENTS_MAX = 4096
+
 export class Sockets {
   readonly #os: AgentOs
   readonly #logger: Logger
@@ -44,6 +47,13 @@ export class Sockets {
   /** When it is first needed: most servers never are asked. */
   async #load(): Promise<WebSocketServer> {
     const { WebSocketServer: Server } = await import('ws')
-    return new Server({ noServer: true, maxPayload: this.#os.service.limits.bodyBytesMax, perMessageDeflate: false })
+    return new Server({
+      noServer: true,
+      maxPayload: this.#os.service.limits.bodyBytesMax,
+      perMessageDeflate: false,
+      maxFragments: FRAGMENTS_MAX,
+      maxBufferedChunks: FRAGMENTS_MAX,
+      autoPong: false, // a session answers pings while its client reads
+    })
   }
 }

@@ -1,5 +1,6 @@
 /** What an operator wants to know of a server at a glance. */
 import type { Principal } from '../../core/principal.ts'
+import { requirePermission } from '../../core/scopes.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
@@ -31,6 +32,7 @@ export async function describeServer(
   facts: ServerFacts,
   views: readonly WireView[],
 ): Promise<void> {
+  requirePermission(call.principal, 'admin')
   const { version, auth, storeName, streams, supervised } = facts
   const [deadLetters, orphaned] = await Promise.all([facts.deadLetters(call.principal), facts.orphaned()])
   const { ok, store, draining } = service.health()

@@ -1,5 +1,5 @@
 /** `GET /runs/{id}/events`: one log, three ways to read it. */
-import { parseCursor, START } from '../../core/cursor.ts'
+import { START } from '../../core/cursor.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Principal } from '../../core/principal.ts'
 import { lastOf, rawRecords } from '../../core/record.ts'
@@ -9,14 +9,17 @@ import type { Subscription } from '../../core/subscription.ts'
 import { respondEmpty, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Stream, StreamFormat, Streams } from '../../http/stream.ts'
+import { assertSameLog, type CheckedCursor, parseCheckedCursor } from './checked-cursor.ts'
 import { ndjsonFormat, sseFormat } from './formats.ts'
 
 type Format = 'sse' | 'json' | 'ndjson'
 
 export async function serveEvents(call: Call, service: Service, streams: Streams): Promise<void> {
   const id = call.params['id']!
-  const after = readCursor(call, id)
+  const cursor = readCursor(call, id)
   const format = readFormat(call)
+  if (cursor !== undefined) await assertSameLog(service, call.principal, id, cursor)
+  const after = cursor?.index
   if (format === 'json') return servePage(call, service, id, after)
   const { run, next } = await service.get(call.principal, id)
   // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
@@ -99,10 +102,10 @@ async function waitForPage(
 }
 
 /** `Last-Event-ID` is what a browser sends by itself when it comes back, so it is newer than what the URL says. */
-function readCursor(call: Call, id: string): number | undefined {
+function readCursor(call: Call, id: string): CheckedCursor | undefined {
   const header = call.request.headers['last-event-id']
   const text = (Array.isArray(header) ? header[0] : header) || call.query.get('after')
-  return text === null || text === '' ? undefined : parseCursor(text, id)
+  return text === null || text === '' ? undefined : parseCheckedCursor(text, id)
 }
 
 function readFormat(call: Call): Format {

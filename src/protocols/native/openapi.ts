@@ -127,7 +127,7 @@ const paths = {
       responses: {
         200: json('A page.', {
           type: 'object',
-          properties: { runs: { type: 'array', items: ref('Run') }, cursor: text },
+          properties: { runs: { type: 'array', items: ref('Run') }, cursor: text, unreadable: { type: 'integer' } },
           required: ['runs'],
         }),
         ...problems(400),
@@ -147,7 +147,13 @@ const paths = {
     get: {
       summary: 'The log, from a cursor on: as server-sent events, as NDJSON, or as pages of JSON with long-poll.',
       parameters: [
-        { name: 'Last-Event-ID', in: 'header', schema: text, description: 'Id of the last event that the client has.' },
+        {
+          name: 'Last-Event-ID',
+          in: 'header',
+          schema: text,
+          description:
+            'Id of the last event that the client has; with `~` and the CRC-32 of its frame it is compared with the log.',
+        },
         query('after', text, 'The same, for clients that cannot set a header.'),
         query('format', { enum: ['sse', 'json', 'ndjson'] }, 'Instead of Accept.'),
         query('wait', milliseconds, 'JSON: how long to wait for an event when there is none.'),
@@ -191,6 +197,16 @@ const paths = {
   '/health': {
     get: {
       summary: 'Whether the server can take runs.',
+      security: [],
+      responses: {
+        200: json('It can.', { type: 'object' }),
+        503: json('It cannot; the body says why.', { type: 'object' }),
+      },
+    },
+  },
+  '/health/ready': {
+    get: {
+      summary: 'Whether the server can take runs now: the store is asked, and has two seconds to answer.',
       security: [],
       responses: {
         200: json('It can.', { type: 'object' }),

@@ -1,7 +1,7 @@
 /** The native protocol: the log itself, for our own client and for anyone with curl. */
 import { HoldfastError } from '../../core/errors.ts'
 import { isFinished, type RunStatus } from '../../core/run.ts'
-import type { Service } from '../../core/service.ts'
+import type { Service, ServiceHealth } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { readJson } from '../../http/body.ts'
 import { readIdempotencyKey } from '../../http/idempotency-key.ts'
@@ -29,7 +29,13 @@ export function nativeRoutes(service: Service, streams: Streams, startedAt: stri
     { method: 'GET', path: '/runs/{id}/events', handle: (call) => serveEvents(call, service, streams) },
     { method: 'POST', path: '/runs/{id}/stop', handle: (call) => stopRun(call, service) },
     { method: 'POST', path: '/runs/{id}/input', handle: (call) => continueRun(call, service) },
-    { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service, startedAt) },
+    { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service.health(), startedAt) },
+    {
+      method: 'GET',
+      path: '/health/ready',
+      public: true,
+      handle: async (call) => reportHealth(call, await service.ready(), startedAt),
+    },
   ]
 }
 
@@ -70,6 +76,7 @@ async function listRuns(call: Call, service: Service): Promise<void> {
   respondJson(call.response, 200, {
     runs: page.runs.map((stored) => toRun(stored)),
     ...(page.cursor !== undefined && { cursor: page.cursor }),
+    ...(page.unreadable !== undefined && { unreadable: page.unreadable }),
   })
 }
 
@@ -133,8 +140,7 @@ async function describeRun(call: Call, service: Service, stored: StoredRun): Pro
 }
 
 /** `instantiated_at` is what clients of AgentOS look for here. */
-function reportHealth(call: Call, service: Service, startedAt: string): void {
-  const { ok, ...rest } = service.health()
+function reportHealth(call: Call, { ok, ...rest }: ServiceHealth, startedAt: string): void {
   const status = ok ? 'ok' : 'unavailable'
   respondJson(call.response, ok ? 200 : 503, { status, ...rest, instantiated_at: startedAt })
 }

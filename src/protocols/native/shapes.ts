@@ -46,7 +46,7 @@ export const inputBody = z
 
 const question = z.object({
   id: z.string(),
-  kind: z.enum(['input', 'approval', 'tool', 'choice', 'review', 'uncertain']),
+  kind: z.enum(['input', 'approval', 'tool', 'choice', 'review', 'uncertain', 'diverged']),
   prompt: z.string(),
   schema: z.unknown().optional(),
   details: z.unknown().optional(),
@@ -71,6 +71,12 @@ export const runShape = z.object({
   finishedAt: z.iso.datetime().optional(),
   attempt: z.int().describe('Starts so far.'),
   interruptions: z.int().optional().describe('Attempts that ended because their worker died.'),
+  suspect: z
+    .object({ interruptions: z.int(), concurrency: z.int() })
+    .optional()
+    .describe(
+      'The current attempt follows a crash: interruptions in a row without progress, and how many suspects execute at once.',
+    ),
   released: z.literal(true).optional().describe('Its worker gave it back; another one will go on.'),
   events: z.int().describe('Events written so far; the last one has the index below.'),
   earliest: z.int().describe('Index of the earliest event that is still kept.'),
@@ -78,6 +84,7 @@ export const runShape = z.object({
   protocol: z.string().optional().describe('Protocol that started the run.'),
   waiting: z.array(question).optional().describe('What a paused run waits for.'),
   stopRequested: z.boolean().optional(),
+  damaged: z.boolean().optional(),
   output: z.unknown().optional().describe('What a completed run returned; only where one run is asked for.'),
   reason: z.string().optional().describe('Why it was rejected or cancelled, where somebody said so.'),
   error: failure.optional().describe('Why a failed run failed.'),

@@ -4,7 +4,7 @@ import { rawRecords, type Slice } from '../../core/record.ts'
 import type { StoredRun } from '../../core/store.ts'
 import type { ComponentShape, RunShape } from './shapes.ts'
 
-export function toRun({ run, first, next, stop }: StoredRun, output?: unknown): RunShape {
+export function toRun({ run, first, next, stop, damage }: StoredRun, output?: unknown): RunShape {
   const { owner: _owner, lane: _lane, wakeAt: _wakeAt, waiting, ...shown } = run
   return {
     ...shown,
@@ -12,6 +12,7 @@ export function toRun({ run, first, next, stop }: StoredRun, output?: unknown): 
     events: next,
     earliest: first,
     ...(stop !== undefined && { stopRequested: true }),
+    ...(damage !== undefined && { damaged: true }),
     ...(output !== undefined && { output }),
   }
 }

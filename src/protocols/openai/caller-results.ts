@@ -4,6 +4,7 @@ import type { Question } from '../../core/event.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { Projection } from '../../core/projection.ts'
 import type { Service } from '../../core/service.ts'
+import { parseJsonOrText } from '../../http/json.ts'
 import type { Call } from '../../http/route.ts'
 import { foldRun } from '../../http/view.ts'
 import { callerCall } from './answer.ts'
@@ -118,11 +119,7 @@ function answersTo(
 
 /** A result that is to fit a schema is a value; this wire has only text. */
 function parsed(output: string): unknown {
-  try {
-    return JSON.parse(output) as unknown
-  } catch {
-    return output
-  }
+  return parseJsonOrText(output)
 }
 
 function isSame(left: unknown, right: unknown): boolean {

@@ -4,6 +4,7 @@
  */
 import type { Component } from '../../core/agent.ts'
 import type { Caller, CallerSettings } from '../../core/caller.ts'
+import { parseJsonOrText } from '../../http/json.ts'
 import { refusal } from './errors.ts'
 
 export type ContentPart =
@@ -113,11 +114,7 @@ export function settingsOf(given: {
 
 /** What a model wrote as the input of a call need not be JSON; then it is shown as it was. */
 export function callInput(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return text
-  }
+  return parseJsonOrText(text)
 }
 
 /** Content of this wire without what is not text. */

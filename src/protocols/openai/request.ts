@@ -1,6 +1,7 @@
 /** What every request of this wire brings in its head: whom it is for, what to continue, and whether it was sent before. */
 import type { Component, DisconnectPolicy } from '../../core/agent.ts'
 import type { Service } from '../../core/service.ts'
+import { decodeHeader } from '../../http/header-text.ts'
 import type { Call } from '../../http/route.ts'
 import { notFound, refusal } from './errors.ts'
 
@@ -23,8 +24,9 @@ export function findComponent(service: Service, model: string): Component {
 
 export function header(call: Call, name: string, charsMax: number): string | undefined {
   const given = call.request.headers[name]
-  const value = Array.isArray(given) ? given[0] : given
-  if (value === undefined) return undefined
+  const text = Array.isArray(given) ? given[0] : given
+  if (text === undefined) return undefined
+  const value = decodeHeader(text)
   if (value === '' || value.length > charsMax)
     throw refusal(`the header ${name} must have 1 to ${charsMax} characters`, { param: name })
   return value

@@ -7,6 +7,14 @@ export function maybe<Shape extends z.ZodType>(shape: Shape): z.ZodType<z.infer<
   return shape.nullish().transform((value) => value ?? undefined)
 }
 
+/** How many of each one request may have. */
+export const listMax = {
+  messages: { max: 2000 },
+  parts: { max: 1000 },
+  tools: { max: 128 },
+  toolCalls: { max: 128 },
+} as const
+
 export const metadataShape = z
   .record(z.string().max(64), z.string().max(512))
   .refine((value) => Object.keys(value).length <= 16, { message: 'more than 16 pairs' })

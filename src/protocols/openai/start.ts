@@ -6,6 +6,7 @@ import type { Projection } from '../../core/projection.ts'
 import { isFinished, type Run } from '../../core/run.ts'
 import type { Service, Started } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
+import { encodeHeader } from '../../http/header-text.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { viewFormat, type Wire } from '../../http/view.ts'
@@ -127,7 +128,7 @@ export function assertUntrimmed({ run, first }: StoredRun): void {
 export function headersOf(run: Run, created = true): Record<string, string> {
   return {
     'holdfast-run': run.id,
-    [SESSION_HEADER]: toConversationId(run.session),
+    [SESSION_HEADER]: encodeHeader(toConversationId(run.session)),
     'x-request-id': run.id,
     ...(!created && { 'idempotency-replayed': 'true' }),
   }

@@ -1,13 +1,14 @@
 /** The calls of the service, of 1.0 or 0.3: from a request as the package decodes it to an operation, and back. */
 import type * as Grpc from '@grpc/grpc-js'
-import type { Codecs } from '../../../a2a/grpc/packages.ts'
+import type { Codecs, Definition } from '../../../a2a/grpc/packages.ts'
 import type { ServiceText } from '../../../a2a/grpc/schema.ts'
+import { FieldCounter } from '../../../a2a/grpc/count.ts'
 import { Converter } from '../../../a2a/grpc/shape.ts'
 import { isRaw } from '../../../a2a/raw.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
-import type { Authenticator } from '../../../core/principal.ts'
 import type { Service } from '../../../core/service.ts'
+import { jsonBounds } from '../../../http/json.ts'
 import type { Agent, Agents } from '../agents.ts'
 import { activate, parseNames } from '../extensions.ts'
 import { protoStream } from '../legacy/proto.ts'
@@ -16,6 +17,7 @@ import type { Caller, TaskStream } from '../operations.ts'
 import type { A2aOptions } from '../options.ts'
 import { protoResult } from '../rest.ts'
 import { parseVersion, requireVersion, type Version } from '../version.ts'
+import type { Admission } from './admission.ts'
 import { toStatus } from './errors.ts'
 import { legacyMethod, legacyParams } from './legacy.ts'
 import { updatesOf } from './updates.ts'
@@ -24,15 +26,16 @@ export interface CallParts {
   readonly grpc: typeof Grpc
   readonly service: Service
   readonly agents: Agents
-  readonly authenticator: Authenticator
+  readonly admission: Admission
   readonly options: A2aOptions
   readonly logger: Logger
   /** Where the server is reached over HTTP. */
   readonly url: () => string
 }
 
-type Unary = Grpc.ServerUnaryCall<object, object>
-type Streaming = Grpc.ServerWritableStream<object, object>
+/** A request stays as it was sent until it is known who asks. */
+type Unary = Grpc.ServerUnaryCall<Buffer, object>
+type Streaming = Grpc.ServerWritableStream<Buffer, object>
 
 /** What a call is about, once it is known who makes it. */
 interface Asked {
@@ -41,19 +44,24 @@ interface Asked {
   readonly params: unknown
 }
 
+/** Messages within messages: what the package itself decodes. */
+const DEPTH_MAX = 100
+
 export class Calls {
   readonly #parts: CallParts
   readonly #text: ServiceText
   readonly #version: Version
   readonly #codecs: Codecs
   readonly #converter: Converter
+  readonly #counter: FieldCounter
 
-  constructor(parts: CallParts, text: ServiceText, version: Version, codecs: Codecs) {
+  constructor(parts: CallParts, text: ServiceText, version: Version, { codecs }: Definition) {
     this.#parts = parts
     this.#text = text
     this.#version = version
     this.#codecs = codecs
     this.#converter = new Converter(text)
+    this.#counter = new FieldCounter(text, { fieldsMax: jsonBounds.nodesMax, depthMax: DEPTH_MAX })
   }
 
   /** By the names of the service's methods. */
@@ -79,12 +87,12 @@ export class Calls {
   ): Promise<void> {
     let answer: object
     try {
-      const { agent, caller, params } = await this.#asked(call, method, request)
+      const { agent, caller, params } = this.#asked(call, method, request)
       const result = await this.#result(agent, caller, method, params)
       const told = this.#version === '1.0' ? result : protoResult(method, result)
       answer = this.#converter.encode(response, told) ?? {}
     } catch (cause) {
-      return done(this.#status(cause))
+      return done(this.statusOf(cause))
     }
     done(null, answer)
   }
@@ -99,12 +107,12 @@ export class Calls {
 
   async #stream(call: Streaming, method: MethodName, request: string, response: string): Promise<void> {
     try {
-      const { agent, caller, params } = await this.#asked(call, method, request)
+      const { agent, caller, params } = this.#asked(call, method, request)
       const outcome = await methods[method](agent, caller, params)
       if ('stream' in outcome) await this.#write(call, caller, outcome.stream, response)
       call.end()
     } catch (cause) {
-      call.emit('error', this.#status(cause))
+      call.emit('error', this.statusOf(cause))
     }
   }
 
@@ -119,15 +127,14 @@ export class Calls {
     }
   }
 
-  async #asked(call: Unary | Streaming, method: MethodName, request: string): Promise<Asked> {
-    const { authenticator, options, url, grpc } = this.#parts
+  #asked(call: Unary | Streaming, method: MethodName, request: string): Asked {
+    const { admission, options, url, grpc } = this.#parts
+    const principal = admission.principalOf(call.metadata)
     const said = (name: string): string | undefined => call.metadata.get(name).map(String).join(',') || undefined
-    const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(said('authorization') ?? '') ?? []
-    const principal = await authenticator.authenticate(bearer === undefined ? {} : { bearer })
     const version = said('a2a-version')
     // The service that is called says it too.
     if (version !== undefined) requireVersion(parseVersion(version), this.#version, 'this service')
-    const decoded = this.#converter.decode(request, call.request)
+    const decoded = this.#decode(request, call.request)
     const given = this.#version === '1.0' ? decoded : legacyParams(method, decoded)
     const { agent, tenant } = this.#agentOf(given)
     const extensions = activate(agent.operations.about, [
@@ -153,6 +160,20 @@ export class Calls {
     return { agent, caller, params: isRaw(given) ? { ...given, tenant: '' } : given }
   }
 
+  #decode(type: string, bytes: Buffer): unknown {
+    if (this.#counter.isWithin(type, bytes) === false)
+      throw new HoldfastError(
+        'too_large',
+        `the message holds more than ${jsonBounds.nodesMax} fields or ${DEPTH_MAX} levels`,
+      )
+    const codec = this.#codecs[type] ?? this.#codecs[`${this.#text.package}.${type}`]
+    try {
+      return this.#converter.decode(type, codec!.deserialize(bytes))
+    } catch (cause) {
+      throw new HoldfastError('invalid_request', `the message is no ${type}`, { cause })
+    }
+  }
+
   /** `tenant` names the agent, and behind a slash a tenant of it; the default agent is meant where it names none. */
   #agentOf(params: unknown): { readonly agent: Agent; readonly tenant: string } {
     const { agents } = this.#parts
@@ -161,7 +182,7 @@ export class Calls {
     return agents.has(id) ? { agent: agents.get(id), tenant } : { agent: agents.default(), tenant: named }
   }
 
-  #status(cause: unknown): Partial<Grpc.StatusObject> {
+  statusOf(cause: unknown): Grpc.StatusObject {
     const { grpc, options, logger } = this.#parts
     const table = options.errorTable ?? '1.0.1'
     if (isHoldfastError(cause)) return toStatus(grpc, cause, table, this.#codecs)

@@ -11,7 +11,7 @@ export function toStatus(
   error: HoldfastError,
   table: ErrorTable,
   codecs: Codecs,
-): Partial<Grpc.StatusObject> {
+): Grpc.StatusObject {
   const { grpc, message, details } = describeError(error, table)
   const code = codes[grpc]
   const metadata = new Metadata()

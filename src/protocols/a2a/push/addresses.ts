@@ -1,6 +1,5 @@
 /** Where pushes may go. Clients name the addresses, so none may lead into the network that the server stands in. */
 import { BlockList, isIP } from 'node:net'
-import { lookup } from 'node:dns/promises'
 
 /** An address that was looked at, and that a connection is then made to whatever its name means by that time. */
 export interface Pinned {
@@ -8,10 +7,11 @@ export interface Pinned {
   readonly family: 4 | 6
 }
 
-/** What a name means at this moment. */
-export type Lookup = (name: string) => Promise<readonly { readonly address: string; readonly family: number }[]>
-
-const systemLookup: Lookup = (name) => lookup(name, { all: true })
+/** What a name means at this moment; gives up when the signal is aborted. */
+export type Lookup = (
+  name: string,
+  signal: AbortSignal,
+) => Promise<readonly { readonly address: string; readonly family: number }[]>
 
 /** It would lead where pushes must not go. Trying again does not help. */
 export class AddressRefused extends Error {}
@@ -55,10 +55,15 @@ export function isAllowed(address: string, allowLoopback: boolean): boolean {
 }
 
 /** Every address that the name has must be allowed: one that changes with each question is not to be trusted with any. */
-export async function pin(hostname: string, allowLoopback: boolean, find: Lookup = systemLookup): Promise<Pinned> {
+export async function pin(
+  hostname: string,
+  allowLoopback: boolean,
+  find: Lookup,
+  signal: AbortSignal,
+): Promise<Pinned> {
   const host = hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
-  const found = family === 0 ? await find(host) : [{ address: host, family }]
+  const found = family === 0 ? await find(host, signal) : [{ address: host, family }]
   const refused = found.find(({ address }) => !isAllowed(address, allowLoopback))
   if (refused !== undefined) throw new AddressRefused(`pushes do not go to ${host}, an address that is not public`)
   const [first] = found

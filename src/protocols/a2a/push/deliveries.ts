@@ -10,6 +10,8 @@ export const DEAD_LETTERS = 'a2a.push.dead'
 export interface Delivery {
   readonly task: string
   readonly config: string
+  /** Where the pushes go, to bound how many go there at once. */
+  readonly host?: string
   /** The last event of the log when it began, with which the task is shown first; -1 for the whole of it. */
   readonly from: number
   /** Number of the last event of the wire that was delivered. */
@@ -34,8 +36,9 @@ export async function beginDelivery(
   task: string,
   config: string,
   from: number,
+  host: string,
 ): Promise<void> {
-  const body: Delivery = { task, config, from, failures: 0, due: 0 }
+  const body: Delivery = { task, config, host, from, failures: 0, due: 0 }
   const id = deliveryId(task, config)
   await documents.put({ collection: DELIVERIES, id, label: task, body }, 0)
 }

@@ -36,6 +36,8 @@ export class Pushes {
   readonly #courier: CourierParts
   readonly #stopping = new AbortController()
   readonly #active = new Map<string, Promise<void>>()
+  /** Deliveries under way, by principal and by host: receivers that do not answer hold up nobody else's pushes. */
+  readonly #shares = new Map<string, number>()
   readonly #looking: Promise<void>
 
   /** Begins at once. */
@@ -90,7 +92,7 @@ export class Pushes {
     const key = JSON.stringify([document.owner, document.id])
     const { task, config, due, lease, told = 0 } = deliveryIn(document)
     const now = this.#clock.now()
-    if (this.#active.has(key) || due > now) return
+    if (this.#active.has(key) || due > now || !this.#hasRoom(document)) return
     if (this.#shared && lease !== undefined && lease.by !== this.#courier.node && lease.until > now) return
     const principal = principalOf(document.owner)
     try {
@@ -106,11 +108,35 @@ export class Pushes {
     const work = new Courier(this.#courier, principal, document).run().catch((cause: unknown) => {
       this.#logger.warn({ delivery: document.id, reason: messageOf(cause) }, 'a push could not be delivered')
     })
+    this.#count(document, 1)
     this.#active.set(
       key,
-      work.finally(() => this.#active.delete(key)),
+      work.finally(() => {
+        this.#active.delete(key)
+        this.#count(document, -1)
+      }),
     )
   }
+
+  #hasRoom(document: Document): boolean {
+    const { deliveriesPerPrincipalMax, deliveriesPerHostMax } = this.#limits
+    const [ofPrincipal = 0, toHost = 0] = sharesOf(document).map((share) => this.#shares.get(share) ?? 0)
+    return ofPrincipal < deliveriesPerPrincipalMax && toHost < deliveriesPerHostMax
+  }
+
+  #count(document: Document, change: number): void {
+    for (const share of sharesOf(document)) {
+      const count = (this.#shares.get(share) ?? 0) + change
+      if (count > 0) this.#shares.set(share, count)
+      else this.#shares.delete(share)
+    }
+  }
+}
+
+/** What a delivery is counted under. */
+function sharesOf(document: Document): readonly string[] {
+  const { host } = deliveryIn(document)
+  return host === undefined ? [`principal ${document.owner}`] : [`principal ${document.owner}`, `host ${host}`]
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

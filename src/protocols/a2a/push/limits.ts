@@ -2,6 +2,10 @@
 export interface PushLimits {
   /** Deliveries that this node works on at once. */
   readonly deliveriesMax: number
+  /** … for one principal. */
+  readonly deliveriesPerPrincipalMax: number
+  /** … to one host. */
+  readonly deliveriesPerHostMax: number
   /** How often it looks for those that have something to tell; less often where looking takes long. */
   readonly lookMs: number
   /** How long a receiver may take. */
@@ -19,6 +23,8 @@ export interface PushLimits {
 
 export const defaultPushLimits: PushLimits = {
   deliveriesMax: 64,
+  deliveriesPerPrincipalMax: 8,
+  deliveriesPerHostMax: 4,
   lookMs: 500,
   timeoutMs: 15_000,
   lingerMs: 5000,

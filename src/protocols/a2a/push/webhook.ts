@@ -2,6 +2,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { type Lookup, type Pinned, pin } from './addresses.ts'
+import { createLookup } from './resolver.ts'
 
 export interface Notification {
   readonly url: string
@@ -11,7 +12,7 @@ export interface Notification {
 
 export interface WebhookOptions {
   readonly loopback: boolean
-  /** The system's, where none is given. */
+  /** Default: the DNS servers of the system. */
   readonly lookup?: Lookup | undefined
   readonly timeoutMs: number
   readonly signal: AbortSignal
@@ -20,16 +21,18 @@ export interface WebhookOptions {
 /** It was answered with a redirect, which leads to where nobody looked. Trying again does not help. */
 export class RedirectRefused extends Error {}
 
+const systemLookup = createLookup()
+
 /** As much of an answer is read; only its status counts. */
 const ANSWER_BYTES_MAX = 64 * 1024
 
 /** Resolves when the receiver has taken it. */
 export async function post(notification: Notification, options: WebhookOptions): Promise<void> {
-  const { loopback, lookup, timeoutMs, signal } = options
+  const { loopback, lookup = systemLookup, timeoutMs, signal } = options
   const url = new URL(notification.url)
   const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
   const status = await within(ended, async () => {
-    const pinned = await pin(url.hostname, loopback, lookup)
+    const pinned = await pin(url.hostname, loopback, lookup, ended)
     return request(url, notification, pinned, ended)
   })
   if (status >= 200 && status < 300) return
@@ -37,7 +40,7 @@ export async function post(notification: Notification, options: WebhookOptions):
   throw new Error(`${url.host} answered with status ${status}`)
 }
 
-/** A name that is being looked up cannot be told to stop, so it is left. */
+/** Whatever does not hear the signal is left. */
 function within<Result>(ended: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   const aborted = new Promise<never>((_resolve, reject) => {
     ended.addEventListener('abort', () => reject(ended.reason as Error), { once: true })

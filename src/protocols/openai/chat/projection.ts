@@ -101,9 +101,9 @@ function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progre
     case 'waiting':
       return [chunk({}, { holdfast: { waiting: piece.questions } })]
     case 'withdrawn':
-      return [frame(errorChunk(state, withdrawnError(toResponseId(state.answer.part))), true)]
+      return [errorFrame(withdrawnError(toResponseId(state.answer.part)))]
     case 'failed':
-      return [frame(errorChunk(state, piece.verdict.error), true)]
+      return [errorFrame(piece.verdict.error)]
     case 'calls':
       return [chunk({ tool_calls: piece.calls.map(callDelta) }), ...endFrames(state, 'tool_calls', includeUsage)]
     case 'completed':
@@ -127,9 +127,12 @@ function endFrames(state: ChatState, finish: string, includeUsage: boolean): Cha
   ]
 }
 
-/** No `[DONE]` follows it: a hand-written loop might take that for success. */
-function errorChunk(state: ChatState, error: ErrorObject): object {
-  return { ...chunkOf(state, {}, 'error'), error }
+/**
+ * Nothing beside the error: a client that finds `choices` may take the chunk for one of the answer and not look further. No `[DONE]`
+ * follows it: a hand-written loop might take that for success.
+ */
+function errorFrame(error: ErrorObject): ChatFrame {
+  return frame({ error }, true)
 }
 
 function chunkOf(state: ChatState, delta: object, finish: string | null, extra: object = {}): object {

@@ -1,6 +1,7 @@
 /** What a chat completion can be asked with. Fields that are not here are taken and ignored, as new ones come all the time. */
 import { z } from 'zod'
-import { maybe, metadataShape, schemaShape } from '../shapes.ts'
+import { listOf } from '../../../http/list-shape.ts'
+import { listMax, maybe, metadataShape, schemaShape } from '../shapes.ts'
 
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() })
 const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() })
@@ -18,7 +19,7 @@ const userPart = z.discriminatedUnion('type', [
   }),
 ])
 
-const text = z.union([z.string(), z.array(textPart)])
+const text = z.union([z.string(), listOf(textPart, listMax.parts)])
 
 const toolCall = z.looseObject({
   id: z.string(),
@@ -29,11 +30,14 @@ const toolCall = z.looseObject({
 const message = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('system'), content: text }),
   z.looseObject({ role: z.literal('developer'), content: text }),
-  z.looseObject({ role: z.literal('user'), content: z.union([z.string(), z.array(userPart).min(1)]) }),
+  z.looseObject({
+    role: z.literal('user'),
+    content: z.union([z.string(), listOf(userPart, { min: 1, ...listMax.parts })]),
+  }),
   z.looseObject({
     role: z.literal('assistant'),
-    content: maybe(z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, refusalPart]))])),
-    tool_calls: maybe(z.array(toolCall)),
+    content: maybe(z.union([z.string(), listOf(z.discriminatedUnion('type', [textPart, refusalPart]), listMax.parts)])),
+    tool_calls: maybe(listOf(toolCall, listMax.toolCalls)),
   }),
   z.looseObject({ role: z.literal('tool'), content: text, tool_call_id: z.string() }),
 ])
@@ -44,12 +48,12 @@ const number = maybe(z.number())
 
 export const chatBody = z.looseObject({
   model: z.string(),
-  messages: z.array(message).min(1),
+  messages: listOf(message, { min: 1, ...listMax.messages }),
   stream: maybe(z.boolean()),
   stream_options: maybe(z.looseObject({ include_usage: maybe(z.boolean()) })),
   n: maybe(z.int()),
   tools: maybe(
-    z.array(
+    listOf(
       z.looseObject({
         type: z.literal('function'),
         function: z.looseObject({
@@ -58,6 +62,7 @@ export const chatBody = z.looseObject({
           parameters: maybe(schemaShape),
         }),
       }),
+      listMax.tools,
     ),
   ),
   tool_choice: maybe(
@@ -83,7 +88,7 @@ export const chatBody = z.looseObject({
   max_tokens: maybe(z.int().positive()),
   max_completion_tokens: maybe(z.int().positive()),
   seed: maybe(z.int()),
-  stop: maybe(z.union([z.string(), z.array(z.string())])),
+  stop: maybe(z.union([z.string(), listOf(z.string(), listMax.parts)])),
 })
 
 export type ChatBody = z.infer<typeof chatBody>

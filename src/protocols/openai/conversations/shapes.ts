@@ -1,13 +1,17 @@
 /** What conversations can be asked with. Loaded when first needed. */
 import { z } from 'zod'
-import { itemList } from '../responses/shapes.ts'
+import { listOf } from '../../../http/list-shape.ts'
+import { item } from '../responses/shapes.ts'
 import { maybe, metadataShape } from '../shapes.ts'
 
 /** The API takes so many at once. */
-const items = itemList.max(20)
+const ITEMS_MAX = 20
 
-export const conversationBody = z.looseObject({ metadata: maybe(metadataShape), items: maybe(items) })
+export const conversationBody = z.looseObject({
+  metadata: maybe(metadataShape),
+  items: maybe(listOf(item, { max: ITEMS_MAX })),
+})
 
 export const conversationUpdate = z.looseObject({ metadata: maybe(metadataShape) })
 
-export const addBody = z.looseObject({ items: items.min(1) })
+export const addBody = z.looseObject({ items: listOf(item, { min: 1, max: ITEMS_MAX }) })

@@ -1,6 +1,7 @@
 /** What a response can be asked with. Fields that are not here are taken and ignored, as new ones come all the time. */
 import { z } from 'zod'
-import { maybe, metadataShape, schemaShape } from '../shapes.ts'
+import { listOf } from '../../../http/list-shape.ts'
+import { listMax, maybe, metadataShape, schemaShape } from '../shapes.ts'
 
 const textPart = z.looseObject({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() })
 
@@ -19,7 +20,7 @@ const part = z.discriminatedUnion('type', [
 const message = z.looseObject({
   type: z.literal('message').optional(),
   role: z.enum(['user', 'assistant', 'system', 'developer']),
-  content: z.union([z.string(), z.array(part)]),
+  content: z.union([z.string(), listOf(part, listMax.parts)]),
 })
 
 const functionCall = z.looseObject({
@@ -32,7 +33,7 @@ const functionCall = z.looseObject({
 const functionCallOutput = z.looseObject({
   type: z.literal('function_call_output'),
   call_id: z.string(),
-  output: z.union([z.string(), z.array(part)]),
+  output: z.union([z.string(), listOf(part, listMax.parts)]),
 })
 
 const itemReference = z.looseObject({ type: z.literal('item_reference').nullish(), id: z.string() })
@@ -51,12 +52,12 @@ const aside = z.looseObject({
   ]),
 })
 
-const item = z.union([message, functionCall, functionCallOutput, aside, itemReference])
+export const item = z.union([message, functionCall, functionCallOutput, aside, itemReference])
 
 export type InputItem = z.infer<typeof item>
 export type InputPart = z.infer<typeof part>
 
-export const itemList = z.array(item)
+const itemList = listOf(item, listMax.messages)
 
 const tool = z.looseObject({
   type: z.string(),
@@ -76,7 +77,7 @@ export const responseBody = z.looseObject({
   conversation: maybe(z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })])),
   metadata: maybe(metadataShape),
   user: maybe(z.string()),
-  tools: maybe(z.array(tool)),
+  tools: maybe(listOf(tool, listMax.tools)),
   tool_choice: maybe(z.union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: z.string() })])),
   text: maybe(
     z.looseObject({

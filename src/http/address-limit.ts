@@ -1,0 +1,54 @@
+/** Caps what clients hold per network address, so that one address cannot take what all of them share. */
+
+export interface AddressLimitOptions {
+  readonly perAddressMax: number
+  readonly totalMax: number
+}
+
+export class AddressLimit {
+  readonly #options: AddressLimitOptions
+  readonly #held = new Map<string, number>()
+  #total = 0
+
+  constructor(options: AddressLimitOptions) {
+    this.#options = options
+  }
+
+  /** Takes one slot and returns its release, which may be called more than once; undefined when none is free. */
+  acquire(address: string | undefined): (() => void) | undefined {
+    const network = networkOf(address)
+    const held = this.#held.get(network) ?? 0
+    if (held >= this.#options.perAddressMax || this.#total >= this.#options.totalMax) return undefined
+    this.#held.set(network, held + 1)
+    this.#total++
+    let released = false
+    return () => {
+      if (released) return
+      released = true
+      this.#release(network)
+    }
+  }
+
+  #release(network: string): void {
+    const held = this.#held.get(network)! - 1
+    if (held === 0) this.#held.delete(network)
+    else this.#held.set(network, held)
+    this.#total--
+  }
+}
+
+/** What one client can be assumed to have: an IPv4 address, or the /64 of an IPv6 address. */
+export function networkOf(address = ''): string {
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
+  if (mapped !== undefined) return mapped
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.toLowerCase().split('%')[0]!.split('::', 2)
+  const first = head === '' ? [] : head.split(':')
+  const last = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups = tail === undefined ? first : [...first, ...zeros(8 - first.length - last.length), ...last]
+  return `${groups.slice(0, 4).join(':')}::/64`
+}
+
+function zeros(count: number): string[] {
+  return Array.from({ length: Math.max(0, count) }, () => '0')
+}

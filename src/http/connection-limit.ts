@@ -1,0 +1,18 @@
+/** Limits the connections of a listening server, in all and per address. */
+import type { Server, Socket } from 'node:net'
+import type { Limits } from '../core/limits.ts'
+import { AddressLimit } from './address-limit.ts'
+
+/** Closes connections over the limit before anything is read from them. Listeners added later find them destroyed. */
+export function limitConnections(
+  server: Server,
+  { connectionsMax, connectionsPerAddressMax }: Pick<Limits, 'connectionsMax' | 'connectionsPerAddressMax'>,
+): void {
+  server.maxConnections = connectionsMax
+  const limit = new AddressLimit({ perAddressMax: connectionsPerAddressMax, totalMax: connectionsMax })
+  server.prependListener('connection', (socket: Socket) => {
+    const release = limit.acquire(socket.remoteAddress)
+    if (release === undefined) socket.destroy()
+    else socket.once('close', release)
+  })
+}

@@ -1,0 +1,73 @@
+/** How fast requests may come: of one principal once it is known, and of one address while its credentials are wrong. */
+import { HoldfastError, isHoldfastError } from '../core/errors.ts'
+import type { Limits } from '../core/limits.ts'
+import { localOwner, ownerKey, type Principal } from '../core/principal.ts'
+import { TokenBuckets } from '../core/token-bucket.ts'
+import { networkOf } from './address-limit.ts'
+
+const FAILURES_PER_SECOND = 1
+/** Credentials that are remembered to have been valid. */
+const KNOWN_MAX = 10_000
+
+export class RequestRate {
+  readonly #requests: TokenBuckets
+  readonly #failures: TokenBuckets
+  readonly #perSecond: number
+  /** Digests of credentials that were valid: whoever shares an address with somebody who guesses is not kept out with it. */
+  readonly #known = new Set<string>()
+
+  constructor({ requestsPerSecondMax, requestsBurstMax, loginFailuresBurstMax }: Limits) {
+    this.#perSecond = requestsPerSecondMax
+    this.#requests = new TokenBuckets({ perSecond: requestsPerSecondMax, burst: requestsBurstMax })
+    this.#failures = new TokenBuckets({ perSecond: FAILURES_PER_SECOND, burst: loginFailuresBurstMax })
+  }
+
+  /** Throws `rate_limited` when the principal asks too fast. On a server without authentication everybody is one, without a limit. */
+  admit(principal: Principal): void {
+    const owner = ownerKey(principal)
+    if (owner === localOwner) return
+    const retryAfterMs = this.#requests.take(owner)
+    if (retryAfterMs === 0) return
+    throw new HoldfastError('rate_limited', `you send more than ${this.#perSecond} requests per second`, {
+      retryAfterMs,
+    })
+  }
+
+  /** Finds out who is calling, unless its address has shown too many wrong credentials. */
+  async authenticate(
+    address: string | undefined,
+    bearer: string | undefined,
+    authenticate: () => Promise<Principal>,
+  ): Promise<Principal> {
+    const network = networkOf(address)
+    const digest = bearer === undefined ? '' : digestOf(bearer)
+    const retryAfterMs = this.#known.has(digest) ? 0 : this.#failures.wait(network)
+    if (retryAfterMs > 0)
+      throw new HoldfastError('rate_limited', 'too many requests with a wrong credential came from your address', {
+        retryAfterMs,
+      })
+    try {
+      const principal = await authenticate()
+      if (bearer !== undefined) this.#remember(digest)
+      return principal
+    } catch (cause) {
+      if (isHoldfastError(cause, 'unauthenticated')) {
+        this.#known.delete(digest)
+        this.#failures.take(network)
+      }
+      throw cause
+    }
+  }
+
+  #remember(digest: string): void {
+    if (this.#known.has(digest)) return
+    this.#known.add(digest)
+    if (this.#known.size <= KNOWN_MAX) return
+    const [oldest] = this.#known
+    this.#known.delete(oldest!)
+  }
+}
+
+function digestOf(bearer: string): string {
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(bearer).digest('base64') // an import would slow the start down
+}

@@ -1,0 +1,63 @@
+/** Backpressure from one WebSocket client: its requests are handled one after another, and reading pauses while too many wait. */
+import type { WebSocket } from 'ws'
+import { closeCodes, type SocketOutbox } from './socket-outbox.ts'
+
+/** Waiting requests, and bytes of them, above which the connection is not read. */
+const WAITING_MAX = 64
+const WAITING_BYTES_MAX = 256 * 1024
+
+/** Requests that may still arrive after reading was paused: what one read of the socket holds. More of them are a flood. */
+const FLOOD_MAX = 1024
+
+export class SocketInbox {
+  readonly #socket: WebSocket
+  readonly #outbox: SocketOutbox
+  readonly #handle: (request: Buffer) => Promise<void>
+  readonly #waiting: Buffer[] = []
+  #bytes = 0
+  #working = false
+
+  /** `handle` must not throw. It is called only while the outbox has room. */
+  constructor(socket: WebSocket, outbox: SocketOutbox, handle: (request: Buffer) => Promise<void>) {
+    this.#socket = socket
+    this.#outbox = outbox
+    this.#handle = handle
+  }
+
+  push(request: Buffer): void {
+    if (!this.#outbox.isOpen) return
+    this.#waiting.push(request)
+    this.#bytes += request.length
+    if (this.#waiting.length > FLOOD_MAX) return this.#refuse()
+    if (this.#isFull) this.#socket.pause()
+    if (!this.#working) void this.#work()
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting.length >= WAITING_MAX || this.#bytes >= WAITING_BYTES_MAX || !this.#outbox.hasRoom
+  }
+
+  #refuse(): void {
+    this.#clear()
+    this.#outbox.disconnect(closeCodes.tryAgainLater, 'too many requests')
+  }
+
+  async #work(): Promise<void> {
+    this.#working = true
+    while (this.#waiting.length > 0 && this.#outbox.isOpen) {
+      if (!this.#outbox.hasRoom) await new Promise<void>((resolve) => this.#outbox.whenRoom(resolve))
+      const request = this.#waiting.shift()
+      if (request === undefined) break
+      this.#bytes -= request.length
+      await this.#handle(request)
+      if (this.#socket.isPaused && this.#outbox.isOpen && !this.#isFull) this.#socket.resume()
+    }
+    if (!this.#outbox.isOpen) this.#clear()
+    this.#working = false
+  }
+
+  #clear(): void {
+    this.#waiting.length = 0
+    this.#bytes = 0
+  }
+}

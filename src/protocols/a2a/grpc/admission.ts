@@ -1,0 +1,138 @@
+/** Decides from its metadata alone whether the message of a call is read: who calls is known, and few messages are read at once. */
+import type * as Grpc from '@grpc/grpc-js'
+import { assert } from '../../../core/errors.ts'
+import { type Authenticator, ownerKey, type Principal } from '../../../core/principal.ts'
+
+/** Messages of one principal that are being received: each may take as much memory as the largest one. */
+const READING_MAX = 16
+
+export interface AdmissionOptions {
+  readonly grpc: typeof Grpc
+  readonly authenticator: Authenticator
+  /** What went wrong, in the words of the service that is called. */
+  readonly statusOf: (path: string, cause: unknown) => Grpc.StatusObject
+  /** How long the message of a call may take to arrive. */
+  readonly messageMs: number
+}
+
+export class Admission {
+  readonly #options: AdmissionOptions
+  readonly #principals = new WeakMap<Grpc.Metadata, Principal>()
+  readonly #reading = new Map<string, Slots>()
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options
+  }
+
+  /** Of a call that was admitted. */
+  principalOf(metadata: Grpc.Metadata): Principal {
+    const principal = this.#principals.get(metadata)
+    assert(principal !== undefined, 'a call was answered that was not admitted')
+    return principal
+  }
+
+  readonly interceptor: Grpc.ServerInterceptor = ({ path }, call) => {
+    let end: (() => void) | undefined
+    return new this.#options.grpc.ServerInterceptingCall(call, {
+      start: (start) =>
+        start({
+          onReceiveMetadata: (metadata, next) => {
+            const admitted = this.#admit(metadata, call, (ended) => (end = ended))
+            // Nothing is read from the stream before `next`.
+            void settle(
+              admitted,
+              () => next(metadata),
+              (cause) => call.sendStatus(this.#options.statusOf(path, cause)),
+            )
+          },
+          onReceiveMessage: (message, next) => {
+            end?.()
+            next(message)
+          },
+          onCancel: () => end?.(),
+        }),
+    })
+  }
+
+  async #admit(
+    metadata: Grpc.Metadata,
+    call: Parameters<Grpc.ServerInterceptor>[1],
+    reading: (ended: () => void) => void,
+  ): Promise<void> {
+    const { authenticator, grpc, messageMs } = this.#options
+    const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(metadata.get('authorization').map(String).join(',')) ?? []
+    const principal = await authenticator.authenticate({
+      ...(bearer !== undefined && { bearer }),
+      from: call.getPeer().replace(/:\d+$/, ''),
+    })
+    this.#principals.set(metadata, principal)
+    const slot = this.#slotsOf(principal).take()
+    const deadline = setTimeout(() => {
+      const details = `the message did not arrive within ${messageMs / 1000} s`
+      call.sendStatus({ code: grpc.status.DEADLINE_EXCEEDED, details })
+    }, messageMs)
+    reading(() => {
+      clearTimeout(deadline)
+      slot.release()
+    })
+    await slot.taken
+  }
+
+  #slotsOf(principal: Principal): Slots {
+    const owner = ownerKey(principal)
+    let slots = this.#reading.get(owner)
+    if (slots === undefined) this.#reading.set(owner, (slots = new Slots(() => this.#reading.delete(owner))))
+    return slots
+  }
+}
+
+async function settle(work: Promise<void>, done: () => void, failed: (cause: unknown) => void): Promise<void> {
+  try {
+    await work
+  } catch (cause) {
+    return failed(cause)
+  }
+  done()
+}
+
+/** A semaphore: whoever finds no slot waits for one, in order. */
+class Slots {
+  readonly #waiting = new Set<() => void>()
+  readonly #onEmpty: () => void
+  #taken = 0
+
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty
+  }
+
+  /** `release` may be called more than once, and before the slot is taken. */
+  take(): { readonly taken: Promise<void>; readonly release: () => void } {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let isTaken = false
+    let isReleased = false
+    const enter = (): void => {
+      isTaken = true
+      this.#taken++
+      resolve()
+    }
+    const release = (): void => {
+      if (isReleased) return
+      isReleased = true
+      if (isTaken) this.#taken--
+      this.#waiting.delete(enter)
+      this.#next()
+    }
+    if (this.#taken < READING_MAX) enter()
+    else this.#waiting.add(enter)
+    return { taken: promise, release }
+  }
+
+  #next(): void {
+    const [first] = this.#waiting
+    if (first !== undefined && this.#taken < READING_MAX) {
+      this.#waiting.delete(first)
+      first()
+    }
+    if (this.#taken === 0) this.#onEmpty()
+  }
+}

@@ -1,0 +1,43 @@
+import { createSocket } from 'node:dgram'
+import { lookup as systemLookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { createLookup } from './resolver.ts'
+
+/** A DNS server that takes questions and never answers. */
+async function silentServer(): Promise<{ readonly address: string; readonly questions: () => number }> {
+  const socket = createSocket('udp4')
+  let questions = 0
+  socket.on('message', () => questions++)
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  onTestFinished(() => void socket.close())
+  return { address: `127.0.0.1:${socket.address().port}`, questions: () => questions }
+}
+
+test('push: names in a DNS that never answers do not keep other lookups of the process waiting', async () => {
+  const server = await silentServer()
+  const lookup = createLookup([server.address])
+  const leaving = new AbortController()
+  let settled = 0
+  const asked = Array.from({ length: 40 }, (_, count) =>
+    lookup(`dead-${count}.example`, leaving.signal).catch(() => settled++),
+  )
+  // Through the system's resolver, as every request of an agent to its model goes.
+  expect(await systemLookup('localhost')).toMatchObject({ family: expect.any(Number) as number })
+  expect(settled).toBe(0)
+  leaving.abort()
+  await Promise.all(asked)
+  expect(server.questions()).toBeGreaterThan(0)
+})
+
+test('push: a lookup ends by itself when the DNS never answers', async () => {
+  const server = await silentServer()
+  await expect(createLookup([server.address])('dead.example', new AbortController().signal)).rejects.toMatchObject({
+    code: expect.stringMatching(/ETIMEOUT|ECONNREFUSED|ESERVFAIL|ENODATA/) as string,
+  })
+})
+
+test.each(['localhost', 'LOCALHOST.', 'a.localhost'])('push: %s is this machine', async (name) => {
+  expect(await createLookup([])(name, new AbortController().signal)).toEqual([{ address: '127.0.0.1', family: 4 }])
+})
