@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { HoldfastError } from '../core/errors.ts'
 import { defaultLimits } from '../core/limits.ts'
+import { SECURITY_KEY_CHARS_MIN, tooShort } from './auth/index.ts'
 import { type NatsConfig, toNats } from './nats-address.ts'
 import {
   toBearer,
@@ -52,6 +53,13 @@ export const configOptions = {
     parse: toStore,
     help: 'Where runs are kept: sqlite:PATH, postgres://… or nats://… for many nodes, or memory: to forget them at the end.',
   },
+  'store-outage': {
+    value: 'DURATION',
+    env: 'HOLDFAST_STORE_OUTAGE',
+    fallback: '60s',
+    parse: toDuration,
+    help: 'How long a running run waits for a postgres:// or nats:// store that cannot be reached before it is given up and recovered.',
+  },
   lab: {
     env: 'HOLDFAST_LAB',
     fallback: 'false',
@@ -99,8 +107,8 @@ export const configOptions = {
     value: 'KEY',
     env: 'HOLDFAST_SECURITY_KEY',
     alias: 'OS_SECURITY_KEY',
-    parse: toBearer,
-    help: 'Require this key as a bearer token; whoever has it is the principal local. OS_SECURITY_KEY is taken too.',
+    parse: toSharedKey,
+    help: 'Require this key as a bearer token; whoever has it is the principal local. At least 16 characters. OS_SECURITY_KEY is taken too.',
   },
   'jwt-jwks': {
     value: 'URL',
@@ -138,6 +146,36 @@ export const configOptions = {
     parse: toText,
     help: 'Claim that says which tenant the caller is of; tokens without it are refused.',
   },
+  'jwt-scopes-claim': {
+    value: 'CLAIM',
+    env: 'HOLDFAST_JWT_SCOPES_CLAIM',
+    parse: toText,
+    help: 'Claim that lists what a token allows. Default: scopes. A token without it allows everything.',
+  },
+  'jwt-require-exp': {
+    env: 'HOLDFAST_JWT_REQUIRE_EXP',
+    fallback: 'true',
+    parse: toSwitch,
+    help: 'Refuse tokens that never expire.',
+  },
+  'tls-cert': {
+    value: 'PATH',
+    env: 'HOLDFAST_TLS_CERT',
+    parse: toText,
+    help: 'Serve HTTPS, and gRPC with TLS, with the certificate of this PEM file; it is read again when it changes.',
+  },
+  'tls-key': {
+    value: 'PATH',
+    env: 'HOLDFAST_TLS_KEY',
+    parse: toText,
+    help: 'The private key of --tls-cert, in PEM.',
+  },
+  'audit-log': {
+    value: 'PATH',
+    env: 'HOLDFAST_AUDIT_LOG',
+    parse: toText,
+    help: 'Append the audit log to this file too, one JSON object a line.',
+  },
   'cors-origins': {
     value: 'ORIGINS',
     env: 'HOLDFAST_CORS_ORIGINS',
@@ -173,7 +211,7 @@ export const configOptions = {
     value: 'PATH',
     env: 'HOLDFAST_A2A_SIGN_KEY',
     parse: toText,
-    help: 'Sign A2A cards and push notifications with the private key of this file, PEM or JWK.',
+    help: 'Sign A2A cards and push notifications with the private key of this file, PEM or JWK. Needs --a2a-url.',
   },
   'a2a-grpc-port': {
     value: 'PORT',
@@ -208,12 +246,47 @@ export const configOptions = {
     parse: toCount(0, 1_000_000),
     help: 'Runs driven at once; more of them wait. 0 leaves them all to the workers of a shared store.',
   },
+  'max-runs-per-principal': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_RUNS_PER_PRINCIPAL',
+    fallback: String(defaultLimits.runsPerPrincipalMax),
+    parse: toCount(0, 1_000_000),
+    help: 'Runs of one principal driven at once by this node; further ones wait. 0 is half of --max-runs.',
+  },
+  'max-starts-per-second': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_STARTS_PER_SECOND',
+    fallback: String(defaultLimits.startsPerSecondMax),
+    parse: toCount(0, 1_000_000),
+    help: 'Runs that one principal may start per second on this node, with a burst of ten seconds; further starts get 429. 0 is no limit.',
+  },
+  'max-requests-per-second': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_REQUESTS_PER_SECOND',
+    fallback: String(defaultLimits.requestsPerSecondMax),
+    parse: toCount(0, 1_000_000),
+    help: 'Requests of one principal per second on this node, with a burst of five seconds; further ones get 429. 0 is no limit.',
+  },
+  'max-streams-per-principal': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_STREAMS_PER_PRINCIPAL',
+    fallback: String(defaultLimits.streamsPerPrincipalMax),
+    parse: toCount(1, 1_000_000),
+    help: 'Event streams that one principal may have open on this node; further ones get 429.',
+  },
   'max-queued': {
     value: 'N',
     env: 'HOLDFAST_MAX_QUEUED',
     fallback: String(defaultLimits.runsQueuedMax),
     parse: toCount(0, 10_000_000),
     help: 'Runs that may wait for a place before a start is refused with 429; one principal may have as many waiting as places are left.',
+  },
+  'max-attempts': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_ATTEMPTS',
+    fallback: String(defaultLimits.attemptsMax),
+    parse: toCount(1, 1000),
+    help: 'Attempts of a run that may be interrupted in a row without progress before it fails.',
   },
   'drain-ms': {
     value: 'MS',
@@ -223,6 +296,11 @@ export const configOptions = {
     help: 'How long shutdown waits for running runs before it hands them over.',
   },
 } as const satisfies OptionTable
+
+function toSharedKey(text: string): string {
+  if (text.length < SECURITY_KEY_CHARS_MIN) throw new Error(`it ${tooShort}`)
+  return toBearer(text)
+}
 
 /** An IPv6 address may be written as in a URL. */
 function toHost(text: string): string {

@@ -35,11 +35,24 @@ describe('configuration', () => {
         retainMs: defaultLimits.retainMs,
         retainBytesMax: defaultLimits.retainBytesMax,
         runsConcurrentMax: defaultLimits.runsConcurrentMax,
+        runsPerPrincipalMax: defaultLimits.runsPerPrincipalMax,
+        startsPerSecondMax: defaultLimits.startsPerSecondMax,
+        startsBurstMax: defaultLimits.startsBurstMax,
+        requestsPerSecondMax: defaultLimits.requestsPerSecondMax,
+        requestsBurstMax: defaultLimits.requestsBurstMax,
+        streamsPerPrincipalMax: defaultLimits.streamsPerPrincipalMax,
         runsQueuedMax: defaultLimits.runsQueuedMax,
+        attemptsMax: defaultLimits.attemptsMax,
         drainMs: defaultLimits.drainMs,
       },
       positionals: [],
     })
+  })
+
+  test('a key that signs A2A cards needs the address that they name', () => {
+    expect(usage(['--a2a-sign-key', 'card.pem'])).toBe(
+      '--a2a-sign-key needs --a2a-url: the address that signed cards name',
+    )
   })
 
   const everything = {
@@ -53,12 +66,18 @@ describe('configuration', () => {
     'model-key': 'key',
     'log-level': 'warn',
     'auth-keys': 'keys.json',
-    'security-key': 'shared',
+    'security-key': 'a-shared-key-0123',
     'jwt-jwks': 'https://issuer.example/jwks.json',
     'jwt-issuer': 'https://issuer.example',
     'jwt-audience': 'holdfast',
     'jwt-principal-claim': 'email',
     'jwt-tenant-claim': 'org',
+    'jwt-scopes-claim': 'permissions',
+    'jwt-require-exp': 'false',
+    'store-outage': '90s',
+    'tls-cert': 'cert.pem',
+    'tls-key': 'key.pem',
+    'audit-log': 'audit.jsonl',
     'cors-origins': 'https://app.example, http://localhost:3000/',
     'a2a-default': 'clerk',
     'a2a-url': 'https://agents.example',
@@ -69,7 +88,12 @@ describe('configuration', () => {
     retain: '30d',
     'retain-size': '10GB',
     'max-runs': '7',
+    'max-runs-per-principal': '2',
+    'max-starts-per-second': '3',
+    'max-requests-per-second': '4',
+    'max-streams-per-principal': '5',
     'max-queued': '9',
+    'max-attempts': '5',
     'drain-ms': '0',
   } as const
   const expected = {
@@ -81,7 +105,7 @@ describe('configuration', () => {
     logLevel: 'warn',
     auth: {
       keys: 'keys.json',
-      securityKey: 'shared',
+      securityKey: 'a-shared-key-0123',
       jwt: {
         jwks: 'https://issuer.example/jwks.json',
         key: undefined,
@@ -89,8 +113,12 @@ describe('configuration', () => {
         audience: 'holdfast',
         principalClaim: 'email',
         tenantClaim: 'org',
+        scopesClaim: 'permissions',
+        requireExpiry: false,
       },
     },
+    auditLog: 'audit.jsonl',
+    tls: { cert: 'cert.pem', key: 'key.pem' },
     corsOrigins: ['https://app.example', 'http://localhost:3000'],
     model: { url: 'http://127.0.0.1:11434/v1', name: 'llama', key: 'key' },
     a2a: {
@@ -105,7 +133,14 @@ describe('configuration', () => {
       retainMs: 2_592_000_000,
       retainBytesMax: 10_000_000_000,
       runsConcurrentMax: 7,
+      runsPerPrincipalMax: 2,
+      startsPerSecondMax: 3,
+      startsBurstMax: 30,
+      requestsPerSecondMax: 4,
+      requestsBurstMax: 20,
+      streamsPerPrincipalMax: 5,
       runsQueuedMax: 9,
+      attemptsMax: 5,
       drainMs: 0,
     },
   }
@@ -128,10 +163,11 @@ describe('configuration', () => {
   })
 
   test('takes the security key also by the name that AgentOS gives it, which gives way to our own', () => {
-    expect(readConfig([], { OS_SECURITY_KEY: 'theirs' }).auth).toEqual({ securityKey: 'theirs' })
-    const both = { OS_SECURITY_KEY: 'theirs', HOLDFAST_SECURITY_KEY: 'ours' }
-    expect(readConfig([], both).auth).toEqual({ securityKey: 'ours' })
-    expect(readConfig(['--security-key', 'given', '--host', '0.0.0.0'], both).auth).toEqual({ securityKey: 'given' })
+    const [theirs, ours, given] = ['theirs', 'ours', 'given'].map((name) => `${name}-0123456789abcdef`)
+    expect(readConfig([], { OS_SECURITY_KEY: theirs }).auth).toEqual({ securityKey: theirs })
+    const both = { OS_SECURITY_KEY: theirs, HOLDFAST_SECURITY_KEY: ours }
+    expect(readConfig([], both).auth).toEqual({ securityKey: ours })
+    expect(readConfig(['--security-key', given!, '--host', '0.0.0.0'], both).auth).toEqual({ securityKey: given })
   })
 
   test('keeps what is not a flag, in order, and all that follows --', () => {
@@ -169,7 +205,10 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--host', '0.0.0.0:80'], /without a port/],
     [['--cors-origins', '*'], /^--cors-origins: "\*" is not an origin/],
     [['--cors-origins', 'https://app.example/page'], /no paths/],
-    [['--security-key', 'two words'], /^--security-key: it cannot be sent as a bearer token/],
+    [['--security-key', 'two words that are long'], /^--security-key: it cannot be sent as a bearer token/],
+    [['--tls-cert', 'a.pem'], /^--tls-cert needs --tls-key/],
+    [['--tls-key', 'a.pem'], /^--tls-key needs --tls-cert/],
+    [['--security-key', 'fifteen-letters'], /^--security-key: it is shorter than 16 characters/],
     [['--max-runs', '-1'], /whole number from 0|needs a value/],
     [['--max-runs', '1.5'], /whole number/],
     [['--drain-ms', '10s'], /whole number/],
@@ -203,7 +242,9 @@ describe('a mistake is answered with what, which and what next', () => {
   test('a PostgreSQL store keeps its own parameters apart from those of the connection', () => {
     const store = (text: string): unknown => readConfig(['--store', text], {}).store
     const url = 'postgres://user:hunter2@db:6432/runs?sslmode=require'
-    expect(store(url)).toEqual({ kind: 'postgres', url })
+    const outageMs = 60_000
+    expect(store(url)).toEqual({ kind: 'postgres', url, outageMs })
+    expect(readConfig(['--store', url, '--store-outage', '2m'], {}).store).toMatchObject({ outageMs: 120_000 })
     expect(withoutPassword(url)).toBe('postgres://user@db:6432/runs')
     expect(store(`${url}&schema=team_a&connections=20&direct=primary:5432`)).toEqual({
       kind: 'postgres',
@@ -211,6 +252,7 @@ describe('a mistake is answered with what, which and what next', () => {
       schema: 'team_a',
       connections: 20,
       directUrl: 'postgres://user:hunter2@primary:5432/runs?sslmode=require',
+      outageMs,
     })
     for (const mistake of ['connections=0', 'connections=many', 'direct=', 'direct=a/b', 'direct=postgres://db']) {
       const message = usage(['--store', `${url}&${mistake}`])
@@ -221,7 +263,8 @@ describe('a mistake is answered with what, which and what next', () => {
 
   test('a NATS store has servers, credentials and wishes for its streams', () => {
     const store = (text: string): unknown => readConfig(['--store', text], {}).store
-    expect(store('nats://n1')).toEqual({ kind: 'nats', servers: ['n1:4222'] })
+    const outageMs = 60_000
+    expect(store('nats://n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], outageMs })
     const full =
       'tls://user:hunt%3Aer2@n1:4222,n2:4223,[::1]/?name=team-a&replicas=3&partitions=8&cluster=east&tags=ssd,rack:1'
     expect(store(full)).toEqual({
@@ -235,9 +278,10 @@ describe('a mistake is answered with what, which and what next', () => {
       partitions: 8,
       cluster: 'east',
       tags: ['ssd', 'rack:1'],
+      outageMs,
     })
     expect(natsText(store(full) as NatsConfig)).toBe('tls://n1:4222,n2:4223,[::1]:4222?name=team-a')
-    expect(store('nats://token@n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], token: 'token' })
+    expect(store('nats://token@n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], token: 'token', outageMs })
     expect(store('nats://n1?sync=always&monitor=http://n1:8222')).toMatchObject({ sync: 'always' })
     const mistakes = [
       'replicas=0',
@@ -396,7 +440,8 @@ describe('the table of options', () => {
         .map((cell) => cell.trim()),
     )
     const rows = Object.entries(table).map(([name, option]) => {
-      const fallback = option.value === undefined ? 'off' : option.fallback && `\`${option.fallback}\``
+      const switched = option.fallback === 'true' ? 'on' : 'off'
+      const fallback = option.value === undefined ? switched : option.fallback && `\`${option.fallback}\``
       return [`\`${flagName(name, option)}\``, `\`${option.env}\``, fallback ?? '', option.help]
     })
     expect(documented).toEqual(rows)
@@ -405,7 +450,7 @@ describe('the table of options', () => {
   test('is all that docs/config.md speaks of', async () => {
     const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8')
     const flags = page.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []
-    const ofKeys = ['principal', 'tenant', 'json']
+    const ofKeys = ['principal', 'tenant', 'scopes', 'expires', 'json', 'no-jwt-require-exp']
     expect(new Set(flags)).toEqual(new Set([...Object.keys(table), ...ofKeys].map((name) => `--${name}`)))
     const variables = page.match(/HOLDFAST_[A-Z0-9_]*[A-Z]/g) ?? []
     expect(new Set(variables)).toEqual(new Set(Object.values(table).map(({ env }) => env)))

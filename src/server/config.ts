@@ -16,6 +16,10 @@ export interface Config {
   readonly supervise: boolean
   readonly logLevel: LogLevel
   readonly auth: AuthOptions
+  /** Path. */
+  readonly auditLog?: string
+  /** Paths. */
+  readonly tls?: { readonly cert: string; readonly key: string }
   readonly corsOrigins: readonly string[]
   readonly model: ModelConfig
   readonly a2a: A2aConfig
@@ -52,11 +56,13 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
   return {
     port: values.port,
     host: values.host,
-    store: values.store,
+    store: withOutage(values.store, values['store-outage']),
     lab: values.lab,
     supervise: values.supervise,
     logLevel: values['log-level'],
     auth,
+    ...(values['audit-log'] !== undefined && { auditLog: values['audit-log'] }),
+    ...toTls(values),
     corsOrigins: values['cors-origins'] ?? [],
     model: toModel(values),
     a2a: toA2a(values),
@@ -64,15 +70,37 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       retainMs: values.retain,
       retainBytesMax: values['retain-size'],
       runsConcurrentMax: values['max-runs'],
+      runsPerPrincipalMax: values['max-runs-per-principal'],
+      startsPerSecondMax: values['max-starts-per-second'],
+      startsBurstMax: values['max-starts-per-second'] * 10,
+      requestsPerSecondMax: values['max-requests-per-second'],
+      requestsBurstMax: values['max-requests-per-second'] * 5,
+      streamsPerPrincipalMax: values['max-streams-per-principal'],
       runsQueuedMax: values['max-queued'],
+      attemptsMax: values['max-attempts'],
       drainMs: values['drain-ms'],
     },
     positionals,
   }
 }
 
+/** A store that is a file or in memory has no network to be cut off by. */
+function withOutage(store: StoreConfig, outageMs: number): StoreConfig {
+  return store.kind === 'postgres' || store.kind === 'nats' ? { ...store, outageMs } : store
+}
+
+function toTls({ 'tls-cert': cert, 'tls-key': key }: Values): Pick<Config, 'tls'> {
+  if (cert === undefined && key === undefined) return {}
+  if (cert === undefined) throw usage('--tls-key needs --tls-cert: the certificate that it belongs to')
+  if (key === undefined) throw usage('--tls-cert needs --tls-key: the private key of the certificate')
+  return { tls: { cert, key } }
+}
+
 function toA2a(values: Values): A2aConfig {
   const { 'a2a-default': first, 'a2a-url': url, 'a2a-errors': errorTable, 'a2a-sign-key': signKey } = values
+  // Without it a card names the host that was asked for, and whoever asks would have any host signed.
+  if (signKey !== undefined && url === undefined)
+    throw new HoldfastError('invalid_request', '--a2a-sign-key needs --a2a-url: the address that signed cards name')
   return {
     ...(first !== undefined && { default: first }),
     ...(url !== undefined && { url }),
@@ -101,7 +129,13 @@ function toAuth(values: Values): AuthOptions {
   }
 }
 
-const DEPEND_ON_JWT = ['jwt-issuer', 'jwt-audience', 'jwt-principal-claim', 'jwt-tenant-claim'] as const
+const DEPEND_ON_JWT = [
+  'jwt-issuer',
+  'jwt-audience',
+  'jwt-principal-claim',
+  'jwt-tenant-claim',
+  'jwt-scopes-claim',
+] as const
 
 function toJwt(values: Values): JwtOptions | undefined {
   const { 'jwt-jwks': jwks, 'jwt-key': key } = values
@@ -120,6 +154,8 @@ function toJwt(values: Values): JwtOptions | undefined {
     audience: values['jwt-audience'],
     principalClaim: values['jwt-principal-claim'],
     tenantClaim: values['jwt-tenant-claim'],
+    scopesClaim: values['jwt-scopes-claim'],
+    requireExpiry: values['jwt-require-exp'],
   }
 }
 

@@ -1,29 +1,39 @@
 /** The composition root: puts a store, components and protocols together and listens. */
 import type { Server as HttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Component } from '../core/agent.ts'
+import { Audit, type AuditSink } from '../core/audit.ts'
+import { AuditedService } from '../core/audited-service.ts'
 import { type Clock, type Ids, systemClock, systemIds } from '../core/clock.ts'
+import { CredentialWatch } from '../core/credential-watch.ts'
 import { defaultLimits, type Limits } from '../core/limits.ts'
 import { type Logger, silentLogger } from '../core/logger.ts'
 import type { Authenticator } from '../core/principal.ts'
 import { Registry } from '../core/registry.ts'
-import { Service } from '../core/service.ts'
+import type { Service } from '../core/service.ts'
 import type { Store } from '../core/store.ts'
+import { AddressLimit } from '../http/address-limit.ts'
 import { createApp } from '../http/app.ts'
+import { limitConnections } from '../http/connection-limit.ts'
 import { Mounts } from '../http/mounts.ts'
+import { RequestRate } from '../http/request-rate.ts'
 import { Streams } from '../http/stream.ts'
-import { createUpgradeListener, isUpgrade } from '../http/upgrade.ts'
+import { createUpgradeListener } from '../http/upgrade.ts'
 import type { GrpcServer } from '../protocols/a2a/grpc/index.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
 import type { Pushes } from '../protocols/a2a/push/index.ts'
 import { nativeProtocol } from '../protocols/native/index.ts'
+import { loggedAudit } from './audit-sinks.ts'
+import { auditedAuthenticator } from './auth/audited.ts'
 import { openAuthenticator } from './auth/index.ts'
+import { CertificateFiles, type TlsOptions } from './certificate-files.ts'
 import { closerOfIdle } from './connections.ts'
+import { createHttpServer, urlOf } from './http-server.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
 import { Retention } from './retention.ts'
 import { version } from './version.ts'
+import { workIdentity } from './work-identity.ts'
 
 export interface ServerOptions {
   readonly components: readonly Component[]
@@ -34,6 +44,10 @@ export interface ServerOptions {
   readonly port?: number
   /** Everyone is one local principal where none is given. */
   readonly authenticator?: Authenticator
+  /** Told of everything that is done, and refused, beside the lines of the logger that servers with authentication write. */
+  readonly audit?: AuditSink
+  /** Serves HTTPS, and gRPC with TLS, with a certificate that is read again when its files change. */
+  readonly tls?: TlsOptions
   /** Other origins whose pages may use the server from a browser; none where nothing is said. */
   readonly corsOrigins?: readonly string[]
   /** How A2A is spoken. */
@@ -61,9 +75,19 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(options.components)
-  const service = new Service({ store, registry, clock, ids, logger, limits })
+  const certificate = options.tls && (await CertificateFiles.open(options.tls, logger))
+  const given = options.authenticator ?? (await openAuthenticator({}))
+  const audit = new Audit(clock, [
+    ...(given.scheme === 'none' ? [] : [loggedAudit(logger)]),
+    ...(options.audit === undefined ? [] : [options.audit]),
+  ])
+  const authenticator = auditedAuthenticator(given, audit)
+  const credentials = new CredentialWatch(authenticator, clock)
+  const service = new AuditedService(
+    { store, registry, clock, ids, logger, limits, credentials, ...workIdentity(store) },
+    audit,
+  )
   const streams = new Streams(limits, clock)
-  const authenticator = options.authenticator ?? (await openAuthenticator({}))
   const auth = authenticator.scheme
   const { grpc, a2a } = await openGrpcBinding(options.a2a ?? {}, {
     service,
@@ -73,26 +97,20 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     version,
     host,
     url: () => urlOf(http),
+    ...(certificate !== undefined && { certificate }),
   })
   const mounts = new Mounts(
     nativeProtocol(service, streams, version, clock),
     mountedProtocols({ service, streams, logger, ids, auth, version, store, supervised, a2a }),
   )
   const cors = { origins: options.corsOrigins ?? [] }
-  const app = createApp({ mounts, authenticator, ids, logger, cors, stallMs: limits.subscriberStallMs })
-  // Not imported: that would read every export of the module, and load what a server has no use for, for thirty milliseconds.
-  const http = process.getBuiltinModule('node:http').createServer(
-    {
-      maxHeaderSize: limits.headerBytesMax,
-      keepAliveTimeout: 65_000,
-      requestTimeout: 120_000,
-      shouldUpgradeCallback: (request) => isUpgrade(request, mounts),
-    },
-    app,
-  )
-  http.maxConnections = limits.connectionsMax
+  const rate = new RequestRate(limits)
+  const app = createApp({ mounts, authenticator, ids, logger, cors, rate, stallMs: limits.subscriberStallMs })
+  const http = createHttpServer({ app, mounts, limits, certificate })
+  limitConnections(http, limits)
+  const logins = new AddressLimit({ perAddressMax: limits.loginsPerAddressMax, totalMax: limits.loginsMax })
   const closeIdle = closerOfIdle(http)
-  http.on('upgrade', createUpgradeListener({ mounts, authenticator, logger, cors }))
+  http.on('upgrade', createUpgradeListener({ mounts, authenticator, logger, cors, logins, rate }))
   try {
     await listen(http, port, host)
   } catch (cause) {
@@ -131,6 +149,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         retention,
         pushes,
         grpc,
+        certificate,
         store,
       })),
   }
@@ -146,6 +165,7 @@ interface Closing {
   readonly opening: AbortController
   readonly pushes: Promise<Pushes | undefined>
   readonly grpc: GrpcServer | undefined
+  readonly certificate: CertificateFiles | undefined
   readonly store: Store
 }
 
@@ -153,9 +173,10 @@ interface Closing {
 async function shutDown(
   http: HttpServer,
   service: Service,
-  { closeIdle, streams, mounts, warming, opening, retention, pushes, grpc, store }: Closing,
+  { closeIdle, streams, mounts, warming, opening, retention, pushes, grpc, certificate, store }: Closing,
 ): Promise<void> {
   clearTimeout(warming)
+  certificate?.close()
   await retention.stop()
   opening.abort()
   await (await pushes)?.stop()
@@ -193,10 +214,4 @@ function listen(http: HttpServer, port: number, host: string): Promise<void> {
     http.once('error', reject)
     http.listen(port, host, resolve)
   })
-}
-
-function urlOf(http: HttpServer): string {
-  const { address, port, family } = http.address() as AddressInfo
-  const shown = address === '0.0.0.0' || address === '::' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
-  return `http://${shown}:${port}`
 }

@@ -6,6 +6,7 @@ import { type Logger, silentLogger } from '../core/logger.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/store.ts'
+import { workIdentity } from './work-identity.ts'
 
 export interface WorkerOptions {
   readonly components: readonly Component[]
@@ -26,7 +27,15 @@ export interface Worker {
 export function createWorker(options: WorkerOptions): Worker {
   const { store, components, limits = {}, logger = silentLogger, clock = systemClock } = options
   const ids = options.ids ?? systemIds(clock)
-  const service = new Service({ store, registry: new Registry(components), clock, ids, logger, limits })
+  const service = new Service({
+    store,
+    registry: new Registry(components),
+    clock,
+    ids,
+    logger,
+    limits,
+    ...workIdentity(store),
+  })
   service.begin()
   let stopping: Promise<void> | undefined
   const stop = async (): Promise<void> => {

@@ -18,7 +18,9 @@ export async function openGrpcBinding(
     const { openGrpc } = await import('../protocols/a2a/grpc/index.ts')
     const grpc = await openGrpc({ ...parts, port: grpcPort, options: a2a })
     const host = url === undefined ? shown(parts.host) : new URL(url).hostname
-    return { grpc, a2a: { ...a2a, grpcUrl: grpcUrl ?? `${host}:${grpc.port}` } }
+    // Without a scheme, clients take an address of this machine for one without TLS.
+    const scheme = parts.certificate === undefined ? '' : 'https://'
+    return { grpc, a2a: { ...a2a, grpcUrl: grpcUrl ?? `${scheme}${host}:${grpc.port}` } }
   } catch (cause) {
     await parts.service.drain()
     throw cause

@@ -4,6 +4,11 @@ export function toText(text: string): string {
   return text
 }
 
+/** Texts, separated by commas. */
+export function toList(text: string): readonly string[] {
+  return text.split(',').map((part) => part.trim())
+}
+
 /** A text that can be sent as a bearer token. */
 export function toBearer(text: string): string {
   if (/^[!-~]+$/.test(text)) return text

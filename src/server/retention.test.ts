@@ -1,11 +1,12 @@
 /** Finished runs are trimmed when they are too old or too many; unfinished ones never are. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../core/limits.ts'
 import { silentLogger } from '../core/logger.ts'
 import type { Store } from '../core/store.ts'
 import { openMemoryStore } from '../stores/memory.ts'
-import { createFakeClock } from '../testing/fake-clock.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { newRun, Scribe } from '../testing/fixtures.ts'
+import type { Logger } from '../core/logger.ts'
 import { Retention } from './retention.ts'
 
 const clock = createFakeClock()
@@ -27,7 +28,7 @@ async function keptFrom(store: Store, ids: readonly string[]): Promise<number[]>
 }
 
 async function sweep(store: Store, limits: { retainMs?: number; retainBytesMax?: number }): Promise<void> {
-  const retention = new Retention(store, { ...defaultLimits, ...limits }, clock, silentLogger)
+  const retention = new Retention(store, { ...defaultLimits, ...limits }, clock, silentLogger, { believesClock: true })
   await retention.sweep()
   await retention.stop()
 }
@@ -68,7 +69,9 @@ test('a run that was too young, or was not over, is trimmed by a later sweep, wh
     looked.push(...page.map(({ stored }) => stored.run.id))
     return page
   }
-  const retention = new Retention(store, { ...defaultLimits, retainMs: 1500 }, clock, silentLogger)
+  const retention = new Retention(store, { ...defaultLimits, retainMs: 1500 }, clock, silentLogger, {
+    believesClock: true,
+  })
   expect(await retention.sweep()).toBe(1)
   const { epoch, next, run: unfinished } = (await store.get('run_a'))!
   const scribe = new Scribe(store, clock, { run: unfinished, first: 0, next, epoch }, [])
@@ -87,4 +90,75 @@ test('where there is no bound, nothing is trimmed', async () => {
   await run(store, 'run_a', true)
   await sweep(store, {})
   expect(await keptFrom(store, ['run_a'])).toEqual([0])
+})
+
+describe('a clock that may be wrong', () => {
+  const HOUR = 3_600_000
+  const DAY = 24 * HOUR
+  const limits = { ...defaultLimits, retainMs: 30 * DAY }
+
+  /** A store with a run of now, whose clock has been watched for a day. */
+  async function watched() {
+    const time = createFakeClock()
+    const lines: { message: string; fields: Record<string, unknown> }[] = []
+    const note = (fields: object, message: string): void => void lines.push({ message, fields: { ...fields } })
+    const logger: Logger = { ...silentLogger, info: note, warn: note }
+    const store = openMemoryStore({ clock: time })
+    const open = () => new Retention(store, limits, time, logger)
+    const first = open()
+    await watch(first, time, DAY)
+    await first.stop()
+    const created = newRun('run_young', time.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
+    const { stored } = await store.create(created)
+    const scribe = new Scribe(store, time, stored, [created.record])
+    scribe.start()
+    scribe.text('x')
+    scribe.complete()
+    await scribe.flush()
+    lines.length = 0
+    return { time, store, lines, open }
+  }
+
+  /** Sweeps as a server does, for so long. */
+  async function watch(retention: Retention, time: FakeClock, forMs: number): Promise<void> {
+    for (let passed = 0; passed <= forMs; passed += HOUR / 2) {
+      await retention.sweep()
+      time.advance(HOUR / 2)
+    }
+  }
+
+  test.each(['while the server runs', 'before it starts'] as const)(
+    'that is ahead %s trims nothing, and trims again when it has been right for a day',
+    async (when) => {
+      const { time, store, lines, open } = await watched()
+      const running = when === 'before it starts' ? undefined : open()
+      await running?.sweep()
+      time.step(31 * DAY)
+      const retention = running ?? open()
+      await retention.sweep()
+      expect((await store.get('run_young'))!.first).toBe(0)
+      expect(lines.at(-1)!.message).toContain('no run is trimmed for its age until the clock has been observed')
+      time.step(-31 * DAY)
+      await watch(retention, time, DAY)
+      expect((await store.get('run_young'))!.first).toBe(0)
+      await watch(retention, time, 31 * DAY)
+      await retention.stop()
+      expect((await store.get('run_young'))!.first).toBe(3)
+      expect(lines.at(-1)).toMatchObject({
+        message: 'trimmed finished runs',
+        fields: { runs: 1, events: 3, ids: ['run_young'] },
+      })
+    },
+  )
+
+  test('does not keep a restart within the hour from trimming', async () => {
+    const { time, store, open } = await watched()
+    const first = open()
+    await watch(first, time, 31 * DAY - HOUR)
+    await first.stop()
+    const second = open()
+    await watch(second, time, 2 * HOUR)
+    await second.stop()
+    expect((await store.get('run_young'))!.first).toBe(3)
+  })
 })

@@ -4,9 +4,12 @@ import { messageOf } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Position } from '../core/page.ts'
+import type { Run } from '../core/run.ts'
 import type { Store, StoredRun } from '../core/store.ts'
+import { ObservedTime } from './observed-time.ts'
 
 const SWEEP_MS = 60_000
+export const SWEEP_FAILED = 'finished runs could not be trimmed'
 const PAGE_RUNS = 200
 /** Runs older than what is kept that cannot be trimmed yet; with more, sweeps go no further until some of them end. */
 const PASSED_MAX = 10_000
@@ -21,13 +24,20 @@ export class Retention {
   #stopped = false
   /** Runs up to this place are trimmed, or among those that were passed over. */
   #reached: Position | undefined
+  readonly #time: ObservedTime
   readonly #passed = new Set<string>()
 
-  constructor(store: Store, limits: Limits, clock: Clock, logger: Logger) {
+  readonly #believesClock: boolean
+  #hasToldWait = false
+
+  /** With `believesClock` ages are those that the wall clock says, whatever was observed. */
+  constructor(store: Store, limits: Limits, clock: Clock, logger: Logger, { believesClock = false } = {}) {
     this.#store = store
     this.#limits = limits
     this.#clock = clock
     this.#logger = logger
+    this.#time = new ObservedTime(store, clock)
+    this.#believesClock = believesClock
     if (limits.retainMs === 0 && limits.retainBytesMax === 0) return
     this.#timer = setInterval(() => void this.sweep(), SWEEP_MS)
   }
@@ -36,7 +46,7 @@ export class Retention {
   sweep(): Promise<number> {
     this.#sweeping ??= this.#sweep()
       .catch((cause: unknown) => {
-        this.#logger.warn({ reason: messageOf(cause) }, 'finished runs could not be trimmed')
+        this.#logger.warn({ reason: messageOf(cause) }, SWEEP_FAILED)
         return 0
       })
       .finally(() => (this.#sweeping = undefined))
@@ -51,9 +61,10 @@ export class Retention {
 
   async #sweep(): Promise<number> {
     const { retainMs, retainBytesMax } = this.#limits
-    const keptSince = retainMs === 0 ? '' : new Date(this.#clock.now() - retainMs).toISOString()
+    const isAgeKnown = retainMs > 0 && (await this.#isAgeKnown())
+    const keptSince = isAgeKnown ? new Date(this.#clock.now() - retainMs).toISOString() : ''
     let excess = await this.#excess()
-    let trimmed = 0
+    const trimmed = new TrimReport()
     for await (const { run, first, next } of this.#oldest(() => excess > 0, keptSince)) {
       if (this.#stopped) break
       const { finishedAt } = run
@@ -65,9 +76,24 @@ export class Retention {
       if (first === next - 1) continue
       await this.#store.trim(run.id, next - 1)
       if (retainBytesMax > 0) excess = await this.#excess()
-      trimmed++
+      trimmed.add(run, next - 1 - first)
     }
-    return trimmed
+    if (trimmed.runs > 0) this.#logger.info(trimmed.fields, 'trimmed finished runs')
+    return trimmed.runs
+  }
+
+  async #isAgeKnown(): Promise<boolean> {
+    if (this.#believesClock) return true
+    const { waitMs, distrust } = await this.#time.look()
+    if (distrust !== undefined || (waitMs > 0 && !this.#hasToldWait)) {
+      this.#hasToldWait = true
+      const hours = Math.ceil(waitMs / 3_600_000)
+      this.#logger.warn(
+        { reason: distrust ?? 'the clock was not believed when this store was last looked at' },
+        `no run is trimmed for its age until the clock has been observed for ${hours} more hours`,
+      )
+    }
+    return waitMs === 0
   }
 
   async #excess(): Promise<number> {
@@ -96,3 +122,32 @@ export class Retention {
     }
   }
 }
+
+/** What one sweep trimmed, for the log. */
+class TrimReport {
+  readonly #ids: string[] = []
+  #events = 0
+  #oldest: string | undefined
+  #newest: string | undefined
+  runs = 0
+
+  add({ id, finishedAt = '' }: Run, events: number): void {
+    this.runs++
+    this.#events += events
+    if (this.#ids.length < TOLD_IDS_MAX) this.#ids.push(id)
+    if (this.#oldest === undefined || finishedAt < this.#oldest) this.#oldest = finishedAt
+    if (this.#newest === undefined || finishedAt > this.#newest) this.#newest = finishedAt
+  }
+
+  get fields(): object {
+    return {
+      runs: this.runs,
+      events: this.#events,
+      finished: { first: this.#oldest, last: this.#newest },
+      ids: this.#ids,
+    }
+  }
+}
+
+/** Trimmed runs that a line of the log names. */
+const TOLD_IDS_MAX = 20

@@ -2,8 +2,12 @@
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { HoldfastError, messageOf } from '../core/errors.ts'
-import { damageOr, lockFile, openDatabase } from '../stores/sqlite/file.ts'
-import { checkVersion, SCHEMA_VERSION } from '../stores/sqlite/schema.ts'
+import { modeWarnings } from '../stores/sqlite/file-access.ts'
+import { openDatabase } from '../stores/sqlite/file.ts'
+import { lockFile } from '../stores/sqlite/lock.ts'
+import { SCHEMA_VERSION, schemaVersionOf } from '../stores/sqlite/schema.ts'
+import { damageOr } from '../stores/sqlite/sqlite-errors.ts'
+import { stuckBytes } from '../stores/sqlite/vacuum.ts'
 import type { StoreConfig } from './config-options.ts'
 import { openStore } from './open-store.ts'
 
@@ -29,8 +33,8 @@ function migrateSqlite(path: string): SchemaChange {
   if (!existsSync(path)) throw new Error(`there is no store ${path}; a new one is made by whoever first uses it`)
   const lock = lockFile(path)
   try {
-    const from = schemaOf(path)
-    openDatabase(path).close()
+    const from = schemaOf(lock.path)
+    openDatabase(lock.path).close()
     return { from, to: SCHEMA_VERSION }
   } finally {
     lock.release()
@@ -41,7 +45,16 @@ export type StoreCondition =
   | { readonly state: 'absent' }
   | { readonly state: 'in use' }
   | { readonly state: 'unusable'; readonly reason: string }
-  | { readonly state: 'usable'; readonly bytes: number; readonly schema: number; readonly current: number }
+  | {
+      readonly state: 'usable'
+      readonly bytes: number
+      /** Free bytes in the file that it does not give back by itself. */
+      readonly stuckBytes: number
+      readonly schema: number
+      readonly current: number
+      /** What others may do to the file that they should not. */
+      readonly warnings: readonly string[]
+    }
 
 /** Looks at a SQLite file, and changes nothing in it. */
 export function inspectSqlite(path: string): StoreCondition {
@@ -54,9 +67,11 @@ export function inspectSqlite(path: string): StoreCondition {
     return reason.includes('is in use') ? { state: 'in use' } : { state: 'unusable', reason }
   }
   try {
-    const schema = schemaOf(path)
-    if (schema === SCHEMA_VERSION) openDatabase(path).close() // which looks for damage
-    return { state: 'usable', bytes: statSync(path).size, schema, current: SCHEMA_VERSION }
+    const schema = schemaOf(lock.path)
+    const stuck = schema === SCHEMA_VERSION ? stuckBytesOf(lock.path) : 0
+    const warnings = modeWarnings(lock.path)
+    const { size: bytes } = statSync(lock.path)
+    return { state: 'usable', bytes, stuckBytes: stuck, schema, current: SCHEMA_VERSION, warnings }
   } catch (cause) {
     return { state: 'unusable', reason: messageOf(cause) }
   } finally {
@@ -64,16 +79,18 @@ export function inspectSqlite(path: string): StoreCondition {
   }
 }
 
+/** Opens the file as a store does, which looks for damage. */
+function stuckBytesOf(path: string): number {
+  using database = openDatabase(path)
+  return stuckBytes(database)
+}
+
 /** Throws for a file that is damaged, of another program, or of a newer version. */
 function schemaOf(path: string): number {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { readOnly: true })
-    const [application, version] = ['application_id', 'user_version'].map((name) =>
-      Number(database!.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0),
-    ) as [number, number]
-    checkVersion(application, version, path)
-    return version
+    return schemaVersionOf(database, path)
   } catch (cause) {
     throw damageOr(path, cause)
   } finally {

@@ -21,7 +21,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-auth-'))
   keys = join(folder, 'keys.json')
   key = (await createKey(keys, { name: 'ci' })).key
-  token = await new SignJWT({ sub: 'ci' }).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(SECRET))
+  token = await new SignJWT({ sub: 'ci' })
+    .setExpirationTime('1h')
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(Buffer.from(SECRET))
 })
 
 afterAll(() => rm(folder, { recursive: true, force: true }))

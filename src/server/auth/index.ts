@@ -1,6 +1,7 @@
 /** Chooses how callers are recognized: API keys, tokens, both, or not at all. What is not chosen is not loaded. */
 import type { Clock } from '../../core/clock.ts'
 import { systemClock } from '../../core/clock.ts'
+import { HoldfastError } from '../../core/errors.ts'
 import type { Authenticator } from '../../core/principal.ts'
 import { credentialMissing, localPrincipal } from '../../core/principal.ts'
 import type { JwtOptions } from './jwt.ts'
@@ -15,6 +16,10 @@ export interface AuthOptions {
   readonly securityKey?: string | undefined
 }
 
+/** A shared key can be guessed for as long as the server runs: 16 random characters cannot. */
+export const SECURITY_KEY_CHARS_MIN = 16
+export const tooShort = `is shorter than ${SECURITY_KEY_CHARS_MIN} characters: use the output of openssl rand -hex 24`
+
 export async function openAuthenticator(options: AuthOptions, clock: Clock = systemClock): Promise<Authenticator> {
   const keys =
     options.keys === undefined ? undefined : await (await import('./keys.ts')).openKeyAuthenticator(options.keys, clock)
@@ -22,6 +27,8 @@ export async function openAuthenticator(options: AuthOptions, clock: Clock = sys
     options.jwt === undefined ? undefined : await (await import('./jwt.ts')).openJwtAuthenticator(options.jwt, clock)
   const others = keys && jwt ? await both(keys, jwt) : (keys ?? jwt)
   if (options.securityKey === undefined) return others ?? everyoneIsLocal
+  if (options.securityKey.length < SECURITY_KEY_CHARS_MIN)
+    throw new HoldfastError('invalid_request', `the shared key ${tooShort}`)
   const { securityKeyAuthenticator } = await import('./security-key.ts')
   return securityKeyAuthenticator(options.securityKey, others)
 }
@@ -39,5 +46,6 @@ async function both(keys: Authenticator, jwt: Authenticator): Promise<Authentica
       if (credential.bearer === undefined) throw credentialMissing()
       return (credential.bearer.startsWith(KEY_PREFIX) ? keys : jwt).authenticate(credential)
     },
+    isRevoked: async (credential) => (await keys.isRevoked?.(credential)) === true,
   }
 }

@@ -59,7 +59,7 @@ describe('a token signed with the configured key', () => {
   test('is the principal of its subject', async () => {
     const authenticator = await openJwtAuthenticator({ key: pem }, clock)
     expect(authenticator.scheme).toBe('jwt')
-    expect(await authenticator.authenticate({ bearer: await token({ sub: 'alice', name: 'Alice' }) })).toEqual({
+    expect(await authenticator.authenticate({ bearer: await token({ sub: 'alice', name: 'Alice' }) })).toMatchObject({
       id: 'alice',
       name: 'Alice',
     })
@@ -69,7 +69,7 @@ describe('a token signed with the configured key', () => {
     const options = { key: pem, principalClaim: 'email', tenantClaim: 'https://example.com/org' }
     const authenticator = await openJwtAuthenticator(options, clock)
     const bearer = await token({ sub: '1', email: 'alice@example.com', 'https://example.com/org': 'acme' })
-    expect(await authenticator.authenticate({ bearer })).toEqual({ id: 'alice@example.com', tenant: 'acme' })
+    expect(await authenticator.authenticate({ bearer })).toMatchObject({ id: 'alice@example.com', tenant: 'acme' })
   })
 
   test.each([['RS256'], ['PS512'], ['ES256'], ['ES384'], ['ES512'], ['EdDSA'], ['Ed25519']])(
@@ -81,7 +81,7 @@ describe('a token signed with the configured key', () => {
       const jwk = JSON.stringify(await exportJWK(publicKey))
       for (const key of [spki, jwk, await file(`${alg}.pem`, spki), await file(`${alg}.json`, jwk)]) {
         const authenticator = await openJwtAuthenticator({ key }, clock)
-        expect(await authenticator.authenticate({ bearer })).toEqual({ id: 'alice' })
+        expect(await authenticator.authenticate({ bearer })).toMatchObject({ id: 'alice' })
       }
     },
   )
@@ -91,13 +91,13 @@ describe('a token signed with the configured key', () => {
     const jwk = JSON.stringify({ kty: 'oct', k: Buffer.from(SECRET).toString('base64url'), alg: 'HS256' })
     for (const key of [`secret:${SECRET}`, `secret-file:${await file('secret', `${SECRET}\n`)}`, jwk]) {
       const authenticator = await openJwtAuthenticator({ key }, clock)
-      expect(await authenticator.authenticate({ bearer })).toEqual({ id: 'alice' })
+      expect(await authenticator.authenticate({ bearer })).toMatchObject({ id: 'alice' })
     }
   })
 
   test('is checked with the public half when the operator gives a private key', async () => {
     const authenticator = await openJwtAuthenticator({ key: await exportPKCS8(rsa.privateKey) }, clock)
-    expect(await authenticator.authenticate({ bearer: await token() })).toEqual({ id: 'alice' })
+    expect(await authenticator.authenticate({ bearer: await token() })).toMatchObject({ id: 'alice' })
   })
 })
 
@@ -107,7 +107,10 @@ describe('a token is refused, always with the same words,', () => {
   const open = () => openJwtAuthenticator({ key: pem, ...strict }, clock)
 
   test('not when everything fits', async () => {
-    expect(await (await open()).authenticate({ bearer: await token(sound) })).toEqual({ id: 'alice', tenant: 'acme' })
+    expect(await (await open()).authenticate({ bearer: await token(sound) })).toMatchObject({
+      id: 'alice',
+      tenant: 'acme',
+    })
   })
 
   test.each<[string, Claims]>([
@@ -183,7 +186,7 @@ describe('a token is refused, always with the same words,', () => {
     const authenticator = await openJwtAuthenticator({ key: pem, algorithms: ['PS256'] }, clock)
     await expect(authenticator.authenticate({ bearer: await token() })).rejects.toMatchObject(refused)
     const allowed = await openJwtAuthenticator({ key: pem, algorithms: ['RS256'] }, clock)
-    expect(await allowed.authenticate({ bearer: await token() })).toEqual({ id: 'alice' })
+    expect(await allowed.authenticate({ bearer: await token() })).toMatchObject({ id: 'alice' })
   })
 
   test('when it is no token at all', async () => {
@@ -203,7 +206,7 @@ describe('a token is refused, always with the same words,', () => {
 
 test('a clock that is a little off is tolerated, within a bound', async () => {
   const late = await token({ sub: 'alice', exp: NOW_S - 4 })
-  expect(await (await openJwtAuthenticator({ key: pem }, clock)).authenticate({ bearer: late })).toEqual({
+  expect(await (await openJwtAuthenticator({ key: pem }, clock)).authenticate({ bearer: late })).toMatchObject({
     id: 'alice',
   })
   const exact = await openJwtAuthenticator({ key: pem, clockToleranceS: 0 }, clock)
@@ -273,8 +276,8 @@ describe('a key set in a file', () => {
   test('finds the key by its id', async () => {
     const authenticator = await openJwtAuthenticator({ jwks: await keySetFile('two', rsa, other) }, clock)
     const sign = (kid: string, key: KeyPair) => token({ sub: kid }, { kid, key: key.privateKey })
-    expect(await authenticator.authenticate({ bearer: await sign('k0', rsa) })).toEqual({ id: 'k0' })
-    expect(await authenticator.authenticate({ bearer: await sign('k1', other) })).toEqual({ id: 'k1' })
+    expect(await authenticator.authenticate({ bearer: await sign('k0', rsa) })).toMatchObject({ id: 'k0' })
+    expect(await authenticator.authenticate({ bearer: await sign('k1', other) })).toMatchObject({ id: 'k1' })
     await expect(authenticator.authenticate({ bearer: await sign('k1', rsa) })).rejects.toMatchObject(refused)
     await expect(authenticator.authenticate({ bearer: await sign('k2', rsa) })).rejects.toMatchObject(refused)
     await expect(authenticator.authenticate({ bearer: await token() })).rejects.toMatchObject(refused)
@@ -323,7 +326,7 @@ describe('a key set at a URL', () => {
     expect(requests).toBe(0)
     const bearer = await token({ sub: 'alice' }, { kid: 'k0' })
     const principals = await Promise.all(Array.from({ length: 10 }, () => authenticator.authenticate({ bearer })))
-    expect(principals).toEqual(Array.from({ length: 10 }, () => ({ id: 'alice' })))
+    expect(principals).toMatchObject(Array.from({ length: 10 }, () => ({ id: 'alice' })))
     for (let guess = 1; guess < 10; guess++) {
       const guessed = await token({ sub: 'alice' }, { kid: `k${guess}` })
       await expect(authenticator.authenticate({ bearer: guessed })).rejects.toMatchObject(refused)
@@ -364,7 +367,7 @@ describe('a key set at a URL', () => {
     expect(requests).toBe(1)
     answer = { body: await keySetOf(rsa) }
     now += 1000
-    expect(await authenticator.authenticate({ bearer })).toEqual({ id: 'alice' })
+    expect(await authenticator.authenticate({ bearer })).toMatchObject({ id: 'alice' })
     expect(requests).toBe(2)
   })
 
@@ -376,5 +379,32 @@ describe('a key set at a URL', () => {
 
   test('that is not a URL is an error at start', async () => {
     await expect(openJwtAuthenticator({ jwks: 'https://' }, clock)).rejects.toThrow(/not the URL of a key set/)
+  })
+})
+
+describe('what a token allows, and for how long', () => {
+  const open = (more: object = {}) => openJwtAuthenticator({ key: pem, ...more }, clock)
+
+  test('follows from its scopes, as a list or as a text, and from its expiry', async () => {
+    const [byDefault, named] = [await open(), await open({ scopesClaim: 'scope' })]
+    const listed = await token({ sub: 'alice', scopes: ['agents:run', 'openid', 7] })
+    expect(await byDefault.authenticate({ bearer: listed })).toEqual({
+      id: 'alice',
+      scopes: ['agents:run', 'openid'],
+      credential: { expiresAt: (NOW_S + 65) * 1000 },
+    })
+    const text = await token({ sub: 'alice', scope: 'runs:read openid' })
+    expect(await named.authenticate({ bearer: text })).toMatchObject({ scopes: ['runs:read', 'openid'] })
+    expect(await byDefault.authenticate({ bearer: text })).not.toHaveProperty('scopes')
+    for (const unreadable of [[], '', 7, null, { admin: true }])
+      expect(
+        (await byDefault.authenticate({ bearer: await token({ sub: 'a', scopes: unreadable }) })).scopes,
+      ).not.toContain('admin')
+  })
+
+  test('must be said: a token without exp is refused unless the operator wants it', async () => {
+    const endless = await token({ sub: 'alice', exp: undefined })
+    await expect((await open()).authenticate({ bearer: endless })).rejects.toMatchObject(refused)
+    expect(await (await open({ requireExpiry: false })).authenticate({ bearer: endless })).toEqual({ id: 'alice' })
   })
 })

@@ -7,6 +7,7 @@ import { defaultLimits } from '../../core/limits.ts'
 import type { Authenticator, Principal } from '../../core/principal.ts'
 import { credentialMissing, credentialRefused, isReservedId } from '../../core/principal.ts'
 import { openKeySet } from './jwks.ts'
+import { SCOPES_MAX } from './key-file.ts'
 import { publicAlgorithms, readVerificationKey } from './jwt-key.ts'
 
 /** Either `jwks` or `key`. */
@@ -25,6 +26,10 @@ export interface JwtOptions {
   readonly principalClaim?: string | undefined
   /** Claim that says which tenant it is of. When given, a token without it is refused. */
   readonly tenantClaim?: string | undefined
+  /** Claim that says what the token allows: a list of scopes, or a text of them with blanks between; `scopes` unless told. */
+  readonly scopesClaim?: string | undefined
+  /** Refuse tokens that never expire; on unless told. */
+  readonly requireExpiry?: boolean | undefined
   /** How far the issuer's clock may be off; at most 300. */
   readonly clockToleranceS?: number | undefined
 }
@@ -37,19 +42,21 @@ export async function openJwtAuthenticator(options: JwtOptions, clock: Clock = s
   // Only servers with tokens pay for it.
   const jose = await import('jose')
   const { resolve, algorithms } = await openKeys(jose, options, clock)
-  const checks: JWTVerifyOptions = {
+  const checks = {
     algorithms: [...narrowed(algorithms, options.algorithms)],
     clockTolerance: checkedTolerance(options.clockToleranceS ?? CLOCK_TOLERANCE_S),
+    requiredClaims: options.requireExpiry === false ? [] : ['exp'],
     ...(options.issuer === undefined ? {} : { issuer: options.issuer }),
     ...(options.audience === undefined ? {} : { audience: options.audience }),
-  }
+  } satisfies JWTVerifyOptions
   return {
     scheme: 'jwt',
     async authenticate({ bearer }) {
       if (bearer === undefined) throw credentialMissing()
       try {
         const verified = await jose.jwtVerify(bearer, resolve, { ...checks, currentDate: new Date(clock.now()) })
-        return toPrincipal(verified.payload, options)
+        const { payload } = verified
+        return { ...toPrincipal(payload, options), ...scopesOf(payload, options), ...expiryOf(payload, checks) }
       } catch (cause) {
         throw isHoldfastError(cause) ? cause : credentialRefused(cause)
       }
@@ -95,6 +102,19 @@ function toPrincipal(payload: JWTPayload, { principalClaim = 'sub', tenantClaim 
     ...(tenantClaim === undefined ? {} : { tenant: claim(payload, tenantClaim) }),
     ...(typeof name === 'string' && name.length <= CLAIM_CHARS_MAX ? { name } : {}),
   }
+}
+
+/** A token without the claim may do everything; one with it may do what it says, which is nothing where it cannot be read. */
+function scopesOf(payload: JWTPayload, { scopesClaim = 'scopes' }: JwtOptions): Partial<Principal> {
+  const value = Object.hasOwn(payload, scopesClaim) ? payload[scopesClaim] : undefined
+  if (value === undefined) return {}
+  const listed: readonly unknown[] = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : []
+  return { scopes: listed.filter((scope) => typeof scope === 'string').slice(0, SCOPES_MAX) }
+}
+
+/** The moment from which on the token itself is refused: `exp`, and what the issuer's clock may be off. */
+function expiryOf({ exp }: JWTPayload, { clockTolerance }: { readonly clockTolerance: number }): Partial<Principal> {
+  return exp === undefined ? {} : { credential: { expiresAt: (exp + clockTolerance) * 1000 } }
 }
 
 function claim(payload: JWTPayload, name: string): string {

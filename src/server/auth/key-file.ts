@@ -4,6 +4,7 @@ import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promi
 import { dirname, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { isScope } from '../../core/scopes.ts'
 
 export const defaultKeysPath = '.holdfast/keys.json'
 
@@ -18,11 +19,15 @@ export interface KeyEntry {
   readonly hash: string
   readonly createdAt: string
   readonly revokedAt?: string
+  readonly expiresAt?: string
+  /** What it may do; everything where this is absent. */
+  readonly scopes?: readonly string[]
 }
 
 export const KEYS_MAX = 10_000
 const FILE_BYTES_MAX = 16 * 1024 * 1024
 const TEXT_CHARS_MAX = 256
+export const SCOPES_MAX = 100
 const FORMAT_VERSION = 1
 const LOCK_WAIT_MS = 2000
 const LOCK_RETRY_MS = 20
@@ -157,6 +162,17 @@ const FIELDS: Readonly<Record<keyof KeyEntry, { readonly check: FieldCheck; read
   hash: { check: (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) },
   createdAt: { check: isTime },
   revokedAt: { check: isTime, optional: true },
+  expiresAt: { check: isTime, optional: true },
+  scopes: { check: isScopeList, optional: true },
+}
+
+/** A scope that this version does not know is refused too: it may have been meant to limit something. */
+function isScopeList(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.length <= SCOPES_MAX && value.every(isKnownScope)
+}
+
+function isKnownScope(value: unknown): boolean {
+  return typeof value === 'string' && isPrincipalText(value) && isScope(value)
 }
 
 /** An unknown field is refused too: it may be a restriction that this version would ignore. */

@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { HoldfastError } from '../../core/errors.ts'
 import { ownerKey } from '../../core/principal.ts'
+import { KeyUsageRecorder, readKeyUsage } from './key-usage.ts'
 import { createKey, listKeys, openKeyAuthenticator, revokeKey } from './keys.ts'
 
 let folder: string
@@ -126,7 +127,11 @@ describe('key authenticator', () => {
     const { key } = await createKey(path, { name: 'bot', principal: 'alice', tenant: 'acme' })
     const authenticator = await openKeyAuthenticator(path)
     expect(authenticator.scheme).toBe('keys')
-    expect(await authenticator.authenticate({ bearer: key })).toEqual({ id: 'alice', tenant: 'acme', name: 'bot' })
+    expect(await authenticator.authenticate({ bearer: key })).toMatchObject({
+      id: 'alice',
+      tenant: 'acme',
+      name: 'bot',
+    })
   })
 
   test('[SEC-1] ownership survives the rotation of a key', async () => {
@@ -247,7 +252,7 @@ describe('a key file', () => {
     ['without a hash', file(hashless), /keys\[0\] has no "hash"/],
     ['with a short hash', file({ ...good, hash: 'abc' }), /keys\[0\] has a "hash"/],
     ['with a null time', file({ ...good, revokedAt: null }), /keys\[0\] has a "revokedAt"/],
-    ['with an unknown field', file({ ...good, expiresAt: '2020-01-01' }), /keys\[0\] has a field "expiresAt"/],
+    ['with an unknown field', file({ ...good, networks: '10.0.0.0/8' }), /keys\[0\] has a field "networks"/],
     ['with an id twice', file(good, { ...good, name: 'other' }), /keys\[1\] has the id abcdef/],
     ['with a text for a key', file(good, 'x'), /keys\[1\] is not an object/],
   ])('%s is an error that names it, at start and at every change', async (_label, text, problem) => {
@@ -297,5 +302,42 @@ describe('a key file', () => {
       clock.advance(1000)
       expect(await authenticator.authenticate({ bearer: key })).toMatchObject({ name: 'ci' })
     }
+  })
+})
+
+describe('scopes, expiry and use of keys', () => {
+  test('a key carries its scopes and is refused from its expiry on', async () => {
+    const clock = stillClock()
+    const wanted = { name: 'viewer', scopes: ['runs:read', 'component:lab'], expiresInMs: 60_000 }
+    const { key, entry } = await createKey(path, wanted, clock)
+    expect(entry).toMatchObject({ scopes: ['runs:read', 'component:lab'], expiresAt: '2026-01-01T00:01:00.000Z' })
+    const authenticator = await openKeyAuthenticator(path, clock)
+    expect(await authenticator.authenticate({ bearer: key })).toEqual({
+      id: 'key:viewer',
+      name: 'viewer',
+      scopes: ['runs:read', 'component:lab'],
+      credential: { id: `key:${entry.id}`, expiresAt: clock.now() + 60_000 },
+    })
+    clock.advance(60_000)
+    await expect(authenticator.authenticate({ bearer: key })).rejects.toMatchObject({ code: 'unauthenticated' })
+  })
+
+  test('a scope that is mistyped makes no key, and one that is unknown makes a file unsound', async () => {
+    await expect(createKey(path, { name: 'a', scopes: ['run:read'] })).rejects.toThrow('"run:read" is not a scope')
+    await expect(createKey(path, { name: 'a', scopes: [] })).rejects.toThrow('1 to 100 scopes')
+    await createKey(path, { name: 'a', scopes: ['runs:read'] })
+    await writeFile(path, (await readFile(path, 'utf8')).replace('runs:read', 'runs:reed'))
+    await expect(openKeyAuthenticator(path)).rejects.toThrow('has a "scopes" that is not valid')
+  })
+
+  test('the last use of a key is noted in a file beside it, and the latest of several servers wins', async () => {
+    await createKey(path, { name: 'a' })
+    const [one, other] = [new KeyUsageRecorder(path), new KeyUsageRecorder(path)]
+    one.note('aaaaaa', 2000)
+    other.note('aaaaaa', 1000)
+    other.note('bbbbbb', 1500)
+    await one.write()
+    await other.write()
+    expect(Object.fromEntries(await readKeyUsage(path))).toEqual({ aaaaaa: 2000, bbbbbb: 1500 })
   })
 })

@@ -4,15 +4,19 @@ import { stat } from 'node:fs/promises'
 import type { Clock } from '../../core/clock.ts'
 import { systemClock } from '../../core/clock.ts'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
-import type { Authenticator, Credential, Principal } from '../../core/principal.ts'
+import type { Authenticator, Credential, CredentialFacts, Principal } from '../../core/principal.ts'
 import { credentialMissing, credentialRefused, keyPrincipalId } from '../../core/principal.ts'
+import { isScope } from '../../core/scopes.ts'
 import type { KeyEntry } from './key-file.ts'
-import { isKeyName, isPrincipalText, KEYS_MAX, readKeyFile, updateKeyFile } from './key-file.ts'
+import { isKeyName, isPrincipalText, KEYS_MAX, readKeyFile, SCOPES_MAX, updateKeyFile } from './key-file.ts'
+import { KeyUsageRecorder } from './key-usage.ts'
 
 /** Keys start with this, so that they are told from tokens, and found by scanners when they leak. */
 export const KEY_PREFIX = 'hf_'
 
 const KEY = /^hf_([0-9a-z]{6,32})_([0-9a-f]{64})$/
+/** Of the ids of keys, beside those of other credentials. */
+const CREDENTIAL_PREFIX = 'key:'
 const ID_BYTES = 5
 const SECRET_BYTES = 32
 /** A revocation is noticed within this time; the file is looked at no more often. */
@@ -24,6 +28,10 @@ export interface NewKey {
   /** Who the key speaks for; by default a principal of this name that no token can claim to be. */
   readonly principal?: string | undefined
   readonly tenant?: string | undefined
+  /** What it may do; everything by default. */
+  readonly scopes?: readonly string[] | undefined
+  /** How long it is good; for ever by default. */
+  readonly expiresInMs?: number | undefined
 }
 
 export interface CreatedKey {
@@ -33,8 +41,9 @@ export interface CreatedKey {
 }
 
 export async function createKey(path: string, wanted: NewKey, clock: Clock = systemClock): Promise<CreatedKey> {
-  const { name, principal = keyPrincipalId(name), tenant } = wanted
+  const { name, principal = keyPrincipalId(name), tenant, scopes, expiresInMs } = wanted
   checkNewKey(name, principal, tenant)
+  if (scopes !== undefined) checkScopes(scopes)
   const secret = randomBytes(SECRET_BYTES).toString('hex')
   return updateKeyFile(path, (keys) => {
     if (keys.length >= KEYS_MAX)
@@ -52,6 +61,8 @@ export async function createKey(path: string, wanted: NewKey, clock: Clock = sys
       ...(tenant === undefined ? {} : { tenant }),
       hash: hashOf(secret).toString('hex'),
       createdAt: new Date(clock.now()).toISOString(),
+      ...(expiresInMs !== undefined && { expiresAt: new Date(clock.now() + expiresInMs).toISOString() }),
+      ...(scopes !== undefined && { scopes }),
     }
     return { keys: [...keys, entry], result: { entry, key: `${KEY_PREFIX}${entry.id}_${secret}` } }
   })
@@ -94,6 +105,7 @@ class KeyAuthenticator implements Authenticator {
   readonly scheme = 'keys'
   readonly #path: string
   readonly #clock: Clock
+  readonly #usage: KeyUsageRecorder
   #keys: ReadonlyMap<string, KeyEntry> = new Map()
   #version = ''
   #checkedAt = Number.NEGATIVE_INFINITY
@@ -102,6 +114,7 @@ class KeyAuthenticator implements Authenticator {
   constructor(path: string, clock: Clock) {
     this.#path = path
     this.#clock = clock
+    this.#usage = new KeyUsageRecorder(path)
   }
 
   load(): Promise<void> {
@@ -118,8 +131,25 @@ class KeyAuthenticator implements Authenticator {
     const entry = this.#keys.get(id)
     const fits = timingSafeEqual(hashOf(secret), entry === undefined ? NO_HASH : Buffer.from(entry.hash, 'hex'))
     if (entry === undefined || !fits || entry.revokedAt !== undefined) throw credentialRefused()
-    const { principal, tenant, name } = entry
-    return tenant === undefined ? { id: principal, name } : { id: principal, tenant, name }
+    const expiresAt = entry.expiresAt === undefined ? undefined : Date.parse(entry.expiresAt)
+    const now = this.#clock.now()
+    if (expiresAt !== undefined && now >= expiresAt) throw credentialRefused()
+    this.#usage.note(id, now)
+    const { principal, tenant, name, scopes } = entry
+    return {
+      id: principal,
+      name,
+      ...(tenant !== undefined && { tenant }),
+      ...(scopes !== undefined && { scopes }),
+      credential: { id: CREDENTIAL_PREFIX + id, ...(expiresAt !== undefined && { expiresAt }) },
+    }
+  }
+
+  async isRevoked({ id }: CredentialFacts): Promise<boolean> {
+    if (id?.startsWith(CREDENTIAL_PREFIX) !== true) return false
+    await this.#refresh()
+    const entry = this.#keys.get(id.slice(CREDENTIAL_PREFIX.length))
+    return entry === undefined || entry.revokedAt !== undefined
   }
 
   /** All requests of one moment share one look at the file. A clock that was set back does not put the next one off. */
@@ -192,4 +222,14 @@ function checkNewKey(name: string, principal: string, tenant: string | undefined
       `the ${what} must be 1 to 256 characters, none of them a control character`,
     )
   }
+}
+
+function checkScopes(scopes: readonly string[]): void {
+  const unknown = scopes.find((scope) => !isScope(scope) || !isPrincipalText(scope))
+  if (unknown !== undefined) {
+    const known = 'runs:read, runs:write, admin, component:ID, run:ID:read, or one of AgentOS such as agents:run'
+    throw new HoldfastError('invalid_request', `${JSON.stringify(unknown)} is not a scope: use ${known}`)
+  }
+  if (scopes.length === 0 || scopes.length > SCOPES_MAX)
+    throw new HoldfastError('invalid_request', `a key has 1 to ${SCOPES_MAX} scopes, or none to allow everything`)
 }

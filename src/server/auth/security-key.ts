@@ -13,6 +13,7 @@ export function securityKeyAuthenticator(key: string, others?: Authenticator): A
       if (others === undefined) throw credentialRefused()
       return others.authenticate(credential)
     },
+    isRevoked: async (credential) => (await others?.isRevoked?.(credential)) === true,
   }
 }
 

@@ -1,0 +1,20 @@
+/** An authenticator whose refusals are on the audit log, and whose principals say where they call from. */
+import type { Audit } from '../../core/audit.ts'
+import type { Authenticator } from '../../core/principal.ts'
+
+export function auditedAuthenticator(authenticator: Authenticator, audit: Audit): Authenticator {
+  return {
+    scheme: authenticator.scheme,
+    async authenticate(credential) {
+      const { from } = credential
+      try {
+        const principal = await authenticator.authenticate(credential)
+        return from === undefined ? principal : { ...principal, from }
+      } catch (cause) {
+        audit.refused(from, cause)
+        throw cause
+      }
+    },
+    isRevoked: async (credential) => (await authenticator.isRevoked?.(credential)) === true,
+  }
+}

@@ -1,0 +1,105 @@
+/** A certificate and its key, in files that may be replaced while the server runs, as certbot and Kubernetes do it. */
+import { readFile, stat } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
+import { HoldfastError, messageOf } from '../core/errors.ts'
+import type { Logger } from '../core/logger.ts'
+
+export interface TlsOptions {
+  /** Path of a PEM file: the certificate, and those that lead from it to one that clients know. */
+  readonly cert: string
+  /** Path of a PEM file. */
+  readonly key: string
+}
+
+export interface KeyPair {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** How often the files are looked at. */
+const CHECK_MS = 1000
+
+export class CertificateFiles {
+  readonly #paths: TlsOptions
+  readonly #logger: Logger
+  readonly #listeners = new Set<(pair: KeyPair) => void>()
+  readonly #timer: NodeJS.Timeout
+  #current: KeyPair
+  #version: string
+  #checking = false
+
+  private constructor(paths: TlsOptions, logger: Logger, current: KeyPair, version: string, checkMs: number) {
+    this.#paths = paths
+    this.#logger = logger
+    this.#current = current
+    this.#version = version
+    this.#timer = setInterval(() => void this.#check(), checkMs).unref()
+  }
+
+  /** Throws where the files are not a certificate and its key. */
+  static async open(paths: TlsOptions, logger: Logger, checkMs = CHECK_MS): Promise<CertificateFiles> {
+    const version = await versionOf(paths)
+    return new CertificateFiles(paths, logger, await readPair(paths), version, checkMs)
+  }
+
+  get current(): KeyPair {
+    return this.#current
+  }
+
+  onChange(listener: (pair: KeyPair) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#listeners.clear()
+  }
+
+  /** The old pair stays in use while the new one cannot be read: between two files that are replaced they do not fit. */
+  async #check(): Promise<void> {
+    if (this.#checking) return
+    this.#checking = true
+    try {
+      const version = await versionOf(this.#paths)
+      if (version === this.#version) return
+      const pair = await readPair(this.#paths)
+      this.#version = version
+      this.#current = pair
+      for (const listener of this.#listeners) listener(pair)
+      this.#logger.info({ cert: this.#paths.cert }, 'the TLS certificate was reloaded')
+    } catch (cause) {
+      this.#logger.warn(
+        { reason: messageOf(cause) },
+        'the TLS certificate cannot be reloaded; the old one stays in use',
+      )
+    } finally {
+      this.#checking = false
+    }
+  }
+}
+
+async function versionOf({ cert, key }: TlsOptions): Promise<string> {
+  const found = await Promise.all([cert, key].map((path) => stat(path, { bigint: true }).catch(unreadable(path))))
+  return found.map(({ ino, size, mtimeNs }) => `${ino}:${size}:${mtimeNs}`).join()
+}
+
+async function readPair({ cert, key }: TlsOptions): Promise<KeyPair> {
+  const [certBytes, keyBytes] = await Promise.all([cert, key].map((path) => readFile(path).catch(unreadable(path))))
+  const pair = { cert: certBytes!, key: keyBytes! }
+  try {
+    createSecureContext(pair)
+  } catch (cause) {
+    throw new HoldfastError(
+      'invalid_request',
+      `${cert} and ${key} are not a certificate and its key in PEM: ${messageOf(cause)}`,
+      { cause },
+    )
+  }
+  return pair
+}
+
+function unreadable(path: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new HoldfastError('invalid_request', `${path} cannot be read: ${messageOf(cause)}`, { cause })
+  }
+}

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { configWarnings } from './config-warnings.ts'
+import { readConfig } from './config.ts'
+
+const warningsOf = (...argv: string[]): string[] => configWarnings(readConfig(argv, {}))
+
+test('config: keys that travel in clear to an address that is not loopback are warned about', () => {
+  const key = ['--security-key', '0123456789abcdef']
+  expect(warningsOf(...key, '--host', '127.0.0.1')).toEqual([])
+  expect(warningsOf(...key, '--host', '::1')).toEqual([])
+  expect(warningsOf(...key, '--host', '0.0.0.0')).toEqual([expect.stringContaining('in clear')])
+  expect(warningsOf(...key, '--host', '0.0.0.0', '--tls-cert', 'a.pem', '--tls-key', 'b.pem')).toEqual([])
+})
+
+test('config: tokens without an audience or an expiry are warned about', () => {
+  const jwt = ['--jwt-jwks', 'https://issuer.example/jwks.json']
+  expect(warningsOf()).toEqual([])
+  expect(warningsOf(...jwt, '--jwt-audience', 'holdfast')).toEqual([])
+  expect(warningsOf(...jwt)).toEqual([expect.stringContaining('--jwt-audience')])
+  expect(warningsOf(...jwt, '--jwt-audience', 'holdfast', '--no-jwt-require-exp')).toEqual([
+    expect.stringContaining('never expire'),
+  ])
+})

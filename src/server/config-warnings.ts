@@ -1,0 +1,21 @@
+/** What a configuration leaves open that its operator may not have meant to. */
+import { type Config, isLoopback } from './config.ts'
+
+/** One sentence each, with what to do. */
+export function configWarnings({ auth, host, tls }: Pick<Config, 'auth' | 'host' | 'tls'>): string[] {
+  const { jwt } = auth
+  const sendsKeys = Object.keys(auth).length > 0
+  return [
+    ...(sendsKeys && tls === undefined && !isLoopback(host)
+      ? [
+          `keys and prompts travel to ${host} in clear: set --tls-cert and --tls-key, unless a proxy on this machine ends TLS`,
+        ]
+      : []),
+    ...(jwt !== undefined && jwt.audience === undefined
+      ? ['tokens for other services of the issuer are accepted here too: set --jwt-audience']
+      : []),
+    ...(jwt?.requireExpiry === false
+      ? ['tokens that never expire are accepted: remove --no-jwt-require-exp once the issuer sets exp']
+      : []),
+  ]
+}
