@@ -1,6 +1,6 @@
 /** The client of one Holdfast server, for browsers and any runtime with `fetch`. */
 import { follow, type Follow } from './follow.ts'
-import { type EventsOptions, RunHandle, type RunStream, type StopOptions } from './run.ts'
+import { type EventsOptions, runAnswer, RunHandle, type RunStream, type StopOptions } from './run.ts'
 import { openSharing } from './tabs/sharing.ts'
 import { Transport, type TransportOptions } from './transport.ts'
 import type {
@@ -52,7 +52,11 @@ export class Components {
   }
 
   async list({ signal }: Abortable = {}): Promise<readonly ComponentInfo[]> {
-    const { components } = await this.#transport.json<{ components: ComponentInfo[] }>({ path: '/components', signal })
+    const { components } = await this.#transport.json<{ components: ComponentInfo[] }>({
+      path: '/components',
+      signal,
+      answer: ['components'],
+    })
     return components
   }
 }
@@ -74,6 +78,7 @@ export class Runs {
       headers: { 'idempotency-key': idempotencyKey },
       body: request,
       signal,
+      answer: runAnswer,
     })
     return this.open(id)
   }
@@ -89,7 +94,7 @@ export class Runs {
 
   list({ status, ...filter }: RunFilter = {}, { signal }: Abortable = {}): Promise<RunPage> {
     const statuses = status === undefined ? {} : { status: [status].flat().join(',') }
-    return this.#transport.json<RunPage>({ path: '/runs', query: { ...filter, ...statuses }, signal })
+    return this.#transport.json<RunPage>({ path: '/runs', query: { ...filter, ...statuses }, signal, answer: ['runs'] })
   }
 
   /** Events of a run from a cursor to its end. */
@@ -136,6 +141,7 @@ export class Sessions {
       path: '/sessions',
       query,
       signal,
+      answer: ['data', 'meta'],
     })
     return { sessions: data.map(toSession), total: meta.total_count }
   }
@@ -143,7 +149,7 @@ export class Sessions {
   /** With all its runs; those that have not ended are stopped. */
   delete(session: string, { signal }: Abortable = {}): Promise<void> {
     const path = `/sessions/${encodeURIComponent(session)}`
-    return this.#transport.json<void>({ method: 'DELETE', path, signal, repeat: 'refused' })
+    return this.#transport.json<void>({ method: 'DELETE', path, signal, answer: 'none', repeat: 'refused' })
   }
 
   /** Runs of one session, newest first. */

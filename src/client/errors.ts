@@ -68,6 +68,20 @@ export class GapError extends ClientError {
   }
 }
 
+/** The log that the cursor stood in is gone: it was restored from a backup, or a failover lost events. It has to be read anew. */
+export class LogChangedError extends ClientError {
+  override readonly name = 'LogChangedError'
+
+  constructor(run: string, cause?: unknown) {
+    super(`run ${run}: the log is another one than before; read it from the beginning, or give onLogChanged`, {
+      code: 'log_changed',
+      retryable: false,
+      run,
+      cause,
+    })
+  }
+}
+
 /** The run did not complete. The code of one that failed is its failure's. */
 export class RunError extends ClientError {
   override readonly name = 'RunError'

@@ -1,18 +1,23 @@
 /** One run's log from a cursor to its end, over as many connections as it takes: each event once, in order. */
 import type { LoggedEvent } from '../core/event.ts'
+import { checksumOf } from '../sse/checksum.ts'
 import type { ParsedEvent } from '../sse/parse.ts'
 import { eventsIn, piecesOf } from '../sse/read.ts'
 import { type Backoff, sleep } from './backoff.ts'
-import { ApiError, ClientError, ConnectionError, GapError } from './errors.ts'
-import { isTransient, lost, type Request, type Transport } from './transport.ts'
+import { ApiError, ClientError, ConnectionError, GapError, LogChangedError } from './errors.ts'
+import { foreignAnswer, isTransient, lost, type Request, type Transport } from './transport.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** Told instead of an error where events were trimmed: the stream goes on at `earliest`. */
 export type OnGap = (gap: { readonly run: string; readonly earliest: number }) => void
 
+/** Told instead of an error where the log is another one than before: its events follow from the beginning. */
+export type OnLogChanged = (change: { readonly run: string }) => void
+
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined
   readonly onGap?: OnGap | undefined
+  readonly onLogChanged?: OnLogChanged | undefined
   /** Something came, if only a heartbeat. */
   readonly onLife?: (() => void) | undefined
 }
@@ -21,6 +26,8 @@ export interface FollowOptions {
 export interface Position {
   readonly run: string
   cursor: number
+  /** The frame of that event, if it came in one: its checksum tells the server which log the cursor stands in. */
+  frame?: ParsedEvent
 }
 
 export type Follow = (position: Position, options: FollowOptions) => AsyncGenerator<LoggedEvent>
@@ -63,7 +70,7 @@ export async function* follow(
       if (by === 'page') continue
       throw new ConnectionError(`run ${position.run}: the stream ended before the run did`, { run: position.run })
     } catch (cause) {
-      if (skipGap(cause, position, options)) continue
+      if (goesOn(cause, position, options)) continue
       if (!(cause instanceof ClientError) || !(isTransient(cause) || connection.mayReturn)) throw cause
       // A stream that fell silent was half-open, or something on the way keeps its bytes back, heartbeats too. A page comes
       // whole: if it has news that the stream did not bring, pages are the way from here on.
@@ -75,12 +82,20 @@ export async function* follow(
   }
 }
 
-/** Whether it was a gap, and the caller is content to go on behind it. */
-export function skipGap(cause: unknown, position: Position, { onGap }: FollowOptions): boolean {
-  if (!(cause instanceof GapError) || onGap === undefined) return false
-  onGap({ run: position.run, earliest: cause.earliest })
-  position.cursor = cause.earliest - 1
-  return true
+/** Whether the caller wants to hear of a gap or of another log, and go on from where that is. */
+export function goesOn(cause: unknown, position: Position, { onGap, onLogChanged }: FollowOptions): boolean {
+  const { run } = position
+  if (cause instanceof GapError && onGap !== undefined) {
+    onGap({ run, earliest: cause.earliest })
+    position.cursor = cause.earliest - 1
+    return true
+  }
+  if (cause instanceof LogChangedError && onLogChanged !== undefined) {
+    onLogChanged({ run })
+    position.cursor = -1
+    return true
+  }
+  return false
 }
 
 /** One request for events. */
@@ -105,7 +120,7 @@ export class Connection {
   }
 
   get wasSteady(): boolean {
-    return !this.silent && this.#openedAt !== undefined && Date.now() - this.#openedAt >= STEADY_MS
+    return !this.silent && this.#openedAt !== undefined && performance.now() - this.#openedAt >= STEADY_MS
   }
 
   async *stream(): AsyncGenerator<LoggedEvent> {
@@ -113,18 +128,17 @@ export class Connection {
     const request = this.#request({ format: 'sse' })
     try {
       const response = await this.#transport.open(request, watchdog)
-      this.#openedAt = Date.now()
-      this.done = response.status === 204
-      if (this.done) return
-      const type = response.headers.get('content-type') ?? 'nothing'
+      this.#openedAt = performance.now()
+      if (response.status === 204) return await this.#confirmEnd(response)
+      const type = response.headers.get('content-type') ?? ''
       if (response.body === null || !type.startsWith('text/event-stream'))
-        throw new TypeError(`answered with ${type}, which is no event stream`)
+        throw foreignAnswer(response, request.path, this.#position.run, await watchdog.wait(response.text()))
       for await (const frame of this.#frames(response.body, watchdog)) {
         const event = this.#take(frame)
         if (event !== undefined) yield event
       }
     } catch (cause) {
-      throw asGap(lost(cause, request, watchdog), this.#position)
+      throw asPosition(lost(cause, request, watchdog), this.#position)
     } finally {
       this.silent = watchdog.silent && this.#openedAt !== undefined
       watchdog.close()
@@ -133,12 +147,12 @@ export class Connection {
 
   /** What there is after the cursor, or what comes within the wait. */
   async *page(waitMs: number = this.#transport.silenceMs / 2): AsyncGenerator<LoggedEvent> {
-    const since = Date.now()
+    const since = performance.now()
     const { events, done } = await this.#read({ wait: Math.floor(waitMs) })
     for (const event of events) if (this.#admit(event)) yield event
     this.done = done
     // Whoever answers at once, wait or not, is not asked again at once.
-    const rest = Math.min(waitMs, EMPTY_PAGE_MS) - (Date.now() - since)
+    const rest = Math.min(waitMs, EMPTY_PAGE_MS) - (performance.now() - since)
     if (events.length === 0 && !done && rest > 0) await sleep(rest, this.#options.signal)
   }
 
@@ -153,6 +167,13 @@ export class Connection {
     }
   }
 
+  /** 204 says that the reader has the whole log. Others send it too, so the log is asked. */
+  async #confirmEnd(response: Response): Promise<void> {
+    const { events, done } = await this.#read({ wait: 0, limit: 1 })
+    this.done = done && events.length === 0
+    if (!this.done) throw foreignAnswer(response, this.#request({}).path, this.#position.run, '')
+  }
+
   async #read(query: NonNullable<Request['query']>): Promise<Page> {
     try {
       const page = await this.#transport.once<Page>(this.#request({ format: 'json', ...query }))
@@ -161,7 +182,7 @@ export class Connection {
         throw new GapError(this.#position.run, page.earliest)
       return page
     } catch (cause) {
-      throw asGap(cause, this.#position)
+      throw asPosition(cause, this.#position)
     }
   }
 
@@ -169,9 +190,10 @@ export class Connection {
     const { run, cursor } = this.#position
     return {
       path: `/runs/${encodeURIComponent(run)}/events`,
-      query: { ...query, after: cursor < 0 ? undefined : cursor },
+      query: { ...query, after: cursor < 0 ? undefined : cursorText(this.#position) },
       signal: this.#options.signal,
       run,
+      answer: ['events', 'cursor', 'done'],
     }
   }
 
@@ -185,11 +207,13 @@ export class Connection {
   }
 
   /** The event of a frame; nothing for one that is known already or is about the connection. */
-  #take({ event, data }: ParsedEvent): LoggedEvent | undefined {
+  #take(frame: ParsedEvent): LoggedEvent | undefined {
+    const { event, data } = frame
     const said = JSON.parse(data) as Record<string, unknown>
     if (!event.startsWith('stream.')) {
-      const logged = said as unknown as LoggedEvent
-      return this.#admit(logged) ? logged : undefined
+      if (!this.#admit(said)) return undefined
+      this.#position.frame = frame
+      return said
     }
     const { run } = this.#position
     if (event === 'stream.gap' && this.#position.cursor < Number(said['earliest']) - 1)
@@ -210,9 +234,12 @@ export class Connection {
   }
 
   /** The log has no gap and no repeat (LOG-1): whatever else comes was lost, doubled or mixed up on its way. */
-  #admit({ run, index }: LoggedEvent): boolean {
+  #admit(event: unknown): event is LoggedEvent {
     const position = this.#position
-    if (run !== position.run || !(index <= position.cursor + 1))
+    if (!isEvent(event))
+      throw new ConnectionError(`what follows event ${position.cursor} of run ${position.run} is damaged`)
+    const { run, index } = event
+    if (run !== position.run || index > position.cursor + 1)
       throw new ConnectionError(
         `event ${index} of run ${run} cannot follow event ${position.cursor} of run ${position.run}`,
       )
@@ -222,8 +249,30 @@ export class Connection {
   }
 }
 
-function asGap(cause: unknown, { run }: Position): unknown {
-  if (!(cause instanceof ApiError) || cause.code !== 'cursor_expired') return cause
+/** The structure that every event has. What is inside `data` only its writer can know. */
+function isEvent(value: unknown): value is LoggedEvent {
+  if (typeof value !== 'object' || value === null) return false
+  const { run, index, type, data } = value as Record<string, unknown>
+  return (
+    typeof run === 'string' &&
+    Number.isInteger(index) &&
+    typeof type === 'string' &&
+    typeof data === 'object' &&
+    data !== null
+  )
+}
+
+/** The cursor as the server reads it: with the checksum of the record that it stands at, where that came as a frame. */
+function cursorText({ cursor, frame }: Position): string {
+  if (frame === undefined || frame.id !== String(cursor)) return String(cursor)
+  const record = `id: ${frame.id}\nevent: ${frame.event}\ndata: ${frame.data}\n\n`
+  return `${cursor}~${checksumOf(new TextEncoder().encode(record))}`
+}
+
+function asPosition(cause: unknown, { run }: Position): unknown {
+  if (!(cause instanceof ApiError)) return cause
+  if (cause.code === 'log_changed') return new LogChangedError(run, cause)
+  if (cause.code !== 'cursor_expired') return cause
   const { earliest } = (cause.details ?? {}) as { readonly earliest?: unknown }
   return typeof earliest === 'number' ? new GapError(run, earliest) : cause
 }

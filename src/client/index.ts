@@ -8,8 +8,16 @@ export {
   type Sessions,
   type StartOptions,
 } from './client.ts'
-export { ApiError, ClientError, type ClientErrorFacts, ConnectionError, GapError, RunError } from './errors.ts'
-export type { OnGap } from './follow.ts'
+export {
+  ApiError,
+  ClientError,
+  type ClientErrorFacts,
+  ConnectionError,
+  GapError,
+  LogChangedError,
+  RunError,
+} from './errors.ts'
+export type { OnGap, OnLogChanged } from './follow.ts'
 export type { EventsOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
 export { RunText } from './text.ts'
 export type { TransportOptions } from './transport.ts'

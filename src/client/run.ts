@@ -1,9 +1,9 @@
 /** One run, as a client holds it: its events, its text, its result, and the commands that concern it. */
 import type { LoggedEvent } from '../core/event.ts'
 import { RunError } from './errors.ts'
-import { type Follow, isLast, type OnGap, type Position } from './follow.ts'
+import { type Follow, type FollowOptions, isLast, type OnGap, type OnLogChanged, type Position } from './follow.ts'
 import { RunText } from './text.ts'
-import type { Transport } from './transport.ts'
+import type { Answer, Transport } from './transport.ts'
 import type { Abortable, Answers, RunInfo } from './types.ts'
 
 export interface EventsOptions extends Abortable {
@@ -11,6 +11,8 @@ export interface EventsOptions extends Abortable {
   readonly after?: number
   /** Told when events were trimmed, instead of the error that is thrown without it. */
   readonly onGap?: OnGap
+  /** Told when the log is another one than before, instead of the error that is thrown without it; its events follow from the first. */
+  readonly onLogChanged?: OnLogChanged
 }
 
 export interface TextOptions extends EventsOptions {
@@ -23,6 +25,9 @@ export interface StopOptions extends Abortable {
   /** How long to wait for the end of the run. */
   readonly waitMs?: number
 }
+
+/** The fields by which the answer of our server is known. */
+export const runAnswer: Answer = ['id', 'status', 'events']
 
 /** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
 export class RunStream implements AsyncIterable<LoggedEvent> {
@@ -55,35 +60,41 @@ export class RunHandle {
   readonly id: string
   readonly #transport: Transport
   readonly #follow: Follow
-  readonly #position: Position
+  /** Where a loop begins that is not told: where the last finished loop ended. */
+  #from: number
+  #furthest: number
 
   constructor(transport: Transport, follow: Follow, id: string, after = -1) {
     this.id = id
     this.#transport = transport
     this.#follow = follow
-    this.#position = { run: id, cursor: checked(after) }
+    this.#from = this.#furthest = checked(after)
   }
 
-  /** Index of the last event that `events` or `text` gave out; -1 before the first. */
+  /** Index of the last event that any loop over `events` or `text` gave out; -1 before the first. */
   get cursor(): number {
-    return this.#position.cursor
+    return this.#furthest
   }
 
-  /** Events after the cursor, to the end of the run. To leave the loop, or to abort, does not stop the run. */
-  events({ after, signal, onGap }: EventsOptions = {}): RunStream {
-    const position = this.#position
-    if (after !== undefined) position.cursor = checked(after)
-    return new RunStream(position, () => this.#follow(position, { signal, onGap }))
+  /**
+   * Events to the end of the run, from `after` or from where the last finished loop ended. Loops at the same time are
+   * independent: each gets every event. To leave the loop, or to abort, does not stop the run.
+   */
+  events({ after, ...options }: EventsOptions = {}): RunStream {
+    const position = { run: this.id, cursor: after === undefined ? this.#from : checked(after) }
+    return new RunStream(position, () => this.#loop(position, options))
   }
 
-  /** Pieces of text after the cursor, as the run's own component says them. */
-  async *text({ onWithdrawn, ...options }: TextOptions = {}): AsyncGenerator<string> {
+  /** Pieces of text, as the run's own component says them; where it begins is as for `events`. */
+  text({ onWithdrawn, onLogChanged, ...options }: TextOptions = {}): AsyncGenerator<string> {
     const text = new RunText()
-    for await (const event of this.events(options)) {
-      const change = text.apply(event)
-      if (change === 'withdrawn') onWithdrawn?.(text.value)
-      else if (change !== undefined) yield change.added
+    const restart: OnLogChanged = (change) => {
+      text.clear()
+      onLogChanged?.(change)
+      onWithdrawn?.('')
     }
+    const canRestart = onLogChanged !== undefined || onWithdrawn !== undefined
+    return textIn(this.events({ ...options, ...(canRestart && { onLogChanged: restart }) }), text, onWithdrawn)
   }
 
   /** What the run returns, once it has completed. Throws `RunError` when it ended in any other way. */
@@ -99,7 +110,7 @@ export class RunHandle {
   }
 
   get({ signal }: Abortable = {}): Promise<RunInfo> {
-    return this.#transport.json<RunInfo>({ path: this.#path(), run: this.id, signal })
+    return this.#transport.json<RunInfo>({ path: this.#path(), run: this.id, signal, answer: runAnswer })
   }
 
   /** Asks for a stop. Safe to repeat; a run that has ended is left as it is. */
@@ -111,6 +122,7 @@ export class RunHandle {
       body: reason === undefined ? {} : { reason },
       run: this.id,
       signal,
+      answer: runAnswer,
     })
   }
 
@@ -122,6 +134,7 @@ export class RunHandle {
       body: answers,
       run: this.id,
       signal,
+      answer: runAnswer,
       repeat: 'refused',
     })
   }
@@ -133,12 +146,41 @@ export class RunHandle {
       path: this.#path(),
       run: this.id,
       signal,
+      answer: 'none',
       repeat: 'refused',
     })
   }
 
+  async *#loop(position: Position, { onLogChanged, ...options }: FollowOptions): AsyncGenerator<LoggedEvent> {
+    const restart: OnLogChanged = (change) => {
+      this.#furthest = -1
+      onLogChanged?.(change)
+    }
+    const changed = onLogChanged === undefined ? {} : { onLogChanged: restart }
+    try {
+      for await (const event of this.#follow(position, { ...options, ...changed })) {
+        this.#furthest = Math.max(this.#furthest, event.index)
+        yield event
+      }
+    } finally {
+      this.#from = position.cursor
+    }
+  }
+
   #path(rest = ''): string {
     return `/runs/${encodeURIComponent(this.id)}${rest}`
+  }
+}
+
+async function* textIn(
+  events: AsyncIterable<LoggedEvent>,
+  text: RunText,
+  onWithdrawn: TextOptions['onWithdrawn'],
+): AsyncGenerator<string> {
+  for await (const event of events) {
+    const change = text.apply(event)
+    if (change === 'withdrawn') onWithdrawn?.(text.value)
+    else if (change !== undefined) yield change.added
   }
 }
 

@@ -9,6 +9,12 @@ export class RunText {
     return (this.#whole ??= this.#pieces.map(({ text }) => text).join(''))
   }
 
+  /** As if nothing had been said. */
+  clear(): void {
+    this.#pieces = []
+    this.#whole = ''
+  }
+
   /** What an event adds; `withdrawn` where it takes text back, and nothing where it does neither. */
   apply(event: LoggedEvent): { readonly added: string } | 'withdrawn' | undefined {
     if (event.type === 'text.delta' && event.actor === undefined) {

@@ -17,6 +17,9 @@ export interface TransportOptions {
   readonly silenceMs?: number
 }
 
+/** Fields that a JSON answer of our server has; `none` for one without a body. */
+export type Answer = readonly string[] | 'none'
+
 export interface Request {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly path: string
@@ -26,12 +29,17 @@ export interface Request {
   readonly signal?: AbortSignal | undefined
   /** Id of the run that it is about, for errors. */
   readonly run?: string
+  /** What our server answers: anything else came from a proxy, a captive portal or another server. */
+  readonly answer: Answer
   /** `refused`: only after an answer that says that nothing was done. */
   readonly repeat?: 'always' | 'refused'
 }
 
-/** Answers that another try may change, whoever on the way gave them. */
-const TRANSIENT = [408, 425, 429, 500, 502, 503, 504]
+/** Answers that another try may change, whoever on the way gave them; CDNs have their own beyond 511. */
+function isTransientStatus(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501)
+}
+
 /** Answers that are sure to mean that nothing was done. */
 const REFUSED = [429, 503]
 
@@ -110,8 +118,7 @@ export class Transport {
     try {
       const response = await this.open(request, watchdog)
       try {
-        const text = await watchdog.wait(response.text())
-        return (text === '' ? undefined : JSON.parse(text)) as Body
+        return checkedAnswer(await watchdog.wait(response.text()), response, request) as Body
       } catch (cause) {
         throw lost(cause, request, watchdog)
       }
@@ -122,7 +129,7 @@ export class Transport {
 }
 
 export function isTransient(error: ClientError): boolean {
-  return error instanceof ConnectionError || (error instanceof ApiError && TRANSIENT.includes(error.status))
+  return error instanceof ConnectionError || (error instanceof ApiError && isTransientStatus(error.status))
 }
 
 /** An answer did not come, or not whole. What the caller aborted is passed on as it is. */
@@ -131,6 +138,40 @@ export function lost(cause: unknown, { path, run, signal }: Request, watchdog: W
   if (cause instanceof ClientError) return cause
   const why = watchdog.silent ? 'nothing was heard of it for too long' : String(cause)
   return new ConnectionError(`${path}: ${why}`, { run, cause })
+}
+
+/** The body, if it is one that our server sends. */
+function checkedAnswer(text: string, response: Response, { path, run, answer }: Request): unknown {
+  if (answer === 'none') {
+    if (text === '') return undefined
+  } else {
+    const body = parsed(text)
+    if (typeof body === 'object' && body !== null && answer.every((name) => Object.hasOwn(body, name))) return body
+  }
+  throw foreignAnswer(response, path, run, text)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const SHOWN_CHARS = 100
+
+/** Somebody on the way answered instead of our server. */
+export function foreignAnswer(
+  { status, headers, redirected }: Response,
+  path: string,
+  run: string | undefined,
+  text: string,
+): ConnectionError {
+  const type = headers.get('content-type') ?? 'no content type'
+  const shown = text === '' ? 'an empty body' : JSON.stringify(text.slice(0, SHOWN_CHARS))
+  const how = `${status}${redirected ? ' after a redirect' : ''}, ${type}, ${shown}`
+  return new ConnectionError(`${path}: this is not an answer of a Holdfast server: ${how}`, { run })
 }
 
 async function refusal(response: Response, run: string | undefined, watchdog: Watchdog): Promise<ApiError> {
@@ -147,7 +188,7 @@ async function refusal(response: Response, run: string | undefined, watchdog: Wa
     status,
     run,
     code: typeof code === 'string' ? code : `http_${status}`,
-    retryable: typeof retryable === 'boolean' ? retryable : TRANSIENT.includes(status),
+    retryable: typeof retryable === 'boolean' ? retryable : isTransientStatus(status),
     requestId: typeof requestId === 'string' ? requestId : undefined,
     details,
     retryAfterMs: retryAfter(headers.get('retry-after')),

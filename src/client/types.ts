@@ -19,6 +19,8 @@ export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
   /** Index of the earliest event that is still kept. */
   readonly earliest: number
   readonly stopRequested?: boolean
+  /** Events of it are lost: its log cannot be read, and it goes no further. */
+  readonly damaged?: boolean
   /** What a completed run returned; only where one run is asked for. */
   readonly output?: unknown
 }
@@ -28,6 +30,8 @@ export interface RunPage {
   readonly runs: readonly RunInfo[]
   /** Of the next page, where there is one. */
   readonly cursor?: string
+  /** Runs that belong on the page and that the server cannot read now. */
+  readonly unreadable?: number
 }
 
 export interface SessionInfo {

@@ -1,5 +1,15 @@
 /** The run that a component shows: follows it, and is told to start, stop and answer. A store for React's eyes. */
-import { type Client, ClientError, RunView, type RunViewState, type StartRequest } from '../client/index.ts'
+import {
+  type Client,
+  ClientError,
+  GapError,
+  LogChangedError,
+  type OnGap,
+  type OnLogChanged,
+  RunView,
+  type RunViewState,
+  type StartRequest,
+} from '../client/index.ts'
 import type { KeptId } from './kept-id.ts'
 
 export interface ShownRun extends Omit<RunViewState, 'status'> {
@@ -7,7 +17,7 @@ export interface ShownRun extends Omit<RunViewState, 'status'> {
   readonly id: string | undefined
   /** `idle`: there is no run. `starting`: it is asked for. */
   readonly status: RunViewState['status'] | 'idle' | 'starting'
-  /** Why the run cannot be started or followed; what the run itself failed with is `error`. */
+  /** Why the run cannot be started or followed, or that its beginning was trimmed; what the run itself failed with is `error`. */
   readonly problem: ClientError | undefined
 }
 
@@ -107,19 +117,31 @@ export class RunShow {
   }
 
   async #follow(id: string, signal: AbortSignal): Promise<void> {
-    const view = new RunView()
+    let view = new RunView()
     let batch: Parameters<RunView['apply']>[0][number][] = []
-    const flush = (): void => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let notice: GapError | LogChangedError | undefined
+    const flush = (problem: ClientError | undefined = notice): void => {
+      clearTimeout(timer)
       view.apply(batch)
       batch = []
-      if (!signal.aborted) this.#set({ problem: undefined, ...view.state, id })
+      if (!signal.aborted) this.#set({ ...view.state, id, problem })
+    }
+    // What is shown is not the whole run, or not what was shown before, and says so for as long as it is shown.
+    const onGap: OnGap = ({ run, earliest }) => (notice = new GapError(run, earliest))
+    const onLogChanged: OnLogChanged = ({ run }) => {
+      notice = new LogChangedError(run)
+      view = new RunView()
+      batch = []
     }
     try {
-      for await (const event of this.#client.runs.stream(id, { signal, onGap: () => {} })) {
-        if (batch.push(event) === 1) setTimeout(flush, TOGETHER_MS)
+      for await (const event of this.#client.runs.stream(id, { signal, onGap, onLogChanged })) {
+        if (batch.push(event) === 1) timer = setTimeout(flush, TOGETHER_MS)
       }
+      flush()
     } catch (cause) {
-      if (!signal.aborted) this.#set({ ...this.#state, problem: asProblem(cause) })
+      // The events that came before it are shown with it, and none of them takes it away again.
+      flush(asProblem(cause))
     }
   }
 

@@ -5,7 +5,7 @@
 import type { LoggedEvent } from '../../core/event.ts'
 import type { Backoff } from '../backoff.ts'
 import { ClientError, ConnectionError } from '../errors.ts'
-import { Connection, follow, type FollowOptions, isLast, type Position, skipGap } from '../follow.ts'
+import { Connection, follow, type FollowOptions, goesOn, isLast, type Position } from '../follow.ts'
 import { isTransient, type Transport } from '../transport.ts'
 import type { Places } from './places.ts'
 import { Inbox } from './inbox.ts'
@@ -93,7 +93,7 @@ export class SharedRun {
         }
         return connection.done
       } catch (cause) {
-        if (skipGap(cause, position, options)) continue
+        if (goesOn(cause, position, options)) continue
         if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
         await backoff.pause(cause, options.signal)
       }
@@ -140,8 +140,8 @@ export class SharedRun {
   /** Reads the log to its end, from where the foremost of our own readers stands, and tells everyone. */
   async #lead(signal: AbortSignal): Promise<void> {
     const position = { run: this.#run, cursor: Math.max(...[...this.#readers].map((reader) => reader.position.cursor)) }
-    // A gap is met by every reader for itself.
-    const options: FollowOptions = { signal, onGap: () => {}, onLife: () => this.#tellLife() }
+    // A gap, or another log, is met by every reader for itself.
+    const options: FollowOptions = { signal, onGap: () => {}, onLogChanged: () => {}, onLife: () => this.#tellLife() }
     const backoff = this.#transport.newBackoff()
     try {
       let over = false
@@ -167,13 +167,13 @@ export class SharedRun {
 
   #tell(event: LoggedEvent): void {
     this.#places.channel.postMessage(event)
-    this.#toldAt = Date.now()
+    this.#toldAt = performance.now()
     this.#hear(event)
   }
 
   #tellLife(): void {
-    if (Date.now() - this.#toldAt < this.#transport.silenceMs / 4) return
-    this.#toldAt = Date.now()
+    if (performance.now() - this.#toldAt < this.#transport.silenceMs / 4) return
+    this.#toldAt = performance.now()
     this.#places.channel.postMessage('alive')
     this.#hear('alive')
   }
