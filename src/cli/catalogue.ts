@@ -56,6 +56,14 @@ export const catalogue: Catalogue = {
     summary: 'Copy everything from one store into another',
     load: async () => (await import('./commands/copy.ts')).copy,
   },
+  backup: {
+    summary: 'Write a verified copy of a SQLite store, also while it is in use',
+    load: async () => (await import('./commands/backup.ts')).backup,
+  },
+  restore: {
+    summary: 'Put a backup in place of a SQLite store',
+    load: async () => (await import('./commands/restore.ts')).restore,
+  },
   doctor: {
     summary: 'Look for what is wrong, and say what to do',
     load: async () => (await import('./commands/doctor.ts')).doctor,

@@ -15,12 +15,18 @@ export const exitTable = {
   runCancelled: { code: 4, meaning: 'The run was stopped.' },
   runRejected: { code: 5, meaning: 'The component refused the run.' },
   runPaused: { code: 6, meaning: 'The run waits for an answer, and nobody watches who could be waited for.' },
+  unavailable: {
+    code: 75,
+    meaning:
+      'The store cannot be used for now, as while another program reads its file; the same command may work later.',
+  },
   unread: { code: 141, meaning: 'Whoever read the output went away, as head does; the run goes on.' },
   detached: { code: 130, meaning: 'Left with Ctrl-C; the run goes on.' },
 } as const satisfies Readonly<Record<string, ExitCode>>
 
 export const DONE: number = exitTable.done.code
 export const FAILED: number = exitTable.failed.code
+export const UNAVAILABLE: number = exitTable.unavailable.code
 export const MISUSED: number = exitTable.misused.code
 export const DETACHED: number = exitTable.detached.code
 export const UNREAD: number = exitTable.unread.code

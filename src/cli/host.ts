@@ -3,14 +3,17 @@ import * as module from 'node:module'
 import type { Component } from '../core/agent.ts'
 import { Registry } from '../core/registry.ts'
 import type { Store } from '../core/store.ts'
+import { AuditFile } from '../server/audit-sinks.ts'
 import { openAuthenticator } from '../server/auth/index.ts'
 import type { StoreConfig } from '../server/config-options.ts'
+import { configWarnings } from '../server/config-warnings.ts'
 import type { Config } from '../server/config.ts'
 import { createServer, type Server } from '../server/create-server.ts'
 import { openA2a } from '../server/open-a2a.ts'
 import { openStore } from '../server/open-store.ts'
 import { natsText } from '../server/nats-address.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
+import { DONE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 import { lazyLogger } from './lazy-logger.ts'
 import { boundYoungGeneration } from './young-generation.ts'
@@ -29,14 +32,18 @@ export async function hostServer(
   const authenticator = await openAuthenticator(config.auth)
   const a2a = await openA2a(config.a2a, registered)
   const logger = lazyLogger(config.logLevel)
-  const store = await (opening ?? openStore(config.store))
+  for (const warning of configWarnings(config)) logger.warn({}, warning)
+  // Opening may wait, as for a backup to finish; whoever asks the process to end meanwhile is not kept waiting.
+  const store = await Promise.race([opening ?? openStore(config.store, logger), ending])
+  if (typeof store === 'string') return DONE
   process.on('unhandledRejection', (cause) => {
     // Some component left a promise alone. Its run is its own business; the others' go on.
     logger.error({ err: cause }, 'unhandled rejection')
   })
+  const auditFile = config.auditLog === undefined ? undefined : await AuditFile.open(config.auditLog, logger)
   let server: Server
   try {
-    const { host, port, limits, corsOrigins } = config
+    const { host, port, limits, corsOrigins, tls } = config
     server = await createServer({
       components: registered.list(),
       store,
@@ -45,6 +52,8 @@ export async function hostServer(
       limits,
       authenticator,
       corsOrigins,
+      ...(tls !== undefined && { tls }),
+      ...(auditFile !== undefined && { audit: auditFile.sink }),
       a2a,
       supervised: process.connected, // by a channel to whoever watches over this process
       logger,
@@ -60,7 +69,8 @@ export async function hostServer(
   const signal = await ending
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
   await server.stop()
-  return 0
+  await auditFile?.close()
+  return DONE
 }
 
 export function describeStore(store: StoreConfig): string {

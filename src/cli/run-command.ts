@@ -3,7 +3,7 @@ import { isHoldfastError, messageOf } from '../core/errors.ts'
 import { version } from '../server/version.ts'
 import { catalogue } from './catalogue.ts'
 import { commandHelp } from './command.ts'
-import { DONE, FAILED, MISUSED } from './exit-codes.ts'
+import { DONE, FAILED, MISUSED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 
 export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -20,6 +20,7 @@ export async function runCommand(argv: readonly string[], io: CommandIo): Promis
     return await (await entry.load()).run(rest, io)
   } catch (error) {
     io.stderr.write(`holdfast ${name}: ${messageOf(error)}\n`)
+    if (isHoldfastError(error, 'unavailable')) return UNAVAILABLE
     return isHoldfastError(error) ? MISUSED : FAILED
   }
 }

@@ -1,13 +1,13 @@
-/** `--supervise`: a parent that starts the server as a process of its own, and starts it again when it is killed. */
+/** `--supervise`: a parent that starts the server as a process of its own, and starts it again when it is killed or its store is busy. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
 import { constants } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../server/config.ts'
-import { FAILED } from './exit-codes.ts'
+import { FAILED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 
-/** Starts in a row after each of which the server was killed at once. */
+/** Starts in a row after each of which the server ended at once. */
 const RESTARTS_MAX = 20
 const RESTART_MS = 100
 const RESTART_MS_MAX = 10_000
@@ -35,14 +35,15 @@ export async function supervise(
     const since = performance.now()
     child = start(line, io)
     const { code, signal } = await ended(child)
-    if (signal === null) return code ?? FAILED
-    if (end.signal.aborted) return 128 + constants.signals[signal]
+    if (signal === null && code !== UNAVAILABLE) return code ?? FAILED
+    if (end.signal.aborted) return signal === null ? UNAVAILABLE : 128 + constants.signals[signal]
+    const how = signal === null ? 'could not use its store' : `was killed by ${signal}`
     if (performance.now() - since >= WELL_MS) restarts = 0
     if (restarts >= RESTARTS_MAX) {
-      io.stderr.write(`The server was killed by ${signal} ${restarts + 1} times in a row; it is not started again.\n`)
-      return FAILED
+      io.stderr.write(`The server ${how} ${restarts + 1} times in a row; it is not started again.\n`)
+      return signal === null ? UNAVAILABLE : FAILED
     }
-    io.stderr.write(`The server was killed by ${signal}; it is started again.\n`)
+    io.stderr.write(`The server ${how}; it is started again.\n`)
     await wait(Math.min(RESTART_MS * 2 ** restarts, RESTART_MS_MAX), undefined, { signal: end.signal }).catch(() => {})
     if (end.signal.aborted) return 128 + constants.signals.SIGTERM
   }

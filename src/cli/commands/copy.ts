@@ -9,6 +9,7 @@ import { toSwitch } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
+import { stderrLogger } from '../stderr-logger.ts'
 import { storeText } from '../target.ts'
 import { type CopyReport, copyStore } from '../transfer/copy-store.ts'
 
@@ -45,9 +46,9 @@ named, and makes the command fail.`,
   async run({ values }, io) {
     const { from, to } = storesOf(values.from, values.to)
     const [fromText, toText] = [storeText(from), storeText(to)]
-    const source = await openStore(from)
+    const source = await openStore(from, stderrLogger(io))
     try {
-      const target = await openStore(to)
+      const target = await openStore(to, stderrLogger(io))
       try {
         await untilIdle(source, fromText, io)
         await untilIdle(target, toText, io)

@@ -5,6 +5,7 @@ import { readConfig } from '../../server/config.ts'
 import { loadStore } from '../../server/open-store.ts'
 import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
+import { lazyLogger } from '../lazy-logger.ts'
 
 const about = `Serves ready-made components: the agent storyteller, the agent clerk (tools, and one that needs approval), the team newsroom,
 the workflow publish, and with --lab the lab (docs/lab.md). They need no key and no network. With OPENAI_API_KEY,
@@ -29,7 +30,7 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
   }
   if (config.supervise) return (await import('../supervise.ts')).supervise('demo', argv, config, io)
   // First, so that its thread starts while this one loads the rest. Whoever awaits it is told what is wrong with it.
-  const open = await loadStore(config.store)
+  const open = await loadStore(config.store, lazyLogger(config.logLevel))
   const store = open()
   store.catch(() => {})
   const { demoModel } = await import('../demo/model.ts')

@@ -5,6 +5,7 @@ import { openStore } from '../../server/open-store.ts'
 import { toText } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
+import { stderrLogger } from '../stderr-logger.ts'
 import { defaultStore, storeText, targetOptions } from '../target.ts'
 import { size } from '../terminal/text.ts'
 import { readLog } from '../transfer/read-log.ts'
@@ -32,7 +33,7 @@ write whatever outcome they like into a log.`,
     const log = readLog(await readText(file), owner)
     const config = values.store ?? defaultStore(io.env)
     if (config.kind === 'memory') throw new Error('a store in memory ends with this command: give --store sqlite:PATH')
-    const store = await openStore(config)
+    const store = await openStore(config, stderrLogger(io))
     try {
       const outcome = await writeLog(store, log)
       const { id, status } = log.run

@@ -36,7 +36,7 @@ describe('holdfast keys', () => {
     expect(stderr).toContain(`--auth-keys ${path}`)
     expect(stderr).not.toContain(stdout.trim())
     const authenticator = await openKeyAuthenticator(path)
-    expect(await authenticator.authenticate({ bearer: stdout.trim() })).toEqual({
+    expect(await authenticator.authenticate({ bearer: stdout.trim() })).toMatchObject({
       id: 'alice',
       tenant: 'acme',
       name: 'ci',
@@ -59,14 +59,28 @@ describe('holdfast keys', () => {
     }
   })
 
+  test('creates a key with scopes and an expiry, and lists both', async () => {
+    const created = await run('create', 'viewer', '--scopes', 'runs:read,component:lab', '--expires', '90d')
+    expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('runs:read, component:lab') as string })
+    expect((await run('list')).stdout).toMatch(
+      /viewer +\w+ +key:viewer +runs:read,component:lab +\S+ +- +active until 20/,
+    )
+    for (const wrong of [
+      ['--scopes', 'reading'],
+      ['--expires', '0'],
+      ['--expires', 'soon'],
+    ])
+      expect(await run('create', 'other', ...wrong)).toMatchObject({ code: 2, stdout: '' })
+  })
+
   test('lists keys without what could be used as one', async () => {
     const { stdout: key } = await run('create', 'ci')
     await run('create', 'gone')
     await run('revoke', 'gone')
     const [head, first, second] = (await run('list')).stdout.split('\n')
-    expect(head).toMatch(/^NAME +ID +PRINCIPAL +CREATED +STATUS$/)
-    expect(first).toMatch(/^ci +\w+ +key:ci +\S+ +active$/)
-    expect(second).toMatch(/^gone +\w+ +key:gone +\S+ +revoked \S+$/)
+    expect(head).toMatch(/^NAME +ID +PRINCIPAL +SCOPES +CREATED +LAST USED +STATUS$/)
+    expect(first).toMatch(/^ci +\w+ +key:ci +all +\S+ +- +active$/)
+    expect(second).toMatch(/^gone +\w+ +key:gone +all +\S+ +- +revoked \S+$/)
     const { stdout: json } = await run('list', '--json')
     expect(JSON.parse(json)).toMatchObject([{ name: 'ci', principal: 'key:ci' }, { name: 'gone' }])
     const stored = JSON.parse(await readFile(path, 'utf8')) as { keys: { hash: string }[] }

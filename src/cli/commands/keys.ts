@@ -1,9 +1,10 @@
 /** `holdfast keys`: makes, lists and revokes the API keys of a file. */
 import { HoldfastError, isHoldfastError, messageOf } from '../../core/errors.ts'
 import { defaultKeysPath, type KeyEntry } from '../../server/auth/key-file.ts'
+import { type KeyUsage, readKeyUsage } from '../../server/auth/key-usage.ts'
 import { createKey, listKeys, revokeKey } from '../../server/auth/keys.ts'
 import { configOptions } from '../../server/config-options.ts'
-import { toSwitch, toText } from '../../server/option-values.ts'
+import { toDuration, toList, toSwitch, toText } from '../../server/option-values.ts'
 import type { OptionTable, OptionValues } from '../../server/options.ts'
 import { helpText, parseOptions } from '../../server/options.ts'
 import type { Command } from '../command.ts'
@@ -17,6 +18,16 @@ const options = {
     help: 'create: who the key speaks for. Keys of one principal own the same runs. [default key:NAME]',
   },
   tenant: { value: 'TENANT', parse: toText, help: 'create: the tenant of that principal.' },
+  scopes: {
+    value: 'SCOPES',
+    parse: toList,
+    help: 'create: what the key may do, such as runs:read or runs:write,component:clerk (docs/config.md). [default everything]',
+  },
+  expires: {
+    value: 'DURATION',
+    parse: toDuration,
+    help: 'create: how long the key is good, such as 90d. [default for ever]',
+  },
   json: { fallback: 'false', parse: toSwitch, help: 'list: as JSON.' },
   help: { fallback: 'false', parse: toSwitch, help: 'Show this.' },
 } as const satisfies OptionTable
@@ -24,7 +35,8 @@ const options = {
 type Values = OptionValues<typeof options>
 
 const usageText = `Usage:
-  holdfast keys create NAME [--principal ID] [--tenant TENANT]   make a key and show it, once
+  holdfast keys create NAME [--principal ID] [--tenant TENANT] [--scopes SCOPES] [--expires DURATION]
+                                                                 make a key and show it, once
   holdfast keys list [--json]                                    show what keys there are
   holdfast keys revoke NAME|ID                                   end a key, for running servers within a second
 
@@ -37,6 +49,10 @@ export const keysCommand: Command = {
 The key is printed once, alone on standard output; the file holds only its hash. Running servers notice a change within a second.`,
   examples: [
     { line: 'holdfast keys create ci', does: 'make a key and show it, once' },
+    {
+      line: 'holdfast keys create viewer --principal key:ci --scopes runs:read --expires 90d',
+      does: 'one that only reads',
+    },
     { line: 'holdfast keys list --json', does: 'what keys there are' },
     { line: 'holdfast keys revoke ci', does: 'by name or id' },
   ],
@@ -71,7 +87,7 @@ interface Action {
 }
 
 const actions = new Map<string, Action>([
-  ['create', { operand: 'NAME', flags: ['principal', 'tenant'], run: create }],
+  ['create', { operand: 'NAME', flags: ['principal', 'tenant', 'scopes', 'expires'], run: create }],
   ['list', { flags: ['json'], run: list }],
   ['revoke', { operand: 'NAME|ID', flags: [], run: revoke }],
 ])
@@ -88,18 +104,23 @@ async function act(positionals: readonly string[], values: Values, io: CommandIo
   const extra = operands[action.operand === undefined ? 0 : 1]
   if (extra !== undefined) throw misuse(`${name} does not take ${JSON.stringify(extra)}`)
   // A flag that would do nothing is a misunderstanding, which is better said than obeyed.
-  const unfit = (['principal', 'tenant', 'json'] as const).find((flag) => values[flag] && !action.flags.includes(flag))
+  const unfit = (['principal', 'tenant', 'scopes', 'expires', 'json'] as const).find(
+    (flag) => values[flag] && !action.flags.includes(flag),
+  )
   if (unfit !== undefined) throw misuse(`${name} does not take --${unfit}`)
   return action.run(operands[0] ?? '', values, io)
 }
 
 async function create(name: string, values: Values, io: CommandIo): Promise<number> {
   const path = values['auth-keys']
-  const { entry, key } = await createKey(path, { name, principal: values.principal, tenant: values.tenant })
+  const { principal, tenant, scopes, expires } = values
+  if (expires === 0) throw misuse('--expires 0 would make a key that is never good')
+  const { entry, key } = await createKey(path, { name, principal, tenant, scopes, expiresInMs: expires })
   // The key alone on standard output, so that a script can take it from there.
   io.stdout.write(`${key}\n`)
   io.stderr.write(
     `Created the key "${name}" (id ${entry.id}) for the principal ${whoIs(entry)}.\n` +
+      `It may ${entry.scopes === undefined ? 'do everything' : `do what ${entry.scopes.join(', ')} allows`}${entry.expiresAt === undefined ? '' : `, until ${entry.expiresAt}`}.\n` +
       'It is not shown again: keep it now. Send it as  Authorization: Bearer <key>\n' +
       `A server accepts it when started with  --auth-keys ${path}\n`,
   )
@@ -108,14 +129,15 @@ async function create(name: string, values: Values, io: CommandIo): Promise<numb
 
 async function list(_operand: string, values: Values, io: CommandIo): Promise<number> {
   const path = values['auth-keys']
-  const entries = await listKeys(path)
+  const [entries, used] = await Promise.all([listKeys(path), readKeyUsage(path)])
   if (values.json) {
-    io.stdout.write(`${JSON.stringify((entries ?? []).map(withoutHash), undefined, 2)}\n`)
+    const shown = (entries ?? []).map((entry) => ({ ...withoutHash(entry), lastUsedAt: lastUse(entry, used) }))
+    io.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`)
   } else if (entries === undefined || entries.length === 0) {
     const what = entries === undefined ? `There is no key file ${path}.` : `There are no keys in ${path}.`
     io.stderr.write(`${what} Make one with  holdfast keys create NAME\n`)
   } else {
-    io.stdout.write(table(entries))
+    io.stdout.write(table(entries, used))
   }
   return OK
 }
@@ -132,15 +154,29 @@ function withoutHash(entry: KeyEntry): Omit<KeyEntry, 'hash'> {
   return shown
 }
 
-function table(entries: readonly KeyEntry[]): string {
+/** Undefined when no server has noted one. */
+function lastUse({ id }: KeyEntry, used: KeyUsage): string | undefined {
+  const time = used.get(id)
+  return time === undefined ? undefined : new Date(time).toISOString()
+}
+
+function statusOf({ revokedAt, expiresAt }: KeyEntry): string {
+  if (revokedAt !== undefined) return `revoked ${revokedAt}`
+  if (expiresAt === undefined) return 'active'
+  return Date.parse(expiresAt) <= Date.now() ? `expired ${expiresAt}` : `active until ${expiresAt}`
+}
+
+function table(entries: readonly KeyEntry[], used: KeyUsage): string {
   const rows = [
-    ['NAME', 'ID', 'PRINCIPAL', 'CREATED', 'STATUS'],
+    ['NAME', 'ID', 'PRINCIPAL', 'SCOPES', 'CREATED', 'LAST USED', 'STATUS'],
     ...entries.map((entry) => [
       entry.name,
       entry.id,
       whoIs(entry),
+      entry.scopes?.join(',') ?? 'all',
       entry.createdAt,
-      entry.revokedAt === undefined ? 'active' : `revoked ${entry.revokedAt}`,
+      lastUse(entry, used) ?? '-',
+      statusOf(entry),
     ]),
   ]
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))

@@ -14,8 +14,22 @@ import { boundYoungGeneration } from '../young-generation.ts'
 import { DONE } from '../exit-codes.ts'
 import { fileOf, labIn } from './serve.ts'
 
-const { store, lab, 'log-level': logLevel, 'max-runs': maxRuns, 'drain-ms': drainMs } = configOptions
-const options = { store, lab, 'log-level': logLevel, 'max-runs': maxRuns, 'drain-ms': drainMs } satisfies OptionTable
+const {
+  store,
+  'store-outage': outage,
+  lab,
+  'log-level': logLevel,
+  'max-runs': maxRuns,
+  'drain-ms': drainMs,
+} = configOptions
+const options = {
+  store,
+  'store-outage': outage,
+  lab,
+  'log-level': logLevel,
+  'max-runs': maxRuns,
+  'drain-ms': drainMs,
+} satisfies OptionTable
 
 export const worker: Command = {
   operands: ['FILE'],
@@ -37,7 +51,7 @@ The sqlite store is for one process. A worker can open it while no server does, 
     boundYoungGeneration()
     const registered = new Registry(components).list() // before anything is made on disk
     const logger = lazyLogger(config.logLevel)
-    const opened = await openStore(config.store)
+    const opened = await openStore(config.store, logger)
     process.on('unhandledRejection', (cause) => logger.error({ err: cause }, 'unhandled rejection'))
     const { limits } = config
     const running = createWorker({ components: registered, store: opened, limits, logger })

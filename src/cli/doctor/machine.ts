@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { messageOf } from '../../core/errors.ts'
 import type { StoreConfig } from '../../server/config-options.ts'
-import { inspectSqlite } from '../../server/store-care.ts'
+import { inspectSqlite, type StoreCondition } from '../../server/store-care.ts'
 import { version } from '../../server/version.ts'
 import { checkNodeVersion } from '../node-version.ts'
 import { size } from '../terminal/text.ts'
@@ -33,12 +33,23 @@ export async function examineStore(config: StoreConfig, serverRuns: boolean): Pr
       ),
     ]
   if (config.kind !== 'sqlite') return (await import('./shared-store.ts')).examineShared(config)
-  const found = conditionOf(config.path, serverRuns)
-  return found.state === 'bad' ? [found] : [found, diskOf(config.path)]
+  const condition = inspectSqlite(config.path)
+  const found = conditionOf(config.path, condition, serverRuns)
+  if (found.state === 'bad') return [found]
+  return [found, ...warningsOf(condition), diskOf(config.path)]
 }
 
-function conditionOf(path: string, serverRuns: boolean): Finding {
-  const condition = inspectSqlite(path)
+const STUCK_BYTES_MAX = 100e6
+
+function warningsOf(condition: StoreCondition): Finding[] {
+  if (condition.state !== 'usable') return []
+  const { warnings, stuckBytes } = condition
+  const found = warnings.map((warning) => note('store', warning))
+  if (stuckBytes < STUCK_BYTES_MAX) return found
+  return [...found, note('store', `${size(stuckBytes)} of the file are free`, 'holdfast gc --vacuum gives them back')]
+}
+
+function conditionOf(path: string, condition: StoreCondition, serverRuns: boolean): Finding {
   switch (condition.state) {
     case 'absent':
       return absent(path)

@@ -17,7 +17,11 @@ export async function examineServer(address: Address): Promise<Finding[]> {
   const findings: Finding[] = []
   const { url } = address
   const answer = await ask(`${url}/health`)
-  const health = answer.body as { store?: { ok: boolean; reason?: string }; draining?: boolean; running?: number }
+  const health = answer.body as {
+    store?: { ok: boolean; reason?: string; alarms?: string[] }
+    draining?: boolean
+    running?: number
+  }
   if (health.store?.ok === false)
     findings.push(
       bad(
@@ -28,6 +32,8 @@ export async function examineServer(address: Address): Promise<Finding[]> {
     )
   else if (health.draining === true) findings.push(note('server', `${url} is shutting down, and takes no runs`))
   else findings.push(good('server', `${url} answers; runs under way: ${health.running ?? 0}`))
+  for (const alarm of health.store?.alarms ?? [])
+    findings.push(bad('store', `${url}: ${alarm}`, 'see the log of the server'))
   findings.push(versionOf(await ask(`${url}/openapi.json`)), ...clockOf(answer), ...wayOf(answer))
   findings.push(...(await examineRuns(address)))
   return findings

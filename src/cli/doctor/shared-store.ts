@@ -75,7 +75,7 @@ function syncOf(sync: Nats['sync']): Finding {
   return note(
     'sync',
     `files are synced ${often}: a power cut of a majority of the servers at once loses what came since`,
-    'put them on power supplies of their own, or set jetstream { sync_interval: always } (2.10 or later)',
+    'put them on power supplies of their own, or set jetstream { sync_interval: always }, at about half the appends per second',
   )
 }
 

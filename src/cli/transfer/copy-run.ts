@@ -1,5 +1,6 @@
 /** Brings one run of a store into another, byte for byte, and goes on where an earlier copy was cut off. */
 import { defaultLimits } from '../../core/limits.ts'
+import { readLog } from '../../core/log-read.ts'
 import type { KeptRun } from '../../core/moving.ts'
 import { lastOf, type Slice } from '../../core/record.ts'
 import type { Run } from '../../core/run.ts'
@@ -40,7 +41,7 @@ async function isBeginningOf(from: Store, to: Store, { stored }: KeptRun, there:
 /** The index of the record that follows. */
 async function admit(from: Store, to: Store, { stored, idempotency }: KeptRun): Promise<number> {
   const { run, first, next, epoch, stop } = stored
-  const slice = await from.read(run.id, first - 1, 1)
+  const slice = await readLog(from, run.id, first - 1, 1)
   if (slice === undefined) throw new Error(`run ${run.id}: its log has nothing at ${first}`)
   const isWhole = next === first + 1
   const head = { run: isWhole ? run : arriving(run), first, next: first + 1, epoch, ...(stop && { stop }) }
@@ -54,7 +55,7 @@ async function append(from: Store, to: Store, { stored }: KeptRun, start: number
   if (start === next) return
   const writer = to.writer(run.id, { epoch, next: start })
   for (let index = start; index < next;) {
-    const slice = await from.read(run.id, index - 1, defaultLimits.readBytesMax)
+    const slice = await readLog(from, run.id, index - 1, defaultLimits.readBytesMax)
     if (slice === undefined || lastOf(slice) >= next) throw new Error(`run ${run.id} changed while it was copied`)
     for (const record of recordsOf(slice)) writer.append(record, ++index === next ? run : undefined)
     await writer.flush()

@@ -70,7 +70,13 @@ class Copy {
 
   async document(document: Document): Promise<void> {
     const { owner, collection, id } = document
-    const admitted = await this.#to.moving.admitDocument(document)
+    let admitted: boolean
+    try {
+      admitted = await this.#to.moving.admitDocument(document)
+    } catch (cause) {
+      if (!isAboutOne(cause)) throw cause
+      return this.#differs({ document: `${collection}/${id}`, problem: messageOf(cause) })
+    }
     const there = await this.#to.documents.get(owner, collection, id)
     if (canonical(there) === canonical(document)) this.report.documents[admitted ? 'copied' : 'present']++
     else this.#differs({ document: `${collection}/${id}`, problem: 'the target has another one of this name' })
@@ -86,8 +92,7 @@ class Copy {
       this.report.events += next - first
       if (!isFinished(run.status)) this.report.unfinished[run.status] = (this.report.unfinished[run.status] ?? 0) + 1
     } catch (cause) {
-      // Another run has its key, or somebody writes to it: this one cannot be copied, and the others can.
-      if (!isHoldfastError(cause, 'conflict') && !isHoldfastError(cause, 'fenced')) throw cause
+      if (!isAboutOne(cause)) throw cause
       this.#differs({ run: run.id, problem: messageOf(cause) })
     }
   }
@@ -113,6 +118,11 @@ class Copy {
     this.report.mismatched++
     if (this.report.mismatches.length < MISMATCHES_MAX) this.report.mismatches.push(mismatch)
   }
+}
+
+/** One that the target cannot hold, has another one of, or that somebody writes to, is told, and the others are copied. A store that fails ends the copy. */
+function isAboutOne(cause: unknown): boolean {
+  return isHoldfastError(cause) && cause.code !== 'unavailable' && cause.code !== 'internal'
 }
 
 async function* pages<Item>(

@@ -1,6 +1,7 @@
 /** A number for all that a store keeps of a run, or for a document: the same in every store that keeps the same. */
 import { createHash } from 'node:crypto'
 import { defaultLimits } from '../../core/limits.ts'
+import { readLog } from '../../core/log-read.ts'
 import type { KeptRun } from '../../core/moving.ts'
 import { lastOf, sliceBefore } from '../../core/record.ts'
 import type { Store } from '../../core/store.ts'
@@ -10,7 +11,7 @@ export async function digestOf(store: Store, { stored, idempotency }: KeptRun): 
   const { run, first, next, epoch, stop } = stored
   const hash = createHash('sha256').update(canonical({ run, first, next, epoch, stop, idempotency }))
   for (let after = first - 1; after < next - 1;) {
-    const slice = await store.read(run.id, after, defaultLimits.readBytesMax)
+    const slice = await readLog(store, run.id, after, defaultLimits.readBytesMax)
     if (slice === undefined) throw new Error(`run ${run.id}: its log ends after ${after + 1} of ${next} records`)
     hash.update(sliceBefore(slice, next).bytes)
     after = lastOf(slice)

@@ -1,5 +1,6 @@
 /** Writes a whole log into a store, as the worker that drove the run would have. */
 import { defaultLimits } from '../../core/limits.ts'
+import { readLog } from '../../core/log-read.ts'
 import { rawRecords } from '../../core/record.ts'
 import type { Run } from '../../core/run.ts'
 import type { Store } from '../../core/store.ts'
@@ -32,7 +33,7 @@ function unfinished({ finishedAt: _finishedAt, error: _error, reason: _reason, .
 
 async function isSame(store: Store, { id }: Run, records: readonly string[]): Promise<boolean> {
   for (let after = -1; after < records.length - 1;) {
-    const slice = await store.read(id, after, defaultLimits.readBytesMax).catch(() => undefined)
+    const slice = await readLog(store, id, after, defaultLimits.readBytesMax).catch(() => undefined)
     if (slice === undefined) return false
     for (const { index, type, envelope } of rawRecords(slice))
       if (records[index] !== `id: ${index}\nevent: ${type}\ndata: ${envelope}\n\n`) return false

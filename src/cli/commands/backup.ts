@@ -1,0 +1,26 @@
+/** `holdfast backup DEST`: a verified copy of a store, which may be in use. */
+import { backUpStore } from '../../server/store-backup.ts'
+import { defineCommand } from '../command.ts'
+import { copyProgress } from '../copy-progress.ts'
+import { DONE } from '../exit-codes.ts'
+import { defaultStore, storeText, targetOptions } from '../target.ts'
+import { size } from '../terminal/text.ts'
+
+export const backup = defineCommand({
+  operands: ['DEST'],
+  about: `Writes a copy of a SQLite store to the new file DEST, also while a server uses the store. The copy is of one moment: everything that was
+acknowledged before the command began is in it. Every page is verified before the file appears under its name.
+
+The server goes on meanwhile, and its write-ahead log grows until the copy is done.`,
+  examples: [
+    { line: 'holdfast backup backups/2026-11-17.db', does: 'of .holdfast/holdfast.db' },
+    { line: 'holdfast backup /mnt/backup/runs.db --store sqlite:/var/lib/holdfast/runs.db', does: 'of another store' },
+  ],
+  options: { store: targetOptions.store },
+  async run({ values, operands: [to] }, io) {
+    const config = values.store ?? defaultStore(io.env)
+    const { runs, bytes } = await backUpStore(config, to!, copyProgress(io))
+    io.stdout.write(`${to}: ${runs} runs of ${storeText(config)}, ${size(bytes)}, verified\n`)
+    return DONE
+  },
+})

@@ -1,0 +1,14 @@
+/** Says how far a copy of a file is, at most once a second. */
+import type { CopyProgress } from '../server/store-backup.ts'
+import type { CommandIo } from './io.ts'
+
+const PROGRESS_MS = 1000
+
+export function copyProgress(io: CommandIo): CopyProgress {
+  let toldAt = Date.now()
+  return (done) => {
+    if (done !== 'verifying' && Date.now() - toldAt < PROGRESS_MS) return
+    toldAt = Date.now()
+    io.stderr.write(done === 'verifying' ? 'verifying the copy …\n' : `${Math.floor(100 * done.copied)} % copied …\n`)
+  }
+}

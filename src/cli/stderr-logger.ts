@@ -1,0 +1,8 @@
+/** For a command that opens a store itself: what the store warns of is a line for whoever called it. */
+import { type Logger, silentLogger } from '../core/logger.ts'
+import type { CommandIo } from './io.ts'
+
+export function stderrLogger(io: CommandIo): Logger {
+  const tell = (_fields: object, message: string): void => void io.stderr.write(`${message}\n`)
+  return { ...silentLogger, warn: tell, error: tell }
+}
