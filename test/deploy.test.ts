@@ -39,7 +39,7 @@ describe('deploy/Dockerfile', () => {
   test('starts a server with options that it takes', () => {
     const { NODE_ENV: _, ...given } = env
     const command = JSON.parse(values('CMD')[0]!) as string[]
-    const config = configOf(command, { ...given, HOLDFAST_SECURITY_KEY: 'key' })
+    const config = configOf(command, { ...given, HOLDFAST_SECURITY_KEY: '0123456789abcdef' })
     expect(config).toMatchObject({ port: PORT, host: '0.0.0.0', store: { path: '/data/holdfast.db' } })
     expect(values('EXPOSE')).toEqual([String(PORT)])
     expect(() => configOf(command, given)).toThrow('no authentication')
@@ -75,7 +75,7 @@ interface Compose {
 
 describe('compose.yaml', () => {
   const { services, volumes } = parseYaml('compose.yaml') as Compose
-  const given: Environment = { HOLDFAST_SECURITY_KEY: 'key', POSTGRES_PASSWORD: 'secret' }
+  const given: Environment = { HOLDFAST_SECURITY_KEY: '0123456789abcdef', POSTGRES_PASSWORD: 'secret' }
 
   /** As Compose replaces variables. */
   function interpolated(value: string, variables: Environment): string {

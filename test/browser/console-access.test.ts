@@ -98,7 +98,9 @@ describe.skipIf(!hasChromium)('axe finds nothing serious', { timeout: INSTALL_MS
   })
 
   test('where a key is asked for, and where it was refused', async () => {
-    const server = await serveInProcess({ authenticator: await openAuthenticator({ securityKey: 'open-sesame' }) })
+    const server = await serveInProcess({
+      authenticator: await openAuthenticator({ securityKey: 'open-sesame-and-close' }),
+    })
     const page = await openConsole(await openContext(), server.url, '', { forgives: /401/ })
     await page.getByLabel('API key or token').waitFor()
     await expectAccessible(page, 'a key is asked for')

@@ -156,11 +156,11 @@ test('holdfast worker refuses a store in memory, and one that a server uses', as
 
 test('holdfast gc trims finished runs now, and leaves the others', async () => {
   const { store, done, paused } = await leftBehind()
-  expect(await call('gc', '--store', store, '--retain', '30d')).toMatchObject({
+  expect(await call('gc', '--store', store, '--retain', '30d', '--now')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('trimmed 0 runs') as string,
   })
-  expect(await call('gc', '--store', store, '--retain', '1ms')).toMatchObject({
+  expect(await call('gc', '--store', store, '--retain', '1ms', '--now')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('trimmed 1 run;') as string,
   })

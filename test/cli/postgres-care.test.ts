@@ -17,11 +17,11 @@ test('holdfast gc trims finished runs beside a server, and leaves the others', a
   const { id: paused } = await startRun(server, 'text 200; ask Sure?')
   await untilFinished(server, finished)
   await untilStatus(server, paused, ['paused'])
-  expect(await call('gc', '--store', store, '--retain', '30d')).toMatchObject({
+  expect(await call('gc', '--store', store, '--retain', '30d', '--now')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('trimmed 0 runs') as string,
   })
-  expect(await call('gc', '--store', store, '--retain', '1ms')).toMatchObject({
+  expect(await call('gc', '--store', store, '--retain', '1ms', '--now')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/trimmed 1 run; the log took \d\S* \wB, and takes \d\S* \wB\n/) as string,
   })

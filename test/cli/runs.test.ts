@@ -274,11 +274,16 @@ describe('an error says what, which and what next', () => {
   })
 
   test('[SEC-1] for a server that wants a key', async () => {
-    const { url } = await serveInProcess({ authenticator: await openAuthenticator({ securityKey: 'sesame' }) })
+    const { url } = await serveInProcess({
+      authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
+    })
     const call = callWith({ HOLDFAST_URL: url })
     expect((await call('runs')).stderr).toContain('give its key with --key or HOLDFAST_KEY')
     expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key that was given is not one of its keys')
-    expect(await call('run', 'lab', 'say hi', '--key', 'sesame')).toMatchObject({ code: 0, stdout: 'hi\n' })
+    expect(await call('run', 'lab', 'say hi', '--key', 'sesame-sesame-sesame')).toMatchObject({
+      code: 0,
+      stdout: 'hi\n',
+    })
   })
 
   test.each([

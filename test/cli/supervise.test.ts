@@ -1,6 +1,8 @@
 /** `--supervise`: a server that is killed comes back, with its runs, at the same address; one that ends has ended. */
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { UNAVAILABLE } from '../../src/cli/exit-codes.ts'
 import { call, readEvents, startRun, untilFinished } from '../support/http.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
@@ -75,6 +77,26 @@ describe('a supervised server', { timeout: 120_000 }, () => {
     const pid = (await pidAt(await line.url()))!
     line.kill('SIGKILL')
     expect(await until('the server has ended', () => !isAlive(pid), WITHIN)).toBe(true)
+  })
+
+  test('is started again when its store cannot be used for now', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'agents.ts')
+    // Ends once as a server does whose store stays busy.
+    const source = `import { existsSync, writeFileSync } from 'node:fs'
+      const marker = ${JSON.stringify(join(folder, 'tried'))}
+      if (!existsSync(marker)) {
+        writeFileSync(marker, '')
+        process.exit(${UNAVAILABLE})
+      }
+      export const echo = { id: 'echo', kind: 'agent', async *run() {} }`
+    writeFileSync(file, source)
+    const store = `sqlite:${join(folder, 'runs.db')}`
+    const line = new CommandLine(['serve', file, '--lab', '--supervise', '--port', '0', '--store', store])
+    const url = await line.url()
+    expect(await call({ url }, 'GET', '/health')).toMatchObject({ status: 200 })
+    line.kill('SIGTERM')
+    expect((await line.ended()).stderr).toContain('The server could not use its store; it is started again.')
   })
 
   test('is not started again when it ends by itself, as with a file that is not there', async () => {

@@ -45,6 +45,32 @@ describe('a client', () => {
     expectTypeOf<keyof ComponentInfo>().toEqualTypeOf<keyof ComponentShape>()
   })
 
+  test('gives every event to each of several loops over one handle', async () => {
+    const server = await serveNative()
+    const run = await createClient({ url: server.url }).runs.start({ component: 'lab', input: 'text 200 every 1' })
+    const early = [collect(run.events()), collect(run.text())] as const
+    const [before, text] = [await early[0], await early[1]]
+    expect(before).toEqual(eventsIn(await readLog(server, run.id)))
+    expect(text).toHaveLength(200)
+  })
+
+  test('begins a later loop where the last finished one ended, whatever other loops do', async () => {
+    const server = await serveNative()
+    const run = await createClient({ url: server.url }).runs.start({
+      component: 'lab',
+      input: 'text 20; ask ok?; text 3',
+    })
+    const whole = collect(run.events())
+    for await (const event of run.events()) if (event.index === 5) break
+    for await (const event of run.events()) {
+      expect(event.index).toBe(6)
+      break
+    }
+    await untilStatus(server, run.id, ['paused'])
+    await run.continue({ answer: 'yes' })
+    expect(await whole).toEqual(eventsIn(await readLog(server, run.id)))
+  })
+
   test('starts a run, follows it, and gets its result', async () => {
     const server = await serveNative()
     const run = await createClient({ url: `${server.url}/` }).runs.start({

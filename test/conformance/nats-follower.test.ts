@@ -23,7 +23,12 @@ function misled(link: Link): Link {
 }
 
 test('a message that was counted and never comes keeps nobody waiting', async () => {
-  const link = await Link.open(nats, { servers: [server.address], answerMs: 2000 })
+  const link = await Link.open(nats, {
+    servers: [server.address],
+    answerMs: 2000,
+    onDiverged: () => {},
+    onUnfit: () => {},
+  })
   onTestFinished(() => link.close())
   await link.api('STREAM.CREATE.counted', {
     name: 'counted',
@@ -31,7 +36,7 @@ test('a message that was counted and never comes keeps nobody waiting', async ()
     storage: 'file',
     allow_direct: true,
   })
-  await link.publish({ subject: 'counted.a', head: '{}' })
+  await link.publish({ stream: 'counted', subject: 'counted.a', head: '{}' })
   const seen: number[] = []
   const follower = new Follower({
     link: misled(link),
@@ -40,7 +45,7 @@ test('a message that was counted and never comes keeps nobody waiting', async ()
   })
   onTestFinished(() => follower.stop())
   await follower.start()
-  await link.publish({ subject: 'counted.b', head: '{}' })
+  await link.publish({ stream: 'counted', subject: 'counted.b', head: '{}' })
   await follower.caughtUp()
   expect(seen).toEqual([2])
 }, 20_000)

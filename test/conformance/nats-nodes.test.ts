@@ -140,7 +140,9 @@ test('a server that asks who is calling is told, and one that cannot be used is 
   const options = { servers: [guarded.address], user: 'anna' }
   expect((await open(newName(), { ...options, password: 'hunter2' })).health()).toEqual({ ok: true })
   const refused = await open(newName(), { ...options, password: 'hunter3' }).catch((cause: unknown) => cause)
-  expect(String(refused)).toMatch(/there is no way to a NATS server at 127\.0\.0\.1:\d+: .*authori[sz]ation/i)
+  expect(String(refused)).toMatch(
+    /cannot connect to the NATS store at 127\.0\.0\.1:\d+ \(--store, HOLDFAST_STORE\): .*authori[sz]ation/i,
+  )
   expect(String(refused)).not.toContain('hunter3')
   await expect(open(newName(), { servers: ['127.0.0.1:1'] })).rejects.toMatchObject({ code: 'unavailable' })
 })

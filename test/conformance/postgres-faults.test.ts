@@ -207,6 +207,17 @@ test('a slow way to the server makes commits larger, and nothing else', async ()
   expect(rows).toBeLessThan(100)
 })
 
+test('a request over a connection that has gone silent is answered within its bound, and another one is well', async () => {
+  const schema = newSchema()
+  const proxy = await startTcpProxy(server.port)
+  // Longer than the test may take: it is not the bound of a statement that ends the wait.
+  const store = await open({ schema, url: through(proxy), connections: 1, answerMs: 600_000 })
+  const scribe = await startRun(store)
+  proxy.strand()
+  await expect(store.get(scribe.id)).rejects.toMatchObject({ code: 'unavailable', retryable: true })
+  expect(await store.get(scribe.id)).toMatchObject({ next: 2 })
+}, 60_000)
+
 test('while the server cannot be reached, callers are told within a bound and nothing is lost that was durable', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)

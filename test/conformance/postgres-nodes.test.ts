@@ -6,6 +6,7 @@ import type { Store } from '../../src/core/store.ts'
 import { type OpenPostgresOptions, openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { newRun, Scribe } from '../../src/testing/fixtures.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { startPgBouncer } from '../support/pgbouncer.ts'
@@ -94,6 +95,40 @@ test('a name that PostgreSQL cannot keep is refused as such, and costs nobody el
   const draft = newRun('run_1', new Date().toISOString(), { session: 'zero \0 byte' })
   await expect(store.create(draft)).rejects.toMatchObject({ code: 'invalid_request' })
   expect(store.health()).toEqual({ ok: true })
+})
+
+test('[RUN-1] a run whose node is not in the table of owners can be claimed once its lease has expired', async () => {
+  const [schema, clock] = [newSchema(), createFakeClock()]
+  const store = await open(schema, { clock })
+  const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
+  const scribe = new Scribe(store, clock, (await store.create(draft)).stored, [draft.record])
+  scribe.start()
+  await scribe.flush()
+  // A node that started at that moment removed the row as that of an idle node; then worker-1 died.
+  await server.query(`DELETE FROM ${schema}.owners`)
+  clock.advance(9999)
+  expect(await store.claimable(10)).toEqual([])
+  clock.advance(1)
+  expect(await store.claimable(10)).toEqual(['run_1'])
+  expect(await store.claim('run_1', 'worker-2', 10_000)).toMatchObject({ epoch: 2 })
+})
+
+describe('a store that cannot be opened says which store, which option, which host and why', () => {
+  test.each([
+    [
+      'postgres://anna:hunter2@127.0.0.1:1/app',
+      /the PostgreSQL store at 127\.0\.0\.1:1\/app \(--store\) .*ECONNREFUSED/,
+    ],
+    [
+      'postgres://anna:hunter2@no-such-host.invalid/app',
+      /at no-such-host\.invalid:5432\/app .*is the host name right\?/,
+    ],
+    [server.url.replace('/postgres', '/nowhere'), /at 127\.0\.0\.1:\d+\/nowhere .*does not exist; create it/],
+  ])('%s', async (url, message) => {
+    const refusal: unknown = await openPostgresStore({ url }).catch((cause: unknown) => cause)
+    expect(refusal).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string })
+    expect(String(refusal)).not.toContain('hunter2')
+  })
 })
 
 test('the command line serves runs from it', async () => {

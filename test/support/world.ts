@@ -1,6 +1,7 @@
 /** Workers that die, on a store that does not. */
 import type { Component, Recovery, RunContext } from '../../src/core/agent.ts'
 import type { LoggedEvent } from '../../src/core/event.ts'
+import type { Limits } from '../../src/core/limits.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { aborted, Connection, openNode, subject, type TestNode } from './node.ts'
@@ -11,21 +12,21 @@ export const LEASE_MS = 150
 export class World {
   readonly clock = createFakeClock()
   readonly store = openMemoryStore({ clock: this.clock })
-  readonly #components: readonly Component[]
+  readonly components: readonly Component[]
   #connection: Connection | undefined
 
   constructor(...components: readonly Component[]) {
-    this.#components = components
+    this.components = components
   }
 
   /** A worker that can be made to die. */
-  worker(components = this.#components): TestNode {
+  worker(components = this.components, limits: Partial<Limits> = {}): TestNode {
     this.#connection = new Connection(this.store)
     return openNode({
       components,
       store: this.#connection.store,
       clock: this.clock,
-      limits: { leaseMs: LEASE_MS, attemptsMax: 3 },
+      limits: { leaseMs: LEASE_MS, attemptsMax: 3, ...limits },
     })
   }
 

@@ -239,7 +239,9 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test.runIf(version === '1.0')('tasks are listed page by page', async () => {
+  // What a version does not have is not a test that is skipped.
+  const canList = version === '1.0'
+  test.each(canList ? [version] : [])('tasks are listed page by page in %s', async () => {
     const client = await connect((await start(three)).url)
     for (const text of ['a', 'b', 'c']) await client.send(text)
     const first = await client.list({ pageSize: 2 })
@@ -248,7 +250,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test.runIf(version !== '1.0')('it is said that tasks cannot be listed', async () => {
+  test.each(canList ? [] : [version])('it is said that tasks cannot be listed in %s', async () => {
     const client = await connect((await start(three)).url)
     await expect(client.list()).rejects.toMatchObject({ code: 'unsupported_operation' })
     client.close()

@@ -276,7 +276,8 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(taskOf(second).id).toBe(taskOf(first).id)
   })
 
-  test.skipIf(isOlder)('tasks are listed page by page', async () => {
+  // 0.3 has no list of tasks: there is nothing to skip.
+  test.each(isOlder ? [] : ['1.0'])('tasks are listed page by page in %s', async () => {
     const { caller } = await open()
     for (let count = 0; count < 3; count++) await caller.send('count')
     const first = await caller.list!(2, '')

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensurePython } from '../../support/python.ts'
 import { drive } from './python.ts'
-import { freePort, npmStart, root, Served } from '../served.ts'
+import { freePort } from '../../support/free-port.ts'
+import { npmStart, root, Served } from '../served.ts'
 
 interface Observation {
   readonly scene: string

@@ -6,7 +6,8 @@ import { parseArgs } from 'node:util'
 import { ensurePython } from '../../support/python.ts'
 import { runScripts } from './cookbook.ts'
 import { drive } from './python.ts'
-import { freePort, npmStart } from '../served.ts'
+import { freePort } from '../../support/free-port.ts'
+import { npmStart } from '../served.ts'
 import { Tally } from '../tally.ts'
 
 /** Both major versions are in use; their packages differ, and so do their clients. */

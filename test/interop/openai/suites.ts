@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort, Served } from '../served.ts'
+import { freePort } from '../../support/free-port.ts'
+import { Served } from '../served.ts'
 import type { Tally } from '../tally.ts'
 
 export interface Suites {

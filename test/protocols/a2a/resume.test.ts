@@ -94,6 +94,18 @@ describe('with the resume extension', () => {
   })
 })
 
+test('A2A: a task whose events were trimmed says that it is not whole [SUB-2]', async () => {
+  const server = await serveA2a()
+  const { id } = await send(server.agent(), 'text 3')
+  expect((await getTask(server.agent(), id)).metadata).toBeUndefined()
+  const { next } = (await server.store.get(id))!
+  await server.store.trim(id, next - 1)
+  expect(await getTask(server.agent(), id)).toMatchObject({
+    status: { state: 'TASK_STATE_COMPLETED' },
+    metadata: { gap: true },
+  })
+})
+
 test('without the extension a position counts for nothing: the task as it is, and what comes after that', async () => {
   const server = await serveA2a()
   const { id } = await begin(server.agent(), 'text 3; hang')

@@ -75,7 +75,7 @@ describe('an agent', () => {
     expect(await refused(address, { tools: '[]' })).toEqual([400, 'session_id is required for this action'])
     expect(await refused(address, { tools: '[{', session_id: session })).toEqual([
       400,
-      expect.stringContaining('valid JSON'),
+      expect.stringContaining('is not JSON'),
     ])
     expect(await refused(address, { tools: '[]', session_id: session, continue_from: '3' })).toEqual([
       501,

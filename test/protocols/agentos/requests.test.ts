@@ -67,7 +67,7 @@ describe('a start', () => {
       [{}, 422, [{ loc: ['body', 'message'], type: 'missing' }]],
       [{ message: 'x', stream: 'maybe' }, 422, [{ loc: ['body', 'stream'], type: 'bool_parsing' }]],
       [{ message: 'x', on_disconnect: 'explode' }, 422, [{ loc: ['body', 'on_disconnect'] }]],
-      [{ message: 'x', session_state: '{' }, 400, expect.stringContaining('session_state must be valid JSON')],
+      [{ message: 'x', session_state: '{' }, 400, expect.stringContaining('session_state is not JSON')],
       [{ message: 'x', metadata: '[1]' }, 400, 'metadata must be a JSON object'],
       [{ message: 'x', images: '[{}]' }, 400, expect.stringContaining('images[0]')],
       [{ message: 'x', run_id: 'mine' }, 400, expect.stringContaining('Idempotency-Key')],

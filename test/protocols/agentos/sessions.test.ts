@@ -45,6 +45,24 @@ describe('a session', () => {
     expect((await getJson(server, `/sessions/${session}/runs?created_after=${later}`)).body).toEqual([])
   })
 
+  test('AgentOS: whose runs were trimmed says that its history is not whole [SUB-2]', async () => {
+    const server = await serveAgentOs()
+    const { session, run } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
+    expect((await getJson(server, `/sessions/${session}`)).body).not.toHaveProperty('events_trimmed')
+    const { next } = (await server.store.get(run))!
+    await server.store.trim(run, next - 1)
+    expect((await getJson(server, `/sessions/${session}`)).body).toMatchObject({ events_trimmed: true })
+  })
+
+  test.each(['constructor', '__proto__', 'toString', 'id; DROP TABLE runs'])(
+    'AgentOS: sort_by=%s is refused, and reaches no store',
+    async (order) => {
+      const server = await serveAgentOs()
+      const { status } = await getJson(server, `/sessions?sort_by=${encodeURIComponent(order)}`)
+      expect(status).toBe(422)
+    },
+  )
+
   test('is made, renamed, changed and removed', async () => {
     const server = await serveAgentOs()
     const made = await sendJson(server, 'POST', '/sessions?type=team', {

@@ -147,7 +147,7 @@ test('what is not understood is answered, and the connection goes on', async () 
   client.send({ action: 'reconnect' })
   await until('all were answered', () => client.messages.length === 6)
   expect(client.messages.slice(1).map((message) => message['error'])).toEqual([
-    'a message must be a JSON object',
+    expect.stringContaining('the message is not JSON'),
     'Unknown action: dance',
     'Workflow nobody not found',
     expect.stringContaining('character'),
@@ -157,14 +157,16 @@ test('what is not understood is answered, and the connection goes on', async () 
 
 describe('a guarded server', () => {
   test('wants a key first, and gives a bounded number of guesses', async () => {
-    const server = await serveAgentOs({ authenticator: await openAuthenticator({ securityKey: 'open-sesame' }) })
+    const server = await serveAgentOs({
+      authenticator: await openAuthenticator({ securityKey: 'open-sesame-and-close' }),
+    })
     const client = await new Client(server, '/agents/ws').open()
     expect(client.messages[0]).toMatchObject({ requires_auth: true })
     client.send({ action: 'start-agent', agent_id: 'lab', message: 'text 1' })
     await client.seen('auth_required')
     client.send({ action: 'authenticate', token: 'wrong' })
     await client.seen('auth_error')
-    client.send({ action: 'authenticate', token: 'open-sesame' })
+    client.send({ action: 'authenticate', token: 'open-sesame-and-close' })
     await client.seen('authenticated')
     client.send({ action: 'start-agent', agent_id: 'lab', message: 'text 1' })
     await client.seen('RunCompleted')

@@ -8,6 +8,8 @@ import { type Logger, silentLogger } from '../../../src/core/logger.ts'
 import { problemShape } from '../../../src/protocols/native/shapes.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { overriding } from '../../../src/testing/broken-stores.ts'
 import { type Answer, call, followRun, postRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { open, requestText } from './raw.ts'
@@ -59,6 +61,22 @@ const provoked: Readonly<Record<string, Provoke>> = {
     await server.store.trim(id, 3)
     return call(server, 'GET', `/runs/${id}/events?after=0`)
   },
+  async log_changed() {
+    const server = await serveNative()
+    const { id } = await startRun(server, 'text 3')
+    await untilFinished(server, id)
+    return call(server, 'GET', `/runs/${id}/events?after=1~00000000`)
+  },
+  async log_damaged() {
+    const damaged = new HoldfastError('log_damaged', 'events 3 to 4 are damaged', { details: { first: 3, last: 4 } })
+    const store = overriding(openMemoryStore(), { read: () => Promise.reject(damaged) })
+    const server = await serveNative({ store })
+    const { id } = await startRun(server, 'hang')
+    return call(server, 'GET', `/runs/${id}/events?format=json`)
+  },
+  async quota_exceeded() {
+    return postRun(await serveNative({ components: [refusing('quota_exceeded')] }), '', { component: 'refusing' })
+  },
   async too_large() {
     return postRun(await serveNative({ limits: { bodyBytesMax: 100 } }), 'x'.repeat(100))
   },
@@ -90,6 +108,7 @@ const neverAnswered: readonly ErrorCode[] = [
   'idle_timeout',
   'interrupted',
   'uncertain_tool',
+  'diverged',
   'fenced',
   'closed',
 ]
@@ -282,7 +301,7 @@ describe('a defect of the server', () => {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{"component":"refusing","input":""}',
-      signal: AbortSignal.timeout(2000),
+      signal: AbortSignal.timeout(20_000),
     })
     expect(answer.status).toBeGreaterThanOrEqual(400)
     expect((await call(server, 'GET', '/health')).status).toBe(200)

@@ -248,7 +248,7 @@ describe('HEAD', () => {
     for (let count = 0; count < 2; count++) {
       const response = await fetch(`${server.url}/runs/${id}/events`, {
         method: 'HEAD',
-        signal: AbortSignal.timeout(2000),
+        signal: AbortSignal.timeout(20_000),
       })
       expect(response.status).toBe(200)
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')

@@ -1,4 +1,5 @@
 /** Bodies that are meant to harm are refused, and the server goes on. */
+import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { call, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { BODY_BYTES_MAX, expectGoesOn, narrow } from './hostile.ts'
@@ -169,6 +170,18 @@ describe('a body that is too large', () => {
     await expectGoesOn(server)
   })
 
+  test('is answered with 413 to a client that reads only after it has sent everything', async () => {
+    const server = await serveNative()
+    const body = Buffer.alloc(5_000_000, 'x')
+    const head = requestText('POST /runs', {
+      'Content-Type': 'application/json',
+      'Content-Length': String(body.length),
+      Connection: 'close',
+    })
+    for (let time = 0; time < 20; time++)
+      expect(await sentThenRead(server.port, head, body)).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
   test('is one byte over the bound; a body of the bound is read', async () => {
     const server = await serveNative({ limits: narrow })
     expect(bodyOf(1000)).toHaveLength(1000)
@@ -191,4 +204,18 @@ function bodyOf(bytes: number): string {
 
 function nested(opening: string, closing: string, depth: number, core = ''): string {
   return opening.repeat(depth) + core + closing.repeat(depth)
+}
+
+/** What is read once all bytes were taken; the error, when they were not. */
+function sentThenRead(port: number, head: string, body: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1')
+    let answer = ''
+    socket.pause()
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    socket.on('error', reject)
+    socket.on('end', () => resolve(answer))
+    socket.write(head)
+    socket.write(body, () => socket.resume())
+  })
 }

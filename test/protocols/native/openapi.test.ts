@@ -164,6 +164,7 @@ describe('real answers', () => {
     const server = await serveSmall()
     await expectDeclared(server, 'GET /components', '/components')
     await expectDeclared(server, 'GET /health', '/health')
+    await expectDeclared(server, 'GET /health/ready', '/health/ready')
     await expectDeclared(server, 'GET /openapi.json', '/openapi.json')
     await expectDeclared(
       server,

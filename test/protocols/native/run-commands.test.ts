@@ -157,6 +157,20 @@ describe('POST /runs/{id}/stop', () => {
 })
 
 describe('POST /runs/{id}/input', () => {
+  test.each(['yes', 'true', 1, null, { approved: 'yes' }])(
+    'refuses %j as the answer to an approval, and names the values that there are',
+    async (answer) => {
+      const server = await serveNative()
+      const { id } = await startRun(server, 'x', { component: 'approver' })
+      await untilStatus(server, id, ['paused'])
+      const refused = await call<Problem>(server, 'POST', `/runs/${id}/input`, { body: { answer } })
+      expect(refused.status).toBe(400)
+      expect(refused.body.detail).toContain('must be true or false or an object with approved: true or false')
+      expect((await call(server, 'POST', `/runs/${id}/input`, { body: { answer: true } })).status).toBe(202)
+      expect((await untilFinished(server, id)).output).toEqual({ approved: true })
+    },
+  )
+
   test.each(['"yes"', '""', 'null', 'false', '0', '{"go":"on"}'])(
     'takes %s as the answer to the one question',
     async (json) => {

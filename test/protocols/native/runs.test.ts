@@ -192,6 +192,7 @@ test('GET /health says what the server is doing', async () => {
   const { id } = await startRun(server, 'hang')
   const stream = new EventStream(`${server.url}/runs/${id}/events`)
   await stream.status()
+  expect(await call(server, 'GET', '/health/ready')).toMatchObject({ status: 200, body: { store: { ok: true } } })
   expect(await call(server, 'GET', '/health')).toMatchObject({
     status: 200,
     body: { status: 'ok', store: { ok: true }, draining: false, running: 1, subscribers: 1 },

@@ -4,6 +4,7 @@ import type { Limits } from '../../../src/core/limits.ts'
 import type { Store } from '../../../src/core/store.ts'
 import type { Server, ServerOptions } from '../../../src/server/create-server.ts'
 import { agent } from '../../../src/agents/generator.ts'
+import { askDecision } from '../../../src/agents/shared/approval.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
@@ -28,6 +29,15 @@ const surveyor = agent<unknown>({
   },
 })
 
+/** Asks whether it may, in the way in which tools are approved. */
+const approver = agent<unknown>({
+  id: 'approver',
+  // oxlint-disable-next-line require-yield -- its answer is what it returns
+  async *run(input, context) {
+    return askDecision(context, { tool: 'rm', input })
+  },
+})
+
 /** Takes one run of a session at a time. */
 const single = agent<unknown>({
   id: 'single',
@@ -38,7 +48,7 @@ const single = agent<unknown>({
   },
 })
 
-const extraComponents: readonly Component[] = [echo, surveyor, single]
+const extraComponents: readonly Component[] = [echo, surveyor, approver, single]
 
 /** What a test would otherwise wait for. */
 export const quickLimits: Partial<Limits> = { retryMs: 20, longPollMs: 10_000, stopGraceMs: 50, drainMs: 0 }

@@ -105,10 +105,10 @@ describe('resuming', () => {
   test('[SUB-3] headers and the first event come before the agent says anything, and then life', async () => {
     const server = await serveOpenAi({ limits: { heartbeatMs: 30 } })
     for (const [path, body] of [
-      ['/v1/responses', { model: 'lab', input: 'sleep 200; text 1', stream: true }],
+      ['/v1/responses', { model: 'lab', input: 'sleep 1500; text 1', stream: true }],
       [
         '/v1/chat/completions',
-        { model: 'lab', messages: [{ role: 'user', content: 'sleep 200; text 1' }], stream: true },
+        { model: 'lab', messages: [{ role: 'user', content: 'sleep 1500; text 1' }], stream: true },
       ],
     ] as const) {
       const { text, headers } = await raw(server, path, body)

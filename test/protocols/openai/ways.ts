@@ -189,5 +189,6 @@ export const ways: readonly Way[] = [
   ...aiWays('AI SDK, chat', ({ base, model }) =>
     createOpenAICompatible({ name: 'holdfast', baseURL: base, apiKey: 'none' })(model),
   ),
+  ...aiWays('AI SDK of OpenAI, chat', ({ base, model }) => createOpenAI({ baseURL: base, apiKey: 'none' }).chat(model)),
   ...aiWays('AI SDK, response', ({ base, model }) => createOpenAI({ baseURL: base, apiKey: 'none' }).responses(model)),
 ]

@@ -36,8 +36,10 @@ export interface AcceptedRun extends Start {
 }
 
 const RUNS_PER_LIFE_MAX = 6
-/** The dead owner was on this machine, so nobody has to wait for its lease, nor for the next look around. */
-const ORPHAN_MS = 4_000
+/** The index of `run.started`. */
+const STARTED_INDEX = 1
+/** The dead owner was on this machine, so no lease has to expire first. The rest is for a machine whose cores are busy. */
+const ORPHAN_MS = 30_000
 /** For all that is left, when nobody is killed any more. */
 const END_MS = 60_000
 
@@ -165,10 +167,13 @@ export class Campaign {
     else if (answered.status !== 409) throw new Error(`run ${run.id}: an answer was refused with ${answered.status}`)
   }
 
-  /** A run that nobody may drive again ends, or still waits for its answer; soon. */
+  /**
+   * A run that must not execute again fails, or still waits for its answer. Only runs that were seen to start count: one that was
+   * still queued when the server died starts now, and may be a script that hangs.
+   */
   async #expectOrphansSettled(server: ServerProcess, open: readonly AcceptedRun[]): Promise<void> {
     const since = Date.now()
-    const orphans = open.filter(({ component }) => component === 'lab')
+    const orphans = open.filter(({ component, cursor }) => component === 'lab' && cursor >= STARTED_INDEX)
     await Promise.all(
       orphans.map(async (run) => {
         const { status } = await untilStatus(server, run.id, [...FINISHED, 'paused'], ORPHAN_MS)

@@ -3,8 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createClient } from '../../../src/client/index.ts'
 import { withSeed } from '../../support/random.ts'
 import { Cluster } from './cluster.ts'
-import { type Followed, followOne } from './traffic.ts'
-import { judge } from './verdict.ts'
+import { allEnded, report } from './progress.ts'
+import { follow, type Following } from './traffic.ts'
+import { judge, type Verdict } from './verdict.ts'
 
 const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 500)
 const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 12)
@@ -16,6 +17,33 @@ export interface Outcome {
   readonly kills: number
 }
 
+/** Follows runs that are started while something is done to the store, and judges them when all have ended. */
+export async function weatherFault(
+  store: string,
+  readLogs: () => Promise<ReadonlyMap<string, Buffer>>,
+  runs: number,
+  inflict: () => Promise<void>,
+): Promise<Verdict> {
+  let verdict: Verdict | undefined
+  await withSeed(async (random) => {
+    const cluster = await Cluster.start(store)
+    const client = createClient({ url: cluster.url, retries: 1000, retryMs: 50, share: false })
+    const inflicted = inflict()
+    inflicted.catch(() => {}) // looked at below
+    const following: Following[] = []
+    report(random, 'nodes are up', following)
+    for (let started = 0; started < runs; started++) {
+      following.push(follow(client, random, started))
+      await wait(random.between(50, 350))
+    }
+    await inflicted
+    report(random, 'the fault is over', following)
+    const ended = await allEnded(client, following)
+    verdict = judge(await readLogs(), ended)
+  })
+  return verdict!
+}
+
 /** `readLogs` gives the bytes of each run's log by its id, read without any code of the store. */
 export async function weatherStorm(
   store: string,
@@ -25,18 +53,18 @@ export async function weatherStorm(
   await withSeed(async (random) => {
     const cluster = await Cluster.start(store)
     const client = createClient({ url: cluster.url, retries: 1000, retryMs: 50, share: false })
-    const following: Promise<Followed>[] = []
+    const following: Following[] = []
+    report(random, 'nodes are up', following)
     for (let replaced = 0, started = 0; started < RUNS || replaced < REPLACEMENTS; replaced++) {
       const share = Math.ceil(RUNS / REPLACEMENTS)
       for (; started < Math.min(RUNS, share * (replaced + 1)); started++) {
-        const followed = followOne(client, random, started)
-        followed.catch(() => {}) // looked at below
-        following.push(followed)
+        following.push(follow(client, random, started))
       }
       await wait(random.between(300, 1500))
       await cluster.replace(replaced % 3, random.chance(0.75) ? 'kill' : 'drain')
+      report(random, `node ${replaced + 1} of ${REPLACEMENTS} was replaced`, following)
     }
-    const runs = await Promise.all(following)
+    const runs = await allEnded(client, following)
     const verdict = judge(await readLogs(), runs)
     Object.assign(outcome, { recovered: verdict.recovered, kills: cluster.counts.kills })
   })

@@ -37,20 +37,51 @@ export interface Followed {
   readonly seen: readonly LoggedEvent[]
 }
 
-export async function followOne(client: Client, random: Random, number: number): Promise<Followed> {
+/** A run on its way to its end, and where it stands. */
+export interface Following<End = Followed> {
+  readonly ended: Promise<End>
+  readonly state: FollowingState
+}
+
+export interface FollowingState {
+  readonly number: number
+  /** What its client does now. */
+  does: string
+  id?: string
+  events: number
+  last?: string
+  isOver: boolean
+}
+
+export function follow(client: Client, random: Random, number: number): Following {
+  const state: FollowingState = { number, does: 'starts', events: 0, isOver: false }
+  const ended = followOne(client, random, number, state).finally(() => (state.isOver = true))
+  ended.catch(() => {}) // looked at by who waits for it
+  return { ended, state }
+}
+
+export async function followOne(
+  client: Client,
+  random: Random,
+  number: number,
+  state?: FollowingState,
+): Promise<Followed> {
   const component = random.pick(components)
   const script = random.pick(scripts)
   const session = component === 'lab-queue' ? `queue-${random.between(1, SESSIONS)}` : undefined
   const request = { component, input: script.input, ...(session !== undefined && { session }) }
   const run = await client.runs.start(request, { idempotencyKey: `start-${number}` })
+  if (state !== undefined) Object.assign(state, { id: run.id, does: `follows ${component} "${script.input}"` })
   const seen: LoggedEvent[] = []
   const commands: Promise<void>[] = []
   for await (const event of run.events()) {
     seen.push(event)
+    if (state !== undefined) Object.assign(state, { events: seen.length, last: `${event.index} ${event.type}` })
     if (event.type === 'run.paused') commands.push(answer(run))
     // By another handle than the one that follows, and so by a connection of its own.
     if (script.hangs && event.type === 'text.delta' && event.data.text.startsWith('[19] ')) commands.push(stop(run))
   }
+  if (state !== undefined) state.does = `waits for ${commands.length} answers or stops that it sent`
   await Promise.all(commands)
   return { id: run.id, component, script, session, seen }
 }

@@ -1,0 +1,62 @@
+/** `holdfast backup` and `holdfast restore`, with a real server before, meanwhile and after. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { call, readLog, startRun, untilFinished } from '../support/http.ts'
+import { startServer } from '../support/process.ts'
+import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
+import { run } from './command-line.ts'
+
+test('a backup of a server at work is restored: runs are there byte for byte, and one that was under way goes on', async () => {
+  const path = temporaryDatabase()
+  const store = ['--store', `sqlite:${path}`]
+  const backup = join(temporaryFolder(), 'backup.db')
+  const server = await startServer({ store: path })
+  const finished = (await startRun(server, 'text 20')).id
+  await untilFinished(server, finished)
+  const log = await readLog(server, finished)
+  const underWay = (await startRun(server, 'text 1; sleep 1000; text 5', { component: 'lab-retry' })).id
+
+  const made = await run(['backup', backup, ...store])
+  expect(made).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/backup\.db: 2 runs of sqlite:.*, verified\n$/) as string,
+  })
+  expect(made.stderr).toContain('verifying the copy')
+  const later = (await startRun(server, 'text 1')).id
+  await untilFinished(server, later)
+  expect(await run(['restore', backup, ...store])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is in use by another process') as string,
+  })
+  await server.kill()
+
+  const restored = await run(['restore', backup, ...store])
+  expect(restored).toMatchObject({ code: 0, stdout: expect.stringContaining('what was there before is') as string })
+  const again = await startServer({ store: path })
+  expect((await readLog(again, finished)).equals(log)).toBe(true)
+  expect(await untilFinished(again, underWay)).toMatchObject({ status: 'completed' })
+  expect(await call(again, 'GET', `/runs/${later}`)).toMatchObject({ status: 404 })
+}, 90_000)
+
+test('gc --vacuum shrinks the file of a store, and leaves the runs as they are', async () => {
+  const path = temporaryDatabase()
+  const server = await startServer({ store: path })
+  const { id } = await startRun(server, 'text 20')
+  await untilFinished(server, id)
+  const log = await readLog(server, id)
+  await server.terminate()
+  expect(await run(['gc', '--vacuum', '--store', `sqlite:${path}`])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('the file has') as string,
+  })
+  const again = await startServer({ store: path })
+  expect((await readLog(again, id)).equals(log)).toBe(true)
+}, 90_000)
+
+test('a store that is not a file is neither backed up nor restored', async () => {
+  for (const command of ['backup', 'restore']) {
+    const { code, stderr } = await run([command, 'backup.db', '--store', 'postgres://localhost/none'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('use the tools of the database')
+  }
+})

@@ -1,0 +1,156 @@
+/** What servers return is checked: a replica that has diverged costs a look at the leader, and a leader that has, one run. */
+import { connect, headers } from '@nats-io/transport-node'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import type { Store } from '../../src/core/store.ts'
+import { Subscription } from '../../src/core/subscription.ts'
+import { openNatsStore } from '../../src/stores/nats/index.ts'
+import { readRecords } from '../../src/testing/conformance/reading.ts'
+import type { Scribe } from '../../src/testing/fixtures.ts'
+import { startNats } from '../support/nats.ts'
+import { openDiverging } from '../support/nats-divergence.ts'
+import { openNode } from '../support/node.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+import { startRun } from './failing-servers.ts'
+
+const server = await startNats()
+let names = 0
+const newName = (): string => `integrity-${++names}`
+
+async function open(name: string, address = server.address): Promise<Store> {
+  const store = await openNatsStore({ servers: [address], name, partitions: 1, answerMs: 500 })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Two runs whose messages alternate in one stream, written by another node: here they are read from the servers. */
+async function writtenElsewhere(name: string): Promise<[Scribe, Scribe]> {
+  const writer = await open(name)
+  const scribes: [Scribe, Scribe] = [await startRun(writer), await startRun(writer)]
+  for (let turn = 0; turn < 20; turn++)
+    for (const scribe of scribes) {
+      scribe.text(`${turn} of ${scribe.id} `)
+      await scribe.flush()
+    }
+  return scribes
+}
+
+/** A message that some other program puts on a subject. */
+async function publish(subject: string, head: object | undefined, data = ''): Promise<void> {
+  const connection = await connect({ servers: server.address })
+  onTestFinished(() => connection.close())
+  const header = headers()
+  if (head !== undefined) header.set('Holdfast', JSON.stringify(head))
+  await connection.request(subject, data, { headers: header, timeout: 10_000 })
+}
+
+describe('[STO-2] [SEC-1] [LOG-5] a replica that returns', () => {
+  test.each([
+    ['messages of another run', 1],
+    ['messages of another position of the run', 2],
+    ['messages of an earlier position of the run', -2],
+  ])('%s is not believed: the leader is asked', async (_, distance) => {
+    const name = newName()
+    const scribes = await writtenElsewhere(name)
+    const { store, divert, logged } = await openDiverging(server.address, name)
+    divert((seq) => seq + distance)
+    for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    expect(store.health()).toMatchObject({ ok: true, alarms: [expect.stringMatching(/replica differed .* times/)] })
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', message: expect.stringMatching(/differs/) }))
+  })
+})
+
+describe('[STO-2] [SEC-1] a leader that returns another run’s messages', () => {
+  test('costs that run 503 with an alarm, no other run anything, and is forgiven when it is right again', async () => {
+    const name = newName()
+    const [hit, sound] = await writtenElsewhere(name)
+    const { store, divert, logged } = await openDiverging(server.address, name)
+    // The messages of the run that was created first have odd sequences from the fifth on.
+    divert((seq) => (seq > 8 && seq % 2 === 1 ? seq + 1 : undefined), 'leader')
+    await expect(readRecords(store, hit.id)).rejects.toMatchObject({ code: 'unavailable', status: 503 })
+    await expect(readRecords(store, hit.id)).rejects.toThrow(/quarantined: the NATS servers returned/)
+    expect(await readRecords(store, sound.id)).toEqual(sound.records)
+    expect(store.health()).toMatchObject({
+      ok: true,
+      alarms: expect.arrayContaining([expect.stringMatching(/^1 quarantined/)]) as unknown,
+    })
+    expect(JSON.stringify(store.health())).not.toContain(hit.id)
+    const alarms = logged.filter(({ level }) => level === 'error')
+    expect(alarms).toEqual([expect.objectContaining({ fields: expect.objectContaining({ run: hit.id }) as unknown })])
+    divert(undefined)
+    expect(await readRecords(store, hit.id)).toEqual(hit.records)
+    expect(JSON.stringify(store.health())).not.toContain('quarantined')
+  })
+})
+
+describe('[STO-2] [LOG-2] a run that goes backwards in its stream', () => {
+  test('is quarantined: nobody is shown it, nobody writes to it, and the others go on', async () => {
+    const name = newName()
+    const store = await open(name)
+    const [hit, sound] = [await startRun(store), await startRun(store)]
+    hit.text('seen by a client')
+    await hit.flush()
+    const before = (await store.get(hit.id))!
+    const { service } = openNode({ components: [agent({ id: 'none', async *run() {} })], store })
+    const ended = Promise.withResolvers<unknown>()
+    const sink = { write: () => true, finished: () => ended.resolve('finished'), failed: ended.resolve }
+    const follower = new Subscription(store, hit.id, -1, sink, 65_536, () => {})
+    onTestFinished(store.watch(hit.id, (hint) => follower.offer(hint)))
+    follower.resume()
+    await until('it has all', () => follower.cursor === before.next - 1)
+    // The same position again, one event shorter, as a server writes it that has forgotten the one before.
+    const { run } = before
+    const head = { i: run.id, u: 'rival', p: 3, a: 2, n: 2, e: 2, m: 1, o: run.owner, c: run.component, s: run.session }
+    await publish(`${name}.log.0.${hit.id}`, { ...head, t: run.createdAt, r: 'running', b: [1, 1] })
+    expect(await ended.promise).toMatchObject({ code: 'unavailable' })
+    await expect(store.get(hit.id)).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(store.read(hit.id, -1, 1000).then(() => undefined)).rejects.toThrow(/position 3 after position 3/)
+    await expect(store.claim(hit.id, 'other', 1000)).rejects.toMatchObject({ code: 'unavailable' })
+    hit.text('too late')
+    await expect(hit.flush()).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await store.claimable(10)).not.toContain(hit.id)
+    sound.text('goes on')
+    await sound.flush()
+    expect(await readRecords(store, sound.id)).toEqual(sound.records)
+    expect(service.health()).toMatchObject({ ok: true, store: { alarms: [expect.stringMatching(/^1 quarantined/)] } })
+  })
+
+  test('a message that no Holdfast wrote is ignored where there is no such run, and quarantines one that it is put on', async () => {
+    const name = newName()
+    const store = await open(name)
+    const [hit, sound] = [await startRun(store), await startRun(store)]
+    await publish(`${name}.log.0.run_unknown`, undefined, 'hello')
+    await publish(`${name}.log.0.${hit.id}`, undefined, 'hello')
+    await publish(`${name}.state.0.document.x`, undefined, 'hello')
+    await expect(store.get(hit.id)).rejects.toThrow(/which no Holdfast wrote/)
+    expect(await readRecords(store, sound.id)).toEqual(sound.records)
+    await until('it is told', () => store.health().alarms?.some((text) => /messages were ignored/.test(text)))
+    const fresh = await open(name)
+    expect(await readRecords(fresh, sound.id)).toEqual(sound.records)
+  })
+})
+
+test('[LOG-1] an append whose answer was lost is looked up before it is sent again', async () => {
+  const name = newName()
+  const proxy = await startTcpProxy(server.port)
+  const store = await open(name, `127.0.0.1:${proxy.port}`)
+  const scribe = await startRun(store)
+  const listening = await connect({ servers: server.address })
+  onTestFinished(() => listening.close())
+  let sent = 0
+  listening.subscribe(`${name}.log.0.${scribe.id}`, { callback: () => void sent++ })
+  await listening.flush()
+  proxy.loseAnswers()
+  scribe.text('once ')
+  const flushed = scribe.flush()
+  await until('the server has it', () => sent === 1)
+  await until('the store knows that no answer came', () => !store.health().ok)
+  proxy.heal()
+  proxy.cut()
+  await flushed
+  scribe.complete()
+  await scribe.flush()
+  expect(sent).toBe(2)
+  expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+})

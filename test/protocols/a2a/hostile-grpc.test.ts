@@ -1,0 +1,161 @@
+/** gRPC clients that take too much: nothing of a message is read before its caller is known, and little at a time after that. */
+import { type ClientHttp2Session, connect } from 'node:http2'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import { heldMegabytes } from '../../support/memory.ts'
+import { longestTurnMs } from '../../support/turns.ts'
+import { until } from '../../support/until.ts'
+import { type A2aServer, serveA2a } from './serve.ts'
+
+const KEY = 'open-sesame-0123456789'
+
+const INVALID_ARGUMENT = '3'
+const DEADLINE_EXCEEDED = '4'
+const UNAUTHENTICATED = '16'
+
+async function serveGuarded(limits: NonNullable<Parameters<typeof serveA2a>[0]>['limits'] = {}): Promise<A2aServer> {
+  const authenticator = await openAuthenticator({ securityKey: KEY })
+  return serveA2a({ authenticator, limits, a2a: { default: 'lab', grpcPort: 0 } })
+}
+
+async function session(server: A2aServer): Promise<ClientHttp2Session> {
+  const card = await fetch(`${server.agent('lab')}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
+  const { supportedInterfaces } = (await card.json()) as {
+    supportedInterfaces: { url: string; protocolBinding: string }[]
+  }
+  const { url } = supportedInterfaces.find(({ protocolBinding }) => protocolBinding === 'GRPC')!
+  const opened = connect(`http://${url}`, { maxSessionMemory: 1000 })
+  onTestFinished(() => opened.destroy())
+  opened.on('error', () => {})
+  return opened
+}
+
+interface Sent {
+  /** The status of the answer. */
+  readonly status: Promise<string>
+  /** What is said with it. */
+  readonly message: () => string
+  /** Resolves when the server has taken all bytes. */
+  readonly taken: Promise<void>
+}
+
+/** Announces a message, and sends some of its bytes, or all. */
+function send(opened: ClientHttp2Session, bytes: Buffer, { announced = bytes.length, key = '' } = {}): Sent {
+  const stream = opened.request({
+    ':method': 'POST',
+    ':path': '/lf.a2a.v1.A2AService/SendMessage',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    ...(key !== '' && { authorization: `Bearer ${key}` }),
+  })
+  onTestFinished(() => void stream.destroy())
+  let message = ''
+  const status = new Promise<string>((resolve) => {
+    const look = (headers: object): void => {
+      const { 'grpc-status': code, 'grpc-message': text } = headers as Readonly<Record<string, string | undefined>>
+      message = decodeURIComponent(text ?? '')
+      if (code !== undefined) resolve(code)
+    }
+    stream.on('response', look).on('trailers', look)
+    stream.on('error', () => resolve('reset')).on('close', () => resolve('reset'))
+    stream.resume()
+  })
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(announced, 1)
+  const taken = new Promise<void>((resolve) => stream.write(Buffer.concat([head, bytes]), () => resolve()))
+  if (announced === bytes.length) stream.end()
+  return { status, taken, message: () => message }
+}
+
+/** A field of protocol buffers that holds bytes. */
+function field(number: number, content: Buffer): Buffer {
+  const length: number[] = []
+  for (let rest = content.length; ; rest >>>= 7) {
+    if (rest < 0x80) {
+      length.push(rest)
+      break
+    }
+    length.push((rest & 0x7f) | 0x80)
+  }
+  return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), content])
+}
+
+const LARGE = 4 * 1024 * 1024 - 100
+
+describe('[SEC-2] before authentication', () => {
+  test('messages that are never completed are not read, and their calls are refused', async () => {
+    const opened = await session(await serveGuarded())
+    const partial = Buffer.alloc(LARGE)
+    const before = await heldMegabytes()
+    const sent = Array.from({ length: 60 }, () => send(opened, partial, { announced: LARGE + 1 }))
+    expect(new Set(await Promise.all(sent.map(({ status }) => status)))).toEqual(new Set([UNAUTHENTICATED]))
+    // The client side of the connection is in this process too, with what it has not sent.
+    opened.destroy()
+    expect((await heldMegabytes()) - before).toBeLessThan(20)
+  })
+})
+
+describe('[SEC-2] after authentication', () => {
+  test('few messages of one principal are read at once', { timeout: 60_000 }, async () => {
+    const opened = await session(await serveGuarded())
+    const partial = Buffer.alloc(LARGE)
+    let taken = 0
+    const sent = Array.from({ length: 60 }, () => send(opened, partial, { announced: LARGE + 1, key: KEY }))
+    for (const each of sent) void each.taken.then(() => taken++)
+    await until('as many are read as may be', () => taken >= 16)
+    await new Promise((resolve) => opened.ping(() => resolve(undefined)))
+    expect(taken).toBe(16)
+  })
+
+  test('a message that does not arrive in time ends its call, and the next one is read', async () => {
+    const opened = await session(await serveGuarded({ messageMs: 200 }))
+    const sent = Array.from({ length: 20 }, () => send(opened, Buffer.alloc(10), { announced: 100, key: KEY }))
+    expect(new Set(await Promise.all(sent.map(({ status }) => status)))).toEqual(new Set([DEADLINE_EXCEEDED]))
+    expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
+  })
+
+  const crowded = 'the message holds more than'
+  const malformed = 'the message is no SendMessageRequest'
+  test.each<[string, Buffer, string]>([
+    ['two million empty parts', field(2, Buffer.alloc(LARGE, field(5, Buffer.alloc(0)))), crowded],
+    ['a million values in metadata', field(4, field(1, field(2, field(6, values(1_000_000))))), crowded],
+    ['many levels', field(4, field(1, nested(500))), crowded],
+    ['bytes that are no message', Buffer.from('ffffffffffffffffffffff', 'hex'), malformed],
+    ['a field that is cut', Buffer.from([0x12, 0x7f, 1]), malformed],
+    ['a group', Buffer.from([0x0b]), malformed],
+  ])('%s: the message is refused in short turns', async (_name, bytes, said) => {
+    const opened = await session(await serveGuarded())
+    expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
+    let message = ''
+    const longest = await longestTurnMs(async () => {
+      const sent = send(opened, bytes, { key: KEY })
+      expect(await sent.status).toBe(INVALID_ARGUMENT)
+      message = sent.message()
+    })
+    expect(message).toContain(said)
+    expect(longest).toBeLessThan(100)
+  })
+})
+
+test('[SEC-2] gRPC connections of one address are limited', async () => {
+  const server = await serveGuarded({ connectionsPerAddressMax: 2 })
+  const first = await session(server)
+  expect(await send(first, Buffer.alloc(0)).status).toBe(UNAUTHENTICATED)
+  expect(await send(await session(server), Buffer.alloc(0)).status).toBe(UNAUTHENTICATED)
+  expect(await send(await session(server), Buffer.alloc(0)).status).toBe('reset')
+  first.destroy()
+  const freed = async (): Promise<boolean> => (await send(await session(server), Buffer.alloc(0)).status) !== 'reset'
+  expect(await until('a connection is free', freed)).toBe(true)
+})
+
+/** Empty values of a list. */
+function values(count: number): Buffer {
+  return Buffer.alloc(2 * count, field(1, Buffer.alloc(0)))
+}
+
+/** A struct in a struct in a struct. */
+function nested(levels: number): Buffer {
+  let value = field(3, Buffer.from('x'))
+  for (let level = 0; level < levels; level++) value = field(5, field(1, field(2, value)))
+  return field(2, value)
+}

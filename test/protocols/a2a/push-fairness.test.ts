@@ -1,0 +1,60 @@
+/** One principal's webhooks must not hold up another's. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import { createKeys } from '../../support/keys.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { until } from '../../support/until.ts'
+import { receive } from './receiver.ts'
+import { current, message, rpc, serveA2a } from './serve.ts'
+
+const push = { loopback: true, limits: { lookMs: 20, deliveriesMax: 12, timeoutMs: 60_000 } }
+
+async function serveTwo(limits: object = {}) {
+  const path = join(temporaryFolder(), 'keys.json')
+  const [anna, bert] = await createKeys(path, ['anna', 'bert'])
+  const server = await serveA2a({ a2a: { push }, authenticator: await openAuthenticator({ keys: path }), limits })
+  const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
+  return { server, anna: as(anna!), bert: as(bert!) }
+}
+
+function sending(url: string): object {
+  const configuration = { returnImmediately: true, taskPushNotificationConfig: { id: 'c', url } }
+  return { message: message('ask Go?'), configuration }
+}
+
+test('push: receivers of one principal that never answer do not delay the pushes of another [SEC-2]', async () => {
+  const { server, anna, bert } = await serveTwo()
+  const never = new Promise<number>(() => {})
+  const dead = await Promise.all(Array.from({ length: 5 }, () => receive({ answer: () => never })))
+  for (let count = 0; count < 30; count++)
+    await rpc(server.agent(), 'SendMessage', sending(dead[count % dead.length]!.url), anna)
+  const underWay = (): number => dead.reduce((sum, { received }) => sum + received.length, 0)
+  await until('as many are under way as one principal may have', () => underWay() === 8)
+  expect(Math.max(...dead.map(({ received }) => received.length))).toBeLessThanOrEqual(4)
+
+  const live = await receive()
+  await rpc(server.agent(), 'SendMessage', sending(live.url), bert)
+  await until('the other principal is told', () => live.taken.length > 0)
+  expect(underWay()).toBe(8)
+})
+
+test('push: a task and a principal have as many configurations as they may, and can replace those [SEC-2]', async () => {
+  const { server, anna, bert } = await serveTwo({ webhooksPerTaskMax: 2, webhooksPerPrincipalMax: 3 })
+  const url = 'https://example.com/hook'
+  const task = async (headers: Record<string, string>): Promise<string> => {
+    const { result } = await rpc(server.agent(), 'SendMessage', { message: message('ask Go?') }, headers)
+    return (result as { task: { id: string } }).task.id
+  }
+  const create = (taskId: string, id: string, headers: Record<string, string>) =>
+    rpc(server.agent(), 'CreateTaskPushNotificationConfig', { taskId, id, url }, headers)
+
+  const first = await task(anna)
+  for (const id of ['a', 'b', 'a']) expect((await create(first, id, anna)).error).toBeUndefined()
+  expect((await create(first, 'c', anna)).error).toMatchObject({ code: -32_000, message: /has 2 push configurations/ })
+  const second = await task(anna)
+  expect((await create(second, 'a', anna)).error).toBeUndefined()
+  expect((await create(second, 'b', anna)).error).toMatchObject({ message: /you have 3 push configurations/ })
+  const other = await task(bert)
+  expect((await create(other, 'a', bert)).error).toBeUndefined()
+})

@@ -1,0 +1,174 @@
+/** WebSocket clients that take too much: what the server holds for them stays bounded, and it says why it ends them. */
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import type { Server } from '../../../src/server/create-server.ts'
+import { heldMegabytes } from '../../support/memory.ts'
+import { until } from '../../support/until.ts'
+import { type AgentOsServeOptions, serveAgentOs } from './serve.ts'
+
+const MB = 1_000_000
+
+async function serveGuarded(options: AgentOsServeOptions = {}): Promise<Server> {
+  return serveAgentOs({ authenticator: await openAuthenticator({ securityKey: 'open-sesame-0123456789' }), ...options })
+}
+
+/** A connection that is upgraded and then read by nobody. */
+async function upgraded(server: Pick<Server, 'url'>): Promise<Socket> {
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  socket.write(
+    'GET /agents/ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n' +
+      'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  )
+  await new Promise<void>((resolve, reject) => {
+    socket.once('close', () => reject(new Error('the upgrade was refused')))
+    socket.once('data', (answer) =>
+      answer.includes(' 101 ') ? resolve() : reject(new Error(`the upgrade was refused: ${answer.toString()}`)),
+    )
+  })
+  socket.pause()
+  return socket
+}
+
+/** A masked frame; the mask of zeros leaves the payload as it is. */
+function frame(payload: string | Buffer, { opcode = 1, final = true, claimed = payload.length } = {}): Buffer {
+  const head = Buffer.alloc(8)
+  head[0] = opcode | (final ? 0x80 : 0)
+  const bytes = Buffer.from(payload)
+  if (claimed < 126) {
+    head[1] = 0x80 | claimed
+    return Buffer.concat([head.subarray(0, 2), Buffer.alloc(4), bytes])
+  }
+  head[1] = 0xff
+  const length = Buffer.alloc(8)
+  length.writeBigUInt64BE(BigInt(claimed))
+  return Buffer.concat([head.subarray(0, 2), length, Buffer.alloc(4), bytes])
+}
+
+interface Flooded {
+  /** Bytes that were sent before the server stopped reading or ended the connection. */
+  readonly sent: number
+  /** The most that this process held meanwhile, above what it held before, in MB. */
+  readonly held: number
+}
+
+/** Sends the same bytes until the server ends the connection, or has taken all of them. */
+async function flood(socket: Socket, chunk: Buffer, bytes: number): Promise<Flooded> {
+  const before = await heldMegabytes()
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  let isClosed = false
+  void closed.then(() => (isClosed = true))
+  let held = 0
+  let sent = 0
+  for (; sent < bytes && !isClosed; sent += chunk.length) {
+    const drained = new Promise<void>((resolve) => socket.write(chunk, () => resolve()))
+    await Promise.race([drained, closed])
+    if (sent % (4 * MB) < chunk.length) held = Math.max(held, (await heldMegabytes()) - before)
+  }
+  return { sent, held }
+}
+
+function repeated(one: Buffer, bytes: number): Buffer {
+  return Buffer.concat(Array.from({ length: Math.floor(bytes / one.length) }, () => one))
+}
+
+describe('[SEC-2] a WebSocket client that never reads', () => {
+  // Chunks stay below the count that is refused as a flood, so that only backpressure can hold them.
+  test('and floods with requests is no longer read, then disconnected', { timeout: 120_000 }, async () => {
+    const server = await serveGuarded({ limits: { subscriberStallMs: 1500, loginMs: 60_000 } })
+    const { sent, held } = await flood(await upgraded(server), repeated(frame('0'), 5000), 24 * MB)
+    expect(held).toBeLessThan(20)
+    expect(sent).toBeLessThan(24 * MB)
+  })
+
+  test('and floods with pings is not answered', { timeout: 120_000 }, async () => {
+    const server = await serveAgentOs()
+    const ping = frame('x'.repeat(100), { opcode: 9 })
+    const { held } = await flood(await upgraded(server), repeated(ping, 60_000), 24 * MB)
+    expect(held).toBeLessThan(20)
+  })
+})
+
+test('[SEC-2] more requests at once than may wait are refused with 1013', async () => {
+  const server = await serveAgentOs()
+  const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => client.terminate())
+  const code = new Promise<number>((resolve) => client.once('close', resolve))
+  client.once('open', () => {
+    const { _socket: raw } = client as unknown as { readonly _socket: Socket }
+    raw.write(repeated(frame('0'), 60_000))
+  })
+  expect(await code).toBe(1013)
+})
+
+describe('[SEC-2] before authentication', () => {
+  test('a WebSocket gets a bounded time', async () => {
+    const server = await serveGuarded({ limits: { loginMs: 100 } })
+    const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+    const closed = await new Promise<[number, string]>((resolve) =>
+      client.once('close', (code, reason) => resolve([code, reason.toString()])),
+    )
+    expect(closed).toEqual([1008, 'authenticate within 0.1 s'])
+  })
+
+  test('a WebSocket that authenticates in time stays', async () => {
+    const server = await serveGuarded({ limits: { loginMs: 1000 } })
+    const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+    onTestFinished(() => client.terminate())
+    const messages: string[] = []
+    client.on('message', (data) => messages.push((data as Buffer).toString()))
+    client.once('open', () => client.send('{"action":"authenticate","token":"open-sesame-0123456789"}'))
+    await until('it is authenticated', () => messages.some((message) => message.includes('"authenticated"')))
+    const late = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+    await new Promise((resolve) => late.once('close', resolve))
+    client.send(JSON.stringify({ action: 'ping', padding: 'x'.repeat(100_000) }))
+    expect(await until('it is answered', () => messages.some((message) => message.includes('"pong"')))).toBe(true)
+  })
+
+  test('a message is small', async () => {
+    const server = await serveGuarded()
+    const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+    onTestFinished(() => client.terminate())
+    client.once('open', () => client.send(JSON.stringify({ action: 'ping', padding: 'x'.repeat(8192) })))
+    expect(await new Promise<number>((resolve) => client.once('close', resolve))).toBe(1009)
+  })
+
+  test('frames that are never completed hold little memory', { timeout: 60_000 }, async () => {
+    const server = await serveGuarded({ limits: { loginMs: 60_000 } })
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => upgraded(server)))
+    const payload = Buffer.alloc(4 * 1024 * 1024 - 1)
+    const partial = frame(payload, { claimed: payload.length + 1 })
+    const before = await heldMegabytes()
+    const taken = sockets.map((socket) => {
+      socket.resume()
+      return new Promise<void>((resolve) => {
+        socket.once('close', () => resolve())
+        socket.write(partial, () => resolve())
+      })
+    })
+    await Promise.all(taken)
+    expect((await heldMegabytes()) - before).toBeLessThan(8)
+  })
+
+  test('connections of one address are limited, and their slots are freed', async () => {
+    const server = await serveGuarded({ limits: { loginsPerAddressMax: 2 } })
+    const first = await upgraded(server)
+    await upgraded(server)
+    await expect(upgraded(server)).rejects.toThrow('refused')
+    first.destroy()
+    await until('the slot is free', () => upgraded(server).catch(() => undefined))
+  })
+})
+
+test('[SEC-2] connections of one address are limited', async () => {
+  const server = await serveAgentOs({ limits: { connectionsPerAddressMax: 2 } })
+  const first = await upgraded(server)
+  await upgraded(server)
+  await expect(upgraded(server)).rejects.toThrow('refused')
+  first.destroy()
+  await until('the slot is free', () => upgraded(server).catch(() => undefined))
+})

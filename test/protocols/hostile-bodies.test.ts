@@ -1,0 +1,151 @@
+/** Bodies that are small in bytes and large to parse: every POST route of every protocol refuses or handles them in short turns. */
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { labComponents } from '../../src/agents/lab/kinds.ts'
+import { createServer, type Server } from '../../src/server/create-server.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
+import { longestTurnMs } from '../support/turns.ts'
+
+/** No request may hold the event loop for longer. */
+const TURN_MS_MAX = 100
+
+const BYTES = 4_100_000
+
+/** Texts of JSON, each close to the largest body. */
+const values: Readonly<Record<string, string>> = {
+  'a million objects': `[${'{},'.repeat(BYTES / 3 - 50)}{}]`,
+  'two million numbers': `[${'0,'.repeat(BYTES / 2 - 100)}0]`,
+  'a million levels': '['.repeat(BYTES / 4) + ']'.repeat(BYTES / 4),
+  'many names': `{${Array.from({ length: 300_000 }, (_, index) => `"${index}":0`).join(',')}}`,
+  'wrong items, as many as are read': `[${'{},'.repeat(40_000)}{}]`,
+  'long texts': JSON.stringify(Array.from({ length: 900 }, () => 'x'.repeat(4000))),
+  'escaped quotes': JSON.stringify('"'.repeat(BYTES / 2 - 200)),
+}
+
+interface Place {
+  readonly path: string
+  readonly field: string
+  readonly body: (value: string) => string
+}
+
+/** Where a value can be in the body of each route. */
+const places: readonly Place[] = [
+  { path: '/runs', field: 'input', body: (value) => `{"component":"lab","input":${value}}` },
+  { path: '/runs', field: 'metadata', body: (value) => `{"component":"lab","input":"text 1","metadata":${value}}` },
+  { path: '/runs/none/input', field: 'answers', body: (value) => `{"answers":{"a":${value}}}` },
+  { path: '/runs/none/stop', field: 'reason', body: (value) => `{"reason":${value}}` },
+  { path: '/v1/chat/completions', field: 'messages', body: (value) => `{"model":"lab","messages":${value}}` },
+  {
+    path: '/v1/chat/completions',
+    field: 'content',
+    body: (value) => `{"model":"lab","messages":[{"role":"user","content":${value}}]}`,
+  },
+  {
+    path: '/v1/chat/completions',
+    field: 'tools',
+    body: (value) => `{"model":"lab","messages":[{"role":"user","content":"text 1"}],"tools":${value}}`,
+  },
+  { path: '/v1/responses', field: 'input', body: (value) => `{"model":"lab","input":${value}}` },
+  {
+    path: '/v1/responses',
+    field: 'content',
+    body: (value) => `{"model":"lab","input":[{"role":"user","content":${value}}]}`,
+  },
+  { path: '/v1/responses', field: 'tools', body: (value) => `{"model":"lab","input":"text 1","tools":${value}}` },
+  { path: '/v1/conversations', field: 'items', body: (value) => `{"items":${value}}` },
+  { path: '/v1/conversations', field: 'metadata', body: (value) => `{"metadata":${value}}` },
+  { path: '/v1/conversations/none/items', field: 'items', body: (value) => `{"items":${value}}` },
+  {
+    path: '/a2a/lab',
+    field: 'parts',
+    body: (value) =>
+      `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":${value}}}}`,
+  },
+  {
+    path: '/a2a/lab/message:send',
+    field: 'parts',
+    body: (value) => `{"message":{"messageId":"m","role":"ROLE_USER","parts":${value}}}`,
+  },
+  {
+    path: '/agents/lab/runs',
+    field: 'session_state',
+    body: (value) => `{"message":"text 1","stream":"false","session_state":${value}}`,
+  },
+  {
+    path: '/agents/lab/runs',
+    field: 'images',
+    body: (value) => `{"message":"text 1","stream":"false","images":${value}}`,
+  },
+  { path: '/agents/lab/runs/none/continue', field: 'tools', body: (value) => `{"tools":${value}}` },
+  { path: '/sessions', field: 'session_state', body: (value) => `{"session_name":"x","session_state":${value}}` },
+]
+
+let server: Server
+
+beforeAll(async () => {
+  server = await createServer({ components: labComponents(), store: openMemoryStore(), limits: { drainMs: 0 } })
+  // What is loaded and compiled by the first request is not what is measured.
+  for (const { path, body } of places) for (const value of ['[{}]', '"text 1"']) await post(path, body(value))
+})
+
+afterAll(() => server.stop())
+
+/** The least of three tries: a stall that belongs to the request is in each of them, one of the machine or the collector is not. */
+async function stallOf(work: () => Promise<unknown>): Promise<number> {
+  let least = Infinity
+  for (let tried = 0; tried < 3 && least >= TURN_MS_MAX; tried++) least = Math.min(least, await longestTurnMs(work))
+  return least
+}
+
+async function post(path: string, body: string, type = 'application/json'): Promise<number> {
+  const response = await fetch(server.url + path, { method: 'POST', headers: { 'content-type': type }, body })
+  await response.arrayBuffer()
+  return response.status
+}
+
+describe.each(places)('[SEC-2] POST $path with $field of', ({ path, body: bodyWith }) => {
+  test.each(Object.keys(values))('%s is answered in short turns', async (name) => {
+    const body = bodyWith(values[name]!)
+    let status = 0
+    const longest = await stallOf(async () => (status = await post(path, body)))
+    expect(status).toBeLessThan(500)
+    expect(longest).toBeLessThan(TURN_MS_MAX)
+  })
+})
+
+describe('[SEC-2] POST /agents/lab/runs', () => {
+  const boundary = '\r\n--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n\r\n'
+  test.each([
+    ['a form of many fields', 'application/x-www-form-urlencoded', 'a=&'.repeat(BYTES / 3)],
+    ['a multipart form of many parts', 'multipart/form-data; boundary=b', boundary.repeat(BYTES / boundary.length)],
+  ])('with %s is refused in short turns', async (_name, type, body) => {
+    let status = 0
+    const longest = await stallOf(async () => (status = await post('/agents/lab/runs', body, type)))
+    expect(status).toBe(413)
+    expect(longest).toBeLessThan(TURN_MS_MAX)
+  })
+
+  test.each(Object.keys(values))('with JSON in a field of a form, %s, is answered in short turns', async (name) => {
+    const form = `message=text+1&session_state=${encodeURIComponent(values[name]!.slice(0, 1_300_000))}`
+    const type = 'application/x-www-form-urlencoded'
+    let status = 0
+    const longest = await stallOf(async () => (status = await post('/agents/lab/runs', form, type)))
+    expect(status).toBeLessThan(500)
+    expect(longest).toBeLessThan(TURN_MS_MAX)
+  })
+})
+
+test.each(Object.keys(values))('[SEC-2] a WebSocket message with %s is answered in short turns', async (name) => {
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+  await once(socket, 'message')
+  const message = `{"action":"start-agent","agent_id":"lab","message":"text 1","session_state":${values[name]!}}`
+  let answer = ''
+  const longest = await stallOf(async () => {
+    socket.send(message)
+    ;[answer] = (await once(socket, 'message')).map(String) as [string]
+  })
+  socket.terminate()
+  expect(answer).not.toContain('internal')
+  expect(longest).toBeLessThan(TURN_MS_MAX)
+})

@@ -1,0 +1,82 @@
+/** The audit log: everything that is done or refused, in every protocol, and no secret. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { AuditEntry } from '../../src/core/audit.ts'
+import { silentLogger } from '../../src/core/logger.ts'
+import { AuditFile } from '../../src/server/audit-sinks.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { createKey } from '../../src/server/auth/keys.ts'
+import { Peer } from '../protocols/a2a/peer.ts'
+import { message, serveA2a } from '../protocols/a2a/serve.ts'
+import { answerRun, call, postRun, readLog, startRun, stopRun, untilFinished, untilStatus } from '../support/http.ts'
+import { freePort } from '../support/free-port.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+test('audit: who did what to which run, from where and with what result, and no secret', async () => {
+  const folder = temporaryFolder()
+  const keys = join(folder, 'keys.json')
+  const owner = await createKey(keys, { name: 'alice', principal: 'alice', tenant: 'acme' })
+  const reader = await createKey(keys, { name: 'reader', principal: 'alice', tenant: 'acme', scopes: ['runs:read'] })
+  const entries: AuditEntry[] = []
+  const lines: object[] = []
+  const note = (fields: object): void => void lines.push(fields)
+  const logger = { ...silentLogger, info: note, warn: note }
+  const grpcPort = await freePort()
+  const server = await serveA2a({
+    authenticator: await openAuthenticator({ keys }),
+    audit: (entry) => entries.push(entry),
+    logger,
+    a2a: { grpcPort },
+  })
+  const [alice, viewer] = [owner, reader].map(({ key: token }) => ({ url: server.url, token }))
+  const { id } = await startRun(alice!, 'say my-private-prompt; ask Go on?', { session: 's' })
+  await untilStatus(alice!, id, ['paused'])
+  expect((await postRun(viewer!, 'say kelp')).status).toBe(403)
+  expect((await call(viewer!, 'POST', `/runs/${id}/stop`)).status).toBe(403)
+  await answerRun(alice!, id, 'my-private-answer')
+  await untilFinished(alice!, id)
+  await readLog(viewer!, id)
+  await stopRun(alice!, id)
+  expect((await call({ url: server.url, token: 'hf_wrong_my-wrong-key' }, 'GET', '/runs')).status).toBe(401)
+  const peer = new Peer(`127.0.0.1:${grpcPort}`)
+  await expect(peer.call('SendMessage', { message: message('say kelp') })).rejects.toThrow('UNAUTHENTICATED')
+  expect((await call(alice!, 'DELETE', `/runs/${id}`)).status).toBe(204)
+  const by = (key: typeof owner): object => ({
+    principal: 'acme/alice',
+    credential: `key:${key.entry.id}`,
+    from: '127.0.0.1',
+  })
+  expect(entries.map(({ at: _at, ...entry }) => entry)).toEqual([
+    { action: 'start', ...by(owner), component: 'lab', run: id, session: 's', result: 'ok' },
+    { action: 'start', ...by(reader), component: 'lab', result: 'forbidden' },
+    { action: 'stop', ...by(reader), run: id, result: 'forbidden' },
+    { action: 'answer', ...by(owner), run: id, result: 'ok' },
+    { action: 'read', ...by(reader), run: id, result: 'ok' },
+    { action: 'stop', ...by(owner), run: id, result: 'ok' },
+    { action: 'authenticate', from: '127.0.0.1', result: 'unauthenticated' },
+    { action: 'authenticate', from: '127.0.0.1', result: 'unauthenticated' },
+    { action: 'remove', ...by(owner), run: id, result: 'ok' },
+  ])
+  expect(lines.flatMap((line) => ('audit' in line ? [line.audit] : []))).toEqual(entries)
+  expect(JSON.stringify(lines)).not.toMatch(/my-private|my-wrong-key/)
+  for (const { key } of [owner, reader]) expect(JSON.stringify(lines)).not.toContain(key.split('_')[2])
+})
+
+test('audit: a file gets one JSON object a line, for its owner alone, and a path that cannot be written is refused', async () => {
+  const path = join(temporaryFolder(), 'audit.jsonl')
+  const file = await AuditFile.open(path, silentLogger)
+  const entry: AuditEntry = {
+    at: '2026-01-01T00:00:00.000Z',
+    action: 'stop',
+    principal: 'alice',
+    run: 'run_1',
+    result: 'ok',
+  }
+  file.sink(entry)
+  file.sink({ ...entry, result: 'forbidden' })
+  await file.close()
+  const written = (await readFile(path, 'utf8')).trimEnd().split('\n')
+  expect(written.map((line) => JSON.parse(line) as AuditEntry)).toEqual([entry, { ...entry, result: 'forbidden' }])
+  await expect(AuditFile.open('/no/such/folder/audit.jsonl', silentLogger)).rejects.toThrow('cannot be written')
+})

@@ -1,0 +1,273 @@
+/** Revocation and expiry end what a credential has opened, in every protocol, with a notice in its own form. */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { status } from '@grpc/grpc-js'
+import { SignJWT } from 'jose'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { createKey, revokeKey } from '../../src/server/auth/keys.ts'
+import { all, Peer } from '../protocols/a2a/peer.ts'
+import { type A2aServer, message, serveA2a } from '../protocols/a2a/serve.ts'
+import { freePort } from '../support/free-port.ts'
+import { getRun, startRun, type Target } from '../support/http.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+
+const SECRET = 'a shared secret of more than 32 bytes'
+
+interface Bearer extends Target {
+  readonly token: string
+  readonly run: string
+}
+
+/** What a client has open: a word that shows that it is, and how it ended. */
+interface Opened {
+  readonly open: Promise<unknown>
+  readonly ended: Promise<string>
+}
+
+type Opening = (bearer: Bearer, server: A2aServer) => Opened
+
+const json = { 'content-type': 'application/json' }
+
+/** An HTTP exchange; `cut` at the end of what it got says that the connection was. */
+function exchange({ url, token }: Bearer, path: string, init: RequestInit = {}): Opened {
+  const got: string[] = []
+  const begun = Promise.withResolvers<void>()
+  const read = async (): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) }
+    const response = await fetch(url + path, { ...init, headers })
+    const decoder = new TextDecoder()
+    if (response.status !== 200) got.push(`${response.status} `)
+    try {
+      for await (const piece of response.body!) {
+        got.push(decoder.decode(piece, { stream: true }))
+        begun.resolve()
+      }
+    } catch {
+      got.push('cut')
+    }
+    return got.join('')
+  }
+  return { open: begun.promise, ended: read() }
+}
+
+/** Shows nothing until it is answered: it is open as soon as the server has its request, which the wait before the end gives it. */
+function waiting(bearer: Bearer, path: string, init?: RequestInit): Opened {
+  return { ...exchange(bearer, path, init), open: new Promise((resolve) => setTimeout(resolve, 300)) }
+}
+
+function post(body: object, headers: Record<string, string> = {}): RequestInit {
+  return { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) }
+}
+
+const rpc = (method: string, params: object): RequestInit =>
+  post({ jsonrpc: '2.0', id: 1, method, params }, { 'a2a-version': '1.0' })
+
+function socket({ url, token, run }: Bearer): Opened {
+  const client = new WebSocket(`${url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => client.terminate())
+  const got: string[] = []
+  const following = Promise.withResolvers<void>()
+  client.on('error', () => {})
+  client.on('open', () => client.send(JSON.stringify({ action: 'authenticate', token })))
+  client.on('message', (data) => {
+    const text = (data as Buffer).toString()
+    got.push(text)
+    if (text.includes('"authenticated"'))
+      client.send(JSON.stringify({ action: 'reconnect', agent_id: 'lab', run_id: run }))
+    if (text.includes('"subscribed"')) following.resolve()
+  })
+  const ended = new Promise<string>((resolve) => client.on('close', (code) => resolve(`${got.join('\n')}\n${code}`)))
+  return { open: following.promise, ended }
+}
+
+function grpcStream({ token, run }: Bearer, server: A2aServer): Opened {
+  const stream = new Peer(grpcAddress(server)).stream(
+    'SubscribeToTask',
+    { id: run },
+    { authorization: `Bearer ${token}` },
+  )
+  const open = new Promise((resolve) => stream.once('data', resolve))
+  return { open, ended: all(stream).then(String, ({ code }: { code: number }) => status[code]!) }
+}
+
+const grpcPorts = new WeakMap<A2aServer, number>()
+
+function grpcAddress(server: A2aServer): string {
+  return `127.0.0.1:${grpcPorts.get(server)}`
+}
+
+/** What the console says of a list without runs; it answers once the list has another version. */
+const EMPTY_VERSION = createHash('sha256').update('[[],false]').digest('base64url').slice(0, 16)
+
+const openings: Readonly<Record<string, { readonly opening: Opening; readonly lastWords: RegExp }>> = {
+  'native SSE': {
+    opening: (bearer) => exchange(bearer, `/runs/${bearer.run}/events?format=sse`),
+    lastWords: /event: stream\.failed\ndata: .*"code":"unauthenticated".*\n\n$/,
+  },
+  'native NDJSON': {
+    opening: (bearer) => exchange(bearer, `/runs/${bearer.run}/events?format=ndjson`),
+    lastWords: /\{"stream":"failed",.*"code":"unauthenticated".*\n$/,
+  },
+  'native long poll': {
+    opening: (bearer) => waiting(bearer, `/runs/${bearer.run}/events?format=json&after=3&wait=60000`),
+    lastWords: /^401 .*urn:holdfast:error:unauthenticated/,
+  },
+  'console long poll': {
+    opening: (bearer) => waiting(bearer, `/console/api/runs?known=${EMPTY_VERSION}&session=empty`),
+    lastWords: /^401 /,
+  },
+  'OpenAI chat stream': {
+    opening: (bearer) =>
+      exchange(
+        bearer,
+        '/v1/chat/completions',
+        post({ model: 'lab', stream: true, messages: [{ role: 'user', content: 'text 2; hang' }] }),
+      ),
+    lastWords: /"error":\{.*credential/,
+  },
+  'OpenAI chat answer': {
+    opening: (bearer) =>
+      waiting(
+        bearer,
+        '/v1/chat/completions',
+        post({ model: 'lab', messages: [{ role: 'user', content: 'text 2; hang' }] }),
+      ),
+    lastWords: /^401 \{"error":/,
+  },
+  'OpenAI response stream': {
+    opening: (bearer) => exchange(bearer, '/v1/responses', post({ model: 'lab', stream: true, input: 'text 2; hang' })),
+    lastWords: /cut$/,
+  },
+  'A2A JSON-RPC stream': {
+    opening: (bearer) => exchange(bearer, '/a2a/lab', rpc('SubscribeToTask', { id: bearer.run })),
+    lastWords: /event: error\ndata: .*credential.*\n\n$/,
+  },
+  'A2A REST stream': {
+    opening: (bearer) =>
+      exchange(bearer, `/a2a/lab/tasks/${bearer.run}:subscribe`, { headers: { 'a2a-version': '1.0' } }),
+    lastWords: /event: error\ndata: .*credential.*\n\n$/,
+  },
+  'A2A gRPC stream': { opening: grpcStream, lastWords: /^UNAUTHENTICATED$/ },
+  'A2A gRPC call': {
+    opening: ({ token }, server) => {
+      const answer = new Peer(grpcAddress(server)).call(
+        'SendMessage',
+        { message: message('text 2; hang') },
+        { authorization: `Bearer ${token}` },
+      )
+      return {
+        open: new Promise((resolve) => setTimeout(resolve, 300)),
+        ended: answer.then(JSON.stringify, ({ code }: { code: number }) => status[code]!),
+      }
+    },
+    lastWords: /^UNAUTHENTICATED$/,
+  },
+  'AgentOS SSE': {
+    opening: (bearer) =>
+      exchange(bearer, `/agents/lab/runs/${bearer.run}/resume`, { method: 'POST', body: new URLSearchParams() }),
+    lastWords: /event: error\ndata: .*credential.*\n\n$/,
+  },
+  'AgentOS WebSocket': { opening: socket, lastWords: /"auth_error".*"unauthenticated".*\n1008$/s },
+}
+
+async function serve(): Promise<{
+  readonly server: A2aServer
+  readonly keys: string
+  now: () => number
+  pass: (ms: number) => void
+}> {
+  const keys = join(temporaryFolder(), 'keys.json')
+  await createKey(keys, { name: 'someone' })
+  let passedMs = 0
+  const clock = { now: () => Date.now() + passedMs }
+  const authenticator = await openAuthenticator({ keys, jwt: { key: `secret:${SECRET}` } }, clock)
+  const grpcPort = await freePort()
+  const server = await serveA2a({ authenticator, clock, a2a: { grpcPort }, limits: { longPollMs: 120_000 } })
+  grpcPorts.set(server, grpcPort)
+  return { server, keys, now: clock.now, pass: (ms) => void (passedMs += ms) }
+}
+
+async function openAll(bearer: Bearer, server: A2aServer): Promise<Map<string, Promise<string>>> {
+  const ended = new Map<string, Promise<string>>()
+  for (const [name, { opening }] of Object.entries(openings)) {
+    const opened = opening(bearer, server)
+    ended.set(name, opened.ended)
+    await opened.open
+  }
+  return ended
+}
+
+async function expectEnded(ended: Map<string, Promise<string>>): Promise<void> {
+  for (const [name, { lastWords }] of Object.entries(openings)) expect(await ended.get(name), name).toMatch(lastWords)
+}
+
+async function runOf(target: Target): Promise<string> {
+  const { id } = await startRun(target, 'text 2; hang')
+  await until('it speaks', async () => (await getRun(target, id)).events >= 4)
+  return id
+}
+
+test(
+  '[SEC-2] a revoked key ends its streams, sockets, calls and waits, and no others',
+  { timeout: 90_000 },
+  async () => {
+    const { server, keys } = await serve()
+    const { key: token } = await createKey(keys, { name: 'mallory', principal: 'shared' })
+    const { key: other } = await createKey(keys, { name: 'alice', principal: 'shared' })
+    await until(
+      'the new keys are known',
+      async () => (await fetch(`${server.url}/runs`, { headers: { authorization: `Bearer ${other}` } })).ok,
+    )
+    const run = await runOf({ url: server.url, token })
+    const mallory = { url: server.url, token, run }
+    const kept = exchange({ ...mallory, token: other }, `/runs/${run}/events?format=sse`)
+    await kept.open
+    const ended = await openAll(mallory, server)
+    await revokeKey(keys, 'mallory')
+    await expectEnded(ended)
+    const alice = { url: server.url, token: other }
+    // The run goes on, and whoever else follows it does not notice.
+    expect(await Promise.race([kept.ended, getRun(alice, run)])).toMatchObject({ status: 'running' })
+  },
+)
+
+test('[SEC-2] a token ends what it has opened when it expires', { timeout: 90_000 }, async () => {
+  const { server, now, pass } = await serve()
+  const token = await new SignJWT({ sub: 'mallory', exp: Math.floor(now() / 1000) + 3600 })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(SECRET))
+  const run = await runOf({ url: server.url, token })
+  const ended = await openAll({ url: server.url, token, run }, server)
+  pass(3_610_000)
+  await expectEnded(ended)
+})
+
+test('[SEC-2] a WebSocket takes no command from a revoked key', { timeout: 60_000 }, async () => {
+  const { server, keys } = await serve()
+  const { key: token } = await createKey(keys, { name: 'mallory' })
+  const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => client.terminate())
+  const got: string[] = []
+  client.on('message', (data) => got.push((data as Buffer).toString()))
+  const closed = new Promise<number>((resolve) => client.on('close', resolve))
+  await until(
+    'it is let in',
+    () => {
+      if (client.readyState === client.OPEN) client.send(JSON.stringify({ action: 'authenticate', token }))
+      return got.some((text) => text.includes('"authenticated"'))
+    },
+    { everyMs: 300 },
+  )
+  await revokeKey(keys, 'mallory')
+  await until(
+    'the server knows',
+    async () => (await fetch(`${server.url}/runs`, { headers: { authorization: `Bearer ${token}` } })).status === 401,
+  )
+  client.send(JSON.stringify({ action: 'start-agent', agent_id: 'lab', message: 'text 2' }))
+  expect(await closed).toBe(1008)
+  expect(got.join('\n')).not.toContain('RunStarted')
+  expect(got.at(-1)).toContain('auth_error')
+})

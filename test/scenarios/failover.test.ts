@@ -1,0 +1,94 @@
+/** A failover to a streaming replica that was behind: whoever saw what is lost is told, and every run ends or goes on. */
+import { expect, onTestFinished, test } from 'vitest'
+import { isHoldfastError } from '../../src/core/errors.ts'
+import { localPrincipal } from '../../src/core/principal.ts'
+import { lastOf } from '../../src/core/record.ts'
+import { openPostgresStore } from '../../src/stores/postgres/index.ts'
+import { aborted, openNode, subject, type TestNode, textOf } from '../support/node.ts'
+import { PostgresServer } from '../support/postgres.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+const LOST_EVENTS = 40
+const PATIENT = { withinMs: 60_000, everyMs: 20 }
+
+async function startPair(): Promise<{ readonly primary: PostgresServer; readonly replica: PostgresServer }> {
+  const primary = await PostgresServer.create()
+  onTestFinished(() => primary.remove())
+  await primary.start()
+  const replica = await PostgresServer.following(primary)
+  onTestFinished(() => replica.remove())
+  await replica.start()
+  return { primary, replica }
+}
+
+/** From now on it receives nothing more. */
+async function cutOff(replica: PostgresServer, primary: PostgresServer): Promise<void> {
+  await replica.query("ALTER SYSTEM SET primary_conninfo = 'host=127.0.0.1 port=1'")
+  await replica.query('SELECT pg_reload_conf()')
+  const streams = 'SELECT FROM pg_stat_replication'
+  await until('the replica is cut off', async () => (await primary.query(streams)).length === 0, PATIENT)
+}
+
+/** What a subscriber was given last, and how its stream ended. */
+async function follow(node: TestNode, id: string): Promise<{ cursor: number; end?: string }> {
+  const seen: { cursor: number; end?: string } = { cursor: -1 }
+  await node.service.subscribe(localPrincipal, id, -1, {
+    write: (slice) => {
+      seen.cursor = lastOf(slice)
+      return true
+    },
+    finished: () => (seen.end = 'finished'),
+    failed: (cause) => (seen.end = isHoldfastError(cause) ? cause.code : String(cause)),
+  })
+  return seen
+}
+
+test(
+  '[SUB-2] [RUN-1] streams whose events were lost end with an error, and silent runs are executed anew or failed',
+  { timeout: 180_000 },
+  async () => {
+    const { primary, replica } = await startPair()
+    let current = primary
+    const proxy = await startTcpProxy(() => current.port)
+    const store = await openPostgresStore({ url: primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`) })
+    onTestFinished(() => store.close())
+    const goOn = Promise.withResolvers<void>()
+    const run = async function* (_: unknown, { attempt, signal }: { attempt: number; signal: AbortSignal }) {
+      yield `[${attempt}]`
+      if (attempt > 1) return
+      await goOn.promise
+      for (let event = 0; event < LOST_EVENTS; event++) yield '.'
+      await aborted(signal) // silent: it would never notice by itself
+    }
+    const components = [subject(run, { id: 'retried', recovery: 'retry' }), subject(run, { id: 'failed' })]
+    const node = openNode({ components, store, limits: { leaseMs: 1500 } })
+    const ids = [await node.start('retried'), await node.start('failed')] as const
+    for (const id of ids) await node.emitted(id, 'text.delta')
+    const [{ at }] = (await primary.query<{ at: string }>('SELECT pg_current_wal_lsn()::text AS at')) as [
+      { at: string },
+    ]
+    const received = 'SELECT FROM (SELECT pg_last_wal_replay_lsn() AS at) r WHERE r.at >= $1::pg_lsn'
+    await until('the replica has the runs', async () => (await replica.query(received, [at])).length === 1, PATIENT)
+    await cutOff(replica, primary)
+    const streams = await Promise.all(ids.map((id) => follow(node, id)))
+    goOn.resolve()
+    const last = 2 + LOST_EVENTS
+    await until('both were seen to their last event', () => streams.every(({ cursor }) => cursor === last), PATIENT)
+
+    await primary.stop('SIGQUIT')
+    await replica.query('SELECT pg_promote()')
+    current = replica
+    proxy.cut()
+
+    await until('both streams ended', () => streams.every(({ end }) => end !== undefined), PATIENT)
+    expect(streams).toMatchObject([
+      { cursor: last, end: 'cursor_invalid' },
+      { cursor: last, end: 'cursor_invalid' },
+    ])
+    const [retried, failed] = [await node.ended(ids[0], 60_000), await node.ended(ids[1], 60_000)]
+    expect(textOf(retried)).toBe('[2]')
+    expect(retried.at(-1)!.type).toBe('run.completed')
+    expect(failed.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
+  },
+)

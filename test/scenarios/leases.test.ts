@@ -1,0 +1,62 @@
+/** Leases on a slow database: a healthy node keeps what it executes, however much that is. */
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../../src/core/logger.ts'
+import { openPostgresStore } from '../../src/stores/postgres/index.ts'
+import { aborted, openNode, subject } from '../support/node.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+const server = await startPostgres()
+
+const RUNS = 1500
+const LATENCY_MS = 20
+const LEASE_MS = 6000
+const RENEWALS = 6
+
+const idle = subject(
+  async function* (_, { signal }) {
+    yield 'a'
+    await aborted(signal)
+  },
+  { recovery: 'retry' },
+)
+
+test(
+  `[RUN-1] two nodes with ${RUNS} idle runs and ${LATENCY_MS} ms to the database lose no lease`,
+  { timeout: 240_000 },
+  async () => {
+    const proxy = await startTcpProxy(server.port)
+    const losses: string[] = []
+    const nodes = await Promise.all(
+      [0, 1].map(async () => {
+        const store = await openPostgresStore({ url: server.url.replace(String(server.port), String(proxy.port)) })
+        onTestFinished(() => store.close())
+        const logger = { ...silentLogger, warn: (_: object, line: string) => void losses.push(line) }
+        const limits = { leaseMs: LEASE_MS, runsConcurrentMax: RUNS, drainMs: 0 }
+        return openNode({ components: [idle], store, limits, logger })
+      }),
+    )
+    const ids = await Promise.all(Array.from({ length: RUNS }, (_, number) => nodes[number % 2]!.start('subject')))
+    const [running] = [`SELECT FROM holdfast.runs WHERE status = 'running'`]
+    await until('every run is executed', async () => (await server.query(running)).length === RUNS, {
+      withinMs: 120_000,
+      everyMs: 200,
+    })
+    proxy.delay(LATENCY_MS)
+    const seen = new Map<string, Set<string>>()
+    await until(
+      `both nodes renewed their leases ${RENEWALS} times`,
+      async () => {
+        const owners = await server.query<{ owner: string; until: string }>('SELECT owner, until FROM holdfast.owners')
+        for (const { owner, until: moment } of owners) seen.set(owner, (seen.get(owner) ?? new Set()).add(moment))
+        return [...seen.values()].filter(({ size }) => size > RENEWALS).length === 2
+      },
+      { withinMs: 90_000, everyMs: 200 },
+    )
+    proxy.delay(0)
+    const taken = await server.query(`SELECT id FROM holdfast.heads WHERE epoch > 1`)
+    expect({ taken, losses }).toEqual({ taken: [], losses: [] })
+    await Promise.all(ids.map((id, number) => nodes[number % 2]!.stop(id)))
+  },
+)

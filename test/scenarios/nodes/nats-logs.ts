@@ -1,0 +1,89 @@
+/** The logs of runs as the streams of a NATS cluster have them, read without any code of the store. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect, type NatsConnection } from '@nats-io/transport-node'
+import type { NatsServer } from '../../support/nats.ts'
+
+export const PARTITIONS = 4
+
+/** What the header of a message says: run, bytes before the records, where a large content is, and that there is no such run. */
+interface Header {
+  readonly i?: string
+  readonly db?: number
+  readonly x?: readonly [name: string, count: number]
+  readonly z?: string
+}
+
+interface Message {
+  readonly header: Header
+  readonly data: Buffer
+}
+
+/** In the order of their messages, by the leaders of the streams: a replica may still be catching up. */
+export async function readNatsLogs(servers: readonly NatsServer[]): Promise<Map<string, Buffer>> {
+  const connection = await connect({ servers: servers.map(({ address }) => address) })
+  const pieces = new Map<string, Buffer[]>()
+  for (let partition = 0; partition < PARTITIONS; partition++) {
+    for (const { header, data } of await messagesOf(connection, `holdfast-log-${partition}`)) {
+      const { i: id, db: start = 0, x: parts, z: gone } = header
+      if (id === undefined || gone !== undefined) continue
+      const content = parts === undefined ? data : await partsOf(connection, partition, id, parts)
+      pieces.set(id, [...(pieces.get(id) ?? []), content.subarray(start)])
+    }
+  }
+  await connection.close()
+  return new Map([...pieces].map(([id, found]) => [id, Buffer.concat(found)]))
+}
+
+async function messagesOf(connection: NatsConnection, stream: string): Promise<Message[]> {
+  const { state } = await ask<{ state: { last_seq: number } }>(connection, `STREAM.INFO.${stream}`, {})
+  const messages: Message[] = []
+  for (let seq = 1; seq <= state.last_seq; seq += 100) {
+    const count = Math.min(100, state.last_seq - seq + 1)
+    const batch = Array.from({ length: count }, (_, at) => get(connection, stream, { seq: seq + at }))
+    messages.push(...(await Promise.all(batch)).flatMap((message) => message ?? []))
+  }
+  return messages
+}
+
+async function partsOf(
+  connection: NatsConnection,
+  partition: number,
+  id: string,
+  [name, count]: readonly [string, number],
+): Promise<Buffer> {
+  const parts = Array.from({ length: count }, (_, number) => {
+    const subject = `holdfast.state.${partition}.part.${id}.${name}.${number}`
+    return get(connection, `holdfast-state-${partition}`, { last_by_subj: subject })
+  })
+  return Buffer.concat((await Promise.all(parts)).map((part) => part!.data))
+}
+
+/** Undefined for a message that was removed. */
+async function get(connection: NatsConnection, stream: string, query: object): Promise<Message | undefined> {
+  const { message } = await ask<{ message?: { hdrs?: string; data?: string } }>(
+    connection,
+    `STREAM.MSG.GET.${stream}`,
+    query,
+  )
+  if (message === undefined) return undefined
+  const text = Buffer.from(message.hdrs ?? '', 'base64').toString()
+  const [, header = '{}'] = /^Holdfast: (.*)$/m.exec(text) ?? []
+  return { header: JSON.parse(header) as Header, data: Buffer.from(message.data ?? '', 'base64') }
+}
+
+/** A request that meets no leader is never answered, so it is sent again: a stream may have none for a moment after a fault. */
+async function ask<Answer>(connection: NatsConnection, what: string, body: object): Promise<Answer> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const answer = await connection.request(`$JS.API.${what}`, JSON.stringify(body), { timeout: ANSWER_MS })
+      return answer.json<Answer>()
+    } catch (cause) {
+      if (attempt === ATTEMPTS) throw cause
+      await wait(RETRY_MS)
+    }
+  }
+}
+
+const ANSWER_MS = 10_000
+const RETRY_MS = 500
+const ATTEMPTS = 12

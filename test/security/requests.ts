@@ -1,0 +1,78 @@
+/** How to call any route about one run, so that whoever may do it succeeds. */
+import { toConversationId, toResponseId } from '../../src/protocols/openai/ids.ts'
+import type { Route } from '../../src/http/route.ts'
+import { message } from '../protocols/a2a/serve.ts'
+
+/** What a route can be about. */
+export interface Subject {
+  readonly run: string
+  readonly session: string
+  readonly component: string
+  /** Of a webhook. */
+  readonly config: string
+  /** Of a conversation. */
+  readonly item: string
+}
+
+/** The kind of component that a path is about. */
+export function componentFor(path: string): string {
+  const [, family] = /^\/(teams|workflows)\//.exec(path) ?? []
+  return family === 'teams' ? 'lab-team' : family === 'workflows' ? 'lab-workflow' : 'lab'
+}
+
+export function pathFor({ method, path }: Route, { run, session, component, config, item }: Subject): string {
+  const names: Record<string, string> = { run, session, component, config, item, task: run, tenant: 'acme', index: '0' }
+  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
+  )
+  // What to do with a task stands behind its id.
+  if (method === 'POST' && path.endsWith('/tasks/{id}')) return `${filled}:cancel`
+  if (path.endsWith('/frames')) return `${filled}?as=native`
+  return /^\/(agents|teams|workflows)\//.test(path) ? `${filled}?session_id=${session}` : filled
+}
+
+function idFor(path: string, { run, session, component }: Pick<Subject, 'run' | 'session' | 'component'>): string {
+  if (/^\/(agents|teams|workflows)\//.test(path) || path.startsWith('/v1/models/')) return component
+  if (path.startsWith('/v1/responses/')) return toResponseId({ run, number: 0 })
+  if (path.startsWith('/v1/conversations/')) return toConversationId(session)
+  return path.startsWith('/sessions/') ? session : run
+}
+
+/** Not the secret: whoever sends this may see it again. */
+const text = 'say kelp'
+const send = { message: message(text), configuration: { returnImmediately: true } }
+const webhook = { url: 'https://example.com/hook', token: 'kelp' }
+
+/** Bodies by the end of the path; what has none here is sent an empty object. */
+const bodies: readonly (readonly [RegExp, () => unknown])[] = [
+  [/^POST \/runs$/, () => ({ component: 'lab', input: text })],
+  [/\/input$/, () => ({ answer: 'yes' })],
+  [/^POST \/v1\/chat\/completions$/, () => ({ model: 'lab', messages: [{ role: 'user', content: text }] })],
+  [/^POST \/v1\/responses$/, () => ({ model: 'lab', input: text, background: true })],
+  [/^POST \/v1\/conversations\/\{id\}\/items$/, () => ({ items: [{ role: 'user', content: text }] })],
+  [/^POST \/v1\/conversations/, () => ({ metadata: { topic: 'kelp' } })],
+  [/\/v1\/message:/, () => ({ message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', content: [{ text }] } })],
+  [/\/message:/, () => ({ ...send, message: message(text) })],
+  [/\/v1\/tasks\/\{id\}\/pushNotificationConfigs$/, () => ({ config: { pushNotificationConfig: webhook } })],
+  [/\/pushNotificationConfigs$/, () => webhook],
+  [/^POST \/sessions\/?$/, () => ({ session_name: 'kelp' })],
+  [/\/rename\/?$/, () => ({ session_name: 'kelp' })],
+  [/^PATCH \/sessions\//, () => ({ session_name: 'kelp' })],
+]
+
+const forms: readonly (readonly [RegExp, () => Record<string, string>])[] = [
+  [/^POST \/(agents|teams|workflows)\/\{id\}\/runs\/?$/, () => ({ message: text, stream: 'false' })],
+  [/\/continue\/?$/, () => ({ input: 'yes', stream: 'false' })],
+  [/\/(cancel|resume|fork)\/?$/, () => ({})],
+]
+
+export function bodyFor({ method, path }: Route, { session }: Subject): RequestInit {
+  if (method === 'GET') return {}
+  const name = `${method} ${path}`
+  const form = forms.find(([pattern]) => pattern.test(name))
+  if (form !== undefined && !path.startsWith('/v1/'))
+    return { body: new URLSearchParams({ session_id: session, ...form[1]() }) }
+  const lists = /^DELETE \/sessions\/?$/.test(name) ? { session_ids: [session], session_types: ['agent'] } : {}
+  const json = bodies.find(([pattern]) => pattern.test(name))?.[1]() ?? lists
+  return { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } }
+}

@@ -1,0 +1,192 @@
+/**
+ * Every route of every protocol with every kind of credential. The routes come from the protocols as the server mounts them: a new one
+ * is walked without anybody's doing, and fails here until `requests.ts` can call it.
+ */
+import { expect, test } from 'vitest'
+import type { Route } from '../../src/http/route.ts'
+import { message } from '../protocols/a2a/serve.ts'
+import { call, startRun, type Target, untilStatus } from '../support/http.ts'
+import { bodyFor, componentFor, pathFor, type Subject } from './requests.ts'
+import { type Caller, openWorld, SECRET, strangers, type World } from './world.ts'
+
+/** Served to everybody. Whoever adds one says so here. */
+const PUBLIC = [
+  'GET /',
+  'GET /.well-known/agent-card.json',
+  'GET /a2a/{component}',
+  'GET /a2a/{component}/.well-known/agent-card.json',
+  'GET /console',
+  'GET /console/',
+  'GET /console/assets/{file}',
+  'GET /console/break',
+  'GET /console/runs',
+  'GET /console/runs/{id}',
+  'GET /console/server',
+  'GET /console/start',
+  'GET /health',
+  'GET /health/ready',
+  'GET /info',
+  'GET /info/',
+  'GET /openapi.json',
+]
+
+/** Requests that change nothing, though their method could; what JSON-RPC asks for is in its body, and walked by method. */
+const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$/
+
+/** Facts about the server and all its users. */
+const FOR_ADMINS = ['GET /console/api/server']
+
+/** Parts of AgentOS that are not served, and say so. */
+const NOT_HERE = /is not a part of this server/
+
+/** Needs a webhook that was given up after hours. */
+const UNREACHABLE = ['POST /a2a/dead-letters/{task}/{config}/retry']
+
+/** What is done to a run that has not ended. */
+const WAITING = /\/(input|continue|stop|cancel)\/?$|^POST .*\/tasks\/\{id\}$/
+
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+async function ask({ server, token }: World, caller: Caller, route: Route, subject: Subject): Promise<Answer> {
+  const bearer = token(caller)
+  const { headers, ...init } = bodyFor(route, subject)
+  const response = await fetch(server.url + pathFor(route, subject), {
+    method: route.method,
+    ...init,
+    headers: {
+      ...(headers as Record<string, string>),
+      'a2a-version': route.path.startsWith('/a2a/{component}/v1/') ? '0.3' : '1.0',
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+    },
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+/** A run of alice's that has ended, or that asks something. */
+async function subjectFor({ server, token }: World, path: string, state: 'completed' | 'paused'): Promise<Subject> {
+  const alice: Target = { url: server.url, token: token('alice')! }
+  const component = componentFor(path)
+  const session = `session-${crypto.randomUUID()}`
+  const script = state === 'completed' ? `say ${SECRET}` : `say ${SECRET}; ask Go on?`
+  const inTenant = path.includes('{tenant}')
+  const run = await (inTenant
+    ? startInTenant(alice, script)
+    : startRun(alice, script, { component, session }).then(({ id }) => id))
+  await untilStatus(alice, run, [state])
+  const webhook = { id: 'hook', url: 'https://example.com/hook', token: SECRET }
+  const headers = { 'a2a-version': '1.0' }
+  await call(alice, 'POST', `/a2a/${component}${inTenant ? '/acme' : ''}/tasks/${run}/pushNotificationConfigs`, {
+    body: webhook,
+    headers,
+  })
+  const items = [{ role: 'user', content: SECRET }]
+  const { body } = await call<{ data?: { id: string }[] }>(alice, 'POST', `/v1/conversations/${session}/items`, {
+    body: { items },
+  })
+  return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none' }
+}
+
+/** A tenant of an agent of A2A, which its tasks belong to. */
+async function startInTenant(alice: Target, script: string): Promise<string> {
+  const body = { message: message(script), configuration: { returnImmediately: true } }
+  const sent = await call<{ task: { id: string } }>(alice, 'POST', '/a2a/lab/acme/message:send', {
+    body,
+    headers: { 'a2a-version': '1.0' },
+  })
+  return sent.body.task.id
+}
+
+async function stateOf({ server, token }: World, { run, session, component }: Subject): Promise<unknown[]> {
+  const alice: Target = { url: server.url, token: token('alice')! }
+  const hooks = `/a2a/${component}/tasks/${run}/pushNotificationConfigs`
+  const paths = [`/runs/${run}`, `/runs/${run}/events?format=json`, `/v1/conversations/${session}`, hooks]
+  const answers = await Promise.all(
+    paths.map((path) => call(alice, 'GET', path, { headers: { 'a2a-version': '1.0' } })),
+  )
+  return answers.map(({ status, body }) => [status, body])
+}
+
+const isForReaders = (route: Route): boolean =>
+  (route.method === 'GET' || READING_POST.test(route.path)) && !FOR_ADMINS.includes(nameOf(route))
+
+async function inTurns<Item>(items: readonly Item[], act: (item: Item) => Promise<void>, atOnce = 8): Promise<void> {
+  const left = [...items]
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (let item = left.shift(); item !== undefined; item = left.shift()) await act(item)
+    }),
+  )
+}
+
+test(
+  '[SEC-1] [SEC-2] every route refuses credentials that are missing, wrong, expired or revoked',
+  { timeout: 300_000 },
+  async () => {
+    const world = await openWorld()
+    expect(
+      world.routes
+        .filter(({ route }) => route.public === true)
+        .map(({ route }) => nameOf(route))
+        .toSorted(),
+    ).toEqual(PUBLIC)
+    const subjects = new Map<string, Subject>()
+    for (const component of ['lab', 'lab-team', 'lab-workflow']) {
+      const path = { lab: '/agents/', 'lab-team': '/teams/', 'lab-workflow': '/workflows/' }[component]!
+      subjects.set(component, await subjectFor(world, path, 'completed'))
+    }
+    const guarded = world.routes.filter(({ route }) => route.public !== true)
+    const wrong: string[] = []
+    await inTurns(guarded, async ({ route }) => {
+      for (const caller of strangers) {
+        const { status, text } = await ask(world, caller, route, subjects.get(componentFor(route.path))!)
+        if (status !== 401 || text.includes(SECRET)) wrong.push(`${nameOf(route)} by ${caller}: ${status}`)
+      }
+    })
+    expect(wrong).toEqual([])
+  },
+)
+
+test(
+  '[SEC-1] no route shows or changes anything of another principal or tenant, or lets a read-only key change anything',
+  { timeout: 600_000 },
+  async () => {
+    const world = await openWorld()
+    const wrong: string[] = []
+    const unreached: string[] = []
+    await inTurns(
+      world.routes.filter(({ route }) => route.public !== true),
+      async ({ route }) => {
+        const problems = await walk(world, route)
+        wrong.push(...problems.wrong.map((problem) => `${nameOf(route)} ${problem}`))
+        if (problems.unreached !== undefined) unreached.push(`${nameOf(route)}: ${problems.unreached}`)
+      },
+    )
+    expect(wrong).toEqual([])
+    // A request that not even alice can make proves nothing.
+    expect(unreached).toEqual([])
+  },
+)
+
+async function walk(world: World, route: Route): Promise<{ readonly wrong: string[]; readonly unreached?: string }> {
+  const wrong: string[] = []
+  const subject = await subjectFor(world, route.path, WAITING.test(nameOf(route)) ? 'paused' : 'completed')
+  const before = await stateOf(world, subject)
+  for (const caller of ['bob', 'other tenant'] as const) {
+    const { status, text } = await ask(world, caller, route, subject)
+    if (text.includes(SECRET)) wrong.push(`shows ${caller} what is alice's (${status})`)
+    if (status >= 500) wrong.push(`fails with ${status} for ${caller}: ${text.slice(0, 200)}`)
+  }
+  const reader = await ask(world, 'reader', route, subject)
+  if (JSON.stringify(await stateOf(world, subject)) !== JSON.stringify(before)) wrong.push('changed a run of alice')
+  const alice = await ask(world, 'alice', route, subject)
+  if (NOT_HERE.test(alice.text) || UNREACHABLE.includes(nameOf(route))) return { wrong }
+  if (alice.status >= 300) return { wrong, unreached: `${alice.status} ${alice.text.slice(0, 200)}` }
+  if (reader.status !== (isForReaders(route) ? alice.status : 403))
+    wrong.push(`answers a reader with ${reader.status}: ${reader.text.slice(0, 200)}`)
+  return { wrong }
+}

@@ -1,0 +1,95 @@
+/** A server that speaks every protocol, the routes that it has, and callers with every kind of credential. */
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { systemClock, systemIds } from '../../src/core/clock.ts'
+import type { Limits } from '../../src/core/limits.ts'
+import { silentLogger } from '../../src/core/logger.ts'
+import type { Protocol, Route } from '../../src/http/route.ts'
+import { Streams } from '../../src/http/stream.ts'
+import { nativeProtocol } from '../../src/protocols/native/index.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { createKey, type NewKey, revokeKey } from '../../src/server/auth/keys.ts'
+import { mountedProtocols } from '../../src/server/protocols.ts'
+import { type A2aServer, serveA2a } from '../protocols/a2a/serve.ts'
+import { freePort } from '../support/free-port.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+
+/** A walk is what quotas are there to stop. */
+const PATIENT: Partial<Limits> = {
+  runsConcurrentMax: 100_000,
+  loginFailuresBurstMax: 1_000_000,
+  requestsPerSecondMax: 1_000_000,
+  requestsBurstMax: 1_000_000,
+  startsPerSecondMax: 1_000_000,
+  startsBurstMax: 1_000_000,
+  webhooksPerPrincipalMax: 1_000_000,
+}
+
+/** What alice says and hears: nobody else may ever see it. */
+export const SECRET = 'the-secret-of-alice'
+
+/** Callers that must get nothing but 401. */
+export const strangers = ['none', 'wrong', 'expired', 'revoked'] as const
+
+export type Caller = (typeof strangers)[number] | 'alice' | 'reader' | 'bob' | 'other tenant'
+
+export interface ServedRoute {
+  readonly protocol: string
+  readonly route: Route
+}
+
+export interface World {
+  readonly server: A2aServer
+  readonly grpc: string
+  readonly keys: string
+  readonly routes: readonly ServedRoute[]
+  readonly sockets: readonly string[]
+  /** Undefined for nobody. */
+  readonly token: (caller: Caller) => string | undefined
+}
+
+export async function openWorld(): Promise<World> {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const make = async (wanted: NewKey): Promise<string> => (await createKey(keys, wanted)).key
+  const tokens: Record<Caller, string | undefined> = {
+    none: undefined,
+    wrong: `hf_0000000000_${'0'.repeat(64)}`,
+    expired: await make({ name: 'expired', principal: 'alice', expiresInMs: 1 }),
+    revoked: await make({ name: 'revoked', principal: 'alice' }),
+    alice: await make({ name: 'alice', principal: 'alice' }),
+    reader: await make({ name: 'reader', principal: 'alice', scopes: ['runs:read'] }),
+    bob: await make({ name: 'bob', principal: 'bob' }),
+    'other tenant': await make({ name: 'other', principal: 'alice', tenant: 'other' }),
+  }
+  await revokeKey(keys, 'revoked')
+  const grpcPort = await freePort()
+  const authenticator = await openAuthenticator({ keys })
+  const server = await serveA2a({ authenticator, a2a: { grpcPort }, limits: PATIENT })
+  const protocols = await protocolsOf(server)
+  return {
+    server,
+    grpc: `127.0.0.1:${grpcPort}`,
+    keys,
+    routes: protocols.flatMap(({ name, routes }) => routes.map((route) => ({ protocol: name, route }))),
+    sockets: protocols.flatMap(({ upgrades = [] }) => upgrades.map(({ path }) => path)),
+    token: (caller) => tokens[caller],
+  }
+}
+
+/** As the server itself mounts them, so that a new route is in here without anybody's doing. */
+async function protocolsOf({ service, store }: A2aServer): Promise<Protocol[]> {
+  const streams = new Streams(service.limits, systemClock)
+  onTestFinished(() => streams.closeAll('the test is over'))
+  const mounts = mountedProtocols({
+    service,
+    streams,
+    logger: silentLogger,
+    ids: systemIds(),
+    auth: 'keys',
+    version: '0.0.0',
+    store,
+    supervised: false,
+    a2a: { push: true },
+  })
+  return [nativeProtocol(service, streams, '0.0.0'), ...(await Promise.all(mounts.map((mount) => mount.load())))]
+}

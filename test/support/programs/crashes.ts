@@ -1,0 +1,241 @@
+/** Runs a program in a world where workers die at a given event, and somebody answers every question. */
+import { agent } from '../../../src/agents/generator.ts'
+import { type Component, type Emission, type RunContext, WorkFailure } from '../../../src/core/agent.ts'
+import type { LoggedEvent, Question } from '../../../src/core/event.ts'
+import { isFinished } from '../../../src/core/run.ts'
+import type { LogWriter } from '../../../src/core/store.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { overriding } from '../../../src/testing/broken-stores.ts'
+import { createFakeClock } from '../../../src/testing/fake-clock.ts'
+import { Connection, openNode, readEvents, type TestNode } from '../node.ts'
+import { until } from '../until.ts'
+import { answerTo, type Node, type Program, receipt } from './program.ts'
+
+const LEASE_MS = 150
+
+export interface Life {
+  readonly program: Program
+  /** Number of events in the log at which its worker dies; it lives where there is none. */
+  readonly diesAt?: number
+}
+
+export interface Ended {
+  readonly log: readonly LoggedEvent[]
+  /** The program of the last life. */
+  readonly program: Program
+  /** Receipts of the tools that had their effect, in order. */
+  readonly effects: readonly string[]
+  /** Results that did not fit the call that got them. */
+  readonly mixedUp: readonly string[]
+  /** Tools that had their effect twice under one key. */
+  readonly repeated: readonly string[]
+  /** The question that the last life ended with, because its code no longer fitted the log. */
+  readonly diverged?: Question
+  /** Effects and length of the log when the last life began. */
+  readonly before: { readonly effects: number; readonly events: number }
+}
+
+/** The worker of each life dies as it says, and the next one takes over. */
+export async function live(lives: readonly Life[], random: () => number, replayWaitMs: number): Promise<Ended> {
+  const clock = createFakeClock()
+  const store = openMemoryStore({ clock })
+  const world = new Effects()
+  let id: string | undefined
+  let before = { effects: 0, events: 0 }
+  for (const { program, diesAt = Infinity } of lives) {
+    const connection = new Connection(store)
+    const life = { isOver: false }
+    const cut = (): void => {
+      life.isOver = true
+      connection.cut()
+    }
+    const dying = overriding(connection.store, {
+      writer: (...claim) => counting(connection.store.writer(...claim), diesAt, cut),
+    })
+    const component = subjectOf(program, world, life, random, replayWaitMs)
+    const limits = { leaseMs: LEASE_MS, attemptsMax: 100 }
+    const node = openNode({ components: [component], store: dying, clock, limits })
+    before = { effects: world.effects.length, events: id === undefined ? 0 : (await store.get(id))!.next }
+    id ??= await node.start('subject')
+    const diverged = await tend(node, id, world, life)
+    const end = { ...world.found(), program, before, log: await readEvents(store, id) }
+    if (diverged !== undefined) return { ...end, diverged }
+    if (!life.isOver) return end
+    cut()
+    clock.advance(LEASE_MS + 1)
+  }
+  throw new Error('the last life came to no end')
+}
+
+/** What tools have done to the world, which no crash takes back. */
+class Effects {
+  readonly effects: string[] = []
+  readonly byKey = new Map<string, string>()
+  readonly mixedUp: string[] = []
+  readonly repeated: string[] = []
+
+  have(key: string, what: string, isIdempotent: boolean): void {
+    if (this.byKey.has(key)) {
+      if (!isIdempotent || this.byKey.get(key) !== what) this.repeated.push(`${key}: ${what}`)
+      return
+    }
+    this.byKey.set(key, what)
+    this.effects.push(what)
+  }
+
+  found(): Pick<Ended, 'effects' | 'mixedUp' | 'repeated'> {
+    return { effects: [...this.effects], mixedUp: this.mixedUp, repeated: this.repeated }
+  }
+}
+
+interface Living {
+  isOver: boolean
+}
+
+/** Dies right before the record that would be one too many. */
+function counting(writer: LogWriter, diesAt: number, die: () => void): LogWriter {
+  return new Proxy(writer, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target)
+      if (typeof value !== 'function') return value
+      const method = value.bind(target) as (...parameters: unknown[]) => unknown
+      if (key !== 'append') return method
+      return (...parameters: unknown[]) => {
+        if (target.next >= diesAt) die()
+        return method(...parameters)
+      }
+    },
+  })
+}
+
+/** Answers what the run asks until it ends, dies, or has diverged. */
+async function tend(node: TestNode, id: string, world: Effects, life: Living): Promise<Question | undefined> {
+  for (;;) {
+    const stored = await until(
+      `run ${id} ended, paused or died`,
+      async () => {
+        if (life.isOver) return 'dead' as const
+        const found = await node.store.get(id).catch(() => undefined)
+        return found !== undefined && (isFinished(found.run.status) || found.run.status === 'paused') && found
+      },
+      { withinMs: 20_000, everyMs: 1 },
+    )
+    if (stored === 'dead' || isFinished(stored.run.status)) return undefined
+    const { waiting = [] } = stored.run
+    const diverged = waiting.find(({ kind }) => kind === 'diverged')
+    if (diverged !== undefined) return diverged
+    const answers = Object.fromEntries(waiting.map((question) => [question.id, answer(question, id, world)]))
+    // Another question may be asked in the meantime, and the worker may die of the answer.
+    await node.continue(id, answers).catch(() => {})
+  }
+}
+
+/** Whoever is asked about a tool that was cut off looks whether it had its effect. */
+function answer({ kind, prompt, details, actor }: Question, run: string, world: Effects): unknown {
+  if (kind !== 'uncertain') return answerTo(prompt)
+  const { key } = details as { key: string }
+  const done = world.byKey.get(`${actor?.run ?? run}/${key}`)
+  return done === undefined ? 'retry' : { action: 'result', value: done }
+}
+
+function subjectOf(
+  program: Program,
+  world: Effects,
+  life: Living,
+  random: () => number,
+  replayWaitMs: number,
+): Component {
+  const interpreter = new Interpreter(world, life, random)
+  return agent<unknown>({
+    id: 'subject',
+    recovery: 'resume',
+    limits: { replayWaitMs },
+    run: (_, context) => interpreter.aloud(program, context),
+  })
+}
+
+class Interpreter {
+  readonly #world: Effects
+  readonly #life: Living
+  readonly #random: () => number
+
+  constructor(world: Effects, life: Living, random: () => number) {
+    this.#world = world
+    this.#life = life
+    this.#random = random
+  }
+
+  async *aloud(program: Program, context: RunContext): AsyncGenerator<Emission, unknown[], void> {
+    const results: unknown[] = []
+    for (const node of program) {
+      if (node.do === 'say') yield node.text
+      results.push(await this.#do(node, context))
+    }
+    return results
+  }
+
+  async #all(program: Program, context: RunContext): Promise<unknown[]> {
+    const results: unknown[] = []
+    for (const node of program) results.push(await this.#do(node, context))
+    return results
+  }
+
+  async #do(node: Node, context: RunContext): Promise<unknown> {
+    await this.#latency()
+    switch (node.do) {
+      case 'tool':
+        return this.#tool(node, context)
+      case 'step': {
+        const options = node.key === undefined ? {} : { key: node.key }
+        return context.step(node.name, () => this.#all(node.body, context), options)
+      }
+      case 'call': {
+        const component = agent<unknown>({ id: node.name, run: (_, inner) => this.aloud(node.body, inner) })
+        return context.call(component, node.input)
+      }
+      case 'ask': {
+        const given = await context.ask(node.prompt)
+        this.#check(given, answerTo(node.prompt))
+        return given
+      }
+      case 'sleep':
+        return context.sleep(node.ms).then(() => null)
+      case 'say':
+        return null
+      case 'parallel':
+        return Promise.all(
+          node.branches.map((branch, at) => this.#all(branch, node.within ? context.within(`b${at}`) : context)),
+        )
+    }
+  }
+
+  async #tool({ name, input, idempotent }: Extract<Node, { do: 'tool' }>, context: RunContext): Promise<unknown> {
+    const expected = receipt(name, input)
+    try {
+      const result = await context.tool({ name, input, idempotent }, async ({ key }) => {
+        await this.#latency()
+        if (this.#life.isOver) await new Promise(() => {}) // a dead process does nothing more
+        if (input < 0) throw new RangeError(expected)
+        this.#world.have(key, expected, idempotent)
+        return expected
+      })
+      this.#check(result, expected)
+      return result
+    } catch (thrown) {
+      if (input >= 0 || !(thrown instanceof WorkFailure || thrown instanceof RangeError)) throw thrown
+      this.#check(thrown.message, expected)
+      return `caught ${thrown.message}`
+    }
+  }
+
+  #check(given: unknown, expected: string): void {
+    if (given !== expected) this.#world.mixedUp.push(`${expected} got ${String(given)}`)
+  }
+
+  /** Another one in each attempt, so that branches come in every order. */
+  async #latency(): Promise<void> {
+    const turns = Math.floor(this.#random() * 4)
+    if (turns === 3) await new Promise((resolve) => setTimeout(resolve, this.#random() * 3))
+    else for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+  }
+}

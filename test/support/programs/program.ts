@@ -1,0 +1,152 @@
+/** Random programs of an agent: what they do, what they must come to, and how one is changed a little. */
+import fc from 'fast-check'
+
+export type Node =
+  | { readonly do: 'tool'; readonly name: string; readonly input: number; readonly idempotent: boolean }
+  | { readonly do: 'step'; readonly name: string; readonly key?: string; readonly body: Program }
+  | { readonly do: 'call'; readonly name: string; readonly input: number; readonly body: Program }
+  | { readonly do: 'ask'; readonly prompt: string }
+  | { readonly do: 'say'; readonly text: string }
+  | { readonly do: 'sleep'; readonly ms: number }
+  | { readonly do: 'parallel'; readonly branches: readonly Program[]; readonly within: boolean }
+
+export type Program = readonly Node[]
+
+/** What a tool gives: a receipt that says what it is for. A negative input fails, and the program catches that. */
+export function receipt(name: string, input: number): string {
+  return `${name}(${input})`
+}
+
+export function answerTo(prompt: string): string {
+  return `answer to ${prompt}`
+}
+
+/** What a program comes to, without a run. */
+export function outcome(program: Program): unknown[] {
+  return program.map((node) => {
+    switch (node.do) {
+      case 'tool':
+        return node.input < 0 ? `caught ${receipt(node.name, node.input)}` : receipt(node.name, node.input)
+      case 'step':
+      case 'call':
+        return outcome(node.body)
+      case 'ask':
+        return answerTo(node.prompt)
+      case 'parallel':
+        return node.branches.map(outcome)
+      default:
+        return null
+    }
+  })
+}
+
+/** The receipts of all tools that it calls and that do not fail, sorted. */
+export function effectsOf(program: Program): string[] {
+  return program
+    .flatMap((node): string[] => {
+      if (node.do === 'tool') return node.input < 0 ? [] : [receipt(node.name, node.input)]
+      if (node.do === 'step' || node.do === 'call') return effectsOf(node.body)
+      return node.do === 'parallel' ? node.branches.flatMap(effectsOf) : []
+    })
+    .toSorted()
+}
+
+/** Names and inputs are few, so that many pieces of work are told apart by their place alone. */
+const name = fc.constantFrom('a', 'b')
+const input = fc.integer({ min: -1, max: 2 })
+
+const leaf: fc.Arbitrary<Node> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('tool' as const), name, input, idempotent: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('ask' as const), prompt: fc.constantFrom('P?', 'Q?') }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('sleep' as const), ms: fc.integer({ min: 0, max: 3 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('say' as const), text: fc.constantFrom('x', 'y') }) },
+)
+
+function programs(depth: number, size: number): fc.Arbitrary<Program> {
+  return fc.array(depth === 0 ? leaf : fc.oneof({ weight: 3, arbitrary: leaf }, nested(depth)), {
+    minLength: 1,
+    maxLength: size,
+  })
+}
+
+function nested(depth: number): fc.Arbitrary<Node> {
+  const body = programs(depth - 1, 3)
+  return fc.oneof(
+    fc.record({ do: fc.constant('step' as const), name, body }),
+    fc.record({ do: fc.constant('call' as const), name, input, body }),
+    fc.record({
+      do: fc.constant('parallel' as const),
+      branches: fc.array(programs(depth - 1, 2), { minLength: 2, maxLength: 3 }),
+      within: fc.boolean(),
+    }),
+  )
+}
+
+/** A program in which work that may be under way at once can be told apart. */
+export const program: fc.Arbitrary<Program> = programs(2, 5).map((given) => distinct(given, 'parallel', false))
+
+/** A program in which all steps and calls can be told apart, so that a change of their order is no change. */
+export const namedProgram: fc.Arbitrary<Program> = programs(2, 5).map((given) => distinct(given, 'all', true))
+
+/** Gives steps a key of their own, and calls an input of their own: all of them, or where another one may be under way. */
+function distinct(given: Program, which: 'parallel' | 'all', isOwn: boolean, path = ''): Program {
+  const isInner = which === 'all'
+  return given.map((node, at): Node => {
+    const own = `${path}${at}`
+    switch (node.do) {
+      case 'step':
+        return { ...node, ...(isOwn && { key: own }), body: distinct(node.body, which, isInner, `${own}.`) }
+      case 'call':
+        return {
+          ...node,
+          input: isOwn ? 1000 + Number(own.replaceAll('.', '')) : node.input,
+          body: distinct(node.body, which, isInner, `${own}.`),
+        }
+      case 'parallel':
+        return {
+          ...node,
+          branches: node.branches.map((branch, number) => distinct(branch, which, true, `${own}.${number}.`)),
+        }
+      default:
+        return node
+    }
+  })
+}
+
+/** One change of a program, at its top level or in a branch there: what is inside of a finished step is not looked at again. */
+export interface Edit {
+  readonly at: number
+  readonly how: 'remove' | 'insert' | 'input' | 'rename' | 'swap'
+}
+
+export const edit: fc.Arbitrary<Edit> = fc.record({
+  at: fc.nat({ max: 30 }),
+  how: fc.constantFrom('remove', 'insert', 'input', 'rename', 'swap'),
+})
+
+export function edited(given: Program, { at, how }: Edit): Program {
+  const place = at % given.length
+  const node = given[place]!
+  if (node.do === 'parallel' && how !== 'remove' && how !== 'swap') {
+    const branch = at % node.branches.length
+    const branches = node.branches.map((each, number) =>
+      number === branch ? edited(each, { at: at >> 2, how }) : each,
+    )
+    return given.with(place, { ...node, branches })
+  }
+  const fresh: Node = { do: 'tool', name: 'new', input: 7, idempotent: false }
+  switch (how) {
+    case 'remove':
+      return given.toSpliced(place, 1)
+    case 'insert':
+      return given.toSpliced(place, 0, fresh)
+    case 'swap': {
+      const next = given[place + 1]
+      return next === undefined ? given : given.with(place, next).with(place + 1, node)
+    }
+    case 'input':
+      return given.with(place, node.do === 'tool' || node.do === 'call' ? { ...node, input: node.input + 100 } : fresh)
+    case 'rename':
+      return given.with(place, 'name' in node ? { ...node, name: `${node.name}2` } : fresh)
+  }
+}
