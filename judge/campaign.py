@@ -1,0 +1,82 @@
+"""One campaign: load, faults that somebody else injects, an audit, and the verdict."""
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from .audit import audit
+from .history import History
+from .load import Load, open_http
+from .targets import TARGETS
+from .verdict import Verdict, judge
+
+LINE_BYTES_MAX = 1000
+
+
+@dataclass(frozen=True)
+class Options:
+    target: str
+    nodes: list[str]
+    history: Path
+    clients: int
+    """Runs in all; a bound for the history."""
+    runs_max: int
+    """How long runs are started, unless `finish` is read first."""
+    seconds: float
+    """A run must end within this time after its start and after the faults are over."""
+    bound_s: float
+    seed: int
+
+
+async def run_campaign(options: Options, commands: AsyncIterator[str]) -> Verdict:
+    """`commands`: `fault NAME` and `healed` are recorded, `finish` ends the load."""
+    history = History(options.history)
+    random = Random(options.seed)
+    group = f"judge-{random.getrandbits(48):012x}-{os.getpid()}"
+    history.record("campaign", target=options.target, nodes=options.nodes, bound_s=options.bound_s, seed=options.seed)
+    # Two readers and two commands for each client, and the audit.
+    async with open_http(options.clients * 4 + 32) as http:
+        load = Load(TARGETS[options.target], options.nodes, http, history, random, group, options.runs_max)
+        clients = [asyncio.create_task(load.client()) for _ in range(options.clients)]
+        try:
+            async with asyncio.timeout(options.seconds):
+                await _obey(commands, history)
+        except TimeoutError:
+            history.record("timeout")
+        load.finishing = True
+        finished, late = await asyncio.wait(clients, timeout=options.bound_s)
+        history.record("load_over", late=len(late))
+        for client in late:
+            client.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        for client in finished:
+            client.result()  # a mistake of the judge is no verdict
+        await audit(load, options.bound_s)
+    history.close()
+    return judge(options.history)
+
+
+async def _obey(commands: AsyncIterator[str], history: History) -> None:
+    async for line in commands:
+        command, _, name = line.partition(" ")
+        if command == "finish":
+            return
+        if command in ("fault", "healed"):
+            history.record(command, name=name)
+    await asyncio.Event().wait()  # nobody commands: the time decides
+
+
+async def stdin_lines() -> AsyncIterator[str]:
+    reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        yield line.decode().strip()
+
+
+async def no_commands() -> AsyncIterator[str]:
+    for line in ():
+        yield line

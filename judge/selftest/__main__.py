@@ -1,0 +1,72 @@
+"""Judges every broken server at the same time, and prints one line of JSON for each: what was found, and what had to be."""
+import asyncio
+import json
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from ..campaign import Options, no_commands, run_campaign
+from ..target import Work
+from ..targets import TARGETS
+from ..targets.holdfast import Holdfast
+from .broken_server import TEXTS, BrokenServer
+
+# Each defect with the verdicts that must be red; all others must be green.
+EXPECTED: dict[str, set[str]] = {
+    "none": set(),
+    "drops an event": {"LOG-1", "RUN-3"},
+    "repeats an event": {"LOG-1"},
+    "changes an event": {"LOG-1", "LOG-5"},
+    "writes other bytes": {"LOG-5"},
+    "takes back": {"LOG-2", "RUN-1", "RUN-3"},
+    "loses a start": {"LOG-2", "RUN-1"},
+    "ends twice": {"LOG-3"},
+    "goes on after the end": {"LOG-3"},
+    "never ends": {"RUN-1", "RUN-3"},
+    "completes without the work": {"RUN-3"},
+    "lies about the outcome": {"RUN-3"},
+    "starts twice": {"RUN-1", "RUN-4"},
+    "takes any body": {"RUN-4"},
+    "mixes runs": {"LOG-1", "RUN-3", "STO-2"},
+}
+
+
+class Simple(Holdfast):
+    """The broken servers do one kind of work."""
+
+    name = "selftest"
+
+    def draw_work(self, random: Random) -> Work:
+        return Work({"component": "lab", "input": f"text {TEXTS}"}, frozenset({"completed"}), TEXTS)
+
+
+async def examine(defect: str, folder: Path) -> bool:
+    with BrokenServer(defect) as server:
+        options = Options(
+            target=Simple.name,
+            nodes=[server.url],
+            history=folder / f"{defect}.jsonl",
+            clients=2,
+            runs_max=4,
+            seconds=1,
+            bound_s=3 if "RUN-1" in EXPECTED[defect] else 30,
+            seed=1,
+        )
+        verdict = await run_campaign(options, no_commands())
+    red = {name for name, found in verdict.violations.items() if found}
+    passed = red == EXPECTED[defect] and verdict.runs > 0
+    result = {"defect": defect, "passed": passed, "red": sorted(red), "expected": sorted(EXPECTED[defect])}
+    print(json.dumps({**result, "examples": verdict.as_json()["examples"]}), flush=True)
+    return passed
+
+
+async def main() -> int:
+    TARGETS[Simple.name] = Simple()
+    with tempfile.TemporaryDirectory(prefix="judge-selftest-") as folder:
+        passed = await asyncio.gather(*(examine(defect, Path(folder)) for defect in EXPECTED))
+    return 0 if all(passed) else 1
+
+
+sys.exit(asyncio.run(main()))
