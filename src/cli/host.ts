@@ -16,6 +16,7 @@ import { withoutPassword } from '../server/postgres-address.ts'
 import { DONE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 import { lazyLogger } from './lazy-logger.ts'
+import { surviveUncaughtErrors } from './uncaught-errors.ts'
 import { boundYoungGeneration } from './young-generation.ts'
 
 /** Serves until SIGTERM or SIGINT; resolves with the exit code. */
@@ -36,10 +37,7 @@ export async function hostServer(
   // Opening may wait, as for a backup to finish; whoever asks the process to end meanwhile is not kept waiting.
   const store = await Promise.race([opening ?? openStore(config.store, logger), ending])
   if (typeof store === 'string') return DONE
-  process.on('unhandledRejection', (cause) => {
-    // Some component left a promise alone. Its run is its own business; the others' go on.
-    logger.error({ err: cause }, 'unhandled rejection')
-  })
+  const endSurvival = surviveUncaughtErrors(logger)
   const auditFile = config.auditLog === undefined ? undefined : await AuditFile.open(config.auditLog, logger)
   let server: Server
   try {
@@ -70,6 +68,7 @@ export async function hostServer(
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
   await server.stop()
   await auditFile?.close()
+  endSurvival()
   return DONE
 }
 

@@ -1,6 +1,7 @@
 /** What the parts of one node have in common. */
 import type { Clock, Ids } from './clock.ts'
 import type { AsyncLocal, Enclosure } from './enclosure.ts'
+import type { Execution } from './execution.ts'
 import type { Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
 import type { Registry } from './registry.ts'
@@ -15,6 +16,8 @@ export interface NodeParts {
   readonly logger: Logger
   readonly digests: Digests
   readonly enclosures: AsyncLocal<Enclosure>
+  /** The run whose code is running. */
+  readonly executions: AsyncLocal<Execution>
 }
 
 /** Keyed digest of a text. Without the key it says nothing of the text. */

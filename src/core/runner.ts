@@ -9,6 +9,7 @@ import { messageOf, readable } from './errors.ts'
 import { countedKeys } from './branches.ts'
 import { type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from './event.ts'
 import { iterate } from './iterate.ts'
+import { type Execution, originText, type UncaughtOrigin } from './execution.ts'
 import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import { loopTurn } from './loop-turn.ts'
@@ -21,6 +22,7 @@ import { LogLostError, type RunLog } from './run-log.ts'
 import type { ContextHost } from './scope.ts'
 import type { Spending } from './spending.ts'
 import type { StopRequest } from './store.ts'
+import { isAbort, logUncaught } from './uncaught.ts'
 import { Watchdog } from './watchdog.ts'
 
 export interface DriveOptions extends Omit<NodeParts, 'registry' | 'digests'> {
@@ -45,6 +47,7 @@ export class Drive {
   readonly #controller = new AbortController()
   readonly #questions = new OpenQuestions()
   readonly #watchdog: Watchdog
+  readonly #execution: Execution
   #log: RunLog
   readonly #replay: Replay | undefined
   #iterator: AsyncIterator<Emission, unknown> | undefined
@@ -68,6 +71,11 @@ export class Drive {
     this.#firstIndex = options.log.next
     this.#heed(options.log)
     this.#replay = options.replay
+    this.#execution = {
+      run: options.log.run.id,
+      component: options.component.id,
+      crash: (thrown, origin) => this.#crash(readable(thrown), origin),
+    }
     this.#watchdog = new Watchdog(options.clock, this.#limits, {
       lastActivity: () => this.#lastActivity,
       timedOut: ({ failure }) => this.#decide({ type: 'run.failed', data: { error: failure } }, failure.message),
@@ -111,7 +119,7 @@ export class Drive {
   /** Starts the agent. Resolves when this stretch ends; never rejects. */
   start(): Promise<DriveEnd> {
     const ended = this.#begin()
-    this.#consume().catch((cause: unknown) => this.lose(cause))
+    this.#asAgent(() => this.#consume()).catch((cause: unknown) => this.lose(cause))
     return ended
   }
 
@@ -158,6 +166,25 @@ export class Drive {
     log.onLost = (cause) => {
       if (this.#log === log) this.lose(cause)
     }
+  }
+
+  /** Calls code of the agent, so that whatever it starts can be traced back to this run. */
+  #asAgent<Result>(work: () => Result): Result {
+    return this.#options.executions.run(this.#execution, work)
+  }
+
+  #crash(thrown: unknown, origin: UncaughtOrigin): void {
+    if (this.#over || this.#verdict !== undefined || this.isPausing) {
+      const { run, component } = this.#execution
+      const level = this.#controller.signal.aborted && isAbort(thrown) ? 'debug' : 'error'
+      logUncaught(this.#options.logger, level, { run, component, origin }, thrown)
+      // Its claim is given up, so nothing can be written: an answer rebuilds the run from its log.
+      if (this.isPausing) void this.release()
+      return
+    }
+    const failure = this.#failureOf(thrown)
+    const message = `${originText[origin]}: ${failure.message}`
+    this.#decide({ type: 'run.failed', data: { error: { ...failure, message } } }, message)
   }
 
   #begin(): Promise<DriveEnd> {
@@ -379,7 +406,7 @@ export class Drive {
     this.#watchdog.stop()
     clearTimeout(this.#grace)
     this.#questions.close(over()) // the agent is to come to its `finally`, wherever it waits
-    if (!this.#controller.signal.aborted) this.#controller.abort(over())
+    if (!this.#controller.signal.aborted) this.#abort(over())
     this.#closeIterator()
     if (end !== undefined) this.#end(end)
   }
@@ -389,7 +416,12 @@ export class Drive {
     this.#verdict = verdict
     this.#watchdog.stop()
     this.#grace = setTimeout(() => void this.#finish(verdict), this.#limits.stopGraceMs)
-    this.#controller.abort(new DOMException(reason, 'AbortError'))
+    this.#abort(new DOMException(reason, 'AbortError'))
+  }
+
+  /** Listeners are code of the agent, whoever aborts. */
+  #abort(reason: DOMException): void {
+    this.#asAgent(() => this.#controller.abort(reason))
   }
 
   #touch(): void {
@@ -413,7 +445,7 @@ export class Drive {
   #closeIterator(): void {
     const iterator = this.#iterator
     this.#iterator = undefined
-    const closed = (async () => iterator?.return?.())()
+    const closed = this.#asAgent(async () => iterator?.return?.())
     closed.catch((cause: unknown) => {
       this.#options.logger.debug({ run: this.runId, reason: messageOf(cause) }, 'agent threw while it was closed')
     })

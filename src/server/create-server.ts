@@ -32,6 +32,7 @@ import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
 import { Retention } from './retention.ts'
+import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
 
@@ -58,6 +59,11 @@ export interface ServerOptions {
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
+  /**
+   * Fails the run whose code left an error uncaught, instead of letting it end the process. Errors of other code keep Node's own
+   * behaviour. Default: true.
+   */
+  readonly handleUncaught?: boolean
 }
 
 export interface Server {
@@ -119,6 +125,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     await service.drain()
     throw cause
   }
+  const ignoreUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
   service.begin()
   const opening = new AbortController()
   const pushes = afterwards(opening.signal, () =>
@@ -151,7 +158,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         grpc,
         certificate,
         store,
-      })),
+      }).finally(ignoreUncaught)),
   }
 }
 

@@ -6,6 +6,7 @@ import { type Logger, silentLogger } from '../core/logger.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/store.ts'
+import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
 
 export interface WorkerOptions {
@@ -16,6 +17,8 @@ export interface WorkerOptions {
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
+  /** Fails the run whose code left an error uncaught, instead of letting it end the process. Default: true. */
+  readonly handleUncaught?: boolean
 }
 
 export interface Worker {
@@ -36,11 +39,13 @@ export function createWorker(options: WorkerOptions): Worker {
     limits,
     ...workIdentity(store),
   })
+  const ignoreUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
   service.begin()
   let stopping: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     await service.drain()
     await store.close()
+    ignoreUncaught?.()
   }
   return { service, stop: () => (stopping ??= stop()) }
 }

@@ -1,15 +1,22 @@
 /** How a node tells recorded work apart: keyed digests of inputs, and which work encloses the code that is running. */
 import type { Digests } from '../core/parts.ts'
 import type { AsyncLocal, Enclosure } from '../core/enclosure.ts'
+import type { Execution } from '../core/execution.ts'
 import type { Store } from '../core/store.ts'
+import { executionStorage } from './uncaught-errors.ts'
 
 /** The parts of a node that only Node.js can give. */
 export function workIdentity(store: Store): {
   readonly digests: Digests
   readonly enclosures: AsyncLocal<Enclosure>
+  readonly executions: AsyncLocal<Execution>
 } {
   const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks')
-  return { digests: storeDigests(store), enclosures: new AsyncLocalStorage<Enclosure>() }
+  return {
+    digests: storeDigests(store),
+    enclosures: new AsyncLocalStorage<Enclosure>(),
+    executions: executionStorage(),
+  }
 }
 
 /**

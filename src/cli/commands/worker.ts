@@ -10,6 +10,7 @@ import type { Command } from '../command.ts'
 import { loadComponents } from '../components-file.ts'
 import { describeStore, nextSignal } from '../host.ts'
 import { lazyLogger } from '../lazy-logger.ts'
+import { surviveUncaughtErrors } from '../uncaught-errors.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
 import { DONE } from '../exit-codes.ts'
 import { fileOf, labIn } from './serve.ts'
@@ -52,7 +53,7 @@ The sqlite store is for one process. A worker can open it while no server does, 
     const registered = new Registry(components).list() // before anything is made on disk
     const logger = lazyLogger(config.logLevel)
     const opened = await openStore(config.store, logger)
-    process.on('unhandledRejection', (cause) => logger.error({ err: cause }, 'unhandled rejection'))
+    const endSurvival = surviveUncaughtErrors(logger)
     const { limits } = config
     const running = createWorker({ components: registered, store: opened, limits, logger })
     const where = describeStore(config.store)
@@ -67,6 +68,7 @@ The sqlite store is for one process. A worker can open it while no server does, 
     const signal = await ending
     io.stderr.write(`${signal}: draining, at most ${limits.drainMs ?? 0} ms\n`)
     await running.stop()
+    endSurvival()
     return DONE
   },
 }

@@ -1,0 +1,52 @@
+/**
+ * What a server process does with uncaught errors that belong to no run. Code of components, and of the packages they use, must not
+ * end the process: the error is logged. A defect of Holdfast itself may have left it unable to commit or to answer: the process ends,
+ * and whoever starts it again recovers the runs.
+ */
+import type { Logger } from '../core/logger.ts'
+import { TokenBuckets } from '../core/token-bucket.ts'
+import { currentExecution } from '../server/uncaught-errors.ts'
+import { FAILED } from './exit-codes.ts'
+
+/** Bounds the log of code that throws again and again. */
+const LOGGED_BURST = 100
+const LOGGED_PER_SECOND = 1
+
+/** Until the returned function is called. */
+export function surviveUncaughtErrors(logger: Logger): () => void {
+  const logged = new TokenBuckets({ burst: LOGGED_BURST, perSecond: LOGGED_PER_SECOND })
+  const log = (thrown: unknown, message: string): void => {
+    if (logged.take('uncaught') === 0) logger.error({ err: thrown }, message)
+  }
+  const onRejection = (reason: unknown): void => {
+    if (currentExecution() === undefined) log(reason, 'unhandled rejection outside of any run')
+  }
+  const onException = (error: Error): void => {
+    if (currentExecution() !== undefined) return
+    if (!isOwnDefect(error)) return log(error, 'uncaught exception outside of any run')
+    // Not through the logger, which writes later.
+    process.stderr.write(`A defect of Holdfast ended the server: ${error.stack}\n`)
+    process.exit(FAILED)
+  }
+  process.on('unhandledRejection', onRejection)
+  process.on('uncaughtException', onException)
+  return () => {
+    process.off('unhandledRejection', onRejection)
+    process.off('uncaughtException', onException)
+  }
+}
+
+/** The folder of Holdfast's own code. */
+const ROOT = new URL('..', import.meta.url).href
+/** Components that come with it. */
+const COMPONENTS = [`${ROOT}agents/`, `${ROOT}cli/demo/`]
+
+/** Whether every frame of the stack is our own, Node's apart; `root` ends with a slash. */
+export function isOwnDefect(error: unknown, root = ROOT, components: readonly string[] = COMPONENTS): boolean {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return false
+  const files = [...error.stack.matchAll(/\(?((?:file:|node:|\/)[^\s()]+):\d+:\d+\)?$/gm)].map(([, file]) => file!)
+  const others = files.filter((file) => !file.startsWith('node:'))
+  return (
+    others.length > 0 && others.every((file) => file.startsWith(root) && !components.some((c) => file.startsWith(c)))
+  )
+}

@@ -1,0 +1,23 @@
+/** A program of somebody else that has a server in it. */
+import { createServer } from '../../../src/server/create-server.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { asker, blunderer, counter, outsider, poker } from './agents.ts'
+
+const server = await createServer({
+  components: [blunderer, counter, asker, poker, outsider],
+  store: openMemoryStore(),
+  limits: { stopGraceMs: 1000 },
+  logger: {
+    debug: () => {},
+    info: () => {},
+    warn: () => {},
+    error: (fields, message) =>
+      process.stderr.write(`${JSON.stringify({ ...fields, err: stackOf(fields), message })}\n`),
+  },
+})
+process.stdout.write(`Holdfast listens at ${server.url}\n`)
+process.once('SIGTERM', () => void server.stop())
+
+function stackOf({ err }: { err?: unknown }): string | undefined {
+  return err instanceof Error ? err.stack : undefined
+}
