@@ -7,6 +7,7 @@ import {
   type RunContext,
   WorkFailure,
 } from './agent.ts'
+import type { Clock } from './clock.ts'
 import { emitAll } from './emit-all.ts'
 import { assertFields, RunFailure } from './emission.ts'
 import { type Actor, type Event, eventTable, type Failure, type Usage } from './event.ts'
@@ -59,7 +60,7 @@ async function runActor(
   }
   const from = begun?.index ?? host.next()
   const controller = new AbortController()
-  const stopListening = follow(controller, [signal, options.signal], options.timeoutMs)
+  const stopListening = follow(controller, [signal, options.signal], options.timeoutMs, host.clock)
   const prefix = `${key}/`
   const inner: Scope = {
     ...scope,
@@ -162,6 +163,7 @@ function follow(
   controller: AbortController,
   signals: readonly (AbortSignal | undefined)[],
   timeoutMs: number | undefined,
+  clock: Clock,
 ): () => void {
   const given = signals.filter((signal) => signal !== undefined)
   const abort = (): void => controller.abort(given.find((signal) => signal.aborted)?.reason)
@@ -171,7 +173,7 @@ function follow(
   }
   const timeout = (): void =>
     controller.abort(new RunFailure('deadline_exceeded', `the call took longer than ${timeoutMs} ms`))
-  const stopTimer = timeoutMs === undefined ? undefined : startTimer(timeout, timeoutMs)
+  const stopTimer = timeoutMs === undefined ? undefined : startTimer(timeout, timeoutMs, clock)
   return () => {
     stopTimer?.()
     for (const signal of given) signal.removeEventListener('abort', abort)

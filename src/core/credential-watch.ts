@@ -2,9 +2,10 @@
  * Ends what a credential has opened once the credential is revoked or expires (SEC-2). A request shows its credential once; whatever
  * outlives the request (a stream, a WebSocket, a gRPC call, a long poll) is watched here, whichever protocol it belongs to.
  */
-import type { Clock } from './clock.ts'
+import { type Clock, elapsedOf } from './clock.ts'
 import { HoldfastError, isHoldfastError } from './errors.ts'
 import type { Authenticator, CredentialFacts, Principal } from './principal.ts'
+import { repeatTimer } from './timer.ts'
 
 /** How often open connections are checked: together with the second for which key files are cached, a revocation takes less than two. */
 const CHECK_MS = 500
@@ -26,7 +27,7 @@ export class CredentialWatch {
   readonly #clock: Clock
   readonly #checkMs: number
   readonly #watched = new Set<Watched>()
-  #timer: ReturnType<typeof setInterval> | undefined
+  #stopTimer: (() => void) | undefined
   #checking = false
   /** Since when checks have failed, by the monotonic clock. */
   #failingSince: number | undefined
@@ -49,7 +50,7 @@ export class CredentialWatch {
     if (facts === undefined) return () => {}
     const watched: Watched = { facts, end }
     this.#watched.add(watched)
-    this.#timer ??= setInterval(() => void this.#tick(), this.#checkMs)
+    this.#stopTimer ??= repeatTimer(() => void this.#tick(), this.#checkMs, this.#clock)
     return () => void this.#release(watched)
   }
 
@@ -58,8 +59,8 @@ export class CredentialWatch {
   }
 
   close(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
   }
 
   async #tick(): Promise<void> {
@@ -89,8 +90,8 @@ export class CredentialWatch {
   }
 
   #giveUp(cause: unknown): void {
-    this.#failingSince ??= performance.now()
-    if (performance.now() - this.#failingSince < UNCHECKED_MS_MAX) return
+    this.#failingSince ??= elapsedOf(this.#clock)
+    if (elapsedOf(this.#clock) - this.#failingSince < UNCHECKED_MS_MAX) return
     const error = isHoldfastError(cause)
       ? cause
       : new HoldfastError('unavailable', 'credentials cannot be checked right now', { cause })

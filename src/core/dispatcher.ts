@@ -3,7 +3,7 @@
  * stops, and hands over what is left when it shuts down.
  */
 import { type Begun, begin, type Continuation, handOver } from './claimed-run.ts'
-import { elapsedOf } from './clock.ts'
+import { type Clock, elapsedOf } from './clock.ts'
 import { messageOf } from './errors.ts'
 import { type Executions, LeaseKeeper } from './lease-keeper.ts'
 import { ParkedAgents } from './parked-agents.ts'
@@ -14,6 +14,7 @@ import type { Drive, DriveEnd } from './runner.ts'
 import { Setbacks } from './setbacks.ts'
 import type { ClaimableQuery, HeldRun, Hint, StopRequest, StoredRun } from './store.ts'
 import { type Suspicion, Suspects, wasInterrupted } from './suspects.ts'
+import { repeatTimer, startTimer } from './timer.ts'
 import { UnservedComponents } from './unserved.ts'
 
 /** Runs that are ended at a time without being executed: those that are to be stopped, and those that nobody serves. */
@@ -44,7 +45,7 @@ export class Dispatcher {
   /** Drives that have ended and are being put away. */
   readonly #ending = new Set<Promise<void>>()
   readonly #stopWatching: () => void
-  #timer: ReturnType<typeof setInterval> | undefined
+  #stopTending: (() => void) | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
   #tending = false
@@ -74,6 +75,7 @@ export class Dispatcher {
     })
     this.#suspects = new Suspects({
       suspectMs: parts.limits.suspectMs,
+      clock: parts.clock,
       start: (claimed, suspicion) => void this.#driveOrComplain(claimed, suspicion),
       hasProgressed: (id) => this.#drives.get(id)?.hasWritten ?? false,
     })
@@ -83,7 +85,7 @@ export class Dispatcher {
   /** Looks for runs to take, now and from now on. */
   start(): void {
     const everyMs = Math.max(this.#parts.limits.leaseMs / 3, 50)
-    this.#timer = setInterval(() => void this.#tend(), everyMs)
+    this.#stopTending = repeatTimer(() => void this.#tend(), everyMs, this.#parts.clock)
     this.#leases.start()
     this.#look()
   }
@@ -162,7 +164,7 @@ export class Dispatcher {
     await Promise.all(this.#suspects.close().map((claimed) => this.#setbacks.giveBack(claimed)))
     const { clock, limits } = this.#parts
     const until = elapsedOf(clock) + limits.drainMs
-    while (this.running > 0 && elapsedOf(clock) < until) await pause(20)
+    while (this.running > 0 && elapsedOf(clock) < until) await pause(20, clock)
     this.#stopWatching()
     await this.#looking
     this.#handingOver = true
@@ -171,7 +173,7 @@ export class Dispatcher {
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await pause(5)
     await Promise.all(this.#ending)
-    clearInterval(this.#timer)
+    this.#stopTending?.()
     this.#leases.stop() // not before: what still runs keeps its claims
   }
 
@@ -427,6 +429,6 @@ export class Dispatcher {
   }
 }
 
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+function pause(milliseconds: number, clock?: Clock): Promise<void> {
+  return new Promise((resolve) => startTimer(resolve, milliseconds, clock))
 }

@@ -1,13 +1,15 @@
 /** Renews the leases of this node, on a timer of its own: nothing else that the node waits for makes a renewal late. */
+import { elapsedOf } from './clock.ts'
 import { messageOf } from './errors.ts'
 import type { NodeParts } from './parts.ts'
 import { RenewalGap } from './renewal-gap.ts'
 import type { HeldRun } from './store.ts'
+import { startTimer } from './timer.ts'
 
 /** What is executed here, by run: under which epoch, and how much of its log is durable. */
 export type Executions = ReadonlyMap<string, { readonly epoch: number; readonly durable: number }>
 
-export interface LeaseKeeperOptions extends Pick<NodeParts, 'store' | 'limits' | 'logger'> {
+export interface LeaseKeeperOptions extends Pick<NodeParts, 'store' | 'limits' | 'logger' | 'clock'> {
   readonly owner: string
   /** What the node serves, for the others to know. */
   readonly components: readonly string[]
@@ -24,7 +26,7 @@ export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions
   readonly #intervalMs: number
   readonly #gap: RenewalGap
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #stopTimer: (() => void) | undefined
   #renewing: Promise<void> | undefined
   #stopped = false
 
@@ -41,35 +43,39 @@ export class LeaseKeeper {
 
   stop(): void {
     this.#stopped = true
-    clearTimeout(this.#timer)
+    this.#stopTimer?.()
   }
 
   /** Whether this node may take what another leased, once that lease has expired. Where there are no others, it always may. */
   get mayTakeOver(): boolean {
-    return !this.#options.store.capabilities.shared || this.#gap.mayTakeOver(performance.now())
+    return !this.#options.store.capabilities.shared || this.#gap.mayTakeOver(this.#elapsed())
   }
 
   /** Renews now; with the renewal that is under way, where there is one. Never rejects. */
   renew(): Promise<void> {
-    clearTimeout(this.#timer)
+    this.#stopTimer?.()
     this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined))
     return this.#renewing
   }
 
   async #renew(): Promise<void> {
-    const { store, limits, logger, owner, components, executing, renewed } = this.#options
+    const { store, limits, logger, clock, owner, components, executing, renewed } = this.#options
     const before = executing()
-    const sentAt = performance.now()
+    const sentAt = this.#elapsed()
     let delayMs: number
     try {
       const held = await store.renew(owner, limits.leaseMs, components)
-      this.#gap.renewed(sentAt, performance.now())
+      this.#gap.renewed(sentAt, this.#elapsed())
       renewed(held, before)
-      delayMs = Math.max(sentAt + this.#intervalMs - performance.now(), 0)
+      delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)
     } catch (cause) {
       logger.warn({ reason: messageOf(cause) }, 'leases could not be renewed')
       delayMs = Math.max(limits.leaseMs * RETRY_PART, INTERVAL_MIN_MS)
     }
-    if (!this.#stopped) this.#timer = setTimeout(() => void this.renew(), delayMs)
+    if (!this.#stopped) this.#stopTimer = startTimer(() => void this.renew(), delayMs, clock)
+  }
+
+  #elapsed(): number {
+    return elapsedOf(this.#options.clock)
   }
 }

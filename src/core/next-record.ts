@@ -1,15 +1,18 @@
 /** Waits until a log has a record that was not there before. */
+import type { Clock } from './clock.ts'
 import type { Sink, Subscription } from './subscription.ts'
+import { startTimer } from './timer.ts'
 
 /** True when the subscription has something to deliver, false when the time or the signal ended the wait. */
 export async function nextRecord(
   subscribe: (sink: Sink) => Subscription,
   timeoutMs: number,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (signal.aborted) return false
   const more = Promise.withResolvers<boolean>()
-  const timer = setTimeout(more.resolve, timeoutMs, false)
+  const stopTimer = startTimer(() => more.resolve(false), timeoutMs, clock)
   signal.addEventListener('abort', () => more.resolve(false), { once: true })
   const sink: Sink = {
     write: () => (more.resolve(true), false),
@@ -21,7 +24,7 @@ export async function nextRecord(
     subscription = subscribe(sink)
     return await more.promise
   } finally {
-    clearTimeout(timer)
+    stopTimer()
     subscription?.close()
   }
 }

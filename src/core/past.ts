@@ -3,8 +3,10 @@
  * held: nothing that is recorded depends on something that is not, so the same code always gets there. Code that does not get
  * there in time has diverged from its log, and that is noticed before the new work has had any effect.
  */
+import type { Clock } from './clock.ts'
 import { type Enclosure, isAround } from './enclosure.ts'
 import type { Ledger } from './ledger.ts'
+import { startTimer } from './timer.ts'
 import type { WorkKind, WorkRecord } from './work.ts'
 
 /** What the code wants while the log has work that it has not asked for. */
@@ -25,6 +27,7 @@ export interface PastOptions {
   readonly ledger: Ledger
   /** How long new work is held without anything recorded being asked for. */
   readonly waitMs: number
+  readonly clock: Clock
   /** Resolves when the run is to go on in spite of it; rejects when it ends. */
   readonly diverged: (divergence: Divergence) => Promise<void>
 }
@@ -88,18 +91,18 @@ export class Past {
   #wait(missing: () => WorkRecord | undefined, { enclosure, signal }: Held): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    let timer: ReturnType<typeof setTimeout>
+    let stopTimer: () => void
     const start = (): void => {
       const { changes } = this.#ledger
       const expired = (): void => (changes !== this.#ledger.changes || this.#isComing(enclosure) ? start() : resolve())
-      timer = setTimeout(expired, this.#options.waitMs)
+      stopTimer = startTimer(expired, this.#options.waitMs, this.#options.clock)
     }
     const forget = this.#ledger.onChange(() => missing() === undefined && resolve())
     const abort = (): void => reject(signal.reason as Error)
     signal.addEventListener('abort', abort, { once: true })
     start()
     return promise.finally(() => {
-      clearTimeout(timer)
+      stopTimer()
       forget()
       signal.removeEventListener('abort', abort)
     })

@@ -22,6 +22,7 @@ import { LogLostError, type RunLog } from './run-log.ts'
 import type { ContextHost } from './scope.ts'
 import type { Spending } from './spending.ts'
 import type { StopRequest } from './store.ts'
+import { startTimer } from './timer.ts'
 import { isAbort, logUncaught } from './uncaught.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -56,7 +57,7 @@ export class Drive {
   #over = false
   /** The outcome that the runner has decided on, whatever the agent still does. */
   #verdict: Event | undefined
-  #grace: ReturnType<typeof setTimeout> | undefined
+  #stopGrace: (() => void) | undefined
   #lastActivity = 0
   #pausing = false
   readonly #firstIndex: number
@@ -404,7 +405,7 @@ export class Drive {
   #cease(end: DriveEnd | undefined): void {
     this.#over = true
     this.#watchdog.stop()
-    clearTimeout(this.#grace)
+    this.#stopGrace?.()
     this.#questions.close(over()) // the agent is to come to its `finally`, wherever it waits
     if (!this.#controller.signal.aborted) this.#abort(over())
     this.#closeIterator()
@@ -415,7 +416,7 @@ export class Drive {
   #decide(verdict: Event, reason: string): void {
     this.#verdict = verdict
     this.#watchdog.stop()
-    this.#grace = setTimeout(() => void this.#finish(verdict), this.#limits.stopGraceMs)
+    this.#stopGrace = startTimer(() => void this.#finish(verdict), this.#limits.stopGraceMs, this.#options.clock)
     this.#abort(new DOMException(reason, 'AbortError'))
   }
 

@@ -1,5 +1,6 @@
 /** Whose work it is and where its entries in the log have their keys; what steps, tools, questions and calls share. */
 import type { AskOptions, HistoryMessage, HistoryOptions, RunContext } from './agent.ts'
+import type { Clock } from './clock.ts'
 import type { Encoded } from './emission.ts'
 import type { AsyncLocal, Enclosure } from './enclosure.ts'
 import type { Actor, Event, EventData, Failure, Question, Usage, WorkMarks } from './event.ts'
@@ -45,7 +46,7 @@ export interface ContextHost {
   fail(failure: Failure): Promise<never>
   /** What was said before in the run's session. */
   history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
-  now(): number
+  readonly clock: Clock
   readonly replayWaitMs: number
   /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
   slept(): () => void
@@ -85,7 +86,7 @@ export async function ask(scope: Scope, { key, timeoutMs, kind = 'input', ...opt
     id: work.key,
     kind,
     ...(actor !== undefined && { actor }),
-    ...(timeoutMs !== undefined && { deadline: new Date(host.now() + timeoutMs).toISOString() }),
+    ...(timeoutMs !== undefined && { deadline: new Date(host.clock.now() + timeoutMs).toISOString() }),
   }
   return perform(scope, work, { isExclusive: false, instead: () => host.ledger.firstMissing(isReplaced) }, () =>
     host.wait(question, work.marks),

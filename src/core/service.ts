@@ -67,8 +67,8 @@ export class Service {
     this.#quotas = new PrincipalQuotas(this.limits)
     this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
     this.#starts = new Starts(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#drive(claimed))
-    this.#feeds = new Feeds(options.store, this.limits)
-    this.#probe = new StoreProbe({ store: options.store, limits: this.limits })
+    this.#feeds = new Feeds(options.store, this.limits, options.clock)
+    this.#probe = new StoreProbe(this.#parts)
     this.#access = new Access(options, options.credentials)
   }
 
@@ -216,7 +216,7 @@ export class Service {
       as === 'subscriber'
         ? this.#openStream(principal, id, after, sink)
         : this.#access.whileCurrent(principal, (onClose) => this.#feeds.wait(id, after, sink, onClose))
-    return nextRecord(subscribe, timeoutMs, ended)
+    return nextRecord(subscribe, timeoutMs, this.#parts.clock, ended)
   }
 
   /** The terminal event of a finished run. */

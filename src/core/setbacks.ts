@@ -3,6 +3,7 @@ import { failUnbegun } from './claimed-run.ts'
 import { HoldfastError } from './errors.ts'
 import type { NodeParts } from './parts.ts'
 import type { StoredRun } from './store.ts'
+import { startTimer } from './timer.ts'
 
 /** How long a run that could not be begun is left alone: twice as long after each failure, within these bounds. */
 const REST_MS = 100
@@ -13,8 +14,8 @@ export class Setbacks {
   readonly #complain: (run: string, cause: unknown) => void
   /** How often in a row a run could not be begun here. */
   readonly #counts = new Map<string, number>()
-  /** Claims kept for a while after a setback, each with its timer. */
-  readonly #resting = new Map<StoredRun, ReturnType<typeof setTimeout>>()
+  /** Claims kept for a while after a setback, each with what cancels its timer. */
+  readonly #resting = new Map<StoredRun, () => void>()
   #over = false
 
   constructor(parts: NodeParts, complain: (run: string, cause: unknown) => void) {
@@ -45,12 +46,12 @@ export class Setbacks {
     const delay = Math.min(REST_MS * 2 ** (count - 1), REST_MAX_MS)
     this.#resting.set(
       claimed,
-      setTimeout(() => void this.giveBack(claimed), delay),
+      startTimer(() => void this.giveBack(claimed), delay, this.#parts.clock),
     )
   }
 
   async giveBack(claimed: StoredRun): Promise<void> {
-    clearTimeout(this.#resting.get(claimed))
+    this.#resting.get(claimed)?.()
     this.#resting.delete(claimed)
     await this.#parts.store.release(claimed.run.id, claimed.epoch).catch(() => {})
   }

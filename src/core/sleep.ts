@@ -8,7 +8,7 @@ const RECORDED_MS_MIN = 1000
 
 /** Sleeps until a time, in milliseconds since 1970. */
 export function sleepUntil(scope: Scope, until: number): Promise<void> {
-  return sleep(scope, until - scope.host.now(), until)
+  return sleep(scope, until - scope.host.clock.now(), until)
 }
 
 export async function sleep(scope: Scope, milliseconds: number, until?: number): Promise<void> {
@@ -21,7 +21,7 @@ export async function sleep(scope: Scope, milliseconds: number, until?: number):
   } else if (host.ledger.hasLegacy && host.isReplaying(actor)) {
     return // such a log does not have its sleeps
   } else {
-    await recordedSleep(scope, until ?? host.now() + milliseconds)
+    await recordedSleep(scope, until ?? host.clock.now() + milliseconds)
   }
 }
 
@@ -37,12 +37,12 @@ async function recordedSleep(scope: Scope, wanted: number): Promise<void> {
   const known = work.record?.until
   if (known === undefined && work.enclosure?.isRevisited === true) return
   const wake = known ?? Math.min(wanted, LAST_MS)
-  const rest = wake - host.now()
+  const rest = wake - host.clock.now()
   const go = async (): Promise<void> => {
     const { within } = work.marks
     if (known === undefined)
       await record(scope, 'sleep.started', { until: new Date(wake).toISOString(), key: work.key, within: within! })
-    await asleep(scope, wake - host.now())
+    await asleep(scope, wake - host.clock.now())
   }
   // A length that varies between attempts must not stop a run: a short one is slept again, a long one waits for the past.
   if (known !== undefined || rest <= host.replayWaitMs) return go()
@@ -52,7 +52,7 @@ async function recordedSleep(scope: Scope, wanted: number): Promise<void> {
 async function asleep({ host, signal }: Scope, milliseconds: number): Promise<void> {
   const woken = host.slept()
   try {
-    await pauseFor(milliseconds, signal)
+    await pauseFor(milliseconds, signal, host.clock)
   } finally {
     woken()
   }

@@ -5,6 +5,7 @@
 import { messageOf } from './errors.ts'
 import type { NodeParts } from './parts.ts'
 import type { StoreHealth } from './store.ts'
+import { startTimer } from './timer.ts'
 
 /** Questions that were not answered and may still be. */
 const UNANSWERED_MAX = 3
@@ -12,11 +13,11 @@ const UNANSWERED_MAX = 3
 const NO_RUN = 'probe'
 
 export class StoreProbe {
-  readonly #parts: Pick<NodeParts, 'store' | 'limits'>
+  readonly #parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>
   #asking: Promise<StoreHealth> | undefined
   #unanswered = 0
 
-  constructor(parts: Pick<NodeParts, 'store' | 'limits'>) {
+  constructor(parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>) {
     this.#parts = parts
   }
 
@@ -27,14 +28,14 @@ export class StoreProbe {
   }
 
   async #ask(): Promise<StoreHealth> {
-    const { store, limits } = this.#parts
+    const { store, limits, clock } = this.#parts
     const known = store.health()
     if (!known.ok) return known
     const silent: StoreHealth = { ok: false, reason: `the store has not answered within ${limits.storeProbeMs} ms` }
     if (this.#unanswered >= UNANSWERED_MAX) return silent
-    let timer: ReturnType<typeof setTimeout> | undefined
+    let stopTimer: (() => void) | undefined
     const late = new Promise<StoreHealth>((resolve) => {
-      timer = setTimeout(() => resolve(silent), limits.storeProbeMs)
+      stopTimer = startTimer(() => resolve(silent), limits.storeProbeMs, clock)
     })
     this.#unanswered++
     const answered = store
@@ -44,6 +45,6 @@ export class StoreProbe {
         (cause: unknown): StoreHealth => ({ ok: false, reason: messageOf(cause) }),
       )
       .finally(() => this.#unanswered--)
-    return Promise.race([answered, late]).finally(() => clearTimeout(timer))
+    return Promise.race([answered, late]).finally(() => stopTimer?.())
   }
 }

@@ -2,11 +2,13 @@
  * Replay then tail, in one code path. A subscription is a cursor: what it has not been given it reads from the store when its
  * sink has room, so it queues nothing. Those at the tail share the bytes of each commit.
  */
+import type { Clock } from './clock.ts'
 import { HoldfastError } from './errors.ts'
 import type { Limits } from './limits.ts'
 import { faultAfter, readLog } from './log-read.ts'
 import { lastOf, type Slice } from './record.ts'
 import type { Hint, Store } from './store.ts'
+import { repeatTimer } from './timer.ts'
 
 /** Where a subscription delivers. */
 export interface Sink {
@@ -23,12 +25,12 @@ export class Feeds {
   readonly #store: Store
   readonly #limits: Limits
   readonly #feeds = new Map<string, Feed>()
-  readonly #timer: ReturnType<typeof setInterval>
+  readonly #stopPolling: () => void
 
-  constructor(store: Store, limits: Limits) {
+  constructor(store: Store, limits: Limits, clock?: Clock) {
     this.#store = store
     this.#limits = limits
-    this.#timer = setInterval(() => this.#poll(), limits.pollMs)
+    this.#stopPolling = repeatTimer(() => this.#poll(), limits.pollMs, clock)
   }
 
   /** Delivers the records after an index, for as long as there are any to come. */
@@ -67,7 +69,7 @@ export class Feeds {
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    this.#stopPolling()
   }
 
   /** Hints may be lost; the log is looked at all the same. */

@@ -3,8 +3,10 @@
  * execute at once, and after each further crash half as many of those that executed then, until a run that keeps killing its
  * process executes alone and can be convicted. The others wait here, claimed.
  */
+import type { Clock } from './clock.ts'
 import type { Run } from './run.ts'
 import type { StoredRun } from './store.ts'
+import { startTimer } from './timer.ts'
 
 /** What is known of an interrupted run before its log is read. */
 export interface Suspicion {
@@ -23,6 +25,7 @@ interface Waiting {
 
 export interface SuspectsOptions {
   readonly suspectMs: number
+  readonly clock: Clock
   readonly start: (claimed: StoredRun, suspicion: Suspicion) => void
   /** Whether a run that executes here has written anything since it was started. */
   readonly hasProgressed: (id: string) => boolean
@@ -43,7 +46,7 @@ export class Suspects {
   #waiting: Waiting[] = []
   readonly #waitingIds = new Set<string>()
   /** How many suspects may execute at once beside each of those that execute, and the timer that clears it. */
-  readonly #executing = new Map<string, { readonly concurrency: number; timer: ReturnType<typeof setTimeout> }>()
+  readonly #executing = new Map<string, { readonly concurrency: number; stopTimer: () => void }>()
 
   constructor(options: SuspectsOptions) {
     this.#options = options
@@ -83,7 +86,7 @@ export class Suspects {
   ended(id: string): void {
     const suspect = this.#executing.get(id)
     if (suspect === undefined) return
-    clearTimeout(suspect.timer)
+    suspect.stopTimer()
     this.#executing.delete(id)
     this.#startSome()
   }
@@ -93,7 +96,7 @@ export class Suspects {
     const waiting = this.#waiting
     this.#waiting = []
     this.#waitingIds.clear()
-    for (const { timer } of this.#executing.values()) clearTimeout(timer)
+    for (const { stopTimer } of this.#executing.values()) stopTimer()
     this.#executing.clear()
     return waiting.map(({ claimed }) => claimed)
   }
@@ -111,15 +114,17 @@ export class Suspects {
   }
 
   #watch({ id, suspect }: Run, concurrency: number): void {
-    const { suspectMs, hasProgressed } = this.#options
+    const { suspectMs, clock, hasProgressed } = this.#options
     const patience = suspectMs * PATIENCE_GROWTH ** Math.min(suspect?.interruptions ?? 0, GROWTHS_MAX)
-    const look = (waitedMs: number): void => {
-      if (waitedMs >= patience || hasProgressed(id)) return this.ended(id)
-      const timer = setTimeout(() => look(waitedMs + suspectMs), suspectMs)
-      this.#executing.set(id, { concurrency, timer })
+    const lookAfter = (waitedMs: number): void => {
+      const stopTimer = startTimer(() => look(waitedMs), suspectMs, clock)
+      this.#executing.set(id, { concurrency, stopTimer })
     }
-    const timer = setTimeout(() => look(suspectMs), suspectMs)
-    this.#executing.set(id, { concurrency, timer })
+    const look = (waitedMs: number): void => {
+      if (waitedMs >= patience || hasProgressed(id)) this.ended(id)
+      else lookAfter(waitedMs + suspectMs)
+    }
+    lookAfter(suspectMs)
   }
 }
 

@@ -45,12 +45,12 @@ export class Watchdog {
 
   #wait(): void {
     const due = Math.min(this.#deadline, this.#watched.lastActivity() + this.#limits.runIdleMs)
-    this.#stopTimer = startTimer(() => this.#check(), Math.max(due - elapsedOf(this.#clock), 1))
+    this.#stopTimer = startTimer(() => this.#check(), Math.max(due - elapsedOf(this.#clock), 1), this.#clock)
   }
 
   /** The end of the sleep is no moment to be late at: the agent has all of its time for silence from then on. */
   #waitAsleep(): void {
-    this.#stopTimer = startTimer(() => this.#check(), Math.min(this.#limits.runIdleMs, ASLEEP_LOOK_MS))
+    this.#stopTimer = startTimer(() => this.#check(), Math.min(this.#limits.runIdleMs, ASLEEP_LOOK_MS), this.#clock)
   }
 
   #check(): void {

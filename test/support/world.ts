@@ -2,26 +2,35 @@
 import type { Component, Recovery, RunContext } from '../../src/core/agent.ts'
 import type { LoggedEvent } from '../../src/core/event.ts'
 import type { Limits } from '../../src/core/limits.ts'
+import type { Store } from '../../src/core/store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
-import { createFakeClock } from '../../src/testing/fake-clock.ts'
+import { overriding } from '../../src/testing/broken-stores.ts'
+import { createFakeClock, type FakeClock } from '../../src/testing/fake-clock.ts'
+import { ManualClock } from './manual-clock.ts'
 import { aborted, Connection, openNode, subject, type TestNode } from './node.ts'
+import { until } from './until.ts'
 
 export const LEASE_MS = 150
 
 /** A store that workers come to and die on. Its clock stands still, so only a death lets a claim run out. */
 export class World {
-  readonly clock = createFakeClock()
+  readonly clock: FakeClock = this.createClock()
   readonly store = openMemoryStore({ clock: this.clock })
   readonly components: readonly Component[]
   #connection: Connection | undefined
+  #looks = 0
 
   constructor(...components: readonly Component[]) {
     this.components = components
   }
 
+  protected createClock(): FakeClock {
+    return createFakeClock()
+  }
+
   /** A worker that can be made to die. */
   worker(components = this.components, limits: Partial<Limits> = {}): TestNode {
-    this.#connection = new Connection(this.store)
+    this.#connection = new Connection(this.#counting())
     return openNode({
       components,
       store: this.#connection.store,
@@ -36,6 +45,17 @@ export class World {
     this.clock.advance(LEASE_MS + 1)
   }
 
+  /** Resolves when workers have looked so many times for runs to take, from now on. */
+  async looked(times: number): Promise<void> {
+    const before = this.#looks
+    await until(`runs to take were looked for ${times} times`, () => this.#looks >= before + times)
+  }
+
+  #counting(): Store {
+    const { store } = this
+    return overriding(store, { claimable: (...parameters) => (this.#looks++, store.claimable(...parameters)) })
+  }
+
   /** A run whose worker died when it had said so much, or when it was paused. */
   async orphan(when: number | 'paused', input: unknown = null): Promise<string> {
     const worker = this.worker()
@@ -44,6 +64,15 @@ export class World {
     else await worker.emitted(id, 'text.delta', when)
     this.kill()
     return id
+  }
+}
+
+/** The same, where also the timers of the workers are the test's. */
+export class ManualWorld extends World {
+  declare readonly clock: ManualClock
+
+  protected override createClock(): ManualClock {
+    return new ManualClock()
   }
 }
 
