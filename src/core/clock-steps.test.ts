@@ -1,7 +1,7 @@
 /** Somebody sets the wall clock while runs execute: no duration, no lease and no order changes. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { serveInProcess } from '../../test/support/in-process.ts'
+import { ManualClock } from '../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, typesOf } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
@@ -21,15 +21,13 @@ describe.each([
   ['ahead by a day', 24 * HOUR],
 ])('the wall clock is set %s', (_how, step) => {
   test('[RUN-1] a run keeps its deadline, its idle timeout and its lease', async () => {
-    const clock = settableClock()
-    const goOn = Promise.withResolvers<void>()
+    const clock = new ManualClock()
     const component = subject(
       async function* (_, { sleep }) {
         yield 'a'
         for (let turn = 0; turn < 20; turn++) {
           await sleep(20)
           yield '.'
-          if (turn === 2) goOn.resolve()
         }
       },
       { recovery: 'resume' },
@@ -37,27 +35,32 @@ describe.each([
     const limits = { runDeadlineMs: HOUR / 2, runIdleMs: 10_000, leaseMs: 150 }
     const node = openNode({ components: [component], clock, limits })
     const id = await node.start('subject')
-    await goOn.promise
+    await clock.pass(3 * 20)
     clock.step(step)
+    await clock.pass(17 * 20)
     const log = await node.ended(id)
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(typesOf(log).filter((type) => type === 'run.started')).toHaveLength(1)
   })
 
   test('[RUN-1] an agent that is silent is still ended', async () => {
-    const clock = settableClock()
+    const clock = new ManualClock()
     const component = subject(async function* (_, { signal }) {
       yield 'a'
       clock.step(step)
       await aborted(signal)
     })
     const node = openNode({ components: [component], clock, limits: { runIdleMs: 200, runDeadlineMs: 10 * HOUR } })
-    const log = await node.ended(await node.start('subject'))
+    const id = await node.start('subject')
+    await clock.pass(199)
+    expect((await node.get(id)).run.status).toBe('running')
+    await clock.pass(1)
+    const log = await node.ended(id)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'idle_timeout' } } })
   })
 
   test('[RUN-1] a drain keeps its bound', async () => {
-    const clock = settableClock()
+    const clock = new ManualClock()
     const component = subject(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal)
@@ -65,12 +68,12 @@ describe.each([
     const node = openNode({ components: [component], clock, limits: { drainMs: 300 } })
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta')
-    const since = performance.now()
     const drained = node.service.drain()
-    await wait(20)
     clock.step(step)
+    await clock.pass(299)
+    expect((await node.get(id)).run.released).toBeUndefined()
+    await clock.pass(1)
     await drained
-    expect(performance.now() - since).toBeGreaterThan(250)
     expect(typesOf(await node.log(id)).at(-1)).toBe('run.released')
   })
 

@@ -1,17 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/support/manual-clock.ts'
 import { CredentialWatch } from './credential-watch.ts'
 import type { HoldfastError } from './errors.ts'
 import { HoldfastError as Failure } from './errors.ts'
 import type { CredentialFacts, Principal } from './principal.ts'
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: 1_000_000, toFake: ['setInterval', 'clearInterval', 'Date', 'performance'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-const clock = { now: () => Date.now() }
+const clock = new ManualClock()
 
 function bearerOf(credential: CredentialFacts): Principal {
   return { id: 'alice', credential }
@@ -34,10 +28,10 @@ describe('[SEC-2] credential watch', () => {
     watch.watch(bearerOf({ id: 'key:a' }), one.end)
     watch.watch(bearerOf({ id: 'key:a' }), two.end)
     watch.watch(bearerOf({ id: 'key:b' }), other.end)
-    await vi.advanceTimersByTimeAsync(500)
+    await clock.pass(500)
     expect(asked).toEqual(['key:a', 'key:b'])
     revoked.add('key:a')
-    await vi.advanceTimersByTimeAsync(2000)
+    await clock.pass(2000)
     expect([one.codes, two.codes, other.codes]).toEqual([['unauthenticated'], ['unauthenticated'], []])
     await expect(watch.check(bearerOf({ id: 'key:a' }))).rejects.toMatchObject({ code: 'unauthenticated' })
     await expect(watch.check(bearerOf({ id: 'key:b' }))).resolves.toBeUndefined()
@@ -46,14 +40,14 @@ describe('[SEC-2] credential watch', () => {
   test('an expiry is noticed without the authenticator, even while a check hangs', async () => {
     const watch = new CredentialWatch({ isRevoked: () => new Promise(() => {}) }, clock)
     const [expiring, lasting] = [new Ended(), new Ended()]
-    watch.watch(bearerOf({ id: 'key:a', expiresAt: Date.now() + 3000 }), expiring.end)
-    watch.watch(bearerOf({ expiresAt: Date.now() + 60_000 }), lasting.end)
-    await vi.advanceTimersByTimeAsync(2500)
+    watch.watch(bearerOf({ id: 'key:a', expiresAt: clock.now() + 3000 }), expiring.end)
+    watch.watch(bearerOf({ expiresAt: clock.now() + 60_000 }), lasting.end)
+    await clock.pass(2500)
     expect(expiring.codes).toEqual([])
-    await vi.advanceTimersByTimeAsync(1000)
+    await clock.pass(1000)
     expect(expiring.codes).toEqual(['unauthenticated'])
     expect(lasting.codes).toEqual([])
-    await expect(watch.check(bearerOf({ expiresAt: Date.now() }))).rejects.toThrow('expired')
+    await expect(watch.check(bearerOf({ expiresAt: clock.now() }))).rejects.toThrow('expired')
   })
 
   test('credentials that cannot be checked keep what they have open for 30 s, and no longer', async () => {
@@ -61,22 +55,24 @@ describe('[SEC-2] credential watch', () => {
     const watch = new CredentialWatch({ isRevoked }, clock)
     const [key, token] = [new Ended(), new Ended()]
     watch.watch(bearerOf({ id: 'key:a' }), key.end)
-    watch.watch(bearerOf({ expiresAt: Date.now() + 3_600_000 }), token.end)
-    await vi.advanceTimersByTimeAsync(29_000)
+    watch.watch(bearerOf({ expiresAt: clock.now() + 3_600_000 }), token.end)
+    await clock.pass(29_000)
     expect(key.codes).toEqual([])
-    await vi.advanceTimersByTimeAsync(3000)
+    await clock.pass(3000)
     expect([key.codes, token.codes]).toEqual([['unavailable'], []])
   })
 
   test('what was released is not called, and no timer is left behind', async () => {
+    const { timers } = clock
     const watch = new CredentialWatch({ isRevoked: async () => true }, clock)
     const ended = new Ended()
     const release = watch.watch(bearerOf({ id: 'key:a' }), ended.end)
     watch.watch({ id: 'local' }, ended.end)
+    expect(clock.timers).toBe(timers + 1)
     release()
     release()
-    expect([watch.size, vi.getTimerCount()]).toEqual([0, 0])
-    await vi.advanceTimersByTimeAsync(5000)
+    expect([watch.size, clock.timers]).toEqual([0, timers])
+    await clock.pass(5000)
     expect(ended.codes).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 /** Claims on runs: who holds one, who lost one, and that none is held for nothing. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf, withoutHints } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
 import { LEASE_MS, recovering, World } from '../../test/support/world.ts'
@@ -74,30 +74,33 @@ describe('[LOG-4] a worker that lost its claim without noticing', () => {
   })
 
   test('and one that did not lose it is left alone, though a renewal was slow to say so', async () => {
-    const store = openMemoryStore()
+    const clock = new ManualClock()
+    const store = openMemoryStore({ clock })
+    const [answered, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let renewals = 0
     // What the store answers was true when it was asked, and is old when it arrives.
     const slow = overriding(store, {
       renew: async (...parameters) => {
         const held = await store.renew(...parameters)
-        await wait(60)
+        renewals++
+        await answered.promise
         return held
       },
     })
-    const node = openNode({
-      store: slow,
-      components: [
-        subject(async function* () {
-          yield 'a'
-          await wait(150)
-          yield 'b'
-        }),
-      ],
+    const component = subject(async function* (_, { signal }) {
+      yield 'a'
+      await Promise.race([goOn.promise, aborted(signal)])
+      yield 'b'
     })
-    for (let round = 0; round < 4; round++) {
-      await wait(15)
-      const id = await node.start('subject')
-      expect((await node.ended(id)).at(-1)!.type).toBe('run.completed')
-    }
+    const node = openNode({ store: slow, components: [component], clock })
+    await settle()
+    expect(renewals).toBe(1)
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    answered.resolve()
+    await settle()
+    goOn.resolve()
+    expect((await node.ended(id)).at(-1)!.type).toBe('run.completed')
   })
 
   test('and it does not take a run over from itself', async () => {
@@ -174,7 +177,7 @@ describe('[RUN-1] a paused run', () => {
     const world = new World(asks)
     const id = await world.orphan('paused')
     const second = world.worker()
-    await wait(120)
+    await world.looked(3)
     expect((await second.get(id)).run.status).toBe('paused')
     expect(await second.log(id)).toHaveLength(4)
   })
@@ -187,7 +190,7 @@ describe('[RUN-1] a paused run', () => {
     )
     const id = await world.orphan('paused')
     const second = world.worker()
-    await wait(60)
+    await world.looked(3)
     expect((await second.get(id)).run.status).toBe('paused')
     world.clock.advance(1000)
     expect((await second.ended(id)).at(-1)).toMatchObject({ data: { error: { code: 'deadline_exceeded' } } })
@@ -275,7 +278,9 @@ describe('[RUN-1] no claim is held for nothing', () => {
   })
 
   test('and none is given back that is held for something, though the store could not be asked for a moment', async () => {
-    const store = openMemoryStore()
+    const clock = new ManualClock()
+    const store = openMemoryStore({ clock })
+    const goOn = Promise.withResolvers<void>()
     let failures = 0
     const flaky = overriding(store, {
       get: async (id) => {
@@ -287,14 +292,17 @@ describe('[RUN-1] no claim is held for nothing', () => {
     })
     const component = subject(async function* () {
       yield 'a'
-      await wait(200)
+      await goOn.promise
       yield 'b'
     })
-    const node = openNode({ components: [component], store: flaky })
+    const node = openNode({ components: [component], store: flaky, clock, limits: { leaseMs: LEASE_MS } })
     const id = await node.start('subject')
-    await until('the store could not be asked', () => failures > 0)
-    await until('the run ended', async () => (await store.get(id))!.run.finishedAt)
-    expect(textOf(await node.log(id))).toBe('ab')
+    // Time for several renewals: a claim that nothing executes is given back after two.
+    await clock.pass(2 * LEASE_MS)
+    expect(failures).toBeGreaterThan(0)
+    expect((await store.get(id))!.lease).toBeDefined()
+    goOn.resolve()
+    expect(textOf(await node.ended(id))).toBe('ab')
   })
 
   test('when a run was created and nobody was told', async () => {
@@ -357,31 +365,47 @@ describe('[RUN-1] a worker that shuts down', () => {
 
   test('has handed them over when it says so', async () => {
     const store = openMemoryStore()
-    const slow = overriding(store, { release: async (...parameters) => (await wait(30), store.release(...parameters)) })
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow = overriding(store, {
+      release: async (...parameters) => {
+        asked.resolve()
+        await answer.promise
+        return store.release(...parameters)
+      },
+    })
     const node = openNode({ components: [untilReleased], store: slow, limits: { leaseMs: 60_000 } })
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta')
-    await node.service.drain()
+    let isDrained = false
+    const drained = node.service.drain().then(() => (isDrained = true))
+    await asked.promise
+    await settle()
+    expect(isDrained).toBe(false)
+    answer.resolve()
+    await drained
     expect((await store.get(id))!.lease).toBeUndefined()
   })
 
   test('keeps its claims while it lets its runs finish', async () => {
-    const store = openMemoryStore()
-    const component = subject(async function* () {
-      for (let turn = 0; turn < 5; turn++) {
-        await wait(600)
-        yield '.'
-      }
+    const clock = new ManualClock()
+    const store = openMemoryStore({ clock })
+    const goOn = Promise.withResolvers<void>()
+    const component = subject(async function* (_, { signal }) {
+      yield 'a'
+      await Promise.race([goOn.promise, aborted(signal)])
+      yield 'b'
     })
-    // Together the waits are longer than a lease, and each is much shorter than one.
-    const limits = { leaseMs: 2000, drainMs: 60_000 }
-    const first = openNode({ components: [component], store, limits })
-    openNode({ components: [component], store, limits })
+    const limits = { leaseMs: LEASE_MS, drainMs: 60_000 }
+    const first = openNode({ components: [component], store, clock, limits })
     const id = await first.start('subject')
-    await first.service.drain()
-    const log = await first.log(id)
-    expect(log.at(-1)!.type).toBe('run.completed')
-    expect(textOf(log)).toBe('.....')
+    await first.emitted(id, 'text.delta')
+    openNode({ components: [component], store, clock, limits })
+    const drained = first.service.drain()
+    await clock.pass(3 * LEASE_MS)
+    goOn.resolve()
+    await clock.pass(LEASE_MS)
+    await drained
+    expect(typesOf(await first.log(id)).slice(1)).toEqual(['run.started', 'text.delta', 'text.delta', 'run.completed'])
   })
 
   test('takes no more', async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, textOf, type TestNode } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
-import { hangAtFirst, recovered, recovering, World } from '../../test/support/world.ts'
+import { hangAtFirst, recovered, ManualWorld, recovering, World } from '../../test/support/world.ts'
 import type { Component, RunContext } from './agent.ts'
 import type { LoggedEvent } from './event.ts'
 
@@ -310,7 +310,7 @@ describe('[RUN-5] new work waits until the code has asked for what the log has',
         yield 'a'
         await Promise.all([
           context.step('outer', async () => {
-            if (context.attempt > 1) await new Promise((resolve) => setTimeout(resolve, 250))
+            if (context.attempt > 1) await new Promise<void>((resolve) => world.clock.startTimer(resolve, 250))
             await context.tool({ name: 'pay', input: 5 }, effect('paid'))
             await hangAtFirst(context)
           }),
@@ -319,12 +319,16 @@ describe('[RUN-5] new work waits until the code has asked for what the log has',
       },
       { limits: { replayWaitMs: 20 } },
     )
-    const world = new World(component)
+    const world = new ManualWorld(component)
     const first = world.worker()
     const id = await first.start('subject')
     await first.emitted(id, 'tool.completed')
     world.kill()
-    expect((await world.worker().ended(id)).at(-1)!.type).toBe('run.completed')
+    const second = world.worker()
+    await world.clock.pass(249)
+    expect(effects).toEqual(['paid'])
+    await world.clock.pass(1)
+    expect((await second.ended(id)).at(-1)!.type).toBe('run.completed')
     expect(effects).toEqual(['paid', 'new'])
   })
 })

@@ -1,12 +1,12 @@
 /** A run that asks: how it pauses, is answered, and what happens when it is not. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { openNode, subject, textOf, typesOf, withoutHints } from '../../test/support/node.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
 import { Scribe } from '../testing/fixtures.ts'
 import { emit, type Emission, type RunContext } from './agent.ts'
-import { systemClock } from './clock.ts'
 import type { Store } from './store.ts'
 
 const asksOnce = subject(async function* (_, context) {
@@ -90,10 +90,15 @@ describe('[RUN-1] a run that asks', () => {
   })
 
   test('may wait longer than an agent may be silent', async () => {
-    const node = openNode({ components: [asksOnce], limits: { runIdleMs: 1000, runDeadlineMs: 2000 } })
+    const clock = new ManualClock()
+    const node = openNode({
+      components: [asksOnce],
+      clock,
+      limits: { runIdleMs: 1000, runDeadlineMs: 2000, pollMs: 60_000 },
+    })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    await wait(2500)
+    await clock.pass(2500)
     await node.continue(id, { question: 'late' })
     expect(textOf(await node.ended(id))).toBe('a[late]b')
   })
@@ -211,19 +216,20 @@ describe('an answer is refused', () => {
 
 describe('[RUN-1] no answer leaves a run behind', () => {
   test('when somebody else answered it and died', async () => {
-    const store = openMemoryStore()
+    const clock = createFakeClock()
+    const store = openMemoryStore({ clock })
     const racing = new Racing(store)
-    const node = openNode({ store: racing.store, components: [asksOnce] })
+    const node = openNode({ store: racing.store, components: [asksOnce], clock })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
     racing.beforeClaim = async () => {
-      const claimed = await store.claim(id, 'other', 1, { paused: true })
-      const scribe = new Scribe(store, systemClock, claimed!, [])
+      const claimed = await store.claim(id, 'other', 60_000, { paused: true })
+      const scribe = new Scribe(store, clock, claimed!, [])
       scribe.append({ type: 'run.resumed', data: { answers: { question: 'other' } } })
       await scribe.flush()
-      await wait(2) // until its claim has run out
     }
     await expect(node.continue(id, { question: 'mine' })).rejects.toMatchObject({ code: 'conflict' })
+    clock.advance(60_000)
     const log = await node.ended(id)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
   })
@@ -237,7 +243,7 @@ describe('[RUN-1] no answer leaves a run behind', () => {
       components: [
         subject(async function* (_input, context) {
           void context.ask('Does it matter?')
-          await wait(30)
+          await settle() // until the question is in the log
           yield goOn(context)
         }),
       ],

@@ -1,5 +1,4 @@
 /** An agent that is faster than its store, or that never waits, costs bounded memory and holds up nobody. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { openNode, subject } from '../../test/support/node.ts'
 import { temporaryDatabase } from '../../test/support/temporary.ts'
@@ -84,7 +83,7 @@ test('[RUN-2] an agent that never waits can be stopped, and others run beside it
   )
   const node = openNode({ components: [greedy, subject(async function* () {})] })
   const id = await node.start('greedy')
-  await wait(20)
+  await node.emitted(id, 'text.delta')
   await node.ended(await node.start('subject'))
   expect((await node.get(id)).run.status).toBe('running')
   await node.stop(id)

@@ -1,5 +1,4 @@
 /** What a run does when its session is busy, and when the node is. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode, typesOf } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
@@ -248,14 +247,16 @@ describe('a session that interrupts', () => {
 
   test('lets one of several live that come at the same time', async () => {
     for (let round = 0; round < 5; round++) {
+      const goOn = Promise.withResolvers<string>()
       const component = subject(
         async function* (_, { signal }) {
-          yield await Promise.race([wait(20, 'done'), aborted(signal)])
+          yield await Promise.race([goOn.promise, aborted(signal)])
         },
         { session: 'interrupt' },
       )
       const nodes = openPair(component)
       const ids = await Promise.all([0, 1, 2].map((number) => nodes[number % 2]!.start('subject', number, { session })))
+      goOn.resolve('done')
       const logs = await Promise.all(ids.map((id) => nodes[0].ended(id)))
       expect(logs.map((log) => log.at(-1)!.type)).toContain('run.completed')
     }
@@ -304,28 +305,49 @@ describe('[RUN-1] a node that is busy', () => {
   test('drives as many as that, though it still looks whether the first was stopped', async () => {
     const stage = new Stage('parallel')
     const store = openMemoryStore()
-    const slow = overriding(store, { get: async (id) => (await wait(40), store.get(id)) })
+    const answer = Promise.withResolvers<void>()
+    const slow = overriding(store, {
+      get: async (id) => {
+        const stored = await store.get(id)
+        if (stored?.run.status === 'running') await answer.promise
+        return stored
+      },
+    })
     const limits = { leaseMs: 60_000, runsConcurrentMax: 2 }
     const node = openNode({ store: slow, components: [stage.component], limits })
     await node.start('subject', 1)
     await expectToBegin(stage, 1)
     await node.start('subject', 2)
     await expectToBegin(stage, 1, 2)
+    answer.resolve()
   })
 
   test('drives no more than that when places become free while others come', async () => {
     const stage = new Stage('parallel')
     const store = openMemoryStore()
     // Between the look for runs that wait and the claim of one, there is time for others to come.
-    const slow = overriding(store, { claim: async (...parameters) => (await wait(30), store.claim(...parameters)) })
+    let claims = 0
+    let goOn = Promise.resolve()
+    const slow = overriding(store, {
+      claim: async (...parameters) => {
+        claims++
+        await goOn
+        return store.claim(...parameters)
+      },
+    })
     const node = openNode({ store: slow, components: [stage.component], limits: { runsConcurrentMax: 2 } })
     const ids: string[] = []
     for (const input of [1, 2, 3, 4]) ids.push(await node.start('subject', input))
     await expectToBegin(stage, 1, 2)
+    const gate = Promise.withResolvers<void>()
+    goOn = gate.promise
+    claims = 0
     stage.letOn(1, 2)
     for (const id of ids.slice(0, 2)) await node.ended(id)
+    await until('the next run is being claimed', () => claims > 0)
     for (const input of [5, 6]) ids.push(await node.start('subject', input))
-    await wait(100)
+    gate.resolve()
+    await until('the next runs began', () => stage.begun.length >= 4)
     stage.letOn(3, 4, 5, 6)
     for (const id of ids) await node.ended(id)
     expect(stage.mostAtOnce).toBe(2)

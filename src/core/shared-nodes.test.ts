@@ -1,16 +1,18 @@
 /** Nodes that share a store and do not serve the same components. */
 import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../../test/support/node.ts'
-import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { newRun, Scribe } from '../testing/fixtures.ts'
+import type { Clock } from './clock.ts'
 import { localPrincipal, ownerKey } from './principal.ts'
 import type { Store } from './store.ts'
 
 const HOUR_MS = 3_600_000
 const LEASE_MS = 10_000
+const LONG = { leaseMs: LEASE_MS, unservedMs: 60_000, pollMs: 60_000 }
 const clock = createFakeClock(new Date().toISOString())
 const served = subject(async function* () {
   yield 'done'
@@ -41,8 +43,8 @@ async function questionOf(node: TestNode, id: string): Promise<string> {
 }
 
 /** As many processes see it. */
-function sharedStore(): Store {
-  return overriding(openMemoryStore({ clock }), { capabilities: { durable: true, shared: true } })
+function sharedStore(storeClock: Clock = clock): Store {
+  return overriding(openMemoryStore({ clock: storeClock }), { capabilities: { durable: true, shared: true } })
 }
 
 describe('where nodes share a store, a node', () => {
@@ -58,24 +60,30 @@ describe('where nodes share a store, a node', () => {
   })
 
   test('[RUN-1] ends a run whose component no node has served for long, and says why', async () => {
-    const store = sharedStore()
-    const node = openNode({ components: [served], store, clock, limits: { unservedMs: 100 } })
-    await store.create(newRun('run_unserved', clock.iso(), { component: 'gone' }))
+    const time = new ManualClock()
+    const store = sharedStore(time)
+    await store.create(newRun('run_unserved', time.iso(), { component: 'gone' }))
+    const node = openNode({ components: [served], store, clock: time, limits: { unservedMs: 600 } })
+    await time.pass(599)
+    expect(await node.log('run_unserved')).toHaveLength(1)
+    await time.pass(100)
     const error = { code: 'unsupported', message: 'component gone is not served any more' }
     expect((await node.ended('run_unserved')).at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
   test('[RUN-1] does not end queued runs that a live node serves, however long they wait and whatever its own clock says', async () => {
-    const store = sharedStore()
-    const busy = openNode({ components: [hanging], store, clock, limits: { runsConcurrentMax: 1 } })
+    const time = new ManualClock()
+    const store = sharedStore(time)
+    const busy = openNode({ components: [hanging], store, clock: time, limits: { runsConcurrentMax: 1 } })
     const running = await busy.start('hanging')
     await busy.reached(running, 'running')
     const queued = await busy.start('hanging')
-    const ahead = { now: () => clock.now() + 2 * HOUR_MS }
+    const ahead: Clock = { ...time, now: () => time.now() + 2 * HOUR_MS }
     let looks = 0
     const counting = overriding(store, { unserved: async () => (looks++, store.unserved()) })
     const ignorant = openNode({ components: [served], store: counting, clock: ahead, limits: { unservedMs: 60 } })
-    await until('the other node has looked often enough to end it', () => looks > 5)
+    await time.pass(1000)
+    expect(looks).toBeGreaterThan(5)
     expect((await ignorant.get(queued)).run.status).toBe('queued')
     await busy.stop(running)
     await busy.reached(queued, 'running')
@@ -84,15 +92,14 @@ describe('where nodes share a store, a node', () => {
   })
 
   test('[RUN-1] counts from when the last node that served it was heard of', async () => {
-    const store = sharedStore()
-    let looks = 0
-    const counting = overriding(store, { unserved: async () => (looks++, store.unserved()) })
+    const time = new ManualClock()
+    const store = sharedStore(time)
     await store.renew('another node', LEASE_MS, ['other'])
-    const node = openNode({ components: [served], store: counting, clock, limits: { unservedMs: 60 } })
-    await store.create(newRun('run_long', clock.iso(), { component: 'other' }))
-    await until('it was looked for unserved runs', () => looks > 5)
+    const node = openNode({ components: [served], store, clock: time, limits: LONG })
+    await store.create(newRun('run_long', time.iso(), { component: 'other' }))
+    await time.pass(LEASE_MS + 59_000)
     expect(await node.log('run_long')).toHaveLength(1)
-    clock.advance(LEASE_MS)
+    await time.pass(2 * LEASE_MS)
     expect((await node.ended('run_long')).at(-1)!.type).toBe('run.failed')
   })
 

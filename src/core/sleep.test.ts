@@ -1,5 +1,6 @@
 /** Sleeps of any length, across crashes, that count neither as silence nor towards a deadline. */
 import { describe, expect, test, vi } from 'vitest'
+import { ManualClock } from '../../test/support/manual-clock.ts'
 import { openNode, subject, textOf } from '../../test/support/node.ts'
 import { recovering, World } from '../../test/support/world.ts'
 import { startTimer, TIMER_MAX_MS } from './timer.ts'
@@ -98,7 +99,10 @@ describe('a sleep', () => {
   })
 
   test('counts neither as silence nor towards the deadline', async () => {
+    const clock = new ManualClock()
     const node = openNode({
+      clock,
+      limits: { pollMs: 60_000 },
       components: [
         subject(
           async function* (_, { sleep }) {
@@ -112,7 +116,9 @@ describe('a sleep', () => {
         ),
       ],
     })
-    const log = await node.ended(await node.start('subject'))
+    const id = await node.start('subject')
+    await clock.pass(1800)
+    const log = await node.ended(id)
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(textOf(log)).toBe('abc')
   })

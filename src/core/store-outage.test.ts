@@ -1,15 +1,13 @@
 /** An outage of a shared store fails no healthy run, and a run that it cost its log is recovered. */
 import { describe, expect, test } from 'vitest'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf } from '../../test/support/node.ts'
-import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
-import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { newRun } from '../testing/fixtures.ts'
 import { HoldfastError } from './errors.ts'
 import type { Store } from './store.ts'
 
-/** A third of it must be long enough for a stall of the machine. The store's own clock is moved by hand. */
 const LEASE_MS = 1500
 
 /** A store as one node reaches it, and what the node did there. */
@@ -20,14 +18,14 @@ class Line {
   mayTakeOver = false
   renewedAt: number[] = []
 
-  constructor(store: Store) {
+  constructor(store: Store, clock: ManualClock) {
     const check = (): void => {
       if (this.isAway) throw new HoldfastError('unavailable', 'the store is away')
     }
     this.store = overriding(store, {
       renew: async (...parameters) => {
         check()
-        this.renewedAt.push(performance.now())
+        this.renewedAt.push(clock.elapsed())
         return store.renew(...parameters)
       },
       claimable: async (limit, query) => {
@@ -38,7 +36,7 @@ class Line {
       claim: async (...parameters) => {
         check()
         const claimed = await store.claim(...parameters)
-        if (claimed !== undefined) this.claims.push({ id: claimed.run.id, at: performance.now() })
+        if (claimed !== undefined) this.claims.push({ id: claimed.run.id, at: clock.elapsed() })
         return claimed
       },
     })
@@ -46,7 +44,7 @@ class Line {
 }
 
 interface World {
-  readonly clock: FakeClock
+  readonly clock: ManualClock
   readonly store: Store
   readonly run: string
   /** The node that executes the run, and another. */
@@ -57,7 +55,7 @@ interface World {
 
 /** A run on one of two nodes that have been up for a while. Then the store is away for longer than a lease lasts. */
 async function afterOutage(): Promise<World> {
-  const clock = createFakeClock(new Date().toISOString())
+  const clock = new ManualClock()
   const store = overriding(openMemoryStore({ clock }), { capabilities: { durable: true, shared: true } })
   const done = Promise.withResolvers<void>()
   const component = subject(async function* () {
@@ -65,16 +63,15 @@ async function afterOutage(): Promise<World> {
     await done.promise
     yield 'b'
   })
-  const lines = [new Line(store), new Line(store)] as const
+  const lines = [new Line(store, clock), new Line(store, clock)] as const
   const limits = { leaseMs: LEASE_MS, pollMs: 20 }
   const [first] = lines.map((line) => openNode({ components: [component], store: line.store, clock, limits }))
   const run = await first!.start('subject')
   await first!.emitted(run, 'text.delta')
-  await until('both nodes may take over', () => lines.every(({ mayTakeOver }) => mayTakeOver))
+  await clock.pass(2 * LEASE_MS)
+  expect(lines.map(({ mayTakeOver }) => mayTakeOver)).toEqual([true, true])
   for (const line of lines) line.isAway = true
-  const since = performance.now()
-  clock.advance(LEASE_MS + 1)
-  await until('the outage has lasted', () => performance.now() - since > LEASE_MS)
+  await clock.pass(LEASE_MS + 1)
   for (const line of lines) line.claims.length = line.renewedAt.length = 0
   return { clock, store, run, lines, finish: done.resolve, log: async () => typesOf(await first!.log(run)) }
 }
@@ -94,24 +91,25 @@ describe('after an outage in which all leases expired, a node that is back', () 
     const [owner, other] = lines
     await store.create(newRun('run_queued', clock.iso(), { component: 'subject' }))
     other.isAway = false
-    await until('it took the run that was queued', () => other.claims.some(({ id }) => id === 'run_queued'))
+    await clock.pass(LEASE_MS / 2)
     expect(other.claims.map(({ id }) => id)).toEqual(['run_queued'])
     owner.isAway = false
-    await until('the node that executes the run has renewed', () => owner.renewedAt.length > 0)
-    await until('the other may take over again', () => other.mayTakeOver)
+    await clock.pass(2 * LEASE_MS)
+    expect(other.mayTakeOver).toBe(true)
     finish()
-    await until('the run has ended', async () => (await log()).at(-1) === 'run.completed')
+    await settle()
     expect(await log()).toEqual(['run.created', 'run.started', 'text.delta', 'text.delta', 'run.completed'])
     expect(other.claims.filter(({ id }) => id === run)).toEqual([])
   })
 
   test('[RUN-1] takes the run of a node that died, a lease after its own first renewal', async () => {
-    const { run, lines, log } = await afterOutage()
+    const { clock, run, lines, log } = await afterOutage()
     const [, other] = lines
     other.isAway = false
-    await until('it took the run over', () => other.claims.some(({ id }) => id === run), { withinMs: 30_000 })
+    await clock.pass(2 * LEASE_MS)
+    expect(other.claims.map(({ id }) => id)).toEqual([run])
     expect(other.claims[0]!.at - other.renewedAt[0]!).toBeGreaterThanOrEqual(LEASE_MS)
-    await until('the run has ended', async () => (await log()).at(-1) === 'run.failed')
+    expect((await log()).at(-1)).toBe('run.failed')
   })
 })
 

@@ -1,16 +1,18 @@
 /** Readiness asks the store, within a bound. */
 import { describe, expect, test } from 'vitest'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { HoldfastError } from './errors.ts'
 import { defaultLimits } from './limits.ts'
 import { StoreProbe } from './store-probe.ts'
 
+const clock = new ManualClock()
 const limits = { ...defaultLimits, storeProbeMs: 20 }
 
 describe('a node is', () => {
   test('ready while its store answers', async () => {
-    expect(await new StoreProbe({ store: openMemoryStore(), limits }).health()).toEqual({ ok: true })
+    expect(await new StoreProbe({ store: openMemoryStore(), limits, clock }).health()).toEqual({ ok: true })
   })
 
   test('not ready while its store is silent, though nothing has failed yet, and does not ask it without end', async () => {
@@ -25,17 +27,19 @@ describe('a node is', () => {
         return kept.get(id)
       },
     })
-    const probe = new StoreProbe({ store, limits })
+    const probe = new StoreProbe({ store, limits, clock })
     expect(store.health()).toEqual({ ok: true })
     for (let round = 0; round < 5; round++) {
-      const both = await Promise.all([probe.health(), probe.health()])
+      const both = Promise.all([probe.health(), probe.health()])
+      await clock.pass(20)
       const silent = { ok: false, reason: 'the store has not answered within 20 ms' }
-      expect(both).toEqual([silent, silent])
+      expect(await both).toEqual([silent, silent])
     }
     expect(asked).toBe(3)
     answer.resolve()
-    await expect.poll(() => answered).toBe(3)
-    await expect.poll(() => probe.health()).toEqual({ ok: true })
+    await settle()
+    expect(answered).toBe(3)
+    expect(await probe.health()).toEqual({ ok: true })
   })
 
   test('not ready when its store says no, and says why', async () => {
@@ -43,6 +47,6 @@ describe('a node is', () => {
       get: () => Promise.reject(new HoldfastError('unavailable', 'the database does not do it')),
     })
     const expected = { ok: false, reason: 'the database does not do it' }
-    expect(await new StoreProbe({ store, limits }).health()).toEqual(expected)
+    expect(await new StoreProbe({ store, limits, clock }).health()).toEqual(expected)
   })
 })

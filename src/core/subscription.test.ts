@@ -1,11 +1,9 @@
 /** A subscription is a cursor: what it is given is what the log has from there on, whatever hints do. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { openNode, subject, withoutHints } from '../../test/support/node.ts'
-import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
-import { createFakeClock } from '../testing/fake-clock.ts'
 import { newRun, Scribe } from '../testing/fixtures.ts'
 import { isHoldfastError } from './errors.ts'
 import { defaultLimits, type Limits } from './limits.ts'
@@ -16,7 +14,7 @@ import { Feeds, type Sink, type Subscription } from './subscription.ts'
 
 const RUN = 'run_1'
 const POLL_MS = 20
-const clock = createFakeClock()
+const clock = new ManualClock()
 
 /** A run that a test writes itself. */
 async function writing(store: Store): Promise<Scribe> {
@@ -65,16 +63,20 @@ class Listener implements Sink {
 }
 
 function openFeeds(store: Store, limits: Partial<Limits> = {}): Feeds {
-  const feeds = new Feeds(store, { ...defaultLimits, pollMs: POLL_MS, ...limits })
+  const feeds = new Feeds(store, { ...defaultLimits, pollMs: POLL_MS, ...limits }, clock)
   onTestFinished(() => feeds.close())
   return feeds
 }
 
-/** The listener has just this, and soon. */
+/** Long enough for a poll that looks although there were hints since the poll before. */
+function polls(): Promise<void> {
+  return clock.pass(2 * POLL_MS)
+}
+
+/** The listener has just this, after two polls at the latest. */
 async function expectToHave(listener: Listener, records: readonly string[]): Promise<void> {
-  const expected = records.join('')
-  await until('everything was delivered', () => listener.text.length >= expected.length, { everyMs: 2 })
-  expect(listener.text).toBe(expected)
+  await polls()
+  expect(listener.text).toBe(records.join(''))
 }
 
 /** A store whose hints are given as another function wants. */
@@ -88,7 +90,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     ['as they are', (store) => store],
     ['lost', withoutHints],
     ['doubled', (store) => hinting(store, (listener) => (hint) => (listener(hint), listener(hint)))],
-    ['late', (store) => hinting(store, (listener) => (hint) => void setTimeout(listener, 15, hint))],
+    ['late', (store) => hinting(store, (listener) => (hint) => void clock.startTimer(() => listener(hint), 15))],
     [
       'without their records',
       (store) =>
@@ -122,13 +124,13 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     for (const { after, listener } of listeners) feeds.open(RUN, after, listener)
     await say(scribe, 'c')
     await say(scribe, 'd', 'e', 'f')
-    await wait(5)
+    await settle()
     await say(scribe, 'g')
     for (const { after, listener } of listeners) await expectToHave(listener, scribe.records.slice(after + 1))
     scribe.complete()
     await scribe.flush()
     for (const { after, listener } of listeners) {
-      await until('the end was told', () => listener.ended, { everyMs: 2 })
+      await polls()
       expect(listener.text).toBe(scribe.records.slice(after + 1).join(''))
       expect(listener.ended).toBe('finished')
     }
@@ -145,7 +147,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     for (let after = -1; after < scribe.records.length - 1; after++) {
       const listener = new Listener()
       const subscription = feeds.open(RUN, after, listener)
-      await until('the end was told', () => listener.ended, { everyMs: 1 })
+      await settle()
       expect(listener.ended).toBe('finished')
       expect(listener.text).toBe(scribe.records.slice(after + 1).join(''))
       expect(subscription.cursor).toBe(scribe.records.length - 1)
@@ -158,7 +160,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     const feeds = openFeeds(store)
     const [left, right] = [new Listener(), new Listener()]
     for (const listener of [left, right]) feeds.open(RUN, 1, listener)
-    await wait(5)
+    await settle()
     await say(scribe, 'a')
     expect(left.slices[0]!.bytes).toBe(right.slices[0]!.bytes)
   })
@@ -171,14 +173,16 @@ describe('[SUB-1] a subscriber that does not read', () => {
     const listener = new Listener()
     listener.room = 1
     const subscription = openFeeds(store, { readBytesMax: 400 }).open(RUN, -1, listener)
-    await until('it is full', () => listener.room === 0, { everyMs: 1 })
+    await settle()
+    expect(listener.room).toBe(0)
     for (let number = 0; number < 50; number++) await say(scribe, `[${number}]`)
-    await wait(3 * POLL_MS)
+    await polls()
     expect(listener.slices).toHaveLength(1)
     for (let round = 0; listener.text.length < scribe.records.join('').length; round++) {
       listener.room = 1
       subscription.resume()
-      await until('it is full again', () => listener.room === 0, { everyMs: 1 })
+      await settle()
+      expect(listener.room).toBe(0)
       expect(round).toBeLessThan(100)
     }
     expect(listener.text).toBe(scribe.records.join(''))
@@ -203,7 +207,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     const scribe = await writing(store)
     const listener = new Listener()
     const subscription = openFeeds(store).open(RUN, 1, listener)
-    await wait(5)
+    await settle()
     listener.room = 1
     await say(scribe, 'a')
     await say(scribe, 'b')
@@ -222,13 +226,13 @@ describe('[SUB-1] a subscriber that does not read', () => {
     const working = new Listener()
     feeds.open(RUN, 1, broken)
     feeds.open(RUN, 1, working)
-    await wait(5)
+    await settle()
     broken.write = () => {
       throw new Error('the socket is gone')
     }
     await say(scribe, 'a')
     expect(working.text).toBe(scribe.records.slice(2).join(''))
-    await until('the broken one was told', () => broken.ended, { everyMs: 2 })
+    await settle()
     expect(broken.code).toBe('Error: the socket is gone')
     expect(feeds.size).toBe(1)
   })
@@ -244,7 +248,8 @@ async function stalled(): Promise<{ store: Store; scribe: Scribe; listener: List
   const listener = new Listener()
   listener.room = 1
   const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
-  await until('it is full', () => listener.room === 0, { everyMs: 1 })
+  await settle()
+  expect(listener.room).toBe(0)
   return { store, scribe, listener, subscription }
 }
 
@@ -253,7 +258,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
     const { store, listener, subscription } = await stalled()
     await store.trim(RUN, 3)
     subscription.resume()
-    await until('it failed', () => listener.ended)
+    await settle()
     expect(listener.code).toBe('cursor_expired')
     expect(listener.slices).toHaveLength(1)
   })
@@ -262,7 +267,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
     const { store, listener, subscription } = await stalled()
     await store.remove(RUN)
     subscription.resume()
-    await until('it failed', () => listener.ended)
+    await settle()
     expect(listener.code).toBe('not_found')
   })
 
@@ -276,7 +281,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
     scribe.complete()
     await scribe.flush()
     await store.remove(RUN)
-    await until('it failed', () => listener.ended)
+    await polls()
     expect(listener.code).toBe('not_found')
     expect(feeds.size).toBe(0)
   })
@@ -287,7 +292,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
     const listener = new Listener()
     const failing = overriding(store, { read: () => Promise.reject(new Error('the disk is gone')) })
     openFeeds(failing).open(RUN, -1, listener)
-    await until('it failed', () => listener.ended)
+    await settle()
     expect(listener.code).toBe('Error: the disk is gone')
   })
 
@@ -300,9 +305,12 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
     })
     const listener = new Listener()
     openFeeds(failing).open(RUN, 1, listener)
-    await wait(5)
+    await settle()
     await say(scribe, 'a')
-    await expectToHave(listener, scribe.records.slice(2))
+    await clock.pass(3 * POLL_MS)
+    expect(listener.text).toBe('')
+    await clock.pass(POLL_MS)
+    expect(listener.text).toBe(scribe.records.slice(2).join(''))
   })
 })
 
@@ -320,7 +328,7 @@ describe('a subscription that is closed', () => {
     reads.resolve()
     await say(scribe, 'a')
     subscription.resume()
-    await wait(2 * POLL_MS)
+    await polls()
     expect(listener).toMatchObject({ slices: [], ended: undefined })
     expect(feeds.size).toBe(0)
   })
@@ -333,7 +341,7 @@ describe('a subscription that is closed', () => {
     const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
     const write = listener.write.bind(listener)
     listener.write = (slice) => (subscription.close(), write(slice))
-    await wait(2 * POLL_MS)
+    await polls()
     expect(listener.slices).toHaveLength(1)
     expect(listener.ended).toBeUndefined()
   })
@@ -423,7 +431,8 @@ test('the lag is that of the subscription that is furthest behind, and none when
   slow.room = 1
   await say(scribe, 'd')
   await say(scribe, 'e')
-  await until('it is behind', () => feeds.lag === 1)
+  await settle()
+  expect(feeds.lag).toBe(1)
   held.close()
   expect(feeds.lag).toBe(0)
 })
@@ -434,13 +443,15 @@ describe('whoever waits for more', () => {
   })
 
   test('is told when there is more, when there is not, and when it is too late', async () => {
-    const node = openNode({ components: [hangs] })
+    const node = openNode({ components: [hangs], clock })
     const id = await node.start('subject')
     const { next } = await node.reached(id, 'paused')
     const never = new AbortController().signal
     const waiting = node.service.waitForMore(localPrincipal, id, next - 1, 5000, never)
     expect(await node.service.waitForMore(localPrincipal, id, next - 2, 5000, never)).toBe(true)
-    expect(await node.service.waitForMore(localPrincipal, id, next - 1, 10, never)).toBe(false)
+    const brief = node.service.waitForMore(localPrincipal, id, next - 1, 10, never)
+    await clock.pass(10)
+    expect(await brief).toBe(false)
     await node.continue(id, { question: 1 })
     expect(await waiting).toBe(true)
     expect(node.service.health().subscribers).toBe(0)
@@ -452,34 +463,35 @@ describe('whoever waits for more', () => {
     const { next } = await node.reached(id, 'paused')
     const leaving = new AbortController()
     const waiting = node.service.waitForMore(localPrincipal, id, next - 1, 60_000, leaving.signal)
-    await wait(5)
+    await settle()
     leaving.abort()
     expect(await waiting).toBe(false)
     const late = node.service.waitForMore(localPrincipal, id, next - 1, 60_000, leaving.signal)
-    expect(await Promise.race([late, wait(15_000, 'still waiting')])).toBe(false)
+    expect(await late).toBe(false)
     expect(node.service.health().subscribers).toBe(0)
   })
 })
 
 test('a feed does not poll a store that has not answered its last poll', async () => {
-  const store = openMemoryStore()
-  let [asked, asking, most] = [0, 0, 0]
+  const store = openMemoryStore({ clock })
+  let asked = 0
+  let answer = Promise.withResolvers<void>()
   const slow = overriding(store, {
     get: async (id) => {
       asked++
-      most = Math.max(most, ++asking)
-      await wait(70)
-      asking--
+      await answer.promise
       return store.get(id)
     },
   })
-  await store.create(newRun('run_1', new Date().toISOString()))
-  const feeds = new Feeds(slow, { ...defaultLimits, pollMs: 10 })
-  const subscription = feeds.open('run_1', 0, { write: () => true, finished: () => {}, failed: () => {} })
-  await until('it has polled several times', () => asked >= 3)
-  subscription.close()
-  feeds.close()
-  expect(most).toBe(1)
+  await writing(store)
+  openFeeds(slow).open(RUN, 1, new Listener())
+  for (const polled of [1, 2, 3]) {
+    await clock.pass(3 * POLL_MS)
+    expect(asked).toBe(polled)
+    answer.resolve()
+    answer = Promise.withResolvers()
+    await settle()
+  }
 })
 
 function repeating(listener: HintListener): HintListener {
@@ -496,7 +508,7 @@ function reversing(listener: HintListener): HintListener {
   return (hint) => {
     turn.push(hint)
     if (turn.length > 1) return
-    setTimeout(() => {
+    clock.startTimer(() => {
       for (const each of turn.toReversed()) listener(each)
       turn = []
     }, 2)
