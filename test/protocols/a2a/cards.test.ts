@@ -19,21 +19,43 @@ test('every component has a card, and the server has that of the default one', a
   expect((await cardAt(first.url)).skills[0]!.id).toBe(first.service.components()[0]!.id)
 })
 
-test('[O-16] the card says that streaming works, and it does, with nothing to opt into', async () => {
+test('[O-16] the card says that streaming works, and it does on every interface that the card names, with nothing to opt into', async () => {
   const server = await serveA2a()
-  for (const { id } of server.service.components()) {
-    expect((await cardAt(server.agent(id))).capabilities.streaming).toBe(true)
-    const body = JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'SendStreamingMessage',
-      params: { message: message('text 1') },
-    })
-    const response = await fetch(server.agent(id), { method: 'POST', headers: current, body })
-    expect(response.headers.get('content-type')).toBe('text/event-stream')
-    await response.body?.cancel()
+  const components = server.service.components().filter(({ id }) => id !== 'single') // which never ends by itself
+  for (const { id } of components) {
+    const { capabilities, supportedInterfaces } = await cardAt(server.agent(id))
+    expect(capabilities.streaming).toBe(true)
+    for (const { url, protocolBinding, protocolVersion } of supportedInterfaces) {
+      const isLegacy = protocolVersion === '0.3'
+      const said = message('ask Go on?')
+      const legacy = { ...said, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'ask Go on?' }] }
+      const params = { message: isLegacy && protocolBinding === 'JSONRPC' ? legacy : said }
+      const method = isLegacy ? 'message/stream' : 'SendStreamingMessage'
+      const isRest = protocolBinding === 'HTTP+JSON'
+      const path = isRest ? `${isLegacy ? '/v1' : ''}/message:stream` : ''
+      const body = isRest ? params : { jsonrpc: '2.0', id: 1, method, params }
+      const response = await fetch(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'a2a-version': protocolVersion },
+        body: JSON.stringify(body),
+      })
+      expect(response.headers.get('content-type'), `${id} ${protocolBinding} ${protocolVersion}`).toBe(
+        'text/event-stream',
+      )
+      // The stream itself says what becomes of the task, and not only that there is a stream.
+      let text = ''
+      for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+        text += chunk
+        if (OUTCOME.test(text)) break
+      }
+      expect(text, `${id} ${protocolBinding} ${protocolVersion}`).toMatch(OUTCOME)
+    }
   }
 })
+
+/** A state in which a task waits or has ended, in the words of either version; or the answer of an agent without tasks. */
+const OUTCOME =
+  /(TASK_STATE_)?(COMPLETED|completed|INPUT_REQUIRED|input-required|AUTH_REQUIRED|auth-required)"|"role":"(ROLE_AGENT|agent)"/
 
 test('a client that says nothing gets a card that both versions can read', async () => {
   const server = await serveA2a()

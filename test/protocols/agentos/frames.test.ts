@@ -1,6 +1,7 @@
 /** The frames of AgentOS streams, and what becomes of an event that cannot be one. */
 import { describe, expect, test } from 'vitest'
 import type { Logger } from '../../../src/core/logger.ts'
+import { nameless } from './components.ts'
 import { dataOf, framesIn, idsOf, indicesOf, namesOf, postForm, serveAgentOs, stream, upTo } from './serve.ts'
 
 const families = [
@@ -8,6 +9,9 @@ const families = [
   { path: '/teams/lab-team/runs', error: 'TeamRunError', field: 'content', id: 'team_id' },
   { path: '/workflows/lab-workflow/runs', error: 'WorkflowError', field: 'error', id: 'workflow_id' },
 ] as const
+
+/** The agent without names, as a team and as a workflow. */
+const namelessFamilies = (['team', 'workflow'] as const).map((kind) => ({ ...nameless, id: `nameless-${kind}`, kind }))
 
 const unserializable = ['circular', 'function', 'getter', 'deep 1000'] as const
 
@@ -29,23 +33,38 @@ describe('an event that cannot be serialized', () => {
     })
   }
 
-  test("[EVT-1] O-2 is named in the server's log by type, path and problem, under the error id that the client has", async () => {
-    const lines: { readonly fields: object; readonly message: string }[] = []
-    const note = (fields: object, message: string): void => void lines.push({ fields, message })
-    const logger: Logger = { debug: () => {}, info: () => {}, warn: note, error: note }
-    const server = await serveAgentOs({ logger })
-    const frames = await stream(server, '/agents/lab/runs', { message: 'text 1; circular' })
-    expect(lines).toEqual([
-      {
-        message: 'run failed: event custom.emitted: data.value.value refers to an object that contains it (a cycle)',
-        fields: expect.objectContaining({
+  for (const { path } of families) {
+    test(`[EVT-1] O-2 in a run of ${path} is named in the server's log, once, with the error and the id that the client has`, async () => {
+      const lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
+      const note = (level: string) => (fields: object, message: string) =>
+        void lines.push({ level, fields: { ...fields }, message })
+      const logger: Logger = { debug: () => {}, info: () => {}, warn: note('warn'), error: note('error') }
+      const server = await serveAgentOs({ logger })
+      for (const [statement, problem, at] of [
+        ['circular', 'refers to an object that contains it (a cycle)', 'data.value.value'],
+        ['function', 'is a function', 'data.value.value'],
+        ['getter', 'throws', 'data.value.value'],
+        ['deep 1000', 'is nested more than 200 levels deep', 'data.value'],
+      ] as const) {
+        lines.length = 0
+        const frames = await stream(server, path, { message: `text 1; ${statement}` })
+        expect(lines.map(({ level }) => level)).toEqual(['error'])
+        const [{ fields, message }] = lines as [(typeof lines)[number]]
+        expect(message).toContain(`run failed: event custom.emitted: ${at}`)
+        expect(message).toContain(problem)
+        expect(fields).toMatchObject({
           run: idsOf(frames).run,
+          component: expect.stringMatching(/^lab/),
+          code: 'unserializable',
           errorId: frames.at(-1)!.data['error_id'],
-          details: expect.objectContaining({ event: 'custom.emitted', path: 'data.value.value' }),
-        }),
-      },
-    ])
-  })
+          details: { event: 'custom.emitted', path: expect.stringContaining(at) },
+        })
+        // The error itself, of its own class, so that its stack says where it was thrown.
+        expect(fields['err']).toBeInstanceOf(Error)
+        expect(String(fields['errorId'])).not.toBe('')
+      }
+    })
+  }
 
   test('is told to a client that resumes, as it was told live', async () => {
     const server = await serveAgentOs()
@@ -55,28 +74,42 @@ describe('an event that cannot be serialized', () => {
   })
 })
 
-test('O-4 an event without a name is framed as message', async () => {
-  const server = await serveAgentOs()
-  const frames = await stream(server, '/agents/nameless/runs', { message: 'go' })
-  const custom = frames.filter(({ data }) => data['event'] === 'CustomEvent')
-  expect(custom.map(({ event }) => event)).toEqual(['CustomEvent', 'message'])
-  expect(custom.map(({ data }) => data['value'])).toEqual([{ lines: 'one\ntwo\n\nthree' }, 1])
-})
+describe.each(['/agents/nameless', '/teams/nameless-team', '/workflows/nameless-workflow'])(
+  'a stream of %s',
+  (path) => {
+    test('O-4 frames an event without a name as message, live and when it is resumed', async () => {
+      const server = await serveAgentOs({ components: namelessFamilies })
+      const live = await stream(server, `${path}/runs`, { message: 'go' })
+      const resumed = await stream(server, `${path}/runs/${idsOf(live).run}/resume`, {})
+      for (const frames of [live, resumed]) {
+        const custom = frames.filter(({ data }) => data['event'] === 'CustomEvent')
+        expect(custom.map(({ event }) => event)).toEqual(['CustomEvent', 'message'])
+        expect(custom.map(({ data }) => data['value'])).toEqual([{ lines: 'one\ntwo\n\nthree' }, 1])
+      }
+    })
 
-test('O-5 a frame is its name, one line of compact JSON and a blank line; an id is all that is added', async () => {
-  const server = await serveAgentOs()
-  const response = await postForm(server, '/agents/nameless/runs', { message: 'go' })
-  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
-  expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
-  expect(response.headers.get('x-accel-buffering')).toBe('no')
-  const text = await response.text()
-  expect(text).not.toContain('\r')
-  const frames = framesIn(text)
-  expect(indicesOf(frames)).toEqual(upTo(frames.length))
-  for (const { data, event, text: frame } of frames)
-    expect(frame).toBe(`id: ${String(data['event_index'])}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-  expect(frames.map(({ text: frame }) => frame).join('')).toBe(text.replace(/^retry: \d+\n\n/, ''))
-})
+    test('O-5 has frames of a name, one line of compact JSON and a blank line; an id is all that is added', async () => {
+      const server = await serveAgentOs({ components: namelessFamilies })
+      const response = await postForm(server, `${path}/runs`, { message: 'go' })
+      expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+      expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
+      expect(response.headers.get('x-accel-buffering')).toBe('no')
+      const live = await response.text()
+      const { run } = idsOf(framesIn(live))
+      const resumed = await (await postForm(server, `${path}/runs/${run}/resume`, {})).text()
+      for (const text of [live, resumed]) {
+        expect(text).not.toContain('\r')
+        const frames = framesIn(text)
+        expect(indicesOf(frames)).toEqual(upTo(dataOf(frames).length))
+        for (const { data, event, text: frame } of dataOf(frames)) {
+          expect(frame).toBe(`id: ${String(data['event_index'])}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+          expect([data['event'], 'message']).toContain(event)
+        }
+        expect(frames.map(({ text: frame }) => frame).join('')).toBe(text.replace(/^retry: \d+\n\n/, ''))
+      }
+    })
+  },
+)
 
 test('a quiet stream shows life with comments, which are no events', async () => {
   const server = await serveAgentOs({ limits: { heartbeatMs: 20 } })

@@ -1,6 +1,7 @@
 /** Runs of the three families, in the four ways to ask for them. */
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
+import type { Component } from '../../../src/core/agent.ts'
 import { until } from '../../support/until.ts'
 import {
   cutAfter,
@@ -9,6 +10,7 @@ import {
   getJson,
   idsOf,
   indicesOf,
+  META,
   namesOf,
   postForm,
   serveAgentOs,
@@ -230,27 +232,52 @@ describe('the order of events', () => {
 })
 
 describe('a run and its client', () => {
-  test('O-20 O-21 O-22 O-23 a client that leaves after six events and comes back has all of them, each once', async () => {
-    const server = await serveAgentOs()
-    const fields = { message: 'text 30 every 5', stream: 'true', background: 'true' }
-    const before = await cutAfter(server, '/teams/lab-team/runs', fields, 6)
+  test('O-20 O-21 O-22 O-23 a client that leaves after six events and comes back is caught up, then subscribed, and has each event once', async () => {
+    const goOn = Promise.withResolvers<void>()
+    const talking: Component = {
+      id: 'talking-team',
+      kind: 'team',
+      async *run() {
+        for (let n = 0; n < 30; n++) {
+          yield `[${n}]`
+          if (n === 19) await goOn.promise
+        }
+      },
+    }
+    const server = await serveAgentOs({ components: [talking] })
+    const path = '/teams/talking-team/runs'
+    const fields = { message: 'go', stream: 'true', background: 'true' }
+    const before = await cutAfter(server, path, fields, 6)
     expect(before.every(({ data }) => data['event'] && data['run_id'] && data['session_id'])).toBe(true)
     expect(indicesOf(before)).toEqual(upTo(6))
     const { run, session } = idsOf(before)
     await until('the run has gone on meanwhile', async () => {
-      const { body } = await getJson(server, `/teams/lab-team/runs/${run}?session_id=${session}`)
-      return String(body.content).includes('[9]')
+      const { body } = await getJson(server, `${path}/${run}?session_id=${session}`)
+      return String(body.content).includes('[19]')
     })
-    const after = await stream(server, `/teams/lab-team/runs/${run}/resume`, {
-      last_event_index: '5',
-      session_id: session,
-    })
-    expect(namesOf(after)[0]).toMatch(/^(catch_up|replay)$/)
+    const resume = { last_event_index: '5', session_id: session }
+    const response = await postForm(server, `${path}/${run}/resume`, resume)
+    let text = ''
+    // Nothing more is said before the client is told that it is subscribed: what was missed comes first.
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      text += chunk
+      if (text.includes('event: subscribed')) goOn.resolve()
+    }
+    const after = framesIn(text)
+    const names = namesOf(after)
+    const missed = names.indexOf('subscribed') - 1
+    expect(names.filter((name) => META.includes(name))).toEqual(['catch_up', 'subscribed'])
+    expect(names[0]).toBe('catch_up')
+    expect(after[0]!.data).toMatchObject({ run_id: run, missed_events: missed })
     expect(indicesOf(after)[0]).toBe(6)
+    expect(missed).toBe(indicesOf([...before, ...after.slice(0, missed + 1)]).length - 6)
     const all = [...before, ...dataOf(after)]
     expect(indicesOf(all)).toEqual(upTo(all.length))
-    expect(namesOf(all).at(-1)).toBe('TeamRunCompleted')
-    expect(namesOf(all).filter((name) => name === 'RunContent')).toHaveLength(30)
+    expect(names.at(-1)).toBe('TeamRunCompleted')
+    expect(namesOf(all).filter((name) => name === 'TeamRunContent')).toHaveLength(30)
+    const replayed = await stream(server, `${path}/${run}/resume`, resume)
+    expect(namesOf(replayed).filter((name) => META.includes(name))).toEqual(['replay'])
+    expect(dataOf(replayed).map(({ text: frame }) => frame)).toEqual(dataOf(after).map(({ text: frame }) => frame))
   })
 
   for (const { path } of families) {
