@@ -110,6 +110,7 @@ function RunHead({ id, info, shown, watch }: HeadProps) {
         </span>
       </div>
       <dl className="facts">
+        {info?.version !== undefined && <Fact name="Version">{info.version}</Fact>}
         {session !== undefined && (
           <Fact name="Session">
             <Link to={`/?session=${encodeURIComponent(session)}`} title={session}>

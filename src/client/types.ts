@@ -7,6 +7,7 @@ export interface ComponentInfo {
   readonly kind: ComponentKind
   readonly name?: string
   readonly description?: string
+  readonly version?: string
   /** JSON schema of its input, where it says so. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
   readonly recovery: Recovery

@@ -46,6 +46,8 @@ export interface Component<Input = unknown> {
   readonly kind: ComponentKind
   readonly name?: string
   readonly description?: string
+  /** Of its code: runs say which version accepted, started and resumed them. Nothing compares versions. */
+  readonly version?: string
   readonly makeup?: Makeup
   readonly recovery?: Recovery
   readonly session?: BusyPolicy

@@ -97,7 +97,7 @@ async function settleOrDrive(
     return isOrphan && stop === undefined ? { takenUp: 'lost' } : {}
   }
   if (continuation !== undefined) {
-    log.append({ type: 'run.resumed', data: continuation })
+    log.append({ type: 'run.resumed', data: { ...continuation, ...versionOf(component) } })
     await log.flush()
     if (parked !== undefined && !isRestart(run, continuation))
       return { begun: { drive: parked, ended: parked.continueWith(log, continuation.answers) } }
@@ -105,7 +105,10 @@ async function settleOrDrive(
   } else {
     const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
     if (isAfresh) discardAttempt(log, history ?? (await loadHistory(store, run.id, next, limits.readBytesMax)))
-    log.append({ type: 'run.started', data: { attempt: run.attempt + 1, ...(suspect !== undefined && { suspect }) } })
+    log.append({
+      type: 'run.started',
+      data: { attempt: run.attempt + 1, ...versionOf(component), ...(suspect !== undefined && { suspect }) },
+    })
     await log.flush()
     // What the log held before is all that a resumed run needs of it.
     if (!isAfresh && history !== undefined) return started(parts, log, component, history, isOrphan)
@@ -144,6 +147,10 @@ function discardAttempt(log: RunLog, { attemptFrom: from }: History): void {
     type: 'attempt.discarded',
     data: { attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },
   })
+}
+
+function versionOf({ version }: Component): { readonly version?: string } {
+  return version === undefined ? {} : { version }
 }
 
 /** Whether an agent that is still in memory is to begin again from its log: the code was put right. */

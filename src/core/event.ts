@@ -93,19 +93,26 @@ export interface WorkMarks {
 export interface EventData {
   'run.created': {
     readonly component: string
+    /** Of the component that accepted it. */
+    readonly version?: string
     readonly input: unknown
     readonly session: string
     readonly metadata?: Readonly<Record<string, unknown>>
     readonly protocol?: string
   }
-  'run.started': { readonly attempt: number; readonly suspect?: Suspect }
+  'run.started': { readonly attempt: number; readonly version?: string; readonly suspect?: Suspect }
   'run.released': { readonly reason: string }
   'run.paused': {
     readonly questions: readonly Question[]
     /** By question id: by what a recovered run knows the question again. */
     readonly work?: Readonly<Record<string, WorkMarks>>
   }
-  'run.resumed': { readonly answers: Readonly<Record<string, unknown>>; readonly by?: string }
+  /** `version`: of the component that goes on; absent where it is started by whoever claims it next. */
+  'run.resumed': {
+    readonly answers: Readonly<Record<string, unknown>>
+    readonly by?: string
+    readonly version?: string
+  }
   'run.completed': { readonly output?: unknown; readonly usage?: Usage }
   'run.failed': { readonly error: Failure; readonly usage?: Usage }
   'run.cancelled': { readonly reason?: string; readonly by?: string; readonly usage?: Usage }

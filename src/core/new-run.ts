@@ -37,7 +37,14 @@ export async function draftRun(
   const id = ids.run()
   const session = request.session ?? ids.session()
   const time = new Date(createdAt).toISOString()
-  const shared = { component: component.id, session, ...(metadata !== undefined && { metadata }), protocol }
+  const { version } = component
+  const shared = {
+    component: component.id,
+    ...(version !== undefined && { version }),
+    session,
+    ...(metadata !== undefined && { metadata }),
+    protocol,
+  }
   const run: Run = {
     ...shared,
     id,

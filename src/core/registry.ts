@@ -1,8 +1,11 @@
 /** Names to components. Agent, team and workflow are kinds of component, never code paths. */
 import type { Component } from './agent.ts'
 import { HoldfastError } from './errors.ts'
+import { checkName } from './names.ts'
 
 const COMPONENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+const VERSION_CHARS_MAX = 128
 
 export class Registry {
   #components: ReadonlyMap<string, Component>
@@ -40,6 +43,8 @@ function named(components: Iterable<Component>): ReadonlyMap<string, Component> 
         `component id ${JSON.stringify(component.id)} must be 1 to 128 letters, digits, '.', '_' or '-'`,
       )
     }
+    if (component.version !== undefined)
+      checkName(`version of component ${component.id}`, component.version, VERSION_CHARS_MAX)
     if (found.has(component.id)) throw new HoldfastError('conflict', `two components have the id ${component.id}`)
     found.set(component.id, component)
   }

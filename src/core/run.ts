@@ -8,6 +8,8 @@ export type RunStatus = 'queued' | 'running' | 'paused' | 'completed' | 'failed'
 export interface Run {
   readonly id: string
   readonly component: string
+  /** Of the component's code that executed it last, or that accepted it. */
+  readonly version?: string
   readonly session: string
   /** Key of the principal that started it (SEC-1). */
   readonly owner: string
@@ -95,23 +97,28 @@ export function reduce(run: Run, event: LoggedEvent): Run {
     case 'run.paused':
       return pause(next, event.data.questions)
     case 'run.resumed':
-      return unpause(next)
+      return { ...unpause(next), ...versionIn(event.data) }
     default:
       return effect === 'terminal' ? finish(unpause(next), event) : next
   }
 }
 
 function restart(next: Run, run: Run, event: Extract<LoggedEvent, { type: 'run.started' }>): Run {
-  const { released, interruptions = 0, suspect: _suspect, ...rest } = next
+  const { released, interruptions = 0, suspect: _suspect, version: _version, ...rest } = next
   const { attempt, suspect } = event.data
   const interrupted = run.status === 'running' && released === undefined ? interruptions + 1 : interruptions
   return {
     ...rest,
     attempt,
+    ...versionIn(event.data),
     startedAt: run.startedAt ?? event.time,
     ...(interrupted > 0 && { interruptions: interrupted }),
     ...(suspect !== undefined && { suspect }),
   }
+}
+
+function versionIn({ version }: { readonly version?: string }): { readonly version?: string } {
+  return version === undefined ? {} : { version }
 }
 
 function pause(run: Run, waiting: readonly Question[]): Run {

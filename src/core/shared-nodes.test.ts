@@ -78,7 +78,8 @@ describe('where nodes share a store, a node', () => {
     const running = await busy.start('hanging')
     await busy.reached(running, 'running')
     const queued = await busy.start('hanging')
-    const ahead: Clock = { ...time, now: () => time.now() + 2 * HOUR_MS }
+    const { elapsed, startTimer } = time
+    const ahead: Clock = { elapsed, startTimer, now: () => time.now() + 2 * HOUR_MS }
     let looks = 0
     const counting = overriding(store, { unserved: async () => (looks++, store.unserved()) })
     const ignorant = openNode({ components: [served], store: counting, clock: ahead, limits: { unservedMs: 60 } })

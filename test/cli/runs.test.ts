@@ -141,6 +141,33 @@ test('of a run that has asked before, only what it asks now is told with how to 
 })
 
 describe('holdfast runs', () => {
+  test('with --version lists the runs that this version of their component executed last', async () => {
+    const versioned = (id: string, version?: string) =>
+      agent({
+        id,
+        ...(version !== undefined && { version }),
+        async *run() {
+          yield 'done'
+        },
+      })
+    const { url } = await serveInProcess({ components: [versioned('a', '1.0'), versioned('b', '2.0'), versioned('c')] })
+    const call = callWith({ HOLDFAST_URL: url })
+    for (const component of ['a', 'b', 'c', 'b']) await call('run', component, 'x')
+    const { stdout } = await call('runs', '--version', '2.0')
+    expect(stdout.match(/[abc](@\S+)?(?= +completed)/g)).toEqual(['b@2.0', 'b@2.0'])
+    expect(
+      (await call('runs', '--version', '2.0', '--limit', '1', '--json')).stdout.trimEnd().split('\n'),
+    ).toHaveLength(1)
+    expect((await call('runs', '--version', '3.0')).stderr).toContain('There are no such runs')
+    const answer = await fetch(`${url}/components`)
+    const { components } = (await answer.json()) as { components: { id: string; version?: string }[] }
+    expect(components.map(({ id, version }) => [id, version])).toEqual([
+      ['a', '1.0'],
+      ['b', '2.0'],
+      ['c', undefined],
+    ])
+  })
+
   test('lists the newest first, and filters by component, session and status', async () => {
     const { call, url } = await lab()
     const first = await startRun({ url }, 'say hi', { session: 'one' })

@@ -3,7 +3,16 @@ import type { Component, Makeup } from '../../core/agent.ts'
 
 type Common = Pick<
   Component,
-  'id' | 'name' | 'description' | 'recovery' | 'session' | 'disconnect' | 'uncertain' | 'onDivergence' | 'limits'
+  | 'id'
+  | 'name'
+  | 'description'
+  | 'version'
+  | 'recovery'
+  | 'session'
+  | 'disconnect'
+  | 'uncertain'
+  | 'onDivergence'
+  | 'limits'
 >
 
 export interface CommonDefinition extends Common {
@@ -17,6 +26,7 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     id,
     name,
     description,
+    version,
     recovery = 'resume',
     session,
     disconnect,
@@ -30,6 +40,7 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     recovery,
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
+    ...(version !== undefined && { version }),
     ...(session !== undefined && { session }),
     ...(disconnect !== undefined && { disconnect }),
     ...(uncertain !== undefined && { uncertain }),

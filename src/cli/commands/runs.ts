@@ -25,6 +25,10 @@ const colours: Readonly<Record<RunStatus, keyof Style>> = {
 
 const WATCH_MS = 1000
 
+const PAGE_RUNS = 200
+/** Runs that are looked at for those of a version: stores do not index it. */
+const SCANNED_MAX = 10_000
+
 export const runs = defineCommand({
   operands: [],
   about: `Lists your runs, newest first. With --watch the list is kept current until Ctrl-C; in a pipe, --watch prints a line whenever a run
@@ -32,6 +36,7 @@ is new or has another status.`,
   examples: [
     { line: 'holdfast runs --status running,paused', does: 'what is not over' },
     { line: 'holdfast runs --component publish --watch', does: 'runs of one component, as they go' },
+    { line: 'holdfast runs --status paused --version 2.1.0', does: 'what a deployment left waiting' },
     { line: 'holdfast runs --json | jq .id', does: 'one run a line' },
   ],
   options: {
@@ -43,19 +48,24 @@ is new or has another status.`,
       parse: toStatuses,
       help: `Only runs with one of these, separated by commas: ${Object.keys(colours).join(', ')}.`,
     },
+    version: {
+      value: 'VERSION',
+      parse: toText,
+      help: `Only runs whose component last had this version; found among the newest ${SCANNED_MAX} of the others.`,
+    },
     limit: { value: 'N', fallback: '20', parse: toCount(1, 10_000), help: 'How many at most.' },
     watch: { fallback: 'false', parse: toSwitch, help: 'Keep the list current.' },
     json: { fallback: 'false', parse: toSwitch, help: 'Print every run as a line of JSON.' },
   },
   run: ({ values, operands: _none }, io) =>
     withTarget(values, io.env, async (target) => {
-      const { component, session, status, limit, watch, json } = values
+      const { component, session, status, version, limit, watch, json } = values
       const filter: RunFilter = {
         ...(component !== undefined && { component }),
         ...(session !== undefined && { session }),
         ...(status !== undefined && { status }),
       }
-      const list = (): Promise<RunInfo[]> => newest(target, filter, limit)
+      const list = (): Promise<RunInfo[]> => newest(target, filter, version, limit)
       if (watch) return watchRuns(list, io, json)
       const found = await list()
       if (json) for (const each of found) io.stdout.write(`${JSON.stringify(each)}\n`)
@@ -65,21 +75,26 @@ is new or has another status.`,
     }),
 })
 
-const PAGE_RUNS = 200
-
-async function newest({ client }: Target, filter: RunFilter, limit: number): Promise<RunInfo[]> {
+async function newest(
+  { client }: Target,
+  filter: RunFilter,
+  version: string | undefined,
+  limit: number,
+): Promise<RunInfo[]> {
   const found: RunInfo[] = []
-  for (let cursor: string | undefined; found.length < limit;) {
+  let cursor: string | undefined
+  for (let scanned = 0; found.length < limit && scanned < SCANNED_MAX;) {
     const page = await client.runs.list({
       ...filter,
-      limit: Math.min(PAGE_RUNS, limit - found.length),
+      limit: version === undefined ? Math.min(PAGE_RUNS, limit - found.length) : PAGE_RUNS,
       ...(cursor !== undefined && { cursor }),
     })
-    found.push(...page.runs)
+    scanned += page.runs.length
+    found.push(...page.runs.filter((run) => version === undefined || run.version === version))
     if (page.cursor === undefined) break
     cursor = page.cursor
   }
-  return found
+  return found.slice(0, limit)
 }
 
 function rows(found: readonly RunInfo[], style: Style): string[] {
@@ -87,7 +102,7 @@ function rows(found: readonly RunInfo[], style: Style): string[] {
     ['RUN', 'COMPONENT', 'STATUS', 'STARTED', 'TOOK', 'EVENTS', ''],
     ...found.map((run) => [
       run.id,
-      inOneLine(run.component, 30),
+      inOneLine(run.version === undefined ? run.component : `${run.component}@${run.version}`, 30),
       style[colours[run.status]](run.status),
       `${duration(Date.now() - Date.parse(run.createdAt))} ago`,
       tookOf(run),

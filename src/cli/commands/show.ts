@@ -73,6 +73,7 @@ function fieldsText(run: RunInfo, style: Style): string {
   const fields: readonly (readonly [string, string | undefined])[] = [
     ['Run', run.id],
     ['Component', run.component],
+    ['Version', run.version],
     ['Session', run.session],
     ['Status', run.status],
     ['Created', run.createdAt],

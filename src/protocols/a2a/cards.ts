@@ -29,7 +29,7 @@ export function cardOf(facts: CardFacts, url: string): AgentCard {
       ...(options.grpcUrl === undefined ? [] : grpcInterfaces(options.grpcUrl, facts)),
     ],
     ...(provider !== undefined && { provider }),
-    version: about.version ?? version,
+    version: about.version ?? component.version ?? version,
     ...(documentationUrl !== undefined && { documentationUrl }),
     ...(iconUrl !== undefined && { iconUrl }),
     capabilities: {

@@ -63,6 +63,7 @@ const failure = z.object({
 export const runShape = z.object({
   id: z.string(),
   component: z.string(),
+  version: z.string().optional().describe('Of the component: the one that executed the run last, or that accepted it.'),
   session: z.string(),
   status: runStatus,
   createdAt: z.iso.datetime(),
@@ -105,6 +106,7 @@ export const componentShape = z.object({
   kind: z.enum(['agent', 'team', 'workflow']),
   name: z.string().optional(),
   description: z.string().optional(),
+  version: z.string().optional(),
   inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON schema of its input, where it says so.'),
   recovery: z.enum(['fail', 'retry', 'resume']),
   session: z.enum(['reject', 'enqueue', 'interrupt', 'parallel']),

@@ -18,12 +18,13 @@ export function toRun({ run, first, next, stop, damage }: StoredRun, output?: un
 }
 
 export function toComponent(component: Component): ComponentShape {
-  const { id, kind, name: title, description, makeup, recovery, session } = component
+  const { id, kind, name: title, description, version, makeup, recovery, session } = component
   return {
     id,
     kind,
     ...(title !== undefined && { name: title }),
     ...(description !== undefined && { description }),
+    ...(version !== undefined && { version }),
     ...(makeup?.inputSchema !== undefined && { inputSchema: makeup.inputSchema }),
     recovery: recovery ?? 'fail',
     session: session ?? 'parallel',
