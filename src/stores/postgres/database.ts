@@ -65,6 +65,8 @@ export class Database {
     this.#pool = new pg.default.Pool(config)
     // An idle connection broke, as idle ones do; the pool forgets it, and the next statement opens another.
     this.#pool.on('error', ignore)
+    // From its first moment: one that is terminated in the packet that makes it ready fails before anybody has it.
+    this.#pool.on('connect', (client) => client.on('error', ignore))
   }
 
   /** What may not be done twice: when it is not known whether it was done, that is what the caller is told. */
@@ -112,7 +114,6 @@ export class Database {
   async #send<Row extends QueryResultRow>(text: string, values: unknown[], leftMs: number): Promise<Row[]> {
     const client = await this.#pool.connect()
     let isBroken = false
-    client.on('error', ignore) // told to who waits for an answer
     try {
       const waitMs = Math.min(Math.max(leftMs, ATTEMPT_MIN_MS), this.#bounds.statementMs + GRACE_MS)
       const { rows } = await this.#execute<Row>(client, { text, values, query_timeout: waitMs })
@@ -122,7 +123,6 @@ export class Database {
       if (isSilence(cause)) cancelBackend(client)
       throw cause
     } finally {
-      client.off('error', ignore)
       client.release(isBroken)
     }
   }

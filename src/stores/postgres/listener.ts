@@ -56,7 +56,7 @@ export class Listener {
     const client = new pg.default.Client({ ...connectionConfig(url), query_timeout: ANSWER_MS })
     const over = new AbortController()
     const { signal } = over
-    client.once('error', () => over.abort())
+    client.on('error', () => over.abort()) // more than once: what the server says, and that the socket broke
     client.once('end', () => over.abort())
     client.on('notification', ({ payload = '' }) => onNotice(payload))
     const onClose = (): void => over.abort()
