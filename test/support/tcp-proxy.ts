@@ -18,7 +18,17 @@ export interface TcpProxy {
   delay(milliseconds: number): void
 }
 
+/** Closed when the test is over. */
 export async function startTcpProxy(target: number | (() => number)): Promise<TcpProxy> {
+  const proxy = await openTcpProxy(target)
+  onTestFinished(() => proxy.close())
+  return proxy
+}
+
+/** For programs that are no tests: whoever opens it closes it. */
+export async function openTcpProxy(
+  target: number | (() => number),
+): Promise<TcpProxy & { readonly close: () => Promise<void> }> {
   const sockets = new Set<Socket>()
   let state: 'open' | 'deaf' | 'blocked' = 'open'
   const stranded = new WeakSet<Socket>()
@@ -45,11 +55,11 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
   const cut = (): void => {
     for (const socket of sockets) socket.destroy()
   }
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
     const closed = new Promise((resolve) => server.close(resolve))
     cut()
     await closed
-  })
+  }
   return {
     port: (server.address() as AddressInfo).port,
     loseAnswers: () => (state = 'deaf'),
@@ -60,5 +70,6 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
     cut,
     heal: () => (state = 'open'),
     delay: (milliseconds) => (delayMs = milliseconds),
+    close,
   }
 }

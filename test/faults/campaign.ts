@@ -1,0 +1,134 @@
+/** Rounds of one fault on one store: nodes and servers are started once, and every round is judged on its own. */
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { NatsRelease } from '../support/nats.ts'
+import { Judge, type Verdict } from './judged.ts'
+import type { PartitionMethod } from './link.ts'
+import { SmallDisk } from './small-disk.ts'
+import { FAKETIME, type FaultName, type StoreName, type World, type WorldOptions } from './world.ts'
+import { openNatsWorld } from './worlds/nats.ts'
+import { openPostgresWorld } from './worlds/postgres.ts'
+import { openSqliteWorld } from './worlds/sqlite.ts'
+
+const LEAD_MS = 2500
+const TRAIL_MS = 1500
+const DISK_MEBIBYTES = { sqlite: 64, postgres: 512, nats: 512 } as const
+
+export interface CampaignOptions {
+  readonly store: StoreName
+  readonly fault: FaultName
+  readonly rounds: number
+  /** How long a fault lasts. */
+  readonly faultMs: number
+  readonly nodes: number
+  readonly leaseMs: number
+  readonly clients: number
+  /** Every run must end within this time after its start and after the fault. */
+  readonly boundS: number
+  readonly seed: number
+  readonly partition: PartitionMethod
+  readonly release?: NatsRelease
+  /** Where histories are written; those of rounds without a violation are removed. */
+  readonly folder: string
+}
+
+export interface Round {
+  readonly number: number
+  readonly version: string
+  readonly injected: number
+  readonly verdict: Verdict
+  /** Kept where something was violated. */
+  readonly history: string | undefined
+}
+
+/** Why this fault cannot be injected here; undefined where it can. */
+export function skipReason({ store, fault }: Pick<CampaignOptions, 'store' | 'fault'>): string | undefined {
+  const onlyFor: Partial<Record<FaultName, readonly StoreName[]>> = {
+    'backend-kill': ['postgres'],
+    crash: ['postgres', 'nats'],
+    'partition-node': ['postgres', 'nats'],
+    'partition-server': ['postgres', 'nats'],
+    'route-cut': ['nats'],
+    quorum: ['nats'],
+  }
+  if (onlyFor[fault]?.includes(store) === false) return `${store} has no such fault`
+  if (fault === 'clock' && !existsSync(FAKETIME)) return 'libfaketime is not installed (package libfaketime)'
+  return undefined
+}
+
+/** Resolves with why it was skipped, undefined where it was not. */
+export async function runCampaign(
+  options: CampaignOptions,
+  onRound: (round: Round) => void,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  const reason = skipReason(options)
+  if (reason !== undefined) return reason
+  const disk = options.fault === 'full-disk' ? SmallDisk.mount(DISK_MEBIBYTES[options.store]) : undefined
+  if (options.fault === 'full-disk' && disk === undefined) return 'no file system can be mounted here'
+  try {
+    const world = await openWorld(options, disk)
+    try {
+      for (let number = 1; number <= options.rounds && signal?.aborted !== true; number++) {
+        onRound(await runRound(world, options, number, signal))
+      }
+    } finally {
+      await world.close()
+    }
+  } finally {
+    disk?.unmount()
+  }
+  return undefined
+}
+
+function openWorld(options: CampaignOptions, disk: SmallDisk | undefined): Promise<World> {
+  const { nodes, leaseMs, partition } = options
+  const settings: WorldOptions = { nodes, leaseMs, partition, ...(disk !== undefined && { disk }) }
+  if (options.store === 'sqlite') return openSqliteWorld(settings)
+  if (options.store === 'postgres') return openPostgresWorld(settings)
+  return openNatsWorld(settings, options.release)
+}
+
+async function runRound(
+  world: World,
+  options: CampaignOptions,
+  number: number,
+  signal: AbortSignal | undefined,
+): Promise<Round> {
+  const { store, fault, faultMs, clients, boundS, folder } = options
+  mkdirSync(folder, { recursive: true })
+  const name = `${store}-${fault}-${number}`
+  const history = join(folder, `${name}.jsonl`)
+  const judge = await Judge.start({
+    urls: world.nodes.map(({ url }) => url),
+    history,
+    clients,
+    boundS,
+    seed: options.seed + number,
+    withinMs: 2 * faultMs + 4 * boundS * 1000 + 120_000,
+  })
+  const onAbort = (): void => void judge.abandon()
+  signal?.addEventListener('abort', onAbort)
+  try {
+    await wait(LEAD_MS)
+    judge.tell(`fault ${fault}`)
+    const injected = await world.inject[fault]!(faultMs, number - 1)
+    judge.tell('healed')
+    await wait(TRAIL_MS)
+    const verdict = await judge.finish()
+    if (verdict.ok) rmSync(history)
+    else keepOutputs(world, join(folder, name))
+    return { number, version: world.version, injected, verdict, history: verdict.ok ? undefined : history }
+  } catch (cause) {
+    await judge.abandon()
+    keepOutputs(world, join(folder, name))
+    throw cause
+  } finally {
+    signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+function keepOutputs(world: World, path: string): void {
+  for (const [place, node] of world.nodes.entries()) writeFileSync(`${path}-node-${place}.log`, node.output)
+}

@@ -1,0 +1,130 @@
+/** What a campaign runs on: store servers, nodes, and the faults that they can have. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { freePort } from '../support/free-port.ts'
+import { NodeProcess } from './node-process.ts'
+import type { PartitionMethod } from './link.ts'
+import { SmallDisk } from './small-disk.ts'
+
+export const stores = ['sqlite', 'postgres', 'nats'] as const
+export type StoreName = (typeof stores)[number]
+
+export const faults = {
+  kill: 'a node is killed (SIGKILL) and started again, one after the other',
+  'backend-kill': 'PostgreSQL: all backends of the nodes are terminated, again and again',
+  crash: 'all store servers are killed at once and started again',
+  'partition-node': 'one node is cut off from the store',
+  'partition-server': 'one store server is cut off from everybody',
+  'route-cut': 'NATS: one server is cut off from the others, and nodes still reach it',
+  quorum: 'NATS: two of three servers are killed, and started again later',
+  sigstop: 'one node is stopped (SIGSTOP) for longer than a lease',
+  clock: 'the clocks of the nodes are two hours apart',
+  'full-disk': 'the disk of the store is full',
+} as const
+export type FaultName = keyof typeof faults
+
+export interface WorldOptions {
+  readonly nodes: number
+  readonly leaseMs: number
+  readonly partition: PartitionMethod
+  readonly disk?: SmallDisk
+}
+
+export interface World {
+  readonly nodes: readonly NodeProcess[]
+  /** Which version of the store's server this is. */
+  readonly version: string
+  /** Injects the fault, keeps it for so long, and heals it. Resolves with how often something was done. */
+  readonly inject: Partial<Record<FaultName, (ms: number, round: number) => Promise<number>>>
+  close(): Promise<void>
+}
+
+/** `storeOf`: the address by which each node reaches the store. */
+export async function startNodes(
+  options: WorldOptions,
+  storeOf: (place: number) => string | Promise<string>,
+): Promise<NodeProcess[]> {
+  const places = Array.from({ length: options.nodes }, (_, place) => place)
+  const nodes = await Promise.all(
+    places.map(
+      async (place) =>
+        new NodeProcess({ store: await storeOf(place), port: await freePort(), leaseMs: options.leaseMs }),
+    ),
+  )
+  try {
+    await Promise.all(nodes.map((node) => node.start()))
+  } catch (cause) {
+    await killNodes(nodes)
+    throw cause
+  }
+  return nodes
+}
+
+export async function killNodes(nodes: readonly NodeProcess[]): Promise<void> {
+  await Promise.all(nodes.map((node) => node.kill()))
+}
+
+const CLOCKS = ['+2h', '-2h', '+0']
+const BETWEEN_KILLS_MS = 1500
+
+/** Faults of nodes, which are the same on every store. */
+export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'], 'kill' | 'sigstop' | 'clock'> {
+  const at = (place: number): NodeProcess => nodes[place % nodes.length]!
+  return {
+    async kill(ms, round) {
+      const until = Date.now() + ms
+      let kills = 0
+      do {
+        const node = at(round + kills++)
+        await node.kill()
+        await wait(BETWEEN_KILLS_MS)
+        await node.start()
+      } while (Date.now() < until)
+      return kills
+    },
+    async sigstop(ms, round) {
+      at(round).signal('SIGSTOP')
+      await wait(ms)
+      at(round).signal('SIGCONT')
+      return 1
+    },
+    async clock(ms) {
+      // One after the other, so that nodes whose clocks differ share runs meanwhile; each one dies for it.
+      for (const [place, node] of nodes.entries()) {
+        await node.kill()
+        await node.start(clockOf(place))
+      }
+      await wait(ms)
+      for (const node of nodes) {
+        await node.kill()
+        await node.start()
+      }
+      return 2 * nodes.length
+    },
+  }
+}
+
+export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+
+function clockOf(place: number): Record<string, string> {
+  return { LD_PRELOAD: FAKETIME, FAKETIME: CLOCKS[place % CLOCKS.length]!, DONT_FAKE_MONOTONIC: '1' }
+}
+
+/** The disk is full for so long. */
+export async function fillFor(disk: SmallDisk, ms: number): Promise<void> {
+  disk.fill()
+  await wait(ms)
+  disk.free()
+}
+
+/** Servers that make their folders meanwhile make them on the small disk. */
+export async function onDisk<Made>(disk: SmallDisk | undefined, make: () => Promise<Made>): Promise<Made> {
+  if (disk === undefined) return make()
+  const before = process.env['TMPDIR']
+  process.env['TMPDIR'] = disk.folder
+  try {
+    return await make()
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+  }
+}
