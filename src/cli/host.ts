@@ -13,6 +13,7 @@ import { openA2a } from '../server/open-a2a.ts'
 import { openStore } from '../server/open-store.ts'
 import { natsText } from '../server/nats-address.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
+import { openSecretKeys } from '../server/secret-keys.ts'
 import { DONE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 import { lazyLogger } from './lazy-logger.ts'
@@ -41,7 +42,8 @@ export async function hostServer(
   const auditFile = config.auditLog === undefined ? undefined : await AuditFile.open(config.auditLog, logger)
   let server: Server
   try {
-    const { host, port, limits, corsOrigins, tls } = config
+    const { host, port, limits, corsOrigins, tls, secretKey } = config
+    const secretKeys = openSecretKeys(secretKey, config.store, logger)?.map((key) => key.toString('hex'))
     server = await createServer({
       components: registered.list(),
       store,
@@ -51,6 +53,7 @@ export async function hostServer(
       authenticator,
       corsOrigins,
       ...(tls !== undefined && { tls }),
+      ...(secretKeys !== undefined && { secretKeys }),
       ...(auditFile !== undefined && { audit: auditFile.sink }),
       a2a,
       supervised: process.connected, // by a channel to whoever watches over this process

@@ -18,6 +18,7 @@ import {
 } from './option-values.ts'
 import type { OptionTable } from './options.ts'
 import { type PostgresConfig, toPostgres } from './postgres-address.ts'
+import { parseSecretKeys } from './secret-keys.ts'
 
 export type StoreConfig =
   | { readonly kind: 'sqlite'; readonly path: string }
@@ -170,6 +171,12 @@ export const configOptions = {
     parse: toText,
     help: 'The private key of --tls-cert, in PEM.',
   },
+  'secret-key': {
+    value: 'KEYS',
+    env: 'HOLDFAST_SECRET_KEY',
+    parse: toSecretKeys,
+    help: 'Keys that encrypt stored credentials, 32 bytes each in hex or base64, separated by commas, or file:PATH. The first encrypts, all decrypt. Default: the file STORE.key, which is created, for sqlite; none for other stores.',
+  },
   'audit-log': {
     value: 'PATH',
     env: 'HOLDFAST_AUDIT_LOG',
@@ -296,6 +303,12 @@ export const configOptions = {
     help: 'How long shutdown waits for running runs before it hands them over.',
   },
 } as const satisfies OptionTable
+
+/** Checked here, so that a mistake is found before anything is made on disk; a file is read when the server starts. */
+function toSecretKeys(text: string): string {
+  if (!text.startsWith('file:')) parseSecretKeys(text)
+  return text
+}
 
 function toSharedKey(text: string): string {
   if (text.length < SECURITY_KEY_CHARS_MIN) throw new Error(`it ${tooShort}`)

@@ -12,6 +12,13 @@ test('config: keys that travel in clear to an address that is not loopback are w
   expect(warningsOf(...key, '--host', '0.0.0.0', '--tls-cert', 'a.pem', '--tls-key', 'b.pem')).toEqual([])
 })
 
+test('config: a shared store without a secret key is warned about', () => {
+  const key = ['--secret-key', '00'.repeat(32)]
+  expect(warningsOf('--store', 'postgres://db/runs')).toEqual([expect.stringContaining('--secret-key')])
+  expect(warningsOf('--store', 'postgres://db/runs', ...key)).toEqual([])
+  expect(warningsOf('--store', 'sqlite:runs.db')).toEqual([])
+})
+
 test('config: tokens without an audience or an expiry are warned about', () => {
   const jwt = ['--jwt-jwks', 'https://issuer.example/jwks.json']
   expect(warningsOf()).toEqual([])

@@ -2,7 +2,13 @@
 import { type Config, isLoopback } from './config.ts'
 
 /** One sentence each, with what to do. */
-export function configWarnings({ auth, host, tls }: Pick<Config, 'auth' | 'host' | 'tls'>): string[] {
+export function configWarnings({
+  auth,
+  host,
+  tls,
+  store,
+  secretKey,
+}: Pick<Config, 'auth' | 'host' | 'tls' | 'store' | 'secretKey'>): string[] {
   const { jwt } = auth
   const sendsKeys = Object.keys(auth).length > 0
   return [
@@ -16,6 +22,9 @@ export function configWarnings({ auth, host, tls }: Pick<Config, 'auth' | 'host'
       : []),
     ...(jwt?.requireExpiry === false
       ? ['tokens that never expire are accepted: remove --no-jwt-require-exp once the issuer sets exp']
+      : []),
+    ...(secretKey === undefined && (store.kind === 'postgres' || store.kind === 'nats')
+      ? ['webhooks with credentials are refused: set --secret-key, the same on every node']
       : []),
   ]
 }

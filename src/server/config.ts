@@ -16,6 +16,8 @@ export interface Config {
   readonly supervise: boolean
   readonly logLevel: LogLevel
   readonly auth: AuthOptions
+  /** Keys that encrypt stored credentials, or `file:PATH`. */
+  readonly secretKey?: string
   /** Path. */
   readonly auditLog?: string
   /** Paths. */
@@ -61,6 +63,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     supervise: values.supervise,
     logLevel: values['log-level'],
     auth,
+    ...(values['secret-key'] !== undefined && { secretKey: values['secret-key'] }),
     ...(values['audit-log'] !== undefined && { auditLog: values['audit-log'] }),
     ...toTls(values),
     corsOrigins: values['cors-origins'] ?? [],

@@ -9,6 +9,7 @@ import { defaultLimits, type Limits } from '../core/limits.ts'
 import { type Logger, silentLogger } from '../core/logger.ts'
 import type { Authenticator } from '../core/principal.ts'
 import { Registry } from '../core/registry.ts'
+import type { SecretBox } from '../core/secret-box.ts'
 import type { Service } from '../core/service.ts'
 import type { Store } from '../core/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
@@ -31,6 +32,8 @@ import { createHttpServer, urlOf } from './http-server.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
+import { createSecretBox, KEY_BYTES } from './secret-box.ts'
+import { parseSecretKey } from './secret-keys.ts'
 import { Retention } from './retention.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
@@ -51,6 +54,11 @@ export interface ServerOptions {
   readonly tls?: TlsOptions
   /** Other origins whose pages may use the server from a browser; none where nothing is said. */
   readonly corsOrigins?: readonly string[]
+  /**
+   * Keys that encrypt stored credentials: 32 random bytes each, in hex or base64. The first encrypts, all decrypt. Every node of a
+   * shared store needs the same. Default: none, and credentials of webhooks are refused; a store in memory gets a random one.
+   */
+  readonly secretKeys?: readonly string[]
   /** How A2A is spoken. */
   readonly a2a?: A2aOptions
   /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
@@ -95,16 +103,20 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   )
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
-  const { grpc, a2a } = await openGrpcBinding(options.a2a ?? {}, {
-    service,
-    ids,
-    authenticator,
-    logger,
-    version,
-    host,
-    url: () => urlOf(http),
-    ...(certificate !== undefined && { certificate }),
-  })
+  const secrets = secretsFor(options)
+  const { grpc, a2a } = await openGrpcBinding(
+    { ...options.a2a, ...(secrets !== undefined && { secrets }) },
+    {
+      service,
+      ids,
+      authenticator,
+      logger,
+      version,
+      host,
+      url: () => urlOf(http),
+      ...(certificate !== undefined && { certificate }),
+    },
+  )
   const mounts = new Mounts(
     nativeProtocol(service, streams, version, clock),
     mountedProtocols({ service, streams, logger, ids, auth, version, store, supervised, a2a }),
@@ -160,6 +172,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         store,
       }).finally(ignoreUncaught)),
   }
+}
+
+function secretsFor({ secretKeys = [], store }: ServerOptions): SecretBox | undefined {
+  if (secretKeys.length > 0) return createSecretBox(secretKeys.map(parseSecretKey))
+  if (store.capabilities.durable) return undefined
+  return createSecretBox([process.getBuiltinModule('node:crypto').randomBytes(KEY_BYTES)])
 }
 
 interface Closing {

@@ -12,11 +12,15 @@ export interface InProcessOptions extends Partial<Omit<ServerOptions, 'store'>> 
   readonly store?: Store
 }
 
+/** Every server of a test that names no other can decrypt what another one stored. */
+const SECRET_KEY = '5e'.repeat(32)
+
 /** Serves the lab, where no other components are given; stopped when the test is over. */
 export async function serveInProcess({ path, store, ...options }: InProcessOptions = {}): Promise<Server> {
   const server = await createServer({
     components: labComponents(),
     store: store ?? (await openSqliteStore({ path: path ?? temporaryDatabase() })),
+    secretKeys: [SECRET_KEY],
     ...options,
     limits: { drainMs: 0, ...options.limits },
   })

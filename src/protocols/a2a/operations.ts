@@ -171,6 +171,7 @@ export class Operations {
       this.component.id,
       this.#ids,
       this.#service.limits,
+      this.#options.secrets,
     )
   }
 

@@ -1,5 +1,6 @@
 /** What a server says about how it speaks A2A. */
 import type { Principal } from '../../core/principal.ts'
+import type { SecretBox } from '../../core/secret-box.ts'
 import type { ErrorTable } from './errors.ts'
 import type { PushLimits } from './push/limits.ts'
 import type { CardSigner } from './signing.ts'
@@ -20,6 +21,8 @@ export interface A2aOptions {
   readonly idempotent?: boolean
   /** Whether subscriptions to pushes are taken, and how they are delivered; they are not taken where nothing is said. */
   readonly push?: boolean | PushOptions
+  /** Encrypts the credentials of push configurations. `createServer` makes it from `secretKeys`; without it they are refused. */
+  readonly secrets?: SecretBox
   /** Serves gRPC too, which has a port of its own; 0 takes a free one. */
   readonly grpcPort?: number
   /** Address of the gRPC binding as cards name it; where it listens, where nothing is said. */
@@ -39,12 +42,17 @@ export interface PushOptions {
 /** What whoever delivers pushes has to know. */
 export interface PushSettings extends PushOptions {
   readonly signer?: CardSigner
+  readonly secrets?: SecretBox
 }
 
 /** Undefined where no pushes are sent. */
-export function pushOptions({ push = false, signer }: A2aOptions): PushSettings | undefined {
+export function pushOptions({ push = false, signer, secrets }: A2aOptions): PushSettings | undefined {
   if (push === false) return undefined
-  return { ...(push === true ? {} : push), ...(signer !== undefined && { signer }) }
+  return {
+    ...(push === true ? {} : push),
+    ...(signer !== undefined && { signer }),
+    ...(secrets !== undefined && { secrets }),
+  }
 }
 
 export interface AgentAbout {

@@ -4,8 +4,10 @@ import type { Ids } from '../../core/clock.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { OwnedDocuments } from '../../core/owned-documents.ts'
+import type { SecretBox } from '../../core/secret-box.ts'
 import { a2aError, invalidParams } from './errors.ts'
 import { beginDelivery, deliveryId, endDelivery } from './push/deliveries.ts'
+import { sealSecrets, withoutSecrets, withSecrets } from './push/secrets.ts'
 import type { Version } from './version.ts'
 import type { PushConfig, PushConfigList, PushConfigRequest } from './wire.ts'
 
@@ -14,7 +16,10 @@ export const PUSH_CONFIGS = 'a2a.push'
 
 export interface StoredPushConfig {
   readonly component: string
+  /** Without its secrets. One that an earlier version stored has them in clear until it is replaced. */
   readonly config: PushConfig
+  /** Its secrets, encrypted. */
+  readonly sealed?: string
   /** The words in which it wants to be told. */
   readonly version: Version
 }
@@ -30,12 +35,20 @@ export class PushConfigs {
   readonly #component: string
   readonly #ids: Ids
   readonly #limits: WebhookLimits
+  readonly #secrets: SecretBox | undefined
 
-  constructor(documents: OwnedDocuments, component: string, ids: Ids, limits: WebhookLimits) {
+  constructor(
+    documents: OwnedDocuments,
+    component: string,
+    ids: Ids,
+    limits: WebhookLimits,
+    secrets: SecretBox | undefined,
+  ) {
     this.#documents = documents
     this.#component = component
     this.#ids = ids
     this.#limits = limits
+    this.#secrets = secrets
   }
 
   /** `from`: the event of the log after which there is something to tell. */
@@ -51,10 +64,17 @@ export class PushConfigs {
       ...(authentication !== undefined && { authentication }),
     }
     await this.#checkRoom(task, config.id)
-    const body: StoredPushConfig = { component: this.#component, config, version }
+    const sealed = sealSecrets(config, this.#secrets)
+    const shown = withoutSecrets(config)
+    const body: StoredPushConfig = {
+      component: this.#component,
+      config: shown,
+      version,
+      ...(sealed !== undefined && { sealed }),
+    }
     await this.#documents.put({ collection: PUSH_CONFIGS, id: deliveryId(task, config.id), label: task, body })
     await beginDelivery(this.#documents, task, config.id, from, new URL(url).host)
-    return config
+    return shown
   }
 
   /** A configuration that exists may be replaced; a new one needs room. */
@@ -95,12 +115,23 @@ export class PushConfigs {
 }
 
 function configIn({ body }: Document): PushConfig {
-  return (body as StoredPushConfig).config
+  return withoutSecrets((body as StoredPushConfig).config)
+}
+
+/** A stored configuration with its secrets, for whoever delivers. Throws when they cannot be decrypted. */
+export function deliverable({ body }: Document, secrets: SecretBox | undefined): StoredPushConfig {
+  const stored = body as StoredPushConfig
+  return { ...stored, config: withSecrets(stored.config, stored.sealed, secrets) }
 }
 
 /** Where it leads is looked at when something is sent there. */
 function checkUrl(url: string): void {
-  if (/^https?:$/.test(URL.parse(url)?.protocol ?? '')) return
+  const parsed = URL.parse(url)
+  if (parsed !== null && (parsed.username !== '' || parsed.password !== ''))
+    throw invalidParams('the url of a push configuration has a password: answers show the url; use authentication', [
+      { field: 'url', description: 'has a user name or a password' },
+    ])
+  if (/^https?:$/.test(parsed?.protocol ?? '')) return
   throw invalidParams('the url of a push configuration begins with https:// or http://', [
     { field: 'url', description: 'is not an http(s) address' },
   ])

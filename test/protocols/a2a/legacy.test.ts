@@ -99,7 +99,8 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
     await peer.setTaskPushNotificationConfig({ taskId: id, pushNotificationConfig: config })
     const query = { id, pushNotificationConfigId: 'c' }
     const found = await peer.getTaskPushNotificationConfig(query)
-    expect(found).toMatchObject({ taskId: id, pushNotificationConfig: config })
+    expect(found).toMatchObject({ taskId: id, pushNotificationConfig: { id: 'c', url: 'https://example.com' } })
+    expect(found.pushNotificationConfig.token ?? '').toBe('') // write-only
     expect(await peer.listTaskPushNotificationConfig({ id })).toHaveLength(1)
     await peer.deleteTaskPushNotificationConfig(query)
     expect(await peer.listTaskPushNotificationConfig({ id })).toEqual([])

@@ -18,8 +18,7 @@ test('a push configuration is made, found, listed and removed, by JSON-RPC', asy
     taskId,
     id: expect.any(String) as string,
     url: 'https://example.com/a',
-    token: 't',
-    authentication,
+    authentication: { scheme: 'Bearer' },
   })
   await result(url, 'CreateTaskPushNotificationConfig', { taskId, id: 'mine', url: 'https://example.com/b' })
   expect(await result(url, 'GetTaskPushNotificationConfig', { taskId, id: made.id })).toEqual(made)

@@ -7,9 +7,10 @@ import type { Logger } from '../../../core/logger.ts'
 import type { OwnedDocuments } from '../../../core/owned-documents.ts'
 import type { Principal } from '../../../core/principal.ts'
 import { events, lastOf } from '../../../core/record.ts'
+import type { SecretBox } from '../../../core/secret-box.ts'
 import type { Service } from '../../../core/service.ts'
 import { streamProjection, type TaskFrame } from '../projection.ts'
-import { PUSH_CONFIGS, type StoredPushConfig } from '../push-configs.ts'
+import { deliverable, PUSH_CONFIGS, type StoredPushConfig } from '../push-configs.ts'
 import type { CardSigner } from '../signing.ts'
 import { AddressRefused, type Lookup } from './addresses.ts'
 import { DEAD_LETTERS, DELIVERIES, type Delivery, deliveryId, deliveryIn, endDelivery } from './deliveries.ts'
@@ -27,6 +28,7 @@ export interface CourierParts {
   readonly loopback: boolean
   readonly lookup?: Lookup | undefined
   readonly signer?: CardSigner | undefined
+  readonly secrets?: SecretBox | undefined
   readonly limits: PushLimits
   /** Aborted when this node is to deliver nothing more. */
   readonly signal: AbortSignal
@@ -124,7 +126,7 @@ export class Courier {
   /** As it is now: it may have been changed since, or removed. */
   async #config(): Promise<StoredPushConfig> {
     const found = await this.#documents.get(PUSH_CONFIGS, this.#id)
-    if (found !== undefined) return found.body as StoredPushConfig
+    if (found !== undefined) return deliverable(found, this.#parts.secrets)
     await endDelivery(this.#documents, this.#delivery.task, this.#delivery.config)
     throw new Lost()
   }

@@ -48,9 +48,9 @@ export class Pushes {
     this.#shared = shared
     this.#limits = { ...defaultPushLimits, ...options.limits }
     const { signal } = this.#stopping
-    const { loopback = false, signer } = options
+    const { loopback = false, signer, secrets } = options
     const limits = this.#limits
-    this.#courier = { service, clock, logger, node: ids.unique(), loopback, lookup, signer, limits, signal }
+    this.#courier = { service, clock, logger, node: ids.unique(), loopback, lookup, signer, secrets, limits, signal }
     this.#looking = this.#lookAgainAndAgain()
   }
 
