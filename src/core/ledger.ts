@@ -49,6 +49,14 @@ export class Ledger {
     return record
   }
 
+  /**
+   * The log has such work, and requests that are equal to this one were given all of it. In parallel branches that came in another
+   * order, this may be the request that was recorded.
+   */
+  isRepeat(asked: WorkIdentity): boolean {
+    return this.#alike.get(identityText(asked))?.length === 0
+  }
+
   /** A record by its key; it does not count as asked for. */
   get(kind: WorkKind, key: string): WorkRecord | undefined {
     return this.#byRef.get(workRef(kind, key))

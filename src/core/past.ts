@@ -44,17 +44,9 @@ export class Past {
     this.#options = options
   }
 
-  /**
-   * Resolves when work that the log does not know may begin. Its `instead` may give a recorded piece of work that it replaces;
-   * it is asked when the wait is over.
-   */
-  admit(
-    wanted: Wanted,
-    enclosure: Enclosure | undefined,
-    signal: AbortSignal,
-    instead: () => WorkRecord | undefined = () => undefined,
-  ): Promise<void> {
-    return this.#hold(() => this.#ledger.firstMissing(), { wanted, enclosure, signal, instead })
+  /** Resolves when work that the log does not know may begin. */
+  admit(held: Held): Promise<void> {
+    return this.#hold(() => this.#ledger.firstMissing(), held)
   }
 
   /** Resolves when all that the log has below a piece of work, or in the run, was asked for: before that it cannot have ended. */
@@ -82,8 +74,9 @@ export class Past {
       const record = missing()
       if (record === undefined) return
       const replaced = held.instead?.()
-      if (replaced === undefined) await this.#diverge(record, held.wanted)
-      else this.#ledger.pass(replaced)
+      if (replaced !== undefined) this.#ledger.pass(replaced)
+      else if (held.isRepeat === true) return
+      else await this.#diverge(record, held.wanted)
     }
   }
 
@@ -123,9 +116,16 @@ export class Past {
   }
 }
 
+/** Work that is held. */
 interface Held {
   readonly wanted: Wanted
   readonly enclosure: Enclosure | undefined
   readonly signal: AbortSignal
-  readonly instead?: () => WorkRecord | undefined
+  /** May give a recorded piece of work that this one replaces, when the wait is over. */
+  readonly instead?: (() => WorkRecord | undefined) | undefined
+  /**
+   * An equal request has taken the record of this one (`Ledger.isRepeat`), so what is missing may come only after this work. It
+   * begins when the wait is over: there is one such piece of work more than the log has, whichever request was the new one.
+   */
+  readonly isRepeat?: boolean
 }

@@ -60,6 +60,8 @@ function digestOf({ host }: Scope, input: unknown): string | undefined {
 export interface Performed {
   /** Equal work that is under way at the same time could get each other's results after a crash: it is refused. */
   readonly isExclusive: boolean
+  /** A request beyond those that the log has need not wait for the past: to ask a person again changes nothing. */
+  readonly isRepeatable?: boolean
   /** May give a recorded piece of work that this one replaces. */
   readonly instead?: () => WorkRecord | undefined
 }
@@ -71,7 +73,7 @@ export interface Performed {
 export async function perform<Result>(
   scope: Scope,
   work: Work,
-  { isExclusive, instead }: Performed,
+  { isExclusive, isRepeatable = false, instead }: Performed,
   body: (ending: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   const { host, signal } = scope
@@ -82,7 +84,10 @@ export async function perform<Result>(
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: false }
   const wanted = { kind: work.identity.kind, name: work.identity.name }
   try {
-    if (record === undefined && host.ledger.isBehind) await host.past.admit(wanted, enclosure, signal, instead)
+    if (record === undefined && host.ledger.isBehind) {
+      const isRepeat = host.ledger.isRepeat(work.identity)
+      if (!isRepeat || !isRepeatable) await host.past.admit({ wanted, enclosure, signal, instead, isRepeat })
+    }
     return await host.enclosures.run(own, () =>
       body(async () => {
         redone?.()

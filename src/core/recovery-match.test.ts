@@ -114,6 +114,87 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(log.filter(({ type }) => type === 'actor.started')).toHaveLength(2)
   })
 
+  test('of equal calls in parallel branches, although the other branch takes the recorded result', async () => {
+    const { charged, charge } = till()
+    const component = recovering(
+      'resume',
+      async function* (_, context) {
+        const secondHasReceipt = gate()
+        const first = async (): Promise<string[]> => {
+          if (context.attempt > 1) await secondHasReceipt.opened
+          const receipts = [await charge(context, 'alice'), await charge(context, 'bob')]
+          await hangAtFirst(context)
+          return receipts
+        }
+        const second = async (): Promise<string> => {
+          await hangAtFirst(context)
+          const receipt = await charge(context, 'alice')
+          secondHasReceipt.open()
+          return receipt
+        }
+        const receipts = await Promise.all([first(), second()])
+        yield ''
+        return receipts
+      },
+      { limits },
+    )
+    const world = new World(component)
+    const worker = world.worker()
+    const id = await worker.start('subject')
+    await until('both calls of the first branch are recorded', async () =>
+      has('tool.completed', 2)(await worker.log(id)),
+    )
+    world.kill()
+    const log = await world.worker().ended(id)
+    expect(outputOf(log)).toEqual([['receipt of alice', 'receipt of bob'], 'receipt of alice'])
+    expect(charged).toEqual(['alice', 'bob', 'alice'])
+  })
+
+  test('of equal questions in parallel branches, although the other branch takes the recorded answer', async () => {
+    const component = recovering(
+      'resume',
+      async function* (_, context) {
+        const secondHasAnswer = gate()
+        const first = async (): Promise<unknown[]> => {
+          if (context.attempt > 1) await secondHasAnswer.opened
+          const answers = [await context.ask('Go on?'), await context.ask('Really?')]
+          await hangAtFirst(context)
+          return answers
+        }
+        const second = async (): Promise<unknown> => {
+          await hangAtFirst(context)
+          const answer = await context.ask('Go on?')
+          secondHasAnswer.open()
+          return answer
+        }
+        const answers = await Promise.all([first(), second()])
+        yield ''
+        return answers
+      },
+      { limits: { replayWaitMs: 600_000 } },
+    )
+    const world = new World(component)
+    const worker = world.worker()
+    const id = await worker.start('subject')
+    for (const [question, answer] of [
+      ['question', 1],
+      ['question#2', 2],
+    ] as const) {
+      await until(`${question} is asked`, async () =>
+        JSON.stringify(await worker.log(id)).includes(`"id":"${question}"`),
+      )
+      await worker.continue(id, { [question]: answer })
+    }
+    await until('both answers are recorded', async () => has('run.resumed', 2)(await worker.log(id)))
+    world.kill()
+    const taker = world.worker()
+    await until('the question is asked once more', async () =>
+      JSON.stringify(await taker.log(id)).includes('"id":"question#3"'),
+    )
+    await taker.continue(id, { 'question#3': 3 })
+    expect(outputOf(await taker.ended(id))).toEqual([[3, 2], 1])
+  })
+
   test('of steps that were put in another order', async () => {
     const done: string[] = []
     const page = (context: RunContext, name: string): Promise<string> =>

@@ -118,7 +118,7 @@ async function tend(node: TestNode, id: string, world: Effects, life: Living): P
         const found = await node.store.get(id).catch(() => undefined)
         return found !== undefined && (isFinished(found.run.status) || found.run.status === 'paused') && found
       },
-      { withinMs: 20_000, everyMs: 1 },
+      { withinMs: 60_000, everyMs: 1 },
     )
     if (stored === 'dead' || isFinished(stored.run.status)) return undefined
     const { waiting = [] } = stored.run
