@@ -132,9 +132,11 @@ export class NatsDocuments implements Documents {
   ): Promise<After | undefined> {
     return this.#queue.do(keyOf(name), async () => {
       const own = this.#options.name()
+      let after: After | undefined
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const current = await this.#read(name)
-        const after = decide(current?.document)
+        if (current?.name === own) return after // delivered twice, and the second copy refused first
+        after = decide(current?.document)
         if (after === undefined) return undefined
         const outcome = await this.#write(name, own, current, after)
         if (outcome === 'unsure') await this.#expectOwn(name, own)

@@ -173,14 +173,17 @@ export class RunMessages {
     let current = known === 'new' ? undefined : known
     let tip: Tip | undefined = current
     let isFresh = false
-    /** The earliest message after which one of ours may have been written without our knowing. */
-    let unsureAfter: number | undefined
+    /**
+     * The earliest message after which one of ours may have been written without our knowing. After every refusal, also without a
+     * lost answer: servers that were cut off from each other may deliver a message twice, and refuse the second copy first.
+     */
+    let refusedAfter: number | undefined
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       if (!isFresh && (known === undefined || tries > 0)) {
         ;({ tip, current } = await this.#readBoth(id, patienceMs))
         isFresh = true
       }
-      const own = unsureAfter !== undefined && tip && (await this.#own(id, tip, unsureAfter, name))
+      const own = refusedAfter !== undefined && tip && (await this.#own(id, tip, refusedAfter, name))
       if (own) return { current: await this.#found(own), written: true }
       let step: Step | undefined
       try {
@@ -195,7 +198,7 @@ export class RunMessages {
       }
       const published = await this.#write({ id, name, before: tip, step }, current, patienceMs)
       if (published.kind === 'done') return { current: published.current, written: true }
-      if (published.unsure) unsureAfter ??= tip?.head.place ?? 0
+      refusedAfter ??= tip?.head.place ?? 0
       isFresh = false
       // Who was faster may not be seen yet.
       if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
@@ -222,9 +225,7 @@ export class RunMessages {
     { id, name, before, step }: Written,
     current: Current | undefined,
     patienceMs: number,
-  ): Promise<
-    { readonly kind: 'done'; readonly current: Current } | { readonly kind: 'stale'; readonly unsure: boolean }
-  > {
+  ): Promise<{ readonly kind: 'done'; readonly current: Current } | { readonly kind: 'stale' }> {
     const { link, layout, onWritten } = this.#options
     const description = step.description ?? current!.description
     const isDescribed = step.description !== undefined || step.anew === true
@@ -287,8 +288,8 @@ export class RunMessages {
     if (tip.head.name === name) return tip
     const load = this.#loadFrom(id)
     const count = tip.head.place - after
-    const places = count < 1 ? [] : await this.chains.last(id, placeOf(tip.head, tip.seq), count, load)
-    for (const place of places) {
+    const places = count < 2 ? [] : await this.chains.last(id, placeOf(tip.head, tip.seq), count, load)
+    for (const place of places.slice(0, -1)) {
       const head = await load(place)
       if (head?.name === name) return { head, seq: place.seq }
     }
