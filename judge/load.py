@@ -32,6 +32,8 @@ class Started:
     run: str
     work: Work
     ended: bool = False
+    """The highest index that a follower has seen."""
+    cursor: int = -1
 
 
 @dataclass
@@ -104,6 +106,7 @@ class Load:
             try:
                 async for event in self.open(reader, run.run, node, cursor):
                     cursor = max(cursor, event.index)
+                    run.cursor = max(run.cursor, cursor)
                     if acts:
                         deeds += self._react(run, event)
                     if self.target.outcome_of(event) is not None:

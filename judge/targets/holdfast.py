@@ -65,8 +65,10 @@ class Holdfast:
 
     async def answer(self, http: httpx.AsyncClient, node: str, run: str) -> None:
         response = await _send(http, "POST", f"{node}/runs/{run}/input", {"answer": "yes"})
-        if response.status_code != 409:  # somebody's answer was taken already
+        if response.status_code != 409:
             _json(response)
+        elif await self.outcome(http, node, run) == "paused":
+            raise Unavailable(f"the run waits for an answer, and the answer is a conflict: {response.text[:200]}")
 
     async def stop(self, http: httpx.AsyncClient, node: str, run: str) -> None:
         _json(await _send(http, "POST", f"{node}/runs/{run}/stop", {"reason": "seen enough"}))

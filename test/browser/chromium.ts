@@ -24,14 +24,15 @@ export function useChromium(): () => Promise<BrowserContext> {
   let launched: Promise<Browser> | undefined
   afterAll(async () => (await launched)?.close())
   return async () => {
-    launched ??= launch()
+    launched ??= launchChromium()
     const context = await (await launched).newContext()
     onTestFinished(() => context.close())
     return context
   }
 }
 
-async function launch(): Promise<Browser> {
+/** For programs that are no tests: whoever launches it closes it. */
+export async function launchChromium(): Promise<Browser> {
   await ensureAptPackage('chromium', CHROMIUM)
   return chromium.launch({ executablePath: CHROMIUM, args: FLAGS, timeout: 60_000 })
 }

@@ -20,6 +20,8 @@ export interface Fault {
   readonly stripsComments?: boolean
   /** In pieces of at most so many bytes, wherever a character ends. */
   readonly split?: number
+  /** Bytes of somebody else's come before each piece of an event stream. */
+  readonly garbage?: boolean
 }
 
 export interface FaultProxy {
@@ -53,7 +55,18 @@ export interface FaultProxyOptions {
   readonly port?: number
 }
 
+/** Closed when the test is over. */
 export async function startFaultProxy(target: () => string, options: FaultProxyOptions = {}): Promise<FaultProxy> {
+  const proxy = await openFaultProxy(target, options)
+  onTestFinished(() => proxy.close())
+  return proxy
+}
+
+/** For programs that are no tests: whoever opens it closes it. */
+export async function openFaultProxy(
+  target: () => string,
+  options: FaultProxyOptions = {},
+): Promise<FaultProxy & { readonly close: () => Promise<void> }> {
   const { draw = (): Fault => ({}), files = {}, port = 0 } = options
   const streams = { open: 0, most: 0, total: 0 }
   const counts = new Map<string, number>()
@@ -78,12 +91,12 @@ export async function startFaultProxy(target: () => string, options: FaultProxyO
     incoming.pipe(relayed)
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
     const closed = new Promise((resolve) => server.close(resolve))
     server.closeAllConnections()
     await closed
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams, counts }
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams, counts, close }
 }
 
 function countStream(streams: FaultProxy['streams'], outgoing: ServerResponse): void {
@@ -100,6 +113,9 @@ function answerInstead(what: NonNullable<Fault['instead']>, incoming: IncomingMe
   outgoing.end('<h1>Try later</h1>')
 }
 
+/** A frame that is none, and half of another one. */
+const GARBAGE = Buffer.from('data: {"run":"nobody\n\nid: 3\ndata: \u0000\n\n')
+
 /** One answer, through everything that its fault does to it. */
 async function pass(answer: IncomingMessage, outgoing: ServerResponse, fault: Fault): Promise<void> {
   let held = Buffer.alloc(0)
@@ -115,6 +131,7 @@ async function pass(answer: IncomingMessage, outgoing: ServerResponse, fault: Fa
     for await (const chunk of answer as AsyncIterable<Buffer>) {
       held = Buffer.concat([held, fault.stripsComments === true ? withoutComments(chunk) : chunk])
       if (held.length < (fault.buffer ?? 1)) continue
+      if (fault.garbage === true) held = Buffer.concat([GARBAGE, held])
       left = await write(held, outgoing, fault, left)
       held = Buffer.alloc(0)
       rest()

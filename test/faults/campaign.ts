@@ -1,23 +1,25 @@
 /** Rounds of one fault on one store: nodes and servers are started once, and every round is judged on its own. */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { NatsRelease } from '../support/nats.ts'
 import { Judge, type Verdict } from './judged.ts'
 import type { PartitionMethod } from './link.ts'
 import { SmallDisk } from './small-disk.ts'
-import { FAKETIME, type FaultName, type StoreName, type World, type WorldOptions } from './world.ts'
+import { type FaultName, faketimeLibrary, type StoreName, type World, type WorldOptions } from './world.ts'
 import { openNatsWorld } from './worlds/nats.ts'
 import { openPostgresWorld } from './worlds/postgres.ts'
 import { openSqliteWorld } from './worlds/sqlite.ts'
 
 const LEAD_MS = 2500
+const BETWEEN_FAULTS_MS = 1000
 const TRAIL_MS = 1500
 const DISK_MEBIBYTES = { sqlite: 64, postgres: 512, nats: 512 } as const
 
 export interface CampaignOptions {
   readonly store: StoreName
-  readonly fault: FaultName
+  /** Injected one after the other in every round. */
+  readonly faults: readonly FaultName[]
   readonly rounds: number
   /** How long a fault lasts. */
   readonly faultMs: number
@@ -42,36 +44,43 @@ export interface Round {
   readonly history: string | undefined
 }
 
-/** Why this fault cannot be injected here; undefined where it can. */
-export function skipReason({ store, fault }: Pick<CampaignOptions, 'store' | 'fault'>): string | undefined {
-  const onlyFor: Partial<Record<FaultName, readonly StoreName[]>> = {
-    'backend-kill': ['postgres'],
-    crash: ['postgres', 'nats'],
-    'partition-node': ['postgres', 'nats'],
-    'partition-server': ['postgres', 'nats'],
-    'route-cut': ['nats'],
-    quorum: ['nats'],
-  }
+const onlyFor: Partial<Record<FaultName, readonly StoreName[]>> = {
+  'backend-kill': ['postgres'],
+  crash: ['postgres', 'nats'],
+  'partition-node': ['postgres', 'nats'],
+  'partition-server': ['postgres', 'nats'],
+  'route-cut': ['nats'],
+  quorum: ['nats'],
+}
+
+/** Why a fault cannot be injected here; undefined where it can. */
+async function skipReason(store: StoreName, fault: FaultName): Promise<string | undefined> {
   if (onlyFor[fault]?.includes(store) === false) return `${store} has no such fault`
-  if (fault === 'clock' && !existsSync(FAKETIME)) return 'libfaketime is not installed (package libfaketime)'
+  if (fault === 'clock' && (await faketimeLibrary()) === undefined)
+    return 'libfaketime is not installed, and may not be (Debian package faketime)'
+  if (fault === 'full-disk' && !SmallDisk.canMount()) return 'this machine lets us mount no file system'
   return undefined
 }
 
-/** Resolves with why it was skipped, undefined where it was not. */
+/** Faults that cannot be injected are left out; resolves with why. */
 export async function runCampaign(
   options: CampaignOptions,
   onRound: (round: Round) => void,
   signal?: AbortSignal,
-): Promise<string | undefined> {
-  const reason = skipReason(options)
-  if (reason !== undefined) return reason
-  const disk = options.fault === 'full-disk' ? SmallDisk.mount(DISK_MEBIBYTES[options.store]) : undefined
-  if (options.fault === 'full-disk' && disk === undefined) return 'no file system can be mounted here'
+): Promise<string[]> {
+  const { store } = options
+  const reasons = await Promise.all(options.faults.map((fault) => skipReason(store, fault)))
+  const skipped = options.faults.flatMap((fault, place) =>
+    reasons[place] === undefined ? [] : [`${fault}: ${reasons[place]}`],
+  )
+  const faults = options.faults.filter((_, place) => reasons[place] === undefined)
+  if (faults.length === 0) return skipped
+  const disk = faults.includes('full-disk') ? SmallDisk.mount(DISK_MEBIBYTES[store]) : undefined
   try {
     const world = await openWorld(options, disk)
     try {
       for (let number = 1; number <= options.rounds && signal?.aborted !== true; number++) {
-        onRound(await runRound(world, options, number, signal))
+        onRound(await runRound(world, { ...options, faults }, number, signal))
       }
     } finally {
       await world.close()
@@ -79,7 +88,7 @@ export async function runCampaign(
   } finally {
     disk?.unmount()
   }
-  return undefined
+  return skipped
 }
 
 function openWorld(options: CampaignOptions, disk: SmallDisk | undefined): Promise<World> {
@@ -96,9 +105,9 @@ async function runRound(
   number: number,
   signal: AbortSignal | undefined,
 ): Promise<Round> {
-  const { store, fault, faultMs, clients, boundS, folder } = options
+  const { store, faults, faultMs, clients, boundS, folder } = options
   mkdirSync(folder, { recursive: true })
-  const name = `${store}-${fault}-${number}`
+  const name = `${store}-${faults.join('-')}-${number}`
   const history = join(folder, `${name}.jsonl`)
   const judge = await Judge.start({
     urls: world.nodes.map(({ url }) => url),
@@ -106,15 +115,19 @@ async function runRound(
     clients,
     boundS,
     seed: options.seed + number,
-    withinMs: 2 * faultMs + 4 * boundS * 1000 + 120_000,
+    withinMs: 2 * faults.length * (faultMs + BETWEEN_FAULTS_MS) + 4 * boundS * 1000 + 120_000,
   })
   const onAbort = (): void => void judge.abandon()
   signal?.addEventListener('abort', onAbort)
   try {
     await wait(LEAD_MS)
-    judge.tell(`fault ${fault}`)
-    const injected = await world.inject[fault]!(faultMs, number - 1)
-    judge.tell('healed')
+    let injected = 0
+    for (const [place, fault] of faults.entries()) {
+      if (place > 0) await wait(BETWEEN_FAULTS_MS)
+      judge.tell(`fault ${fault}`)
+      injected += await world.inject[fault]!(faultMs, number - 1)
+      judge.tell('healed')
+    }
     await wait(TRAIL_MS)
     const verdict = await judge.finish()
     if (verdict.ok) rmSync(history)

@@ -56,11 +56,11 @@ const totals: Totals = { rounds: 0, injected: 0, runs: 0, events: 0, violations:
 for (const fault of chosen as FaultName[]) {
   if (stopped.signal.aborted) break
   const skipped = await runCampaign(
-    { ...settings, fault },
+    { ...settings, faults: [fault] },
     (round) => console.log(roundRow(store, fault, round, totals)),
     stopped.signal,
   )
-  if (skipped !== undefined) totals.skipped.push(`${fault}: ${skipped}`)
+  totals.skipped.push(...skipped)
 }
 console.log(`\n${summary(totals)}`)
 process.exit(totals.violations > 0 ? 1 : 0)

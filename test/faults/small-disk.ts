@@ -11,15 +11,24 @@ export class SmallDisk {
     this.folder = folder
   }
 
-  /** Undefined where this machine does not let us mount one. */
-  static mount(mebibytes: number): SmallDisk | undefined {
+  /** It takes root, and a kernel that lets root mount. */
+  static canMount(): boolean {
+    try {
+      SmallDisk.mount(1).unmount()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  static mount(mebibytes: number): SmallDisk {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-disk-'))
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=1777`, 'tmpfs', folder], { stdio: 'pipe' })
       return new SmallDisk(folder)
-    } catch {
+    } catch (cause) {
       rmdirSync(folder)
-      return undefined
+      throw cause
     }
   }
 

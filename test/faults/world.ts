@@ -1,5 +1,7 @@
 /** What a campaign runs on: store servers, nodes, and the faults that they can have. */
+import { globSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
+import { ensureAptPackage } from '../support/apt.ts'
 import { freePort } from '../support/free-port.ts'
 import { NodeProcess } from './node-process.ts'
 import type { PartitionMethod } from './link.ts'
@@ -91,7 +93,7 @@ export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'],
       // One after the other, so that nodes whose clocks differ share runs meanwhile; each one dies for it.
       for (const [place, node] of nodes.entries()) {
         await node.kill()
-        await node.start(clockOf(place))
+        await node.start(await clockOf(place))
       }
       await wait(ms)
       for (const node of nodes) {
@@ -103,10 +105,15 @@ export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'],
   }
 }
 
-export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+/** Installed where that is allowed; undefined where there is none. */
+export async function faketimeLibrary(): Promise<string | undefined> {
+  await ensureAptPackage('faketime', '/usr/bin/faketime').catch(() => {})
+  return globSync('/usr/lib/*/faketime/libfaketime.so.1')[0]
+}
 
-function clockOf(place: number): Record<string, string> {
-  return { LD_PRELOAD: FAKETIME, FAKETIME: CLOCKS[place % CLOCKS.length]!, DONT_FAKE_MONOTONIC: '1' }
+async function clockOf(place: number): Promise<Record<string, string>> {
+  const library = (await faketimeLibrary())!
+  return { LD_PRELOAD: library, FAKETIME: CLOCKS[place % CLOCKS.length]!, DONT_FAKE_MONOTONIC: '1' }
 }
 
 /** The disk is full for so long. */

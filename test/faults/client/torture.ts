@@ -1,0 +1,167 @@
+/** React views in a real browser, behind a hostile proxy and on a server that is killed again and again: every view finishes. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Browser, Page } from 'playwright-core'
+import { bundle } from '../../browser/bundle.ts'
+import { launchChromium } from '../../browser/chromium.ts'
+import { type Fault, type FaultProxy, openFaultProxy } from '../../client/fault-proxy.ts'
+import { freePort } from '../../support/free-port.ts'
+import { Random } from '../../support/random.ts'
+import { NodeProcess } from '../node-process.ts'
+import type { Shown } from './page.ts'
+
+const LOOK_EVERY_MS = 500
+const ENDS = ['completed', 'failed', 'cancelled', 'rejected']
+
+export interface TortureOptions {
+  readonly views: number
+  /** Waves of views are opened for so long; the last one is waited for. */
+  readonly forMs: number
+  /** A view that shows no end within this time is unfinished. */
+  readonly waveMs: number
+  readonly killEveryMs: number
+  readonly script: string
+  /** Texts of the script. */
+  readonly texts: number
+  /** Of the client. */
+  readonly silenceMs: number
+  readonly retries: number
+  readonly seed: number
+}
+
+export interface Wave {
+  readonly number: number
+  readonly tookMs: number
+  readonly finished: number
+  /** Views whose text or number of events is not that of the log, or that show a problem or no end. */
+  readonly wrong: readonly string[]
+}
+
+export interface Tortured {
+  readonly waves: readonly Wave[]
+  readonly kills: number
+  /** Answers that each fault was done to, by its name. */
+  readonly faults: Readonly<Record<string, number>>
+}
+
+export async function tortureViews(options: TortureOptions, onWave: (wave: Wave) => void): Promise<Tortured> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-torture-'))
+  const node = new NodeProcess({ store: `sqlite:${join(folder, 'runs.db')}`, port: await freePort(), leaseMs: 10_000 })
+  const random = new Random(options.seed)
+  const ending = new AbortController()
+  let proxy: (FaultProxy & { readonly close: () => Promise<void> }) | undefined
+  let browser: Browser | undefined
+  let killing: Promise<number> | undefined
+  const waves: Wave[] = []
+  try {
+    await node.start()
+    const script = await bundle(join(import.meta.dirname, 'page.ts'))
+    proxy = await openFaultProxy(() => node.url, {
+      draw: () => drawHostility(random),
+      files: {
+        '/page': { type: 'text/html', body: '<div id="root"></div><script type="module" src="/page.js"></script>' },
+        '/page.js': { type: 'text/javascript', body: script },
+      },
+    })
+    browser = await launchChromium()
+    killing = killRepeatedly(node, options.killEveryMs, ending.signal)
+    const until = Date.now() + options.forMs
+    do {
+      const wave = await openWave(browser, proxy.url, node, options, waves.length + 1)
+      waves.push(wave)
+      onWave(wave)
+    } while (Date.now() < until)
+  } finally {
+    ending.abort()
+    await killing?.catch(() => 0)
+    await browser?.close()
+    await proxy?.close()
+    await node.kill()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { waves, kills: await killing, faults: Object.fromEntries(proxy.counts) }
+}
+
+/** What networks, proxies and login pages do; four in ten answers are left alone. */
+function drawHostility(random: Random): Fault {
+  if (random.chance(0.4)) return {}
+  if (random.chance(0.25)) return { instead: random.pick(['nothing', '502', '503', 'page'] as const) }
+  return {
+    ...(random.chance(0.1) && { loses: true }),
+    ...(random.chance(0.5) && {
+      after: { bytes: random.between(0, 20_000), by: random.pick(['cut', 'close', 'hang'] as const) },
+    }),
+    ...(random.chance(0.1) && { garbage: true }),
+    ...(random.chance(0.2) && { delayMs: random.between(1, 300) }),
+    ...(random.chance(0.1) && { buffer: 4096 }),
+    ...(random.chance(0.2) && { split: random.pick([3, 7, 100]) }),
+  }
+}
+
+/** Resolves with how many kills there were. */
+async function killRepeatedly(node: NodeProcess, everyMs: number, signal: AbortSignal): Promise<number> {
+  let kills = 0
+  for (;;) {
+    await wait(everyMs, undefined, { signal }).catch(() => {})
+    if (signal.aborted) return kills
+    await node.kill()
+    kills++
+    await node.start()
+  }
+}
+
+async function openWave(
+  browser: Browser,
+  url: string,
+  node: NodeProcess,
+  options: TortureOptions,
+  number: number,
+): Promise<Wave> {
+  const began = Date.now()
+  const context = await browser.newContext()
+  try {
+    const page = await context.newPage()
+    const { views, script, silenceMs, retries } = options
+    const query = new URLSearchParams({ views: `${views}`, script, silenceMs: `${silenceMs}`, retries: `${retries}` })
+    await page.goto(`${url}/page?${query.toString()}`)
+    const shown = await watch(page, options, began + options.waveMs)
+    const tookMs = Date.now() - began
+    const found = await Promise.all(shown.map((view, place) => problemOf(view, place, node, options.texts)))
+    const finished = shown.filter(({ status }) => ENDS.includes(status)).length
+    return { number, tookMs, finished, wrong: found.filter((problem) => problem !== undefined) }
+  } finally {
+    await context.close()
+  }
+}
+
+/** Until every view shows an end, or the time is over. */
+async function watch(page: Page, { views }: TortureOptions, deadline: number): Promise<Shown[]> {
+  for (;;) {
+    const shown = await page.evaluate(() => window.views)
+    const ended = shown.filter(({ status }) => ENDS.includes(status)).length
+    if ((shown.length === views && ended === views) || Date.now() > deadline) return shown
+    await wait(LOOK_EVERY_MS)
+  }
+}
+
+async function problemOf(view: Shown, place: number, node: NodeProcess, texts: number): Promise<string | undefined> {
+  const complain = (what: string): string => `view ${place} (${view.id}, ${view.status}): ${what}`
+  if (view.status !== 'completed')
+    return complain(
+      `${view.problem ?? 'no problem shown'}; ${view.events} events; the server says ${await stateOf(node, view)}`,
+    )
+  const numbers = [...view.text.matchAll(/\[(\d+)\]/g)].map(([, number]) => Number(number))
+  if (numbers.length !== texts || numbers.some((number, at) => number !== at))
+    return complain(`its text is ${JSON.stringify(view.text.slice(0, 300))}`)
+  return view.problem === undefined ? undefined : complain(`completed, and shows a problem: ${view.problem}`)
+}
+
+async function stateOf(node: NodeProcess, { id }: Shown): Promise<string> {
+  if (id === undefined) return 'nothing: it was not started'
+  const answer = await fetch(`${node.url}/runs/${id}`, { signal: AbortSignal.timeout(10_000) }).catch(() => undefined)
+  if (answer?.ok !== true) return `nothing (${answer?.status ?? 'no answer'})`
+  const { status, events } = (await answer.json()) as { status: string; events: number }
+  return `${status}, ${events} events`
+}

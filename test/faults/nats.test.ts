@@ -1,0 +1,3 @@
+import { testFaults } from './short.ts'
+
+testFaults('nats', ['route-cut', 'partition-server', 'quorum', 'crash'])

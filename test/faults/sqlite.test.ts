@@ -1,0 +1,3 @@
+import { testFaults } from './short.ts'
+
+testFaults('sqlite', ['kill', 'sigstop', 'full-disk'])
