@@ -5,6 +5,7 @@
 import { Access } from './access.ts'
 import type { Component } from './agent.ts'
 import { checkAnswers } from './answers.ts'
+import { claimPaused } from './claim-paused.ts'
 import type { CredentialWatch } from './credential-watch.ts'
 import { assertReadable } from './cursor.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -124,11 +125,12 @@ export class Service {
     const continuation = { answers, by: ownerKey(principal) }
     checkAnswers(run, answers)
     encodeRequested({ type: 'run.resumed', data: continuation }, this.limits)
-    const claimed = await this.#store.claim(id, this.#dispatcher.owner, this.limits.leaseMs, {
-      paused: true,
-      takeover: this.#dispatcher.mayTakeOver,
+    const claimed = await claimPaused(this.#parts, {
+      id,
+      owner: this.#dispatcher.owner,
+      mayTakeOver: () => this.#dispatcher.mayTakeOver,
+      check: (now) => checkAnswers(now, answers),
     })
-    if (claimed === undefined) throw new HoldfastError('conflict', `run ${id} is being continued already`)
     try {
       checkAnswers(claimed.run, answers) // what it asks may have changed in the meantime
     } catch (refusal) {
