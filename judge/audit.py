@@ -14,9 +14,9 @@ async def audit(load: Load, within_s: float) -> None:
     free = asyncio.Semaphore(AT_ONCE)
     deadline = load.history.now() + within_s
 
-    async def one(run: Started, node: str, place: int) -> None:
+    async def one(run: Started, node: str) -> None:
         async with free:
-            await _insist(load, f"replay of {run.run}", run.run, node, deadline, lambda: _replay(load, run, node, -1, place))
+            await _insist(load, f"replay of {run.run}", run.run, node, deadline, lambda: _replay(load, run, node, -1))
             await _insist(load, f"outcome of {run.run}", run.run, node, deadline, lambda: _outcome(load, run, node))
 
     async def once(run: Started) -> None:
@@ -24,14 +24,14 @@ async def audit(load: Load, within_s: float) -> None:
             node = load.random.choice(load.nodes)
             # One that a client has had, before the last: that one may be answered with nothing more.
             cursor = load.random.randrange(-1, max(run.cursor, 0))
-            await _insist(load, f"resume of {run.run}", run.run, node, deadline, lambda: _replay(load, run, node, cursor, 0))
+            await _insist(load, f"resume of {run.run}", run.run, node, deadline, lambda: _replay(load, run, node, cursor))
             await _insist(load, f"repeated start {run.key}", run.run, node, deadline, lambda: _repeat(load, run, node))
 
     async with asyncio.TaskGroup() as group:
         for run in load.started:
             group.create_task(once(run))
-            for place, node in enumerate(load.nodes):
-                group.create_task(one(run, node, place))
+            for node in load.nodes:
+                group.create_task(one(run, node))
     for node in load.nodes:
         await _insist(load, "list of runs", None, node, deadline, lambda node=node: _list(load, node))
 
@@ -50,9 +50,9 @@ async def _insist(load: Load, what: str, run: str | None, node: str, deadline: f
         await asyncio.sleep(RETRY_S)
 
 
-async def _replay(load: Load, run: Started, node: str, after: int, place: int) -> None:
+async def _replay(load: Load, run: Started, node: str, after: int) -> None:
     """A run that has not ended streams on: what it has so far is read for a moment only."""
-    reader = f"audit-{place}-{run.run}-{after}-{load.history.now():.3f}"
+    reader = load.new_reader("audit")
     terminal = False
     try:
         async with asyncio.timeout(READ_S if run.ended else MOMENT_S):

@@ -95,10 +95,13 @@ class Load:
         self.history.record("accepted", key=key, run=run, node=node)
         return run
 
+    def new_reader(self, name: str) -> str:
+        self._readers += 1
+        return f"{name}-{self._readers}"
+
     async def _follow(self, run: Started, *, acts: bool) -> None:
         """Reads to the terminal event, over as many connections as it takes. `acts`: answers and stops the run too."""
-        self._readers += 1
-        reader = f"reader-{self._readers}"
+        reader = self.new_reader("reader")
         cursor = -1
         deeds: list[asyncio.Task[None]] = []
         while True:

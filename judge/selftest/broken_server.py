@@ -44,6 +44,9 @@ class BrokenServer(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def handle_error(self, *_: object) -> None:
+        """A client that has gone is no news."""
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
