@@ -12,6 +12,10 @@ export interface Limits {
   readonly readBytesMax: number
   /** Events in one JSON page. */
   readonly pageEventsMax: number
+  /** Bytes of a run's log that are folded into one answer; of a longer log only a stream is served. */
+  readonly foldBytesMax: number
+  /** Bytes of one answer that lists what several runs or documents hold; what does not fit is on the next page. */
+  readonly answerBytesMax: number
   /** Runs in one page of a listing. */
   readonly pageRunsMax: number
   /** Documents in one page of a listing. */
@@ -125,6 +129,8 @@ export const defaultLimits: Limits = {
   pendingCharsMax: 512 * KiB,
   readBytesMax: 256 * KiB,
   pageEventsMax: 1000,
+  foldBytesMax: 64 * MiB,
+  answerBytesMax: 4 * MiB,
   pageRunsMax: 200,
   pageDocumentsMax: 200,
   runsConcurrentMax: 2000,

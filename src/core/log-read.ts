@@ -3,11 +3,13 @@
  * A store that errs (a diverged replica, a wrong index) then costs one run an error, and shows nobody another run's events.
  */
 import { HoldfastError } from './errors.ts'
+import { shareLoop } from './loop-share.ts'
 import { lastOf, type Slice } from './record.ts'
 import type { Store } from './store.ts'
 
-/** Everything that reads a log reads it here. */
+/** Everything that reads a log reads it here, so that no reader keeps the event loop to itself. */
 export async function readLog(store: Store, run: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+  await shareLoop()
   const slice = await store.read(run, after, bytesMax)
   if (slice === undefined) return undefined
   const fault = faultAfter(run, after, slice)

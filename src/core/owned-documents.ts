@@ -2,6 +2,7 @@
 import type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './document.ts'
 import { HoldfastError, messageOf } from './errors.ts'
 import type { Limits } from './limits.ts'
+import { shareLoop } from './loop-share.ts'
 import { checkName, checkTitle } from './names.ts'
 import { serialize } from './serialize.ts'
 
@@ -57,6 +58,7 @@ export class OwnedDocuments {
   }
 
   async list(query: OwnedQuery): Promise<DocumentPage> {
+    await shareLoop()
     this.#require('read')
     return listWithin(this.#documents, { limit: LIMIT, ...query, owner: this.#owner }, this.#limits)
   }

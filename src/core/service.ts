@@ -14,6 +14,7 @@ import { HoldfastError, messageOf } from './errors.ts'
 import type { LoggedEvent } from './event.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
+import { shareLoop } from './loop-share.ts'
 import type { StartRequest } from './new-run.ts'
 import { nextRecord } from './next-record.ts'
 import { listWithin, OwnedDocuments } from './owned-documents.ts'
@@ -97,7 +98,8 @@ export class Service {
     return this.#access.own(principal, id, 'read')
   }
 
-  list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
+  async list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
+    await shareLoop()
     const { limit = 50, ...filters } = request
     const query = { ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.pageRunsMax) }
     return this.#access.list(principal, () => this.#store.list(query))

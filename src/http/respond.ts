@@ -28,6 +28,11 @@ export function respondText(
   response.end(body)
 }
 
+/** Bytes that a value takes in a JSON answer. */
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? '')
+}
+
 export function respondEmpty(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'cache-control': 'no-store' }).end()
 }

@@ -2,6 +2,7 @@
 import { START } from '../core/cursor.ts'
 import { HoldfastError } from '../core/errors.ts'
 import type { LoggedEvent } from '../core/event.ts'
+import { shareLoop } from '../core/loop-share.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Projection } from '../core/projection.ts'
 import { events, lastOf, type Slice } from '../core/record.ts'
@@ -55,7 +56,7 @@ export interface FoldOptions<State> {
   readonly wait?: AbortSignal
 }
 
-/** The state of a projection at the end of a run's log, which is waited for. */
+/** The state of a projection at the end of a run's log, which is waited for. Throws `too_large` beyond `foldBytesMax`. */
 export async function foldRun<State>(
   service: Service,
   principal: Principal,
@@ -65,6 +66,7 @@ export async function foldRun<State>(
 ): Promise<State> {
   const { run, first, next } = await service.get(principal, id)
   let state = projection.initial(run)
+  let bytesLeft = service.limits.foldBytesMax
   for (let after = Math.max(START, first - 1); ;) {
     // As it was when it was asked for: a run may write faster than its log is read.
     if (wait === undefined && after >= next - 1) return state
@@ -74,13 +76,24 @@ export async function foldRun<State>(
       await waitForMore(service, principal, id, after, wait)
       continue
     }
+    bytesLeft -= slice.bytes.length
+    if (bytesLeft < 0) throw foldTooLarge(id, service.limits.foldBytesMax)
     for (const event of eventsOf(slice)) {
       state = projection.apply(state, event).state
       if (until?.(state, event) === true) return state
+      const turn = shareLoop()
+      if (turn !== undefined) await turn
     }
     if (slice.closed) return state
     after = lastOf(slice)
   }
+}
+
+function foldTooLarge(id: string, bytesMax: number): HoldfastError {
+  return new HoldfastError(
+    'too_large',
+    `the log of run ${id} has more than ${bytesMax} bytes, too many for one answer; read its events as a stream instead`,
+  )
 }
 
 async function waitForMore(

@@ -5,9 +5,9 @@ import { setImmediate } from 'node:timers'
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
   let longest = 0
   let isOver = false
-  let before = cpuMs()
+  let before = threadCpuMs()
   const look = (): void => {
-    const now = cpuMs()
+    const now = threadCpuMs()
     longest = Math.max(longest, now - before)
     before = now
     if (!isOver) setImmediate(look)
@@ -21,7 +21,8 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
   return longest
 }
 
-function cpuMs(): number {
+/** CPU time of this thread. */
+export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
 }

@@ -41,7 +41,7 @@ export async function listRuns(
   const last = runs.at(-1)
   return {
     runs,
-    nextPageToken: last === undefined || runs.length === rest.length ? '' : toToken(last),
+    nextPageToken: last === undefined || runs.length === rest.length ? '' : pageTokenAfter(last),
     pageSize,
     totalSize: found.length,
   }
@@ -77,7 +77,8 @@ function isBefore(left: Place, right: Place): boolean {
   return left.updatedAt > right.updatedAt || (left.updatedAt === right.updatedAt && left.id > right.id)
 }
 
-function toToken({ updatedAt, id }: Place): string {
+/** Leads to the tasks that follow one in the list. */
+export function pageTokenAfter({ updatedAt, id }: Place): string {
   return Buffer.from(JSON.stringify([updatedAt, id])).toString('base64url')
 }
 

@@ -9,10 +9,11 @@ import type { Principal } from '../../core/principal.ts'
 import { isFinished, type Run } from '../../core/run.ts'
 import type { Service, Started } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
+import { jsonBytes } from '../../http/respond.ts'
 import { foldRun } from '../../http/view.ts'
 import { continueTask } from './continuing.ts'
 import { a2aError, invalidParams } from './errors.ts'
-import { listRuns } from './listing.ts'
+import { listRuns, pageTokenAfter } from './listing.ts'
 import { aboutOf, inputOf, toAbout } from './messages.ts'
 import { checkModes } from './modes.ts'
 import { type A2aOptions, type AgentAbout, pushOptions } from './options.ts'
@@ -108,12 +109,18 @@ export class Operations {
     const belongs = (run: Run): boolean => this.#belongs(caller, run)
     const page = await listRuns(this.#service, caller.principal, this.component.id, request, belongs)
     const tasks: Task[] = []
-    for (const run of page.runs) {
+    const { pageSize, totalSize } = page
+    let bytesLeft = this.#service.limits.answerBytesMax
+    for (const [position, run] of page.runs.entries()) {
       const needsLog = historyLength > 0 || includeArtifacts
-      tasks.push(needsLog ? await this.#show(caller, run, { historyLength, includeArtifacts }) : taskOfRun(run))
+      const task = needsLog ? await this.#show(caller, run, { historyLength, includeArtifacts }) : taskOfRun(run)
+      bytesLeft -= jsonBytes(task)
+      const before = page.runs[position - 1]
+      if (bytesLeft < 0 && before !== undefined)
+        return { tasks, nextPageToken: pageTokenAfter(before), pageSize, totalSize }
+      tasks.push(task)
     }
-    const { nextPageToken, pageSize, totalSize } = page
-    return { tasks, nextPageToken, pageSize, totalSize }
+    return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize }
   }
 
   /** Asks for a stop and waits for it, for a while; the task as it is then. */

@@ -19,7 +19,7 @@ import type { AgentOs } from './os.ts'
 import { ownMetadata } from './projection.ts'
 import { inputText, listedRun, runOutput } from './run-output.ts'
 import { resumeRun } from './resume.ts'
-import { runsOf } from './session-runs.ts'
+import { respondRuns, runsOf } from './session-runs.ts'
 import { noteStart } from './sessions.ts'
 import type { State } from './state.ts'
 
@@ -98,9 +98,8 @@ async function listRuns(call: Call, os: AgentOs, family: Family): Promise<void> 
   const component = os.component(family, call)
   const session = requiredSession(call)
   const status = call.query.get('status')
-  const states = await runsOf(os, call.principal, session, { component: component.id })
-  const listed = states.filter((state) => status === null || statusNames[state.status] === status)
-  respondJson(call.response, 200, listed.map(listedRun))
+  const fits = (run: Run): boolean => status === null || statusNames[run.status] === status
+  respondRuns(call, await runsOf(os, call.principal, session, { component: component.id, fits, show: listedRun }))
 }
 
 async function getRun(call: Call, os: AgentOs, family: Family): Promise<void> {

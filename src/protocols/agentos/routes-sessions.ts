@@ -2,17 +2,26 @@
 import type { ComponentKind } from '../../core/agent.ts'
 import { type Document, type DocumentQuery, SESSIONS } from '../../core/document.ts'
 import { HoldfastError } from '../../core/errors.ts'
+import type { Run } from '../../core/run.ts'
 import { readJson } from '../../http/body.ts'
-import { respondEmpty, respondJson } from '../../http/respond.ts'
+import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import { fieldError } from './errors.ts'
 import { families, statusNames } from './families.ts'
 import { type Fields, integerField, nameField, objectField, queryFields } from './fields.ts'
 import type { AgentOs } from './os.ts'
 import { listedRun, previewedRun } from './run-output.ts'
-import { runsOf, sessionOf } from './session-runs.ts'
-import { changeSession, factsOf, familyOf, sessionDetail, type SessionFacts, sessionSummary } from './sessions.ts'
-import { rootOf, type State } from './state.ts'
+import { respondRuns, runOf, runsOf, sessionOf, type ShownRuns } from './session-runs.ts'
+import {
+  changeSession,
+  factsOf,
+  familyOf,
+  sessionDetail,
+  type SessionFacts,
+  sessionSummary,
+  spokenIn,
+} from './sessions.ts'
+import type { State } from './state.ts'
 
 export function sessionRoutes(os: AgentOs): Route[] {
   return [
@@ -37,8 +46,15 @@ async function listSessions(call: Call, os: AgentOs): Promise<void> {
   const limit = Math.min(positive(fields, 'limit', LIMIT), os.service.limits.pageDocumentsMax)
   const page = positive(fields, 'page', 1)
   const { documents, total } = await findSessions(call, os, queryOf(call), (page - 1) * limit, limit)
+  const data = documents.map((document) => sessionSummary(os, document))
+  const { answerBytesMax } = os.service.limits
+  if (jsonBytes(data) > answerBytesMax)
+    throw new HoldfastError(
+      'too_large',
+      `the ${limit} sessions of a page have more than ${answerBytesMax} bytes; lower limit`,
+    )
   respondJson(call.response, 200, {
-    data: documents.map((document) => sessionSummary(os, document)),
+    data,
     meta: {
       page,
       limit,
@@ -130,7 +146,7 @@ async function createSession(call: Call, os: AgentOs): Promise<void> {
     .documents(call.principal)
     .put({ ...draft, ...(title !== undefined && { title }), ...(label !== undefined && { label }) }, 0)
   if (created === undefined) throw new HoldfastError('conflict', `Session with id ${id} already exists`)
-  respondJson(call.response, 201, sessionDetail(os, created, []))
+  respondJson(call.response, 201, sessionDetail(os, created, { runs: [], whole: true }))
 }
 
 async function readFields(call: Call, os: AgentOs): Promise<Fields> {
@@ -164,7 +180,12 @@ async function named(call: Call, os: AgentOs): Promise<Document> {
 
 async function getSession(call: Call, os: AgentOs): Promise<void> {
   const document = await named(call, os)
-  respondJson(call.response, 200, sessionDetail(os, document, await runsOf(os, call.principal, document.id)))
+  await respondSession(call, os, document)
+}
+
+async function respondSession(call: Call, os: AgentOs, document: Document): Promise<void> {
+  const spoken = await runsOf(os, call.principal, document.id, { show: spokenIn })
+  respondJson(call.response, 200, sessionDetail(os, document, spoken))
 }
 
 async function renameSession(call: Call, os: AgentOs): Promise<void> {
@@ -185,7 +206,7 @@ async function change(call: Call, os: AgentOs, title: string | undefined, change
     facts: { ...factsOf(known), ...changes },
     ...(title !== undefined && { title }),
   }))
-  respondJson(call.response, 200, sessionDetail(os, changed, await runsOf(os, call.principal, id)))
+  await respondSession(call, os, changed)
 }
 
 async function removeSession(call: Call, os: AgentOs): Promise<void> {
@@ -212,32 +233,29 @@ async function removeSessions(call: Call, os: AgentOs): Promise<void> {
 }
 
 async function listSessionRuns(call: Call, os: AgentOs): Promise<void> {
-  const states = await wantedRuns(call, os)
-  respondJson(call.response, 200, states.map(listedRun))
+  respondRuns(call, await wantedRuns(call, os, listedRun))
 }
 
 async function previewSessionRuns(call: Call, os: AgentOs): Promise<void> {
-  respondJson(call.response, 200, (await wantedRuns(call, os)).map(previewedRun))
+  respondRuns(call, await wantedRuns(call, os, previewedRun))
 }
 
 /** Those runs of a session that the query asks for: by time, and of any of the statuses that it names. */
-async function wantedRuns(call: Call, os: AgentOs): Promise<State[]> {
+async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) => Shown): Promise<ShownRuns<Shown>> {
   const { id } = await named(call, os)
   const fields = queryFields(call.query)
   const after = integerField(fields, 'created_after', 'query')
   const before = integerField(fields, 'created_before', 'query')
   const statuses = call.query.getAll('status').map((status) => status.toUpperCase())
-  const fits = ({ createdAt, status }: State): boolean => {
+  const fits = ({ createdAt, status }: Run): boolean => {
     const seconds = Date.parse(createdAt) / 1000
     const inTime = (after === undefined || seconds >= after) && (before === undefined || seconds <= before)
     return inTime && (statuses.length === 0 || statuses.includes(statusNames[status]))
   }
-  return (await runsOf(os, call.principal, id)).filter(fits)
+  return runsOf(os, call.principal, id, { fits, show })
 }
 
 async function getSessionRun(call: Call, os: AgentOs): Promise<void> {
-  const { id } = await named(call, os)
-  const found = (await runsOf(os, call.principal, id)).find((state) => rootOf(state).run === call.params['run'])
-  if (found === undefined) throw new HoldfastError('not_found', 'Run not found')
-  respondJson(call.response, 200, listedRun(found))
+  const session = await named(call, os)
+  respondJson(call.response, 200, listedRun(await runOf(os, call.principal, session, call.params['run']!)))
 }

@@ -3,11 +3,24 @@ import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { type Document, SESSIONS } from '../../core/document.ts'
 import { comesBefore, type Position } from '../../core/page.ts'
 import type { Principal } from '../../core/principal.ts'
+import type { Run } from '../../core/run.ts'
+import { jsonBytes, respondJson } from '../../http/respond.ts'
+import type { Call } from '../../http/route.ts'
 import type { AgentOs } from './os.ts'
 import type { State } from './state.ts'
 
-export interface RunsFilter {
+export interface RunsQuery<Shown> {
   readonly component?: string
+  /** Which runs are shown. Default: all. */
+  readonly fits?: (run: Run) => boolean
+  /** What is shown of each. */
+  readonly show: (state: State) => Shown
+}
+
+export interface ShownRuns<Shown> {
+  readonly runs: readonly Shown[]
+  /** False when runs were left out because the answer would be too large. */
+  readonly whole: boolean
 }
 
 /** A session that was forked from one that was forked … */
@@ -19,47 +32,90 @@ export async function sessionOf(os: AgentOs, principal: Principal, id: string): 
   return found
 }
 
-/** The newest ones, as many as one page of a listing has. */
-export async function runsOf(
+/** The newest ones: as many as one page of a listing has, and as one answer holds. */
+export async function runsOf<Shown>(
   os: AgentOs,
   principal: Principal,
   session: string,
-  { component }: RunsFilter = {},
-): Promise<State[]> {
-  const ids = await runIds(os, principal, await sessionOf(os, principal, session), component)
-  const states: State[] = []
-  for (const id of ids) {
+  { component, fits = () => true, show }: RunsQuery<Shown>,
+): Promise<ShownRuns<Shown>> {
+  const newestFirst: Shown[] = []
+  let bytesLeft = os.service.limits.answerBytesMax
+  let whole = true
+  for (const { id } of (await listRuns(os, principal, session, component)).filter(fits)) {
     const state = await os.fold(principal, id).catch((cause: unknown) => {
-      if (isHoldfastError(cause, 'not_found') || isHoldfastError(cause, 'cursor_expired')) return undefined
-      throw cause
+      if (isHoldfastError(cause, 'too_large')) whole = false
+      else if (!isHoldfastError(cause, 'not_found') && !isHoldfastError(cause, 'cursor_expired')) throw cause
+      return undefined
     })
-    if (state !== undefined) states.push(state)
+    if (state === undefined) continue
+    const shown = show(state)
+    bytesLeft -= jsonBytes(shown)
+    if (bytesLeft < 0 && newestFirst.length > 0) return { runs: newestFirst.toReversed(), whole: false }
+    newestFirst.push(shown)
   }
-  return states
+  return { runs: newestFirst.toReversed(), whole }
 }
 
-async function runIds(
+/** A list has no place of its own to say that it is not whole: a header says it. Clients get the rest by `created_before`. */
+export function respondRuns({ response }: Call, { runs, whole }: ShownRuns<object>): void {
+  respondJson(response, 200, runs, { 'holdfast-whole': String(whole) })
+}
+
+/** Newest first. */
+async function listRuns(
   os: AgentOs,
   principal: Principal,
-  session: Document,
+  session: string,
   component: string | undefined,
-): Promise<string[]> {
+): Promise<Run[]> {
   const most = os.service.limits.pageRunsMax
-  const ids: string[] = []
-  let last: Position | undefined
-  for (let at: Document | undefined = session, depth = 0; at !== undefined && depth <= FORKS_MAX; depth++) {
+  const found: Run[] = []
+  for await (const { id, last } of lineage(os, principal, await sessionOf(os, principal, session))) {
     const { runs } = await os.service.list(principal, {
-      session: at.id,
+      session: id,
       limit: most,
       ...(component !== undefined && { component }),
     })
-    const shown = runs.filter(({ run }) => last === undefined || !comesBefore(run, last))
-    ids.push(...shown.map(({ run }) => run.id))
+    found.push(...runs.map(({ run }) => run).filter((run) => isPartOf(run, last)))
+  }
+  return found.slice(0, most)
+}
+
+/** One run of a session, found without a look at the others. */
+export async function runOf(os: AgentOs, principal: Principal, session: Document, id: string): Promise<State> {
+  const missing = (cause: unknown): never => {
+    throw isHoldfastError(cause, 'not_found') || isHoldfastError(cause, 'cursor_expired') ? runNotFound() : cause
+  }
+  const { run } = await os.service.get(principal, id).catch(missing)
+  for await (const { id: ancestor, last } of lineage(os, principal, session))
+    if (run.session === ancestor && isPartOf(run, last)) return os.fold(principal, id).catch(missing)
+  throw runNotFound()
+}
+
+function runNotFound(): HoldfastError {
+  return new HoldfastError('not_found', 'Run not found')
+}
+
+interface Ancestor {
+  readonly id: string
+  /** The last of its runs that is part of the fork; all are where this is absent. */
+  readonly last: Position | undefined
+}
+
+function isPartOf(run: Run, last: Position | undefined): boolean {
+  return last === undefined || !comesBefore(run, last)
+}
+
+/** A session, then the one it was forked from, and so on. */
+async function* lineage(os: AgentOs, principal: Principal, session: Document): AsyncGenerator<Ancestor> {
+  let last: Position | undefined
+  for (let at: Document | undefined = session, depth = 0; at !== undefined && depth <= FORKS_MAX; depth++) {
+    yield { id: at.id, last }
     const origin: ForkOrigin | undefined = forkOrigin(at)
     last = origin?.last
     at = last === undefined ? undefined : await os.service.documents(principal).get(SESSIONS, origin!.session)
   }
-  return ids.slice(0, most).toReversed()
 }
 
 export interface ForkOrigin {

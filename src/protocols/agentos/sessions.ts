@@ -2,13 +2,14 @@
 import type { Component, ComponentKind } from '../../core/agent.ts'
 import { type Document, SESSIONS } from '../../core/document.ts'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import type { Usage } from '../../core/event.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { OwnedDraft } from '../../core/owned-documents.ts'
 import { families } from './families.ts'
 import { conversationOf } from './messages.ts'
 import type { AgentOs } from './os.ts'
 import { tokensOf, sum } from './project-content.ts'
-import { type ForkOrigin, forkOrigin, sessionOf } from './session-runs.ts'
+import { type ForkOrigin, forkOrigin, sessionOf, type ShownRuns } from './session-runs.ts'
 import { rootOf, type State } from './state.ts'
 
 /** Beside what other protocols keep there. */
@@ -115,11 +116,27 @@ export function sessionSummary(os: AgentOs, document: Document): Readonly<Record
   }
 }
 
+/** What a session shows of each run. */
+export interface Spoken {
+  readonly usage: Usage | undefined
+  readonly trimmed: boolean
+  readonly messages: readonly object[]
+}
+
+export function spokenIn(state: State): Spoken {
+  const root = rootOf(state)
+  return {
+    usage: root.usage,
+    trimmed: state.trimmedBefore !== undefined,
+    messages: conversationOf(root).map(({ log: _log, ...message }) => message),
+  }
+}
+
 /** One session, with what was said in it. */
-export function sessionDetail(os: AgentOs, document: Document, runs: readonly State[]): object {
+export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: ShownRuns<Spoken>): object {
   const { label } = document
   const kind = familyOf(os, document)
-  const usage = runs.map((state) => rootOf(state).usage).filter((each) => each !== undefined)
+  const usage = runs.map((run) => run.usage).filter((each) => each !== undefined)
   const total = usage.length === 0 ? undefined : usage.reduce((left, right) => sum(left, right))
   const name = componentOf(os, document)?.name ?? label
   return {
@@ -127,8 +144,9 @@ export function sessionDetail(os: AgentOs, document: Document, runs: readonly St
     [`${kind}_session_id`]: document.id,
     ...(label !== undefined && { [`${kind}_data`]: { [families[kind].idField]: label, name } }),
     ...(total !== undefined && { metrics: tokensOf(total), total_tokens: total.totalTokens ?? null }),
-    ...(runs.some(({ trimmedBefore }) => trimmedBefore !== undefined) && { events_trimmed: true }),
-    chat_history: runs.flatMap((state) => conversationOf(rootOf(state)).map(({ log: _log, ...message }) => message)),
+    ...(runs.some(({ trimmed }) => trimmed) && { events_trimmed: true }),
+    ...(!whole && { history_truncated: true }),
+    chat_history: runs.flatMap(({ messages }) => messages),
   }
 }
 

@@ -39,6 +39,12 @@ export function parseResponseId(id: string): Part | undefined {
   return tail === undefined ? undefined : { run: RUN + tail, number: Number(number ?? 0) }
 }
 
+/** The part that an item is of; undefined for what is no item of a run. */
+export function parseItemId(id: string): Part | undefined {
+  const [, name] = /^(?:msg|rs|fc|mcp|in)_(.+)_\d{1,6}$/.exec(id) ?? []
+  return name === undefined ? undefined : parseResponseId(`resp_${name}`)
+}
+
 /** A call of a caller's tool: whoever sends its result names the run by it. */
 export function toCallId(run: string, call: string): string {
   return `call_${nameOf({ run, number: 0 })}_${call}`

@@ -1,4 +1,5 @@
 /** Lists as this wire pages them. */
+import { jsonBytes } from '../../http/respond.ts'
 import { refusal } from './errors.ts'
 
 export interface PageWishes {
@@ -16,17 +17,27 @@ export function readPage(query: URLSearchParams): PageWishes {
   return { limit: Number(limit), order, after: query.get('after') ?? undefined }
 }
 
-/** One page of items that are given oldest first. */
-export function pageOf(items: readonly { readonly id: string }[], { limit, order, after }: PageWishes): object {
+/** One page of items that are given oldest first: as many as fit `bytesMax`, and one at least. */
+export function pageOf(
+  items: readonly { readonly id: string }[],
+  { limit, order, after }: PageWishes,
+  bytesMax = Infinity,
+): object {
   const ordered = order === 'asc' ? items : items.toReversed()
   const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
   if (after !== undefined && start === 0) throw refusal(`there is no item ${after.slice(0, 200)}`, { param: 'after' })
-  const data = ordered.slice(start, start + limit)
+  const data: { readonly id: string }[] = []
+  let bytesLeft = bytesMax
+  for (const item of ordered.slice(start, start + limit)) {
+    bytesLeft -= jsonBytes(item)
+    if (bytesLeft < 0 && data.length > 0) break
+    data.push(item)
+  }
   return {
     object: 'list',
     data,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
-    has_more: start + limit < ordered.length,
+    has_more: start + data.length < ordered.length,
   }
 }

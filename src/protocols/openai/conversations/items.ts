@@ -1,8 +1,11 @@
 /** What was said in a conversation: by its runs, and by hand, in the order in which it was said. */
+import { isHoldfastError } from '../../../core/errors.ts'
 import type { Principal } from '../../../core/principal.ts'
 import type { Run } from '../../../core/run.ts'
 import type { Service } from '../../../core/service.ts'
+import { jsonBytes } from '../../../http/respond.ts'
 import { foldRun } from '../../../http/view.ts'
+import { type Part, parseItemId } from '../ids.ts'
 import type { PageWishes } from '../lists.ts'
 import { toInputItems, toItem } from '../responses/items.ts'
 import { responseProjection } from '../responses/projection.ts'
@@ -15,25 +18,63 @@ export interface ListedItem {
 
 type Source = { readonly time: string; readonly run: Run } | { readonly time: string; readonly added: AddedItem }
 
-/** As many items as a page needs, and one more: a long conversation is not read to its end for each of them. */
+/**
+ * As many items as a page needs, and one more: reading begins with the run that `after` is of, and ends when the page is full. A
+ * page is full when it has as many items, or as many bytes, as one may have.
+ */
 export async function itemsOf(
   service: Service,
   principal: Principal,
   conversation: StoredConversation,
   { limit, order, after }: PageWishes,
 ): Promise<ListedItem[]> {
-  const sources = await sourcesOf(service, principal, conversation)
+  const oldestFirst = await sourcesOf(service, principal, conversation)
+  const sources = order === 'asc' ? oldestFirst : oldestFirst.toReversed()
+  const first = after === undefined ? 0 : sources.findIndex((source) => isOf(source, after))
   const items: ListedItem[] = []
   let left = after === undefined ? limit + 1 : Infinity
-  for (const source of order === 'asc' ? sources : sources.toReversed()) {
+  let bytesLeft = service.limits.answerBytesMax
+  for (const source of first < 0 ? [] : sources.slice(first)) {
     const own = await itemsIn(service, principal, source)
     for (const item of order === 'asc' ? own : own.toReversed()) {
       items.push(item)
-      left = item.id === after ? limit + 1 : left - 1
+      if (item.id === after) {
+        left = limit + 1
+        bytesLeft = service.limits.answerBytesMax
+        continue
+      }
+      left--
+      bytesLeft -= jsonBytes(item)
     }
-    if (left <= 0) break
+    if (left <= 0 || (bytesLeft < 0 && left < limit)) break
   }
   return order === 'asc' ? items : items.toReversed()
+}
+
+function isOf(source: Source, item: string): boolean {
+  return 'added' in source ? source.added.id === item : source.run.id === parseItemId(item)?.run
+}
+
+/** One item, found without a look at the others; undefined when the conversation has none with this id. */
+export async function findItem(
+  service: Service,
+  principal: Principal,
+  { session, body }: StoredConversation,
+  id: string,
+): Promise<ListedItem | undefined> {
+  const added = body.items?.find((item) => item.id === id)
+  if (added !== undefined) return toAdded(added)
+  const part = parseItemId(id)
+  if (part === undefined) return undefined
+  try {
+    const { run } = await service.get(principal, part.run)
+    if (run.session !== session) return undefined
+    const { items } = await itemsInPart(service, principal, part)
+    return items.find((item) => item.id === id)
+  } catch (cause) {
+    if (isHoldfastError(cause, 'not_found')) return undefined // no run of the caller's
+    throw cause
+  }
 }
 
 async function sourcesOf(
@@ -62,13 +103,23 @@ async function itemsIn(service: Service, principal: Principal, source: Source): 
   if ('added' in source) return [toAdded(source.added)]
   const items: ListedItem[] = []
   for (let number = 0; number < PARTS_MAX; number++) {
-    const part = { run: source.run.id, number }
-    const state: ResponseState = await foldRun(service, principal, part.run, responseProjection(number))
-    if (state.created === undefined) break
-    items.push(...(toInputItems(part, state.input) as ListedItem[]), ...state.items)
-    if (!isEnded(state)) break
+    const part = await itemsInPart(service, principal, { run: source.run.id, number })
+    items.push(...part.items)
+    if (part.isLast) break
   }
   return items
+}
+
+interface PartItems {
+  readonly items: readonly ListedItem[]
+  readonly isLast: boolean
+}
+
+async function itemsInPart(service: Service, principal: Principal, part: Part): Promise<PartItems> {
+  const state: ResponseState = await foldRun(service, principal, part.run, responseProjection(part.number))
+  if (state.created === undefined) return { items: [], isLast: true }
+  const asked = toInputItems(part, state.input) as ListedItem[]
+  return { items: [...asked, ...state.items], isLast: !isEnded(state) }
 }
 
 /** How often one run can have waited for its caller's tools. */

@@ -11,7 +11,7 @@ import { toConversationId } from '../ids.ts'
 import { pageOf, readPage } from '../lists.ts'
 import { messagesFrom } from '../responses/items.ts'
 import { itemLookup } from '../responses/stored.ts'
-import { itemsOf, type ListedItem, toAdded } from './items.ts'
+import { findItem, itemsOf, type ListedItem, toAdded } from './items.ts'
 import { type AddedItem, changeConversation, findConversation, type StoredConversation } from './stored.ts'
 
 const loadShapes = (): Promise<[typeof import('../shapes.ts'), typeof import('./shapes.ts')]> =>
@@ -78,7 +78,8 @@ async function remove(call: Call, service: Service): Promise<void> {
 async function list(call: Call, service: Service): Promise<void> {
   const conversation = await findConversation(service, call.principal, call.params['id']!)
   const wishes = readPage(call.query)
-  respondJson(call.response, 200, pageOf(await itemsOf(service, call.principal, conversation, wishes), wishes))
+  const items = await itemsOf(service, call.principal, conversation, wishes)
+  respondJson(call.response, 200, pageOf(items, wishes, service.limits.answerBytesMax))
 }
 
 async function add(call: Call, service: Service, ids: Ids): Promise<void> {
@@ -106,21 +107,20 @@ async function addedItems(
 }
 
 async function retrieveItem(call: Call, service: Service): Promise<void> {
-  respondJson(call.response, 200, await findItem(call, service))
+  respondJson(call.response, 200, await namedItem(call, service))
 }
 
-async function findItem(call: Call, service: Service): Promise<ListedItem> {
+async function namedItem(call: Call, service: Service): Promise<ListedItem> {
   const conversation = await findConversation(service, call.principal, call.params['id']!)
   const id = call.params['item']!
-  const wishes = { limit: 1, order: 'desc', after: id } as const
-  const found = (await itemsOf(service, call.principal, conversation, wishes)).find((item) => item.id === id)
+  const found = await findItem(service, call.principal, conversation, id)
   if (found !== undefined) return found
   throw notFound(`Item with id '${id.slice(0, 200)}' not found.`, { param: 'item_id', code: 'item_not_found' })
 }
 
 /** What a run has said stays in its log for as long as the run does. */
 async function removeItem(call: Call, service: Service): Promise<void> {
-  const { id } = await findItem(call, service)
+  const { id } = await namedItem(call, service)
   if (!id.startsWith('item_'))
     throw unsupported(`item ${id} is part of a run; delete its response or the conversation`, 'item_id')
   const changed = await changeConversation(service, call.principal, call.params['id']!, (body) => ({

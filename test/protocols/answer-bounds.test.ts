@@ -1,0 +1,111 @@
+/** Answers that list what several runs hold are bounded in bytes; the rest is on the next page, or the answer says that it is not whole. */
+import { beforeEach, expect, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import type { Server } from '../../src/server/create-server.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
+import { call } from '../support/http.ts'
+import { serveInProcess } from '../support/in-process.ts'
+import { addLongSession } from '../support/long-session.ts'
+
+const RUNS = 12
+let server: Server
+let ids: string[]
+
+/** Each run says 1,000 characters, so that one answer holds a few of them. */
+beforeEach(async () => {
+  const store = openMemoryStore()
+  const about = { component: 'chatter', eventsPerRun: 10, text: 'x'.repeat(100) }
+  ids = await addLongSession(store, { ...about, session: 'talk', runs: RUNS })
+  await addLongSession(store, { ...about, session: 'huge', runs: 1, eventsPerRun: 1000 })
+  server = await serveInProcess({
+    store,
+    components: [agent({ id: 'chatter', async *run() {} })],
+    limits: { answerBytesMax: 8000, foldBytesMax: 100_000 },
+  })
+})
+
+test('AgentOS: a session shows its newest runs and says that its history is truncated', async () => {
+  const { body } = await call<{ history_truncated?: boolean; chat_history: { id: string }[] }>(
+    server,
+    'GET',
+    '/sessions/talk',
+  )
+  expect(body.history_truncated).toBe(true)
+  expect(body.chat_history.length).toBeGreaterThan(1)
+  expect(body.chat_history.length).toBeLessThan(2 * RUNS)
+  expect(body.chat_history.at(-1)!.id).toContain(ids.at(-1))
+})
+
+test('AgentOS: a list of runs that is not whole says so, and created_before leads to the rest', async () => {
+  const { body, headers } = await call<{ run_id: string; created_at: string }[]>(server, 'GET', '/sessions/talk/runs')
+  expect(headers.get('holdfast-whole')).toBe('false')
+  expect(body.length).toBeGreaterThan(1)
+  expect(body.map(({ run_id: id }) => id)).toEqual(ids.slice(-body.length))
+  const before = Math.floor(Date.parse(body[0]!.created_at) / 1000)
+  const rest = await call<{ run_id: string }[]>(server, 'GET', `/sessions/talk/runs?created_before=${before}`)
+  expect(rest.body.at(-1)!.run_id).toBe(ids.at(-body.length - 1))
+})
+
+test('AgentOS: a page of sessions that is too large is refused with what to do', async () => {
+  const state = { note: 'x'.repeat(3000) }
+  for (let count = 0; count < 4; count++) await call(server, 'POST', '/sessions', { body: { session_state: state } })
+  const { status, body } = await call(server, 'GET', '/sessions')
+  expect([status, body['detail']]).toEqual([413, expect.stringContaining('lower limit')])
+  expect((await call(server, 'GET', '/sessions?limit=1')).status).toBe(200)
+})
+
+test('AgentOS: a run of another session is not found in a session', async () => {
+  expect((await call(server, 'GET', '/sessions/talk/runs/run_huge0000')).status).toBe(404)
+  expect((await call(server, 'GET', `/sessions/talk/runs/${ids[3]}`)).status).toBe(200)
+})
+
+test('OpenAI: the items of a conversation are paged by bytes, none is left out and none comes twice', async () => {
+  const seen: string[] = []
+  let pages = 1
+  for (let after = ''; ; pages++) {
+    const path = `/v1/conversations/talk/items?limit=100&order=asc${after && `&after=${after}`}`
+    const { body } = await call<{ data: { id: string }[]; has_more: boolean }>(server, 'GET', path)
+    seen.push(...body.data.map(({ id }) => id))
+    after = seen.at(-1)!
+    if (!body.has_more) break
+  }
+  expect(pages).toBeGreaterThan(1)
+  expect(seen).toEqual(ids.map((id) => id.slice(4)).flatMap((name) => [`in_${name}_0`, `msg_${name}_0`]))
+})
+
+test('OpenAI: an item of another conversation is not found in a conversation', async () => {
+  expect((await call(server, 'GET', '/v1/conversations/huge/items/msg_talk0003_0')).status).toBe(404)
+  const { status, body } = await call(server, 'GET', '/v1/conversations/talk/items/msg_talk0003_0')
+  expect([status, body['id']]).toEqual([200, 'msg_talk0003_0'])
+})
+
+test('A2A: tasks with artifacts are paged by bytes, none is left out and none comes twice', async () => {
+  const seen: string[] = []
+  let pages = 1
+  for (let token = ''; ; pages++) {
+    const path = `/a2a/chatter/tasks?includeArtifacts=true&contextId=talk&pageSize=100&pageToken=${token}`
+    const { body } = await call<{ tasks: { id: string }[]; nextPageToken: string }>(server, 'GET', path, {
+      headers: { 'a2a-version': '1.0' },
+    })
+    seen.push(...body.tasks.map(({ id }) => id))
+    token = body.nextPageToken
+    if (token === '') break
+  }
+  expect(pages).toBeGreaterThan(1)
+  expect(seen.toSorted()).toEqual(ids)
+})
+
+test.each([
+  ['/v1/responses/resp_huge0000', 413],
+  ['/agents/chatter/runs/run_huge0000?session_id=huge', 413],
+  ['/a2a/chatter/tasks/run_huge0000', 413],
+])('a log that is too long for one answer is refused in the form of the protocol: %s', async (path, expected) => {
+  const { status, body } = await call(server, 'GET', path, { headers: { 'a2a-version': '1.0' } })
+  expect(status).toBe(expected)
+  expect(JSON.stringify(body)).toContain('read its events as a stream instead')
+})
+
+test('a log that is too long for one answer is still streamed whole', async () => {
+  const response = await fetch(`${server.url}/runs/run_huge0000/events`)
+  expect((await response.text()).match(/^id: /gm)).toHaveLength(1003)
+})

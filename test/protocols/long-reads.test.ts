@@ -1,0 +1,65 @@
+/** Reads that fold many logs share the event loop with all other requests, and their answers are bounded. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { createServer, type Server } from '../../src/server/create-server.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
+import { addLongSession } from '../support/long-session.ts'
+import { longestTurnMs, threadCpuMs } from '../support/turns.ts'
+
+const RUNS = 60
+const EVENTS = 1500
+/** Of the time that reading the whole session takes: the most that one turn of the event loop may take for any of these. */
+const TURN_SHARE_MAX = 0.25
+
+let server: Server
+let ids: string[]
+let wholeMs: number
+
+beforeAll(async () => {
+  const store = openMemoryStore()
+  ids = await addLongSession(store, { session: 'long', component: 'chatter', runs: RUNS, eventsPerRun: EVENTS })
+  await addLongSession(store, { session: 'one', component: 'chatter', runs: 1, eventsPerRun: RUNS * EVENTS })
+  server = await createServer({ store, components: [agent({ id: 'chatter', async *run() {} })] })
+  await ask('/sessions/long')
+  const before = threadCpuMs()
+  await ask('/sessions/long')
+  wholeMs = threadCpuMs() - before
+}, 60_000)
+
+afterAll(() => server.stop())
+
+async function ask(path: string): Promise<number> {
+  const response = await fetch(server.url + path, { headers: { 'A2A-Version': '1.0' } })
+  for await (const _bytes of response.body!);
+  return response.status
+}
+
+describe('a request that reads long logs leaves the event loop to others', () => {
+  test.each([
+    ['/sessions/long', 200],
+    ['/sessions/long/runs', 200],
+    ['/sessions/long/run-previews', 200],
+    ['/sessions/long/runs/RUN', 200],
+    ['/sessions/long/runs/none', 404],
+    ['/agents/chatter/runs?session_id=long', 200],
+    ['/agents/chatter/runs/ONE?session_id=one', 200],
+    ['/agents/chatter/runs/ONE/checkpoints?session_id=one', 200],
+    ['/v1/conversations/long/items?limit=100', 200],
+    ['/v1/conversations/long/items?limit=1&after=msg_RESPONSE_0', 200],
+    ['/v1/conversations/long/items/msg_RESPONSE_0', 200],
+    ['/v1/conversations/long/items/item_none', 404],
+    ['/v1/conversations/long/items/msg_none_0', 404],
+    ['/v1/responses/resp_one0000', 200],
+    ['/v1/responses/resp_one0000?stream=true&starting_after=90000', 200],
+    ['/a2a/chatter/tasks?includeArtifacts=true&pageSize=60', 200],
+    ['/a2a/chatter/tasks/ONE', 200],
+    ['/runs/ONE/events', 200],
+    ['/console/api/runs/ONE/frames?as=a2a', 200],
+  ])('GET %s', async (path, status) => {
+    const asked = path.replaceAll('RUN', ids[0]!).replaceAll('ONE', 'run_one0000').replaceAll('RESPONSE', 'long0000')
+    let answered: number | undefined
+    const turnMs = await longestTurnMs(async () => (answered = await ask(asked)))
+    expect(answered).toBe(status)
+    expect(turnMs).toBeLessThan(wholeMs * TURN_SHARE_MAX)
+  })
+})

@@ -1,0 +1,40 @@
+/** A session of many finished runs with long logs: small to ask for, long to read. */
+import { systemClock } from '../../src/core/clock.ts'
+import { localOwner } from '../../src/core/principal.ts'
+import type { Store } from '../../src/core/store.ts'
+import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+
+export interface LongSession {
+  readonly session: string
+  readonly component: string
+  readonly runs: number
+  readonly eventsPerRun: number
+  /** Of every event. Default: a word. */
+  readonly text?: string
+}
+
+/** Ids of the runs, oldest first. */
+export async function addLongSession(
+  store: Store,
+  { session, component, runs, eventsPerRun, text = 'once ' }: LongSession,
+): Promise<string[]> {
+  const ids: string[] = []
+  const began = Date.now() - runs * 1000
+  for (let number = 0; number < runs; number++) {
+    const id = `run_${session}${String(number).padStart(4, '0')}`
+    const made = newRun(id, new Date(began + number * 1000).toISOString(), {
+      session,
+      component,
+      owner: localOwner,
+      claim: { owner: 'scribe', ttlMs: 60_000 },
+    })
+    const { stored } = await store.create(made)
+    const scribe = new Scribe(store, systemClock, stored, [])
+    scribe.start()
+    for (let count = 0; count < eventsPerRun; count++) scribe.text(text)
+    scribe.append({ type: 'run.completed', data: { output: 'done' } })
+    await scribe.flush()
+    ids.push(id)
+  }
+  return ids
+}
