@@ -47,58 +47,58 @@ export class ProtocolError extends ClientError {
   }
 }
 
-const byReason: Readonly<Record<string, A2aErrorCode>> = {
-  TASK_NOT_FOUND: 'task_not_found',
-  TASK_NOT_CANCELABLE: 'task_not_cancelable',
-  PUSH_NOTIFICATION_NOT_SUPPORTED: 'push_not_supported',
-  UNSUPPORTED_OPERATION: 'unsupported_operation',
-  CONTENT_TYPE_NOT_SUPPORTED: 'content_type_not_supported',
-  INVALID_AGENT_RESPONSE: 'invalid_agent_response',
-  EXTENDED_AGENT_CARD_NOT_CONFIGURED: 'extended_card_not_configured',
-  EXTENSION_SUPPORT_REQUIRED: 'extension_required',
-  VERSION_NOT_SUPPORTED: 'version_not_supported',
-}
+const byReason: ReadonlyMap<string, A2aErrorCode> = new Map([
+  ['TASK_NOT_FOUND', 'task_not_found'],
+  ['TASK_NOT_CANCELABLE', 'task_not_cancelable'],
+  ['PUSH_NOTIFICATION_NOT_SUPPORTED', 'push_not_supported'],
+  ['UNSUPPORTED_OPERATION', 'unsupported_operation'],
+  ['CONTENT_TYPE_NOT_SUPPORTED', 'content_type_not_supported'],
+  ['INVALID_AGENT_RESPONSE', 'invalid_agent_response'],
+  ['EXTENDED_AGENT_CARD_NOT_CONFIGURED', 'extended_card_not_configured'],
+  ['EXTENSION_SUPPORT_REQUIRED', 'extension_required'],
+  ['VERSION_NOT_SUPPORTED', 'version_not_supported'],
+])
 
 /** The code of an error whose details name a reason of A2A. */
 export function codeByReason(details: unknown): A2aErrorCode | undefined {
   if (!Array.isArray(details)) return undefined
   for (const detail of details as ({ readonly reason?: unknown } | null)[]) {
     const { reason } = detail ?? {}
-    if (typeof reason === 'string' && Object.hasOwn(byReason, reason)) return byReason[reason]
+    if (typeof reason === 'string' && byReason.has(reason)) return byReason.get(reason)
   }
   return undefined
 }
 
-const byRpcCode: Readonly<Record<string, A2aErrorCode>> = {
-  '-32001': 'task_not_found',
-  '-32002': 'task_not_cancelable',
-  '-32003': 'push_not_supported',
-  '-32004': 'unsupported_operation',
-  '-32005': 'content_type_not_supported',
-  '-32006': 'invalid_agent_response',
-  '-32007': 'extended_card_not_configured',
-  '-32008': 'extension_required',
-  '-32009': 'version_not_supported',
-  '-32700': 'invalid_request',
-  '-32600': 'invalid_request',
-  '-32601': 'method_not_found',
-  '-32602': 'invalid_request',
-}
+const byRpcCode: ReadonlyMap<string, A2aErrorCode> = new Map([
+  ['-32001', 'task_not_found'],
+  ['-32002', 'task_not_cancelable'],
+  ['-32003', 'push_not_supported'],
+  ['-32004', 'unsupported_operation'],
+  ['-32005', 'content_type_not_supported'],
+  ['-32006', 'invalid_agent_response'],
+  ['-32007', 'extended_card_not_configured'],
+  ['-32008', 'extension_required'],
+  ['-32009', 'version_not_supported'],
+  ['-32700', 'invalid_request'],
+  ['-32600', 'invalid_request'],
+  ['-32601', 'method_not_found'],
+  ['-32602', 'invalid_request'],
+])
 
 export function codeByRpcCode(code: number): A2aErrorCode {
-  return byRpcCode[String(code)] ?? 'agent_error'
+  return byRpcCode.get(String(code)) ?? 'agent_error'
 }
 
-const byStatus: Readonly<Record<string, A2aErrorCode>> = {
-  '400': 'invalid_request',
-  '401': 'unauthenticated',
-  '403': 'forbidden',
-  '404': 'task_not_found',
-  '405': 'method_not_found',
-  '409': 'task_not_cancelable',
-  '415': 'content_type_not_supported',
-}
+const byStatus: ReadonlyMap<string, A2aErrorCode> = new Map([
+  ['400', 'invalid_request'],
+  ['401', 'unauthenticated'],
+  ['403', 'forbidden'],
+  ['404', 'task_not_found'],
+  ['405', 'method_not_found'],
+  ['409', 'task_not_cancelable'],
+  ['415', 'content_type_not_supported'],
+])
 
 export function codeByStatus(status: number): A2aErrorCode {
-  return byStatus[String(status)] ?? 'agent_error'
+  return byStatus.get(String(status)) ?? 'agent_error'
 }

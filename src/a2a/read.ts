@@ -78,7 +78,7 @@ export class Reader {
       messageId: typeof raw['messageId'] === 'string' ? raw['messageId'] : '',
       ...word(raw, 'contextId'),
       ...word(raw, 'taskId'),
-      role: roles[String(raw['role'])] ?? 'ROLE_UNSPECIFIED',
+      role: roles.get(String(raw['role'])) ?? 'ROLE_UNSPECIFIED',
       parts: (isList(parts) ? parts : []).map((each) => this.#part(each)),
       ...metadata(raw),
       ...words(raw, 'extensions'),
@@ -180,12 +180,12 @@ function fileOf(file: Raw, about: Partial<Part>): Part {
   }
 }
 
-const roles: Readonly<Record<string, Message['role']>> = {
-  user: 'ROLE_USER',
-  agent: 'ROLE_AGENT',
-  ROLE_USER: 'ROLE_USER',
-  ROLE_AGENT: 'ROLE_AGENT',
-}
+const roles: ReadonlyMap<string, Message['role']> = new Map([
+  ['user', 'ROLE_USER'],
+  ['agent', 'ROLE_AGENT'],
+  ['ROLE_USER', 'ROLE_USER'],
+  ['ROLE_AGENT', 'ROLE_AGENT'],
+])
 
 const STATES: readonly TaskState[] = [
   'TASK_STATE_SUBMITTED',

@@ -1,5 +1,5 @@
 /** From a command's name to its exit code. */
-import { isHoldfastError, messageOf } from '../core/errors.ts'
+import { isHoldfastError, detailOf } from '../core/errors.ts'
 import { version } from '../server/version.ts'
 import { catalogue } from './catalogue.ts'
 import { commandHelp } from './command.ts'
@@ -19,7 +19,7 @@ export async function runCommand(argv: readonly string[], io: CommandIo): Promis
   try {
     return await (await entry.load()).run(rest, io)
   } catch (error) {
-    io.stderr.write(`holdfast ${name}: ${messageOf(error)}\n`)
+    io.stderr.write(`holdfast ${name}: ${detailOf(error)}\n`)
     if (isHoldfastError(error, 'unavailable')) return UNAVAILABLE
     return isHoldfastError(error) ? MISUSED : FAILED
   }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type Client, createClient } from '../client/index.ts'
 import type { Component } from '../core/agent.ts'
-import { messageOf } from '../core/errors.ts'
+import { detailOf } from '../core/errors.ts'
 import { configOptions, type StoreConfig } from '../server/config-options.ts'
 import { natsText } from '../server/nats-address.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
@@ -91,7 +91,7 @@ export async function problemOf(url: string): Promise<string | undefined> {
     return body?.store === undefined || body.draining === undefined ? 'something else answers there' : undefined
   } catch (cause) {
     if (cause instanceof SyntaxError) return 'something else answers there'
-    return messageOf((cause as { cause?: unknown } | null)?.cause ?? cause)
+    return detailOf((cause as { cause?: unknown } | null)?.cause ?? cause)
   }
 }
 
@@ -121,7 +121,7 @@ async function openLocal(
   ])
   const since = Date.now()
   const opened = await openStore(config).catch((cause: unknown) => {
-    throw new Error(`${nobody}${messageOf(cause)}; a server that uses it is talked to with --url`, { cause })
+    throw new Error(`${nobody}${detailOf(cause)}; a server that uses it is talked to with --url`, { cause })
   })
   const key = randomBytes(32).toString('hex')
   // Without components it drives nothing: a run that it took would fail for want of one.

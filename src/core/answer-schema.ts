@@ -74,15 +74,15 @@ function isOfType(type: string, value: unknown): boolean {
   }
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  boolean: 'true or false',
-  string: 'a string',
-  number: 'a number',
-  integer: 'an integer',
-  array: 'a list',
-  object: 'an object',
-  null: 'null',
-}
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['boolean', 'true or false'],
+  ['string', 'a string'],
+  ['number', 'a number'],
+  ['integer', 'an integer'],
+  ['array', 'a list'],
+  ['object', 'an object'],
+  ['null', 'null'],
+])
 
 /** Values that are listed one by one, and choices of a schema. */
 const LISTED_MAX = 20
@@ -102,7 +102,7 @@ function describe(schema: unknown, depth: number): string {
     return `an object with ${fields.join(', ')}`
   }
   if (type === 'array' && items !== undefined) return `a list of which each item is ${describe(items, depth + 1)}`
-  return type === undefined ? 'a value' : anyOfThese(typesOf(type).map((name) => WORDS[name] ?? name))
+  return type === undefined ? 'a value' : anyOfThese(typesOf(type).map((name) => WORDS.get(name) ?? name))
 }
 
 function anyOfThese(words: readonly string[]): string {

@@ -4,6 +4,7 @@ import { isHoldfastError } from './errors.ts'
 import type { EventData } from './event.ts'
 import type { Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
+import { shareLoop } from './loop-share.ts'
 import { cursorOf } from './page.ts'
 import { events } from './record.ts'
 import type { Run } from './run.ts'
@@ -108,6 +109,7 @@ class ExchangeReader {
   }
 
   async #page(run: string, after: number, bytesMax: number): Promise<ReturnType<typeof events>> {
+    await shareLoop()
     const slice = await readLog(this.#store, run, after, bytesMax)
     if (slice === undefined) return []
     this.#bytesLeft -= slice.bytes.length

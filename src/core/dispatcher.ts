@@ -4,7 +4,7 @@
  */
 import { type Begun, begin, type Continuation, handOver } from './claimed-run.ts'
 import { type Clock, elapsedOf } from './clock.ts'
-import { messageOf } from './errors.ts'
+import { detailOf } from './errors.ts'
 import { type Executions, LeaseKeeper } from './lease-keeper.ts'
 import { ParkedAgents } from './parked-agents.ts'
 import type { NodeParts } from './parts.ts'
@@ -211,7 +211,7 @@ export class Dispatcher {
       await this.#endStopped()
       await this.#endUnserved()
     } catch (cause) {
-      this.#parts.logger.warn({ reason: messageOf(cause) }, 'runs left behind could not be looked for')
+      this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs left behind could not be looked for')
     } finally {
       this.#tending = false
     }
@@ -264,7 +264,7 @@ export class Dispatcher {
     if (this.#draining) return
     this.#lookAgain = true
     this.#looking ??= this.#takeClaimable()
-      .catch((cause: unknown) => this.#parts.logger.warn({ reason: messageOf(cause) }, 'runs could not be claimed'))
+      .catch((cause: unknown) => this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs could not be claimed'))
       .finally(() => (this.#looking = undefined))
   }
 
@@ -425,7 +425,7 @@ export class Dispatcher {
   }
 
   #complain(run: string, cause: unknown): void {
-    this.#parts.logger.warn({ run, reason: messageOf(cause) }, 'run could not be driven')
+    this.#parts.logger.warn({ run, reason: detailOf(cause) }, 'run could not be driven')
   }
 }
 

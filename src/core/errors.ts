@@ -98,6 +98,8 @@ export type ErrorCode = keyof typeof errorTable
 
 export interface HoldfastErrorOptions {
   readonly cause?: unknown
+  /** For the operator: said in the log and on the command line, never to a client. */
+  readonly detail?: string
   /** Facts for a program; shown to the caller. */
   readonly details?: Readonly<Record<string, unknown>>
   /** For `rate_limited` and `unavailable`. */
@@ -107,12 +109,14 @@ export interface HoldfastErrorOptions {
 export class HoldfastError extends Error {
   override readonly name = 'HoldfastError'
   readonly code: ErrorCode
+  readonly detail: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterMs: number | undefined
 
   constructor(code: ErrorCode, message: string, options: HoldfastErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
+    this.detail = options.detail
     this.details = options.details
     this.retryAfterMs = options.retryAfterMs
   }
@@ -129,6 +133,18 @@ export class HoldfastError extends Error {
 export function isHoldfastError(value: unknown, code?: ErrorCode): value is HoldfastError {
   return value instanceof HoldfastError && (code === undefined || value.code === code)
 }
+
+/** What an operator is told of anything that can be thrown; `messageOf` is what a client may see of it. */
+export function detailOf(thrown: unknown): string {
+  return (isHoldfastError(thrown) ? thrown.detail : undefined) ?? messageOf(thrown)
+}
+
+/** What a store cannot do now. Its own words name addresses, files and statements, so clients do not get them. */
+export function storeUnavailable(detail: string, options: Omit<HoldfastErrorOptions, 'detail'> = {}): HoldfastError {
+  return new HoldfastError('unavailable', STORE_UNAVAILABLE, { ...options, detail })
+}
+
+export const STORE_UNAVAILABLE = 'the store is unavailable'
 
 /** The message of anything that can be thrown. */
 export function messageOf(thrown: unknown): string {

@@ -139,9 +139,10 @@ test('[STO-2] the error says which store returned what', async () => {
   const store = openMemoryStore({ clock })
   await writing(store)
   const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })
-  await expect(readLog(broken, 'run_1', 2, 1)).rejects.toThrow(
-    'run run_1: the memory store returned event 1 where 3 follows',
-  )
+  await expect(readLog(broken, 'run_1', 2, 1)).rejects.toMatchObject({
+    message: 'the store is unavailable',
+    detail: 'run run_1: the memory store returned event 1 where 3 follows',
+  })
 })
 
 test('[STO-2] nothing outside the stores and their tests reads a log around the check', () => {

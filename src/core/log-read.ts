@@ -2,19 +2,17 @@
  * Reads a log and checks what the store returns: it must be the records that follow the cursor, of the run that was asked for.
  * A store that errs (a diverged replica, a wrong index) then costs one run an error, and shows nobody another run's events.
  */
-import { HoldfastError } from './errors.ts'
-import { shareLoop } from './loop-share.ts'
+import { storeUnavailable } from './errors.ts'
 import { lastOf, type Slice } from './record.ts'
 import type { Store } from './store.ts'
 
-/** Everything that reads a log reads it here, so that no reader keeps the event loop to itself. */
+/** Everything that reads a log reads it here. */
 export async function readLog(store: Store, run: string, after: number, bytesMax: number): Promise<Slice | undefined> {
-  await shareLoop()
   const slice = await store.read(run, after, bytesMax)
   if (slice === undefined) return undefined
   const fault = faultAfter(run, after, slice)
   if (fault === undefined) return slice
-  throw new HoldfastError('unavailable', `run ${run}: the ${store.name} store returned ${fault}`, {
+  throw storeUnavailable(`run ${run}: the ${store.name} store returned ${fault}`, {
     retryAfterMs: 1000,
   })
 }

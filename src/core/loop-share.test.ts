@@ -15,7 +15,7 @@ test('a loop that has worked for less than a turn may hold goes on at once', asy
 
 test('a loop that has worked for longer than a turn may hold lets other work run', async () => {
   await nextTurn()
-  shareLoop()
+  void shareLoop()
   workMs(20)
   let served = 0
   setImmediate(() => served++)
@@ -36,7 +36,7 @@ test('loops that work at the same time take turns', async () => {
     }
   }
   await nextTurn()
-  shareLoop()
+  void shareLoop()
   await Promise.all([loop('a'), loop('b'), loop('c')])
   expect(order.join('')).toBe('abcabcabc')
 })

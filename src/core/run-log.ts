@@ -1,7 +1,7 @@
 /** The log of one run under one claim: numbers events, times them, folds them into the run, hands them to the store. */
 import { type Clock, isoTimer } from './clock.ts'
 import { encodeEvent, type Encoded } from './emission.ts'
-import { messageOf } from './errors.ts'
+import { detailOf } from './errors.ts'
 import { type Event, eventTable } from './event.ts'
 import type { Limits } from './limits.ts'
 import type { NodeParts } from './parts.ts'
@@ -80,19 +80,19 @@ export class RunLog {
     try {
       await this.#writer.flush()
     } catch (cause) {
-      throw new LogLostError(messageOf(cause), { cause })
+      throw new LogLostError(detailOf(cause), { cause })
     }
   }
 
   #lost(cause: unknown): void {
-    this.onLost(new LogLostError(messageOf(cause), { cause }))
+    this.onLost(new LogLostError(detailOf(cause), { cause }))
   }
 
   #write(record: string, change?: Run): void {
     try {
       this.#writer.append(record, change)
     } catch (cause) {
-      throw new LogLostError(messageOf(cause), { cause })
+      throw new LogLostError(detailOf(cause), { cause })
     }
   }
 }

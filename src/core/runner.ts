@@ -5,7 +5,7 @@ import { elapsedOf } from './clock.ts'
 import { createContext } from './context.ts'
 import { hostOf, over } from './drive-host.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
-import { messageOf, readable } from './errors.ts'
+import { detailOf, messageOf, readable } from './errors.ts'
 import { countedKeys } from './branches.ts'
 import { type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from './event.ts'
 import { iterate } from './iterate.ts'
@@ -158,7 +158,7 @@ export class Drive {
   /** The claim is gone. Nothing is written any more. */
   lose(cause: unknown): void {
     if (this.#over) return
-    this.#options.logger.warn({ run: this.runId, reason: messageOf(cause) }, 'run lost to this worker')
+    this.#options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
     this.#cease('lost')
   }
 
@@ -390,7 +390,7 @@ export class Drive {
       await this.#log.flush()
       end('finished')
     } catch (cause) {
-      this.#options.logger.warn({ run: this.runId, reason: messageOf(cause) }, 'run lost to this worker')
+      this.#options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
       end('lost')
     }
   }
@@ -448,7 +448,7 @@ export class Drive {
     this.#iterator = undefined
     const closed = this.#asAgent(async () => iterator?.return?.())
     closed.catch((cause: unknown) => {
-      this.#options.logger.debug({ run: this.runId, reason: messageOf(cause) }, 'agent threw while it was closed')
+      this.#options.logger.debug({ run: this.runId, reason: detailOf(cause) }, 'agent threw while it was closed')
     })
   }
 }

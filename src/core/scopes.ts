@@ -1,10 +1,10 @@
 /**
  * What a credential may do, as scopes. The service asks before every command, so all protocols enforce the same thing; a principal
- * without scopes may do everything with what it owns.
+ * without scopes may do everything with what it owns, and only the local one also what concerns the server and all its users.
  */
 import type { ComponentKind } from './agent.ts'
 import { HoldfastError } from './errors.ts'
-import type { Principal } from './principal.ts'
+import { localOwner, ownerKey, type Principal } from './principal.ts'
 
 export const actions = ['read', 'start', 'answer', 'stop', 'remove', 'edit', 'share', 'admin'] as const
 
@@ -83,8 +83,9 @@ function grantsOf(scopes: readonly string[]): readonly Grant[] {
   return grants
 }
 
-export function permits({ scopes }: Principal, action: Action, target: Target = {}): boolean {
-  if (scopes === undefined) return true
+export function permits(principal: Principal, action: Action, target: Target = {}): boolean {
+  const { scopes } = principal
+  if (scopes === undefined) return action !== 'admin' || ownerKey(principal) === localOwner
   return grantsOf(scopes).some(
     (grant) =>
       grant.actions.includes(action) &&

@@ -10,7 +10,7 @@ import type { CredentialWatch } from './credential-watch.ts'
 import { assertReadable } from './cursor.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './document.ts'
-import { HoldfastError, messageOf } from './errors.ts'
+import { detailOf, HoldfastError, STORE_UNAVAILABLE } from './errors.ts'
 import type { LoggedEvent } from './event.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
@@ -59,6 +59,8 @@ export class Service {
   readonly #feeds: Feeds
   readonly #probe: StoreProbe
   readonly #access: Access
+  /** Why the store was unavailable when health was last asked for, which the log has been told. */
+  #toldFailure: string | undefined
   /** Aborted when nothing more will come from here. */
   readonly #closing = new AbortController()
 
@@ -200,6 +202,7 @@ export class Service {
     after: number,
     bytesMax: number = this.limits.readBytesMax,
   ): Promise<Slice | undefined> {
+    await shareLoop()
     await this.get(principal, id)
     return readLog(this.#store, id, after, bytesMax)
   }
@@ -242,6 +245,11 @@ export class Service {
   }
 
   #healthWith(store: StoreHealth): ServiceHealth {
+    const failure = store.ok ? undefined : store.reason
+    if (failure !== this.#toldFailure) {
+      this.#toldFailure = failure
+      if (failure !== undefined) this.#parts.logger.warn({ reason: failure }, STORE_UNAVAILABLE)
+    }
     return {
       ok: store.ok && !this.#dispatcher.draining,
       store,
@@ -289,7 +297,7 @@ export class Service {
   #drive(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
       this.#parts.logger.warn(
-        { run: stored.run.id, reason: messageOf(cause) },
+        { run: stored.run.id, reason: detailOf(cause) },
         'run could not be driven; it will be picked up',
       )
     })

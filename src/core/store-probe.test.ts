@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
-import { HoldfastError } from './errors.ts'
+import { storeUnavailable } from './errors.ts'
 import { defaultLimits } from './limits.ts'
 import { StoreProbe } from './store-probe.ts'
 
@@ -44,7 +44,7 @@ describe('a node is', () => {
 
   test('not ready when its store says no, and says why', async () => {
     const store = overriding(openMemoryStore(), {
-      get: () => Promise.reject(new HoldfastError('unavailable', 'the database does not do it')),
+      get: () => Promise.reject(storeUnavailable('the database does not do it')),
     })
     const expected = { ok: false, reason: 'the database does not do it' }
     expect(await new StoreProbe({ store, limits, clock }).health()).toEqual(expected)

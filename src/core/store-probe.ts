@@ -2,7 +2,7 @@
  * Asks a store whether it answers, for who wants to know now: `Store.health` says only what the last attempt met, and a connection that is
  * silent has met nothing yet. However many ask, and whatever the store does, few questions are under way.
  */
-import { messageOf } from './errors.ts'
+import { detailOf } from './errors.ts'
 import type { NodeParts } from './parts.ts'
 import type { StoreHealth } from './store.ts'
 import { startTimer } from './timer.ts'
@@ -42,7 +42,7 @@ export class StoreProbe {
       .get(NO_RUN)
       .then(
         () => store.health(),
-        (cause: unknown): StoreHealth => ({ ok: false, reason: messageOf(cause) }),
+        (cause: unknown): StoreHealth => ({ ok: false, reason: detailOf(cause) }),
       )
       .finally(() => this.#unanswered--)
     return Promise.race([answered, late]).finally(() => stopTimer?.())

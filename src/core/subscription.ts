@@ -6,6 +6,7 @@ import type { Clock } from './clock.ts'
 import { HoldfastError } from './errors.ts'
 import type { Limits } from './limits.ts'
 import { faultAfter, readLog } from './log-read.ts'
+import { shareLoop } from './loop-share.ts'
 import { lastOf, type Slice } from './record.ts'
 import type { Hint, Store } from './store.ts'
 import { repeatTimer } from './timer.ts'
@@ -215,6 +216,8 @@ export class Subscription {
     this.#state = 'reading'
     try {
       while (this.#state === 'reading') {
+        await shareLoop()
+        if (this.#isClosed()) return
         const known = this.#known
         const slice = await readLog(this.#store, this.#run, this.#cursor, this.#readBytesMax)
         if (this.#isClosed()) return

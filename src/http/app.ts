@@ -6,6 +6,7 @@ import type { Logger } from '../core/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/principal.ts'
 import { answerCors, type Cors, refuseForeignPages } from './cors.ts'
 import { discardRest } from './discard.ts'
+import { logFailure } from './log-failure.ts'
 import type { Mounts } from './mounts.ts'
 import type { RequestRate } from './request-rate.ts'
 import { respondError } from './respond.ts'
@@ -107,10 +108,10 @@ async function fail(
 ): Promise<void> {
   const requestId = newId(options.ids)
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
-  const fields = { requestId, method: request.method, path: request.url?.slice(0, 500), code: error.code }
+  const fields = { requestId, method: request.method, path: request.url?.slice(0, 500) }
   const gone = response.destroyed || (request.destroyed && !request.complete)
-  if (error.status >= 500 && !gone) options.logger.error({ ...fields, err: error.cause ?? error }, error.message)
-  else options.logger.debug(fields, error.message)
+  if (gone) options.logger.debug({ ...fields, code: error.code }, error.message)
+  else logFailure(options.logger, error, fields)
   if (gone || response.headersSent) return void response.destroy()
   try {
     const told = protocol.error(error, requestId)

@@ -4,7 +4,11 @@ import { readFile } from 'node:fs/promises'
 import { HoldfastError, messageOf } from '../core/errors.ts'
 import type { CardSigner } from '../protocols/a2a/index.ts'
 
-const CURVES: Readonly<Record<string, string>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
+const CURVES: ReadonlyMap<string, string> = new Map([
+  ['prime256v1', 'ES256'],
+  ['secp384r1', 'ES384'],
+  ['secp521r1', 'ES512'],
+])
 
 /** Of a file with a private key, PEM or JWK. The id of the key is that of the JWK, or else its thumbprint (RFC 7638). */
 export async function readCardSigner(path: string): Promise<CardSigner> {
@@ -21,7 +25,7 @@ export async function readCardSigner(path: string): Promise<CardSigner> {
 function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): string {
   const alg =
     type === 'ec'
-      ? CURVES[details?.namedCurve ?? '']
+      ? CURVES.get(details?.namedCurve ?? '')
       : type === 'ed25519'
         ? 'EdDSA'
         : type === 'rsa'

@@ -1,6 +1,6 @@
 /** Trims finished runs that are too old or more than there is room for. A trimmed run keeps its last event: how it ended. */
 import type { Clock } from '../core/clock.ts'
-import { messageOf } from '../core/errors.ts'
+import { detailOf } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Position } from '../core/page.ts'
@@ -46,7 +46,7 @@ export class Retention {
   sweep(): Promise<number> {
     this.#sweeping ??= this.#sweep()
       .catch((cause: unknown) => {
-        this.#logger.warn({ reason: messageOf(cause) }, SWEEP_FAILED)
+        this.#logger.warn({ reason: detailOf(cause) }, SWEEP_FAILED)
         return 0
       })
       .finally(() => (this.#sweeping = undefined))

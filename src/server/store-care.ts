@@ -1,7 +1,7 @@
 /** What can be found out about a store, and done for it, without opening it as one. */
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { HoldfastError, messageOf } from '../core/errors.ts'
+import { HoldfastError, detailOf } from '../core/errors.ts'
 import { modeWarnings } from '../stores/sqlite/file-access.ts'
 import { openDatabase } from '../stores/sqlite/file.ts'
 import { lockFile } from '../stores/sqlite/lock.ts'
@@ -63,7 +63,7 @@ export function inspectSqlite(path: string): StoreCondition {
   try {
     lock = lockFile(path)
   } catch (cause) {
-    const reason = messageOf(cause)
+    const reason = detailOf(cause)
     return reason.includes('is in use') ? { state: 'in use' } : { state: 'unusable', reason }
   }
   try {
@@ -73,7 +73,7 @@ export function inspectSqlite(path: string): StoreCondition {
     const { size: bytes } = statSync(lock.path)
     return { state: 'usable', bytes, stuckBytes: stuck, schema, current: SCHEMA_VERSION, warnings }
   } catch (cause) {
-    return { state: 'unusable', reason: messageOf(cause) }
+    return { state: 'unusable', reason: detailOf(cause) }
   } finally {
     lock.release()
   }

@@ -137,7 +137,7 @@ describe('with a disk that stalls', () => {
     })
     expect(health.body.store).toEqual({
       ok: false,
-      reason: expect.stringContaining('has not finished a write') as string,
+      reason: 'the store is unavailable',
     })
     for (const refused of [
       await waiting,
@@ -182,7 +182,7 @@ async function breakDisk(store: string, breakage: Breakage): Promise<Scene> {
     const answer = await call<{ store: unknown }>(server, 'GET', '/health')
     return answer.status === 503 && answer
   })
-  expect(health.body.store).toEqual({ ok: false, reason: expect.stringMatching(/disk|full|I\/O/i) as string })
+  expect(health.body.store).toEqual({ ok: false, reason: 'the store is unavailable' })
   return { server, early, earlyLog, runs, streams, heal }
 }
 

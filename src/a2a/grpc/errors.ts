@@ -11,14 +11,14 @@ const RESOURCE_EXHAUSTED = 8
 const FAILED_PRECONDITION = 9
 const UNAVAILABLE = 14
 
-const byStatus: Readonly<Record<string, A2aErrorCode>> = {
-  '3': 'invalid_request',
-  '5': 'task_not_found',
-  '7': 'forbidden',
-  '9': 'unsupported_operation',
-  '12': 'unsupported_operation',
-  '16': 'unauthenticated',
-}
+const byStatus: ReadonlyMap<string, A2aErrorCode> = new Map([
+  ['3', 'invalid_request'],
+  ['5', 'task_not_found'],
+  ['7', 'forbidden'],
+  ['9', 'unsupported_operation'],
+  ['12', 'unsupported_operation'],
+  ['16', 'unauthenticated'],
+])
 
 export function errorOf(cause: Grpc.ServiceError, operation: string, codecs: Codecs): ClientError {
   const { details, metadata } = cause
@@ -32,7 +32,7 @@ export function errorOf(cause: Grpc.ServiceError, operation: string, codecs: Cod
   if (code === RESOURCE_EXHAUSTED)
     return new ApiError(details, { code: 'http_429', status: 429, retryable: true, cause })
   const infos = errorInfos(metadata, codecs)
-  const named = codeByReason(infos) ?? byOperation(operation, code) ?? byStatus[String(code)] ?? 'agent_error'
+  const named = codeByReason(infos) ?? byOperation(operation, code) ?? byStatus.get(String(code)) ?? 'agent_error'
   return new A2aError(details, { code: named, wireCode: code, details: infos })
 }
 

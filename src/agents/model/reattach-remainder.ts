@@ -48,20 +48,20 @@ function keyOf({ type, output_index, content_index, summary_index }: PieceEvent)
   return [type, output_index, content_index, summary_index].join()
 }
 
-const ENDS: Readonly<Record<string, string>> = {
-  completed: 'response.completed',
-  incomplete: 'response.incomplete',
-  failed: 'response.failed',
-}
+const ENDS: ReadonlyMap<string, string> = new Map([
+  ['completed', 'response.completed'],
+  ['incomplete', 'response.incomplete'],
+  ['failed', 'response.failed'],
+])
 
 /** What nothing comes after; a stream may also end with an error of its own. */
 export function isEnd(type: string): boolean {
-  return type === 'error' || Object.values(ENDS).includes(type)
+  return type === 'error' || [...ENDS.values()].includes(type)
 }
 
 /** The event that ends it; undefined while it is being generated. */
 export function endOf({ status }: FetchedResponse): string | undefined {
-  return ENDS[status]
+  return ENDS.get(status)
 }
 
 export function* remainder(response: FetchedResponse, heard: Heard, after: number): Generator<ResponseEvent> {

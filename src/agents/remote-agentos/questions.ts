@@ -52,13 +52,18 @@ async function answer(tool: Tool, context: RunContext): Promise<object> {
   return {}
 }
 
-const TYPES: Readonly<Record<string, string>> = { str: 'string', int: 'integer', float: 'number', bool: 'boolean' }
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['str', 'string'],
+  ['int', 'integer'],
+  ['float', 'number'],
+  ['bool', 'boolean'],
+])
 
 async function askFields(tool: Tool, name: string, details: object, context: RunContext): Promise<object> {
   const fields = tool.user_input_schema ?? []
   const properties = fields.map(({ name: field, field_type = '', description }) => [
     field,
-    { ...(TYPES[field_type] !== undefined && { type: TYPES[field_type] }), ...(description && { description }) },
+    { ...(TYPES.has(field_type) && { type: TYPES.get(field_type) }), ...(description && { description }) },
   ])
   const given = await context.ask({
     kind: 'input',

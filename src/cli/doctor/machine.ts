@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
-import { messageOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/errors.ts'
 import type { StoreConfig } from '../../server/config-options.ts'
 import { inspectSqlite, type StoreCondition } from '../../server/store-care.ts'
 import { version } from '../../server/version.ts'
@@ -108,11 +108,7 @@ export async function examinePort(url: string): Promise<Finding> {
     })
     return good('port', `${port} is free`)
   } catch (cause) {
-    return bad(
-      'port',
-      `${port} cannot be used: ${messageOf(cause)}`,
-      'end what uses it, or give servers another --port',
-    )
+    return bad('port', `${port} cannot be used: ${detailOf(cause)}`, 'end what uses it, or give servers another --port')
   } finally {
     await new Promise((settle) => server.close(settle))
   }

@@ -1,5 +1,5 @@
 /** What the doctor finds out about a store that several nodes share: its version, and what its acknowledgements are worth. */
-import { messageOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/errors.ts'
 import { inspectNatsStore, inspectPostgresStore } from '../../server/inspect-shared.ts'
 import { natsText, type NatsConfig } from '../../server/nats-address.ts'
 import { type PostgresConfig, withoutPassword } from '../../server/postgres-address.ts'
@@ -15,7 +15,7 @@ export async function examineShared(config: NatsConfig | PostgresConfig): Promis
     if (config.kind === 'nats') return natsFindings(name, config, await inspectNatsStore(config))
     return postgresFindings(name, await inspectPostgresStore(config))
   } catch (cause) {
-    return [bad('store', `${name}: ${messageOf(cause)}`, 'check the address, and that the server can be reached')]
+    return [bad('store', `${name}: ${detailOf(cause)}`, 'check the address, and that the server can be reached')]
   }
 }
 

@@ -1,6 +1,6 @@
 /** Copies all that a store keeps into another one, and compares what came of it. */
 import type { Document } from '../../core/document.ts'
-import { isHoldfastError, messageOf } from '../../core/errors.ts'
+import { isHoldfastError, detailOf } from '../../core/errors.ts'
 import type { KeptRun } from '../../core/moving.ts'
 import { isFinished, type RunStatus } from '../../core/run.ts'
 import type { Store } from '../../core/store.ts'
@@ -75,7 +75,7 @@ class Copy {
       admitted = await this.#to.moving.admitDocument(document)
     } catch (cause) {
       if (!isAboutOne(cause)) throw cause
-      return this.#differs({ document: `${collection}/${id}`, problem: messageOf(cause) })
+      return this.#differs({ document: `${collection}/${id}`, problem: detailOf(cause) })
     }
     const there = await this.#to.documents.get(owner, collection, id)
     if (canonical(there) === canonical(document)) this.report.documents[admitted ? 'copied' : 'present']++
@@ -93,7 +93,7 @@ class Copy {
       if (!isFinished(run.status)) this.report.unfinished[run.status] = (this.report.unfinished[run.status] ?? 0) + 1
     } catch (cause) {
       if (!isAboutOne(cause)) throw cause
-      this.#differs({ run: run.id, problem: messageOf(cause) })
+      this.#differs({ run: run.id, problem: detailOf(cause) })
     }
   }
 

@@ -1,5 +1,5 @@
 /** The log of a finished run as lines, as they are stored, over as many connections as it takes. */
-import { messageOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/errors.ts'
 import type { Target } from '../target.ts'
 
 const TRIES_MAX = 10
@@ -19,7 +19,7 @@ export async function* logLines({ url, key }: Target, run: string): AsyncGenerat
         if (TERMINAL.test(line)) return
       }
     } catch (cause) {
-      failure = messageOf(cause)
+      failure = detailOf(cause)
     }
   }
   throw new Error(`${run}: the log breaks off after ${next} events: ${failure}`)

@@ -4,6 +4,7 @@ import type { Logger } from '../../core/logger.ts'
 import type { Service } from '../../core/service.ts'
 import { readJson } from '../../http/body.ts'
 import { discardRest } from '../../http/discard.ts'
+import { logFailure } from '../../http/log-failure.ts'
 import { respondJson, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
@@ -113,9 +114,9 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
 
 /** What is not an operating error is a defect of ours: its cause is for the log. */
 export function known(cause: unknown, { logger }: Binding): HoldfastError {
-  if (isHoldfastError(cause)) return cause
-  logger.error({ err: cause }, 'an A2A request failed')
-  return new HoldfastError('internal', 'internal error', { cause })
+  const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
+  logFailure(logger, error, { protocol: 'a2a' })
+  return error
 }
 
 function tableOf({ options }: Binding): '1.0.0' | '1.0.1' {

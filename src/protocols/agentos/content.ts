@@ -35,10 +35,14 @@ export interface MediaLists {
   readonly files?: readonly object[]
 }
 
-const LISTS: Readonly<Record<string, keyof MediaLists>> = { image: 'images', video: 'videos', audio: 'audio' }
+const LISTS: ReadonlyMap<string, keyof MediaLists> = new Map([
+  ['image', 'images'],
+  ['video', 'videos'],
+  ['audio', 'audio'],
+])
 
 export function mediaOf({ media }: Speaker): MediaLists {
-  return Object.groupBy(values(media), ({ mime_type: type }) => LISTS[type.split('/')[0]!] ?? 'files')
+  return Object.groupBy(values(media), ({ mime_type: type }) => LISTS.get(type.split('/')[0]!) ?? 'files')
 }
 
 export function citationsOf({ sources }: Speaker): { readonly citations?: object } {

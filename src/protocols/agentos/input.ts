@@ -108,55 +108,55 @@ interface InputFile {
 }
 
 /** By extension, for those that come without a type. */
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  heic: 'image/heic',
-  wav: 'audio/wav',
-  mp3: 'audio/mpeg',
-  ogg: 'audio/ogg',
-  m4a: 'audio/mp4',
-  mp4: 'video/mp4',
-  webm: 'video/webm',
-  mov: 'video/quicktime',
-  pdf: 'application/pdf',
-  csv: 'text/csv',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  html: 'text/html',
-  json: 'application/json',
-  xml: 'application/xml',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
-}
+const EXTENSIONS: ReadonlyMap<string, string> = new Map([
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['gif', 'image/gif'],
+  ['webp', 'image/webp'],
+  ['heic', 'image/heic'],
+  ['wav', 'audio/wav'],
+  ['mp3', 'audio/mpeg'],
+  ['ogg', 'audio/ogg'],
+  ['m4a', 'audio/mp4'],
+  ['mp4', 'video/mp4'],
+  ['webm', 'video/webm'],
+  ['mov', 'video/quicktime'],
+  ['pdf', 'application/pdf'],
+  ['csv', 'text/csv'],
+  ['txt', 'text/plain'],
+  ['md', 'text/markdown'],
+  ['html', 'text/html'],
+  ['json', 'application/json'],
+  ['xml', 'application/xml'],
+  ['docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+  ['pptx', 'application/vnd.openxmlformats-officedocument.presentationml.presentation'],
+])
 const SUPPORTED = /^(?:(?:image|audio|video|text)\/|application\/(?:pdf|json|xml|rtf|msword|vnd\.))/
 
 function fileOf({ name, mediaType, bytes }: UploadedFile): InputFile {
   const declared = mediaType.split(';')[0]!.trim().toLowerCase()
   const extension = name.split('.').at(-1)!.toLowerCase()
-  const byName = Object.hasOwn(EXTENSIONS, extension) ? EXTENSIONS[extension] : undefined
+  const byName = EXTENSIONS.get(extension)
   const known = SUPPORTED.test(declared) ? declared : byName
   if (known === undefined) throw new HoldfastError('invalid_request', `Unsupported file type: ${name.slice(0, 200)}`)
   return { mediaType: known, data: bytes.toString('base64'), ...(name !== '' && { name }) }
 }
 
 const MEDIA_FIELDS = ['images', 'audio', 'videos', 'input_files'] as const
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  images: 'image',
-  audio: 'audio',
-  videos: 'video',
-  input_files: 'application/octet-stream',
-}
+const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
+  ['images', 'image'],
+  ['audio', 'audio'],
+  ['videos', 'video'],
+  ['input_files', 'application/octet-stream'],
+])
 
 /** Media that a client sends as JSON, each by address or with its content. */
 function mediaIn(fields: Fields, field: string): InputFile[] {
   return (listField(fields, field) ?? []).map((item, position) => {
     const { url, content, mime_type: type, filename, name = filename } = item
-    const mediaType = typeof type === 'string' ? type : MEDIA_TYPES[field]!
+    const mediaType = typeof type === 'string' ? type : MEDIA_TYPES.get(field)!
     const data = typeof content === 'string' ? base64Of(content, mediaType) : undefined
     const where = typeof url === 'string' ? { url } : data === undefined ? undefined : { data }
     if (where === undefined)

@@ -57,17 +57,17 @@ export function propertiesOf({ schema }: Question): ObjectSchema['properties'] {
   return type === 'object' && typeof properties === 'object' && properties !== null ? properties : undefined
 }
 
-const FIELD_TYPES: Readonly<Record<string, string>> = {
-  string: 'str',
-  integer: 'int',
-  number: 'float',
-  boolean: 'bool',
-  array: 'list',
-  object: 'dict',
-}
+const FIELD_TYPES: ReadonlyMap<string, string> = new Map([
+  ['string', 'str'],
+  ['integer', 'int'],
+  ['number', 'float'],
+  ['boolean', 'bool'],
+  ['array', 'list'],
+  ['object', 'dict'],
+])
 
 function fieldType(type: unknown): string {
-  return FIELD_TYPES[String(type)] ?? 'str'
+  return FIELD_TYPES.get(String(type)) ?? 'str'
 }
 
 export function inputFields(question: Question): UserInputField[] {
@@ -141,15 +141,15 @@ export function gateOf(state: State, question: Question): Gate {
   return { question, step: step ?? { id: question.id, name: question.id, index: 0, kind: 'function' }, executor: asker }
 }
 
-const STEP_TYPES: Readonly<Record<string, string>> = {
-  function: 'Function',
-  parallel: 'Parallel',
-  loop: 'Loop',
-  condition: 'Condition',
-  router: 'Router',
-  sequence: 'Steps',
-  workflow: 'Workflow',
-}
+const STEP_TYPES: ReadonlyMap<string, string> = new Map([
+  ['function', 'Function'],
+  ['parallel', 'Parallel'],
+  ['loop', 'Loop'],
+  ['condition', 'Condition'],
+  ['router', 'Router'],
+  ['sequence', 'Steps'],
+  ['workflow', 'Workflow'],
+])
 
 export function stepRequirement({ question, step, executor }: Gate, askedAt: string): object {
   const { kind, prompt } = question
@@ -160,7 +160,7 @@ export function stepRequirement({ question, step, executor }: Gate, askedAt: str
     step_id: step.id,
     step_name: step.name,
     step_index: step.index,
-    step_type: STEP_TYPES[step.kind] ?? 'Step',
+    step_type: STEP_TYPES.get(step.kind) ?? 'Step',
     requires_confirmation: own && kind === 'approval',
     confirmation_message: own && kind === 'approval' ? prompt : null,
     confirmed: null,

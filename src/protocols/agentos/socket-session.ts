@@ -1,11 +1,12 @@
 /** One WebSocket: what its client asks for, and the runs that it follows. All messages are JSON, one event each. */
 import type { RawData, WebSocket } from 'ws'
 import type { Component } from '../../core/agent.ts'
-import { HoldfastError, isHoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { parseJson } from '../../http/json.ts'
+import { logFailure } from '../../http/log-failure.ts'
 import { SocketInbox } from '../../http/socket-inbox.ts'
 import { closeCodes, SocketOutbox } from '../../http/socket-outbox.ts'
 import type { UpgradeCall } from '../../http/upgrade.ts'
@@ -105,10 +106,10 @@ export class SocketSession {
 
   #fail(cause: unknown): void {
     if (isHoldfastError(cause, 'unauthenticated')) return this.#expel(cause)
-    if (isHoldfastError(cause)) return this.#send({ ...failure(cause.message), error_type: cause.code })
     const id = crypto.randomUUID()
-    this.#logger.error({ errorId: id, err: cause }, `a WebSocket request failed: ${messageOf(cause)}`)
-    this.#send({ ...failure(`internal error ${id}`), error_type: 'internal' })
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${id}`, { cause })
+    logFailure(this.#logger, error, { errorId: id, protocol: 'agentos websocket' })
+    this.#send({ ...failure(error.message), error_type: error.code })
   }
 
   async #act(fields: Fields): Promise<void> {

@@ -20,11 +20,11 @@ export interface LoadedFiles {
   readonly assets: ReadonlyMap<string, Asset>
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-}
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
+])
 
 export interface ConsoleFiles {
   load(): Promise<LoadedFiles>
@@ -55,7 +55,7 @@ async function folderOfPage(): Promise<string> {
 }
 
 async function readFolder(folder: string): Promise<LoadedFiles> {
-  const names = (await readdir(join(folder, 'assets'))).filter((name) => extname(name) in TYPES)
+  const names = (await readdir(join(folder, 'assets'))).filter((name) => TYPES.has(extname(name)))
   const assets = await Promise.all(
     names.map(async (name) => [name, await readAsset(join(folder, 'assets', name))] as const),
   )
@@ -64,5 +64,5 @@ async function readFolder(folder: string): Promise<LoadedFiles> {
 
 async function readAsset(path: string): Promise<Asset> {
   const bytes = await readFile(path)
-  return { type: TYPES[extname(path)]!, bytes, zipped: await zip(bytes) }
+  return { type: TYPES.get(extname(path))!, bytes, zipped: await zip(bytes) }
 }

@@ -1,5 +1,5 @@
 /** The native protocol: the log itself, for our own client and for anyone with curl. */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, STORE_UNAVAILABLE } from '../../core/errors.ts'
 import { isFinished, type RunStatus } from '../../core/run.ts'
 import type { Service, ServiceHealth } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
@@ -139,8 +139,9 @@ async function describeRun(call: Call, service: Service, stored: StoredRun): Pro
   return toRun(stored, outcome?.type === 'run.completed' ? outcome.data.output : undefined)
 }
 
-/** `instantiated_at` is what clients of AgentOS look for here. */
-function reportHealth(call: Call, { ok, ...rest }: ServiceHealth, startedAt: string): void {
+/** Anybody may ask: why a store is unavailable is in the log. `instantiated_at` is what clients of AgentOS look for here. */
+function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, startedAt: string): void {
   const status = ok ? 'ok' : 'unavailable'
-  respondJson(call.response, ok ? 200 : 503, { status, ...rest, instantiated_at: startedAt })
+  const shown = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }
+  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, instantiated_at: startedAt })
 }

@@ -10,12 +10,16 @@ export interface VerificationKey {
 }
 
 const RSA = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-const CURVES: Readonly<Record<string, string>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
+const CURVES: ReadonlyMap<string, string> = new Map([
+  ['prime256v1', 'ES256'],
+  ['secp384r1', 'ES384'],
+  ['secp521r1', 'ES512'],
+])
 const EDWARDS = ['EdDSA', 'Ed25519']
 const SHARED = ['HS256', 'HS384', 'HS512']
 
 /** What a key set may use: signatures only, since its keys are public. */
-export const publicAlgorithms: readonly string[] = [...RSA, ...Object.values(CURVES), ...EDWARDS]
+export const publicAlgorithms: readonly string[] = [...RSA, ...CURVES.values(), ...EDWARDS]
 
 const RSA_BITS_MIN = 2048
 /** RFC 7518, 3.2: a key for HS256 has at least 256 bits. */
@@ -102,9 +106,11 @@ function algorithmsOf(key: KeyObject): readonly string[] {
       if (modulusLength < RSA_BITS_MIN)
         throw problem(`its RSA key has ${modulusLength} bits; at least ${RSA_BITS_MIN} are needed`)
       return RSA
-    case 'ec':
-      if (CURVES[namedCurve] === undefined) throw problem(`its curve ${namedCurve} is not one of P-256, P-384, P-521`)
-      return [CURVES[namedCurve]]
+    case 'ec': {
+      const algorithm = CURVES.get(namedCurve)
+      if (algorithm === undefined) throw problem(`its curve ${namedCurve} is not one of P-256, P-384, P-521`)
+      return [algorithm]
+    }
     case 'ed25519':
       return EDWARDS
     default:

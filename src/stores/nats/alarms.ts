@@ -112,7 +112,8 @@ function quarantined(run: string, reason: string): HoldfastError {
 /** One run cannot be read; the others, and the store, are well. */
 export class UnreadableRun extends HoldfastError {
   constructor(run: string, reason: string) {
-    super('unavailable', `run ${run} cannot be read: ${reason}`, { retryAfterMs: 5000 })
+    const message = `run ${run} cannot be read`
+    super('unavailable', message, { detail: `${message}: ${reason}`, retryAfterMs: 5000 })
   }
 }
 

@@ -1,6 +1,6 @@
 /** How the store connects to NATS servers, and what is said when it cannot. */
 import type { NatsConnection } from '@nats-io/transport-node'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/errors.ts'
 
 export type Nats = typeof import('@nats-io/transport-node')
 
@@ -35,6 +35,6 @@ export function connectTo(nats: Nats, { servers, user, pass, token, tls }: Conne
 
 export function connectionError({ servers }: ConnectOptions, cause: unknown): HoldfastError {
   const where = `${servers.join(', ')} (--store, HOLDFAST_STORE)`
-  const message = `cannot connect to the NATS store at ${where}: ${messageOf(cause)}. Check the address, and that a server listens there`
+  const message = `cannot connect to the NATS store at ${where}: ${detailOf(cause)}. Check the address, and that a server listens there`
   return new HoldfastError('unavailable', message, { cause, retryAfterMs: 1000 })
 }

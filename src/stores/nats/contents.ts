@@ -3,6 +3,7 @@
  * or shown (STO-2): its subject, its run, its position, its writer, its length, and every record in it. Where even the leader
  * returns another one, the run is quarantined.
  */
+import { detailOf } from '../../core/errors.ts'
 import { faultIn } from '../../core/log-read.ts'
 import type { Alarms } from './alarms.ts'
 import type { Place } from './chains.ts'
@@ -107,7 +108,7 @@ export class Contents {
     try {
       return await read()
     } catch (cause) {
-      throw cause instanceof Mismatch ? alarms.quarantine(id, cause.message, seq) : cause
+      throw cause instanceof Mismatch ? alarms.quarantine(id, detailOf(cause), seq) : cause
     }
   }
 }

@@ -3,7 +3,7 @@
  * idempotency key, the document of its session, and last the run itself, with which it exists. What a node that dies in between
  * leaves behind is found by whoever comes upon it, and given up for good before anything else takes its place.
  */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, storeUnavailable } from '../../core/errors.ts'
 import type { KeptRun } from '../../core/moving.ts'
 import { isFinished, type Run } from '../../core/run.ts'
 import type { Created, NewRun, StoredRun } from '../../core/store.ts'
@@ -88,7 +88,7 @@ export class Creation {
       const created = await this.#create(run, known?.key)
       if (created !== undefined) return created
     }
-    throw new HoldfastError('unavailable', 'others are always faster', { retryAfterMs: 1000 })
+    throw storeUnavailable('others are always faster', { retryAfterMs: 1000 })
   }
 
   /** Undefined where somebody else took the key meanwhile. `freed`: what its key stood for, in vain. */
@@ -127,7 +127,7 @@ export class Creation {
       if (busy !== undefined) return { busy: stored(busy) }
       // It is being created, or never will be.
       if (Date.now() > until || signal.aborted)
-        throw new HoldfastError('unavailable', `the run ${entered.busy} is being created`, { retryAfterMs: 1000 })
+        throw storeUnavailable(`the run ${entered.busy} is being created`, { retryAfterMs: 1000 })
     }
   }
 
@@ -138,8 +138,7 @@ export class Creation {
       id,
       (existing, tip) => {
         if (existing !== undefined) throw new HoldfastError('conflict', `run ${id}: the id is in use`)
-        if (tip?.head.gone === 'void')
-          throw new HoldfastError('unavailable', `run ${id}: its creation took too long and was given up`)
+        if (tip?.head.gone === 'void') throw storeUnavailable(`run ${id}: its creation took too long and was given up`)
         return { change, description, records }
       },
       { known: 'new' },

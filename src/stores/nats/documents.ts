@@ -7,7 +7,7 @@ import {
   type Documents,
   sessionDocument,
 } from '../../core/document.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import { storeUnavailable } from '../../core/errors.ts'
 import type { DocumentName } from '../../core/moving.ts'
 import type { Run } from '../../core/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
@@ -143,7 +143,7 @@ export class NatsDocuments implements Documents {
         if (outcome !== 'stale') return after
         if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
       }
-      throw new HoldfastError('unavailable', 'others are always faster', { retryAfterMs: 1000 })
+      throw storeUnavailable('others are always faster', { retryAfterMs: 1000 })
     })
   }
 
@@ -170,7 +170,7 @@ export class NatsDocuments implements Documents {
   async #expectOwn(name: DocumentName, own: string): Promise<void> {
     if ((await this.#read(name))?.name === own) return
     const message = `whether the document ${name.id} was changed is not known: the answer was lost`
-    throw new HoldfastError('unavailable', message, { retryAfterMs: 1000 })
+    throw storeUnavailable(message, { retryAfterMs: 1000 })
   }
 
   async #read(name: DocumentName): Promise<Current | undefined> {

@@ -1,5 +1,5 @@
 /** What a failed question to JetStream says about what came of it. */
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
 
 const NO_MESSAGE = 10_037
 const NO_STREAM = 10_059
@@ -59,5 +59,5 @@ export function failureKind(cause: unknown): FailureKind {
 /** What callers of the store are told of a failure that is not to be tried again. */
 export function storeError(cause: unknown): HoldfastError {
   if (cause instanceof HoldfastError) return cause
-  return new HoldfastError('unavailable', `NATS does not do it: ${messageOf(cause)}`, { cause, retryAfterMs: 1000 })
+  return storeUnavailable(`NATS does not do it: ${detailOf(cause)}`, { cause, retryAfterMs: 1000 })
 }

@@ -3,7 +3,7 @@
  * headers are sent. What is missed is noticed by the numbers of deliveries, and asked for again.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
-import { HoldfastError } from '../../core/errors.ts'
+import { storeUnavailable } from '../../core/errors.ts'
 import { pause } from '../shared/pause.ts'
 import type { Spot } from './layout.ts'
 import type { Link } from './link.ts'
@@ -92,7 +92,7 @@ export class Follower {
     const { link, spot } = this.#options
     for (const until = performance.now() + START_MS; !this.#isCurrent; await pause(2, link.signal)) {
       if (performance.now() > until || link.signal.aborted)
-        throw new HoldfastError('unavailable', `the stream ${spot.stream} is not delivered`)
+        throw storeUnavailable(`the stream ${spot.stream} is not delivered`)
     }
   }
 
@@ -116,8 +116,7 @@ export class Follower {
     const late = pause(CAUGHT_UP_MS, AbortSignal.any([enough.signal, link.signal])).then(() => true)
     const isLate = await Promise.race([seen, late])
     enough.abort()
-    if (isLate)
-      throw new HoldfastError('unavailable', `the stream ${spot.stream} is not delivered`, { retryAfterMs: 1000 })
+    if (isLate) throw storeUnavailable(`the stream ${spot.stream} is not delivered`, { retryAfterMs: 1000 })
   }
 
   async #begin(): Promise<void> {

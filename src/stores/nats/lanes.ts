@@ -2,7 +2,7 @@
  * Lanes: the runs of each in order, as one message that is replaced as a whole, so that of several nodes one decides. A run is
  * put into its lane before it is created, and taken out some time after it has ended; who looks knows to ignore what has ended.
  */
-import { HoldfastError } from '../../core/errors.ts'
+import { storeUnavailable } from '../../core/errors.ts'
 import { pause } from '../shared/pause.ts'
 import type { Barriers } from './barriers.ts'
 import type { Layout } from './layout.ts'
@@ -92,7 +92,7 @@ export class Lanes {
         if (after === undefined || (await this.#write(lane, current, after))) return
         if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
       }
-      throw new HoldfastError('unavailable', 'others are always faster', { retryAfterMs: 1000 })
+      throw storeUnavailable('others are always faster', { retryAfterMs: 1000 })
     })
   }
 

@@ -1,6 +1,6 @@
 /** One connection to the servers, what is asked of JetStream over it, and the rule by which something is asked again. */
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
 import type { StoreHealth } from '../../core/store.ts'
 import { pause } from '../shared/pause.ts'
 import { answerOf, messageIn, seqOf } from './answers.ts'
@@ -212,7 +212,7 @@ export class Link {
         return read(found)
       } catch (cause) {
         if (!(cause instanceof Mismatch)) throw cause
-        this.#options.onDiverged(stream, cause.message)
+        this.#options.onDiverged(stream, detailOf(cause))
       }
     }
     return this.#get(stream, query, read, COMMAND_MS)
@@ -251,7 +251,7 @@ export class Link {
         const kind = failureKind(cause)
         if (kind === 'refused') throw cause
         if (kind === 'unsure') onUnsure?.()
-        this.#failure = messageOf(cause)
+        this.#failure = detailOf(cause)
         if (performance.now() + delay > until || this.#closing.signal.aborted) throw cause
         await pause(delay, this.#closing.signal)
       }
@@ -259,7 +259,7 @@ export class Link {
   }
 
   #ask(subject: string, data?: Uint8Array, headers?: MsgHdrs): Promise<Msg> {
-    if (this.#closing.signal.aborted) throw new HoldfastError('unavailable', 'the store is closed')
+    if (this.#closing.signal.aborted) throw storeUnavailable('the store is closed')
     if (!this.#connected) return Promise.reject(new Unsent('there is no connection to a NATS server'))
     return this.#questions.ask(subject, data, headers)
   }

@@ -1,6 +1,6 @@
 /** A message of a stream, by whichever way it was read. */
 import type { Msg } from '@nats-io/transport-node'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, STORE_UNAVAILABLE } from '../../core/errors.ts'
 
 export interface Message {
   readonly subject: string
@@ -13,10 +13,10 @@ export interface Message {
 /** Takes a message apart. Throws `Mismatch` for one that is not what was asked for. */
 export type ReadMessage<Read> = (message: Message) => Read
 
-/** A message is there, and it is another one than was asked for. Its text says what was found. */
+/** A message is there, and it is another one than was asked for. Its detail says what was found. */
 export class Mismatch extends HoldfastError {
   constructor(found: string) {
-    super('unavailable', found, { retryAfterMs: 1000 })
+    super('unavailable', STORE_UNAVAILABLE, { detail: found, retryAfterMs: 1000 })
   }
 }
 

@@ -1,5 +1,5 @@
 /** What a node hears from the streams: takes it into the index of runs, and gives hints to whoever watches. */
-import { messageOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/errors.ts'
 import type { Hints } from '../../core/hints.ts'
 import type { Slice } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
@@ -52,7 +52,7 @@ export class News {
       if (kind === 'document') documents.hear(head, seq)
       else if (kind === 'owner') owners.hear(head)
     } catch (cause) {
-      alarms.foreign(subject, messageOf(cause))
+      alarms.foreign(subject, detailOf(cause))
     }
   }
 
@@ -111,7 +111,7 @@ export class News {
       if (head.id === tokenIn(subject) || layout.run(head.id).subject === subject) return head
       alarms.foreign(subject, `it names run ${head.id}`)
     } catch (cause) {
-      alarms.foreign(subject, messageOf(cause))
+      alarms.foreign(subject, detailOf(cause))
     }
     return undefined
   }

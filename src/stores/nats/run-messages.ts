@@ -2,7 +2,7 @@
  * The messages of runs: reads a run's last one, and writes its next one. A message is taken only directly after the one that its
  * writer has seen (LOG-4), so every change of a run is decided on what is there.
  */
-import { HoldfastError } from '../../core/errors.ts'
+import { storeUnavailable } from '../../core/errors.ts'
 import type { Slice } from '../../core/record.ts'
 import { isFinished } from '../../core/run.ts'
 import { pause } from '../shared/pause.ts'
@@ -203,7 +203,7 @@ export class RunMessages {
       // Who was faster may not be seen yet.
       if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
     }
-    throw new HoldfastError('unavailable', `run ${id}: others are always faster`, { retryAfterMs: 1000 })
+    throw storeUnavailable(`run ${id}: others are always faster`, { retryAfterMs: 1000 })
   }
 
   #loadFrom(id: string): LoadHead {

@@ -1,5 +1,5 @@
 /** Makes the streams where there are none, whoever else does so at the same time, and checks that they are what was asked for. */
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/errors.ts'
 import { pause } from '../shared/pause.ts'
 import { ApiError, NoResponders } from './failures.ts'
 import { Layout, type Spot, versionSpot } from './layout.ts'
@@ -161,7 +161,7 @@ async function create(
     if (reason instanceof ApiError && reason.code === NAME_IN_USE) return undefined
     if (reason instanceof ApiError && reason.code === NO_PEERS && link.isClustered && waitsForPeers) return undefined
     throw unfit(
-      `the stream ${stream} with ${replicas} replicas${placementText(wishes)} cannot be had: ${messageOf(reason ?? cause)}`,
+      `the stream ${stream} with ${replicas} replicas${placementText(wishes)} cannot be had: ${detailOf(reason ?? cause)}`,
     )
   }
 }
@@ -174,7 +174,7 @@ async function check(link: Link, { stream }: Spot, info: StreamInfo, wishes: Str
     const config = { ...info.config, num_replicas: wishes.replicas, ...placementOf(wishes) }
     return await link.api<StreamInfo>(`STREAM.UPDATE.${stream}`, config)
   } catch (cause) {
-    const reason = messageOf((cause as { cause?: unknown }).cause ?? cause)
+    const reason = detailOf((cause as { cause?: unknown }).cause ?? cause)
     throw unfit(`the stream ${stream} has ${found} replicas, and ${wishes.replicas} cannot be had: ${reason}`)
   }
 }

@@ -1,5 +1,5 @@
 /** When servers write their files to the disk for good, which only their monitoring address tells. */
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/errors.ts'
 
 export interface SyncPolicy {
   /** Before a message is acknowledged. */
@@ -16,7 +16,7 @@ export async function syncPolicyAt(monitor: string): Promise<SyncPolicy> {
   try {
     body = (await (await fetch(address, { signal: AbortSignal.timeout(ASK_MS) })).json()) as typeof body
   } catch (cause) {
-    throw new HoldfastError('unsupported', `${address} does not tell when files are synced: ${messageOf(cause)}`, {
+    throw new HoldfastError('unsupported', `${address} does not tell when files are synced: ${detailOf(cause)}`, {
       cause,
     })
   }

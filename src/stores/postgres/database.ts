@@ -1,6 +1,6 @@
 /** Connections to the server, and the rule by which a statement is sent again. */
 import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { detailOf, storeUnavailable } from '../../core/errors.ts'
 import type { StoreHealth } from '../../core/store.ts'
 import { pause } from '../shared/pause.ts'
 import { cancelBackend } from './cancel-request.ts'
@@ -86,7 +86,7 @@ export class Database {
     const boundMs = Math.max(patienceMs, PATIENCE_MS)
     let again = false
     for (let delay = RETRY_MIN_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
-      if (this.#closing.signal.aborted) throw new HoldfastError('unavailable', 'the store is closed')
+      if (this.#closing.signal.aborted) throw storeUnavailable('the store is closed')
       try {
         const { text, values } = statement(again)
         const leftMs = boundMs - (performance.now() - since)
@@ -96,7 +96,7 @@ export class Database {
       } catch (cause) {
         const kind = failureKind(cause)
         if (kind === 'unknown') {
-          this.#reachability.failure = messageOf(cause)
+          this.#reachability.failure = detailOf(cause)
           again = true
         }
         const triedMs = performance.now() - since + delay

@@ -1,5 +1,5 @@
 /** What a failed statement says about what it did. */
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
 
 /**
  * `undone`: it was rolled back and the same may succeed now. `unknown`: the connection broke, or the server is not itself; it may
@@ -28,8 +28,15 @@ export function storeError(cause: unknown, retryAfterMs: number): HoldfastError 
   if (cause instanceof HoldfastError) return cause
   // Data that it has no place for: a zero character in a name, a name that is too long for an index.
   if (/^(22|54)/.test(sqlStateOf(cause) ?? ''))
-    return new HoldfastError('invalid_request', `PostgreSQL cannot keep this: ${messageOf(cause)}`, { cause })
-  return new HoldfastError('unavailable', `the database does not do it: ${messageOf(cause)}`, { cause, retryAfterMs })
+    return new HoldfastError(
+      'invalid_request',
+      'PostgreSQL cannot keep this value: one of its texts or numbers does not fit',
+      {
+        cause,
+        detail: detailOf(cause),
+      },
+    )
+  return storeUnavailable(`the database does not do it: ${detailOf(cause)}`, { cause, retryAfterMs })
 }
 
 /** The server did not answer. */

@@ -1,5 +1,5 @@
 /** What somebody is told whose PostgreSQL store cannot be opened: which store, which option, which host, why, and what to do. */
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/errors.ts'
 import { connectionConfig, type Pg } from './database.ts'
 import { isSilence } from './failures.ts'
 
@@ -29,8 +29,8 @@ function isConnectionFailure(cause: unknown): boolean {
 
 /** A host with several addresses fails with an error for each. */
 function reasonOf(cause: unknown): string {
-  if (!(cause instanceof AggregateError)) return messageOf(cause)
-  return cause.errors.map((error) => messageOf(error)).join('; ')
+  if (!(cause instanceof AggregateError)) return detailOf(cause)
+  return cause.errors.map((error) => detailOf(error)).join('; ')
 }
 
 /** As the package understands the address, the environment included; without a password. */

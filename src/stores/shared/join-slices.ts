@@ -1,5 +1,5 @@
 /** Stored pieces of a log as one slice. */
-import { HoldfastError } from '../../core/errors.ts'
+import { type HoldfastError, storeUnavailable } from '../../core/errors.ts'
 import { lastOf, type Slice, sliceAfter } from '../../core/record.ts'
 
 /** Neighbouring slices as one, from the record after an index on: whole ones, as many as fit, so that none has to be searched. */
@@ -24,5 +24,5 @@ export function joinAfter(slices: readonly Slice[], after: number, bytesMax: num
 
 function hole(expected: number, found: number | undefined): HoldfastError {
   const message = `the log has a hole: event ${expected} follows, and the store returned ${found ?? 'nothing'}`
-  return new HoldfastError('unavailable', message, { retryAfterMs: 1000 })
+  return storeUnavailable(message, { retryAfterMs: 1000 })
 }

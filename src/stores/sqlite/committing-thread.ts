@@ -1,6 +1,6 @@
 /** The store's end of the committing thread. */
 import { Worker } from 'node:worker_threads'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { detailOf, storeUnavailable } from '../../core/errors.ts'
 import type { FileIdentity } from './file-identity.ts'
 import { FencedError } from './instance.ts'
 import type { CommitFailure, CommitRequest, ThreadOptions, CommitReply } from './messages.ts'
@@ -27,7 +27,7 @@ export class CommittingThread {
     this.#worker.on('message', (reply: CommitReply) =>
       reply.kind === 'waiting' ? onWaiting(reply.message) : this.#reply(reply),
     )
-    this.#worker.on('error', (cause) => this.#reply({ kind: 'failed', message: messageOf(cause), because: 'fault' }))
+    this.#worker.on('error', (cause) => this.#reply({ kind: 'failed', message: detailOf(cause), because: 'fault' }))
     this.#gone = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.#reply({ kind: 'failed', message: 'the committing thread ended', because: 'fault' })
@@ -96,5 +96,5 @@ export class CommittingThread {
 
 function errorOf({ because, message }: CommitFailure): Error {
   if (because === 'fenced') return new FencedError()
-  return because === 'busy' ? new HoldfastError('unavailable', message) : new Error(message)
+  return because === 'busy' ? storeUnavailable(message) : new Error(message)
 }

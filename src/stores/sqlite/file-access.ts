@@ -1,7 +1,7 @@
 /** Who may read and write the files of a store: their owner alone. */
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { messageOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/errors.ts'
 
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
@@ -15,7 +15,7 @@ export function makeFolder(folder: string): void {
       mkdirSync(each, FOLDER_MODE)
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === 'EEXIST') continue
-      throw new Error(`the directory ${each} cannot be created (${messageOf(cause)}); choose another --store`, {
+      throw new Error(`the directory ${each} cannot be created (${detailOf(cause)}); choose another --store`, {
         cause,
       })
     }

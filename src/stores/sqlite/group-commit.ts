@@ -4,7 +4,7 @@
  * has gathered already it is handed to the thread in advance, so that the disk does not wait for its encoding. Where the
  * event loop is busy all the time, small ones are put off a little (`Pace`).
  */
-import { HoldfastError } from '../../core/errors.ts'
+import { storeUnavailable } from '../../core/errors.ts'
 import { type Slice, sliceAfter } from '../../core/record.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Batch, takeBatch } from './batch.ts'
@@ -304,7 +304,7 @@ export class GroupCommit {
   fail(failure: CommitFailure, controls: readonly Control[] = []): void {
     const { message } = failure
     this.failure = message
-    const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`)
+    const cause = storeUnavailable(`the store takes no writes: ${message}`)
     const inAdvance = this.#underWay.splice(0).flatMap((commit) => commit.controls)
     for (const control of [...controls, ...inAdvance, ...this.#controls]) control.reject(cause)
     this.#onQuiet?.()

@@ -2,7 +2,7 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { messageOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/errors.ts'
 import { assertWritable, makeFile, makeFolder } from './file-access.ts'
 import { isBusy } from './sqlite-errors.ts'
 
@@ -45,7 +45,7 @@ function lockGuard(lock: string, path: string): DatabaseSync {
         cause,
       })
     }
-    throw new Error(`${lock} cannot be taken (${messageOf(cause)}); it should be an empty file, or not be there`, {
+    throw new Error(`${lock} cannot be taken (${detailOf(cause)}); it should be an empty file, or not be there`, {
       cause,
     })
   }

@@ -1,5 +1,5 @@
 /** What SQLite's errors mean. */
-import { messageOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/errors.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_CORRUPT = 11
@@ -26,7 +26,7 @@ export function damaged(path: string, how: string, cause?: unknown): Error {
 /** What went wrong with a file; where it is the file, by its name and with what to do. */
 export function damageOr(path: string, cause: unknown): unknown {
   const code = codeOf(cause)
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB ? damaged(path, messageOf(cause), cause) : cause
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB ? damaged(path, detailOf(cause), cause) : cause
 }
 
 /** SQLite's primary result code. */

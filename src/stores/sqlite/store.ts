@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import { assertReadable } from '../../core/cursor.ts'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
 import { Hints } from '../../core/hints.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { KeptRun, Moving } from '../../core/moving.ts'
@@ -493,7 +493,7 @@ export class SqliteStore implements Store {
   }
 
   #unreadable(message: string, cause?: unknown): HoldfastError {
-    return new HoldfastError('unavailable', message, { cause, retryAfterMs: this.#options.reopenMs })
+    return storeUnavailable(message, { cause, retryAfterMs: this.#options.reopenMs })
   }
 
   async #reading<Result>(read: () => Result): Promise<Result> {
@@ -511,7 +511,7 @@ export class SqliteStore implements Store {
   #assertHealthy(): void {
     const reason = this.#closed ? 'it is closed' : (this.#failure ?? this.#watch.stall)
     if (reason !== undefined)
-      throw new HoldfastError('unavailable', `the store takes no writes: ${reason}`, {
+      throw storeUnavailable(`the store takes no writes: ${reason}`, {
         retryAfterMs: this.#options.reopenMs,
       })
   }
@@ -520,7 +520,7 @@ export class SqliteStore implements Store {
   #assertKeepsUp(): void {
     const bytes = this.#commits.backlogBytes
     if (bytes <= this.#options.backlogBytesMax) return
-    throw new HoldfastError('unavailable', `the store is behind: ${bytes} bytes of its log wait for compaction`, {
+    throw storeUnavailable(`the store is behind: ${bytes} bytes of its log wait for compaction`, {
       retryAfterMs: BACKLOG_RETRY_MS,
     })
   }
@@ -542,7 +542,7 @@ export class SqliteStore implements Store {
   #stall(reason: string): void {
     const { lock, reopenMs, logger } = this.#options
     logger.error({ store: lock.path, reason }, 'the store is stalled')
-    const cause = new HoldfastError('unavailable', `the store takes no writes: ${reason}`, { retryAfterMs: reopenMs })
+    const cause = storeUnavailable(`the store takes no writes: ${reason}`, { retryAfterMs: reopenMs })
     for (const active of this.#active.values()) active.stall(cause)
     this.#commits.stall(cause)
   }
@@ -558,7 +558,7 @@ export class SqliteStore implements Store {
       this.#failure = message
       this.#watch.stop()
       this.#options.logger.error({ store: this.#options.lock.path, reason: message }, 'the store takes no writes')
-      const cause = new HoldfastError('unavailable', `the store takes no writes: ${message}`, {
+      const cause = storeUnavailable(`the store takes no writes: ${message}`, {
         retryAfterMs: this.#options.reopenMs,
       })
       for (const active of this.#active.values()) active.fail(cause)
@@ -576,7 +576,7 @@ export class SqliteStore implements Store {
       this.#open(await CommittingThread.open(options, (message) => (this.#failure = message)))
       reader.close()
     } catch (cause) {
-      return this.#fail({ message: messageOf(cause), fenced: cause instanceof FencedError })
+      return this.#fail({ message: detailOf(cause), fenced: cause instanceof FencedError })
     }
     this.#failure = undefined
     this.#options.logger.info({ store: this.#options.lock.path }, 'the store takes writes again')

@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { isHoldfastError, messageOf } from '../../core/errors.ts'
+import { isHoldfastError, detailOf } from '../../core/errors.ts'
 import { checkpointAll } from './checkpoint.ts'
 import { Compaction, type Segment, type Share } from './compaction.ts'
 import { DocumentWrites } from './document-writes.ts'
@@ -213,7 +213,7 @@ function columns(row: RunRow): (string | number | null)[] {
 
 function failure(cause: unknown): CommitReply {
   const because = cause instanceof FencedError ? 'fenced' : isHoldfastError(cause, 'unavailable') ? 'busy' : 'fault'
-  return { kind: 'failed', message: messageOf(cause), because }
+  return { kind: 'failed', message: detailOf(cause), because }
 }
 
 function serve(port: MessagePort, options: ThreadOptions): void {

@@ -1,5 +1,5 @@
 /** Appends under one claim, fenced by its epoch. */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, storeUnavailable } from '../../core/errors.ts'
 import type { Run } from '../../core/run.ts'
 import type { LogWriter } from '../../core/store.ts'
 import type { ActiveRun } from './active-run.ts'
@@ -71,7 +71,7 @@ export class SqliteWriter implements LogWriter {
     const active = this.#active
     if (this.#lost !== undefined) throw this.#lost
     if (this.#commits.failure !== undefined)
-      throw new HoldfastError('unavailable', `the store takes no writes: ${this.#commits.failure}`)
+      throw storeUnavailable(`the store takes no writes: ${this.#commits.failure}`)
     if (active === undefined || active.finished) throw this.#refusal('closed', 'has its terminal event')
     if (active.epoch !== this.#epoch)
       throw this.#refusal('fenced', `was claimed again (epoch ${active.epoch}, not ${this.#epoch})`)

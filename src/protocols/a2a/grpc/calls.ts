@@ -9,6 +9,7 @@ import { HoldfastError, isHoldfastError } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
 import type { Service } from '../../../core/service.ts'
 import { jsonBounds } from '../../../http/json.ts'
+import { logFailure } from '../../../http/log-failure.ts'
 import type { Agent, Agents } from '../agents.ts'
 import { activate, parseNames } from '../extensions.ts'
 import { protoStream } from '../legacy/proto.ts'
@@ -184,10 +185,9 @@ export class Calls {
 
   statusOf(cause: unknown): Grpc.StatusObject {
     const { grpc, options, logger } = this.#parts
-    const table = options.errorTable ?? '1.0.1'
-    if (isHoldfastError(cause)) return toStatus(grpc, cause, table, this.#codecs)
-    logger.error({ err: cause }, 'an A2A call failed')
-    return toStatus(grpc, new HoldfastError('internal', 'internal error', { cause }), table, this.#codecs)
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
+    logFailure(logger, error, { protocol: 'a2a grpc' })
+    return toStatus(grpc, error, options.errorTable ?? '1.0.1', this.#codecs)
   }
 }
 

@@ -44,17 +44,17 @@ function schemesOf(schemes: Readonly<Record<string, Scheme>>): Readonly<Record<s
   return mapValues(schemes, (scheme) => {
     const [kind = '', fields] = Object.entries(scheme)[0] ?? []
     const { location, ...about } = fields as Scheme
-    return { type: types[kind] ?? kind, ...about, ...(location !== undefined && { in: location }) }
+    return { type: types.get(kind) ?? kind, ...about, ...(location !== undefined && { in: location }) }
   })
 }
 
-const types: Readonly<Record<string, string>> = {
-  apiKeySecurityScheme: 'apiKey',
-  httpAuthSecurityScheme: 'http',
-  oauth2SecurityScheme: 'oauth2',
-  openIdConnectSecurityScheme: 'openIdConnect',
-  mtlsSecurityScheme: 'mutualTLS',
-}
+const types: ReadonlyMap<string, string> = new Map([
+  ['apiKeySecurityScheme', 'apiKey'],
+  ['httpAuthSecurityScheme', 'http'],
+  ['oauth2SecurityScheme', 'oauth2'],
+  ['openIdConnectSecurityScheme', 'openIdConnect'],
+  ['mtlsSecurityScheme', 'mutualTLS'],
+])
 
 function mapValues<Value, Mapped>(
   object: Readonly<Record<string, Value>>,

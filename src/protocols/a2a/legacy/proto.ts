@@ -63,18 +63,22 @@ function toProtoConfiguration(value: unknown): unknown {
   return toConfiguration(isRaw(value) ? { blocking: false, ...value } : value)
 }
 
-const roles: Readonly<Record<string, string>> = {
-  '1': 'ROLE_USER',
-  '2': 'ROLE_AGENT',
-  user: 'ROLE_USER',
-  agent: 'ROLE_AGENT',
-}
+const roles: ReadonlyMap<string, string> = new Map([
+  ['1', 'ROLE_USER'],
+  ['2', 'ROLE_AGENT'],
+  ['user', 'ROLE_USER'],
+  ['agent', 'ROLE_AGENT'],
+])
 
 /** Later builds of 0.3 also say `parts`. */
 function toProtoMessage(value: unknown): unknown {
   if (!isRaw(value)) return value
   const { content, parts = content, role, ...rest } = value
-  return { ...rest, role: roles[String(role)] ?? role, parts: Array.isArray(parts) ? parts.map(toProtoPart) : parts }
+  return {
+    ...rest,
+    role: roles.get(String(role)) ?? role,
+    parts: Array.isArray(parts) ? parts.map(toProtoPart) : parts,
+  }
 }
 
 function toProtoPart(value: unknown): unknown {

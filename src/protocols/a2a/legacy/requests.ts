@@ -1,12 +1,15 @@
 /** From what 0.3 asks to the words of 1.0. What is wrong with it is found when those are checked. */
 import { isRaw } from '../../../a2a/raw.ts'
 
-const roles: Readonly<Record<string, string>> = { user: 'ROLE_USER', agent: 'ROLE_AGENT' }
+const roles: ReadonlyMap<string, string> = new Map([
+  ['user', 'ROLE_USER'],
+  ['agent', 'ROLE_AGENT'],
+])
 
 export function toMessage(value: unknown): unknown {
   if (!isRaw(value)) return value
   const { kind: _kind, role, parts, ...rest } = value
-  return { ...rest, role: roles[String(role)] ?? role, parts: Array.isArray(parts) ? parts.map(toPart) : parts }
+  return { ...rest, role: roles.get(String(role)) ?? role, parts: Array.isArray(parts) ? parts.map(toPart) : parts }
 }
 
 function toPart(value: unknown): unknown {

@@ -1,7 +1,7 @@
 /** Pushes: a consumer of the logs that looks for deliveries with something to tell, and has couriers deliver it. */
 import type { Clock, Ids } from '../../../core/clock.ts'
 import type { Document } from '../../../core/document.ts'
-import { isHoldfastError, messageOf } from '../../../core/errors.ts'
+import { isHoldfastError, detailOf } from '../../../core/errors.ts'
 import type { Logger } from '../../../core/logger.ts'
 import { type Principal, principalOf } from '../../../core/principal.ts'
 import type { Service } from '../../../core/service.ts'
@@ -68,7 +68,7 @@ export class Pushes {
       try {
         await this.#look()
       } catch (cause) {
-        this.#logger.warn({ reason: messageOf(cause) }, 'pushes could not be looked for')
+        this.#logger.warn({ reason: detailOf(cause) }, 'pushes could not be looked for')
       }
       const took = performance.now() - began
       await pause(Math.max(this.#limits.lookMs, took / LOOK_SHARE), signal)
@@ -106,7 +106,7 @@ export class Pushes {
 
   #send(key: string, principal: Principal, document: Document): void {
     const work = new Courier(this.#courier, principal, document).run().catch((cause: unknown) => {
-      this.#logger.warn({ delivery: document.id, reason: messageOf(cause) }, 'a push could not be delivered')
+      this.#logger.warn({ delivery: document.id, reason: detailOf(cause) }, 'a push could not be delivered')
     })
     this.#count(document, 1)
     this.#active.set(
