@@ -43,6 +43,10 @@ export class AuditedService extends Service {
   override subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {
     return this.#audit.around(principal, 'read', about(id), () => super.subscribe(principal, id, after, sink))
   }
+
+  override startReading(principal: Principal, id: string): Promise<StoredRun> {
+    return this.#audit.around(principal, 'read', about(id), () => super.startReading(principal, id))
+  }
 }
 
 /** What a client names may be anything. */

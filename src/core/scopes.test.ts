@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Principal } from './principal.ts'
+import { localPrincipal, type Principal } from './principal.ts'
 import { type Action, actions, isLimitedToRuns, isScope, permits, permitsSome, type Target } from './scopes.ts'
 
 const lab: Target = { run: 'run_1', component: 'lab', kind: 'agent' }
@@ -15,7 +15,7 @@ const use = ['read', 'start', 'answer', 'stop', 'remove', 'edit', 'share']
 
 describe('scopes', () => {
   test.each<[readonly string[] | undefined, Target, readonly string[]]>([
-    [undefined, lab, actions],
+    [undefined, lab, use],
     [[], lab, []],
     [['runs:read'], lab, ['read']],
     [['runs:write'], lab, use],
@@ -42,6 +42,12 @@ describe('scopes', () => {
     [['openid', 'memories:read', 'agents:write', 'runs', 'constructor', '__proto__'], lab, []],
   ])('%j allow for %j what they say', (scopes, target, expected) => {
     expect(allowed(scopes, target)).toEqual(expected)
+  })
+
+  test('only the local principal needs no scope for what concerns the server as a whole', () => {
+    expect(permits(localPrincipal, 'admin')).toBe(true)
+    expect(permits({ id: 'local', tenant: 'acme' }, 'admin')).toBe(false)
+    expect(permits({ id: 'alice' }, 'admin')).toBe(false)
   })
 
   test('a scope for one run or component allows nothing about all of them', () => {

@@ -190,6 +190,11 @@ export class Service {
     return this.#openStream(principal, id, after, sink)
   }
 
+  /** The run whose events a protocol is about to stream with `read` and `waitForMore`, and not with `subscribe`. */
+  startReading(principal: Principal, id: string): Promise<StoredRun> {
+    return this.get(principal, id)
+  }
+
   /** Calls `end` when the caller's credential ends: for what a protocol holds open besides subscriptions. */
   onCredentialEnd(principal: Principal, end: (error: HoldfastError) => void): () => void {
     return this.#access.onCredentialEnd(principal, end)

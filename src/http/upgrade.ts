@@ -15,6 +15,8 @@ export interface UpgradeCall {
   readonly socket: Duplex
   readonly head: Buffer
   readonly authenticate: (credential: Credential) => Promise<Principal>
+  /** Counts one request; throws `rate_limited` when the principal sends them too fast. */
+  readonly admit: (principal: Principal) => void
   /** A credential is needed. */
   readonly guarded: boolean
 }
@@ -73,7 +75,8 @@ async function answer(
       release()
       return principal
     }
-    await found.handle({ request, socket, head, authenticate, guarded })
+    const admit = (principal: Principal): void => rate.admit(principal)
+    await found.handle({ request, socket, head, authenticate, admit, guarded })
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
     if (error.status >= 500) logger.error({ path: request.url?.slice(0, 500), err: cause }, 'an upgrade failed')

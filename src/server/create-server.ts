@@ -104,12 +104,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
   const secrets = secretsFor(options)
+  const rate = new RequestRate(limits)
   const { grpc, a2a } = await openGrpcBinding(
     { ...options.a2a, ...(secrets !== undefined && { secrets }) },
     {
       service,
       ids,
       authenticator,
+      rate,
       logger,
       version,
       host,
@@ -122,7 +124,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     mountedProtocols({ service, streams, logger, ids, auth, version, store, supervised, a2a }),
   )
   const cors = { origins: options.corsOrigins ?? [] }
-  const rate = new RequestRate(limits)
   const app = createApp({ mounts, authenticator, ids, logger, cors, rate, stallMs: limits.subscriberStallMs })
   const http = createHttpServer({ app, mounts, limits, certificate })
   limitConnections(http, limits)

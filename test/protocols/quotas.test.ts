@@ -1,10 +1,16 @@
 /** What one principal may take, said in each protocol's own form. */
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { type ServiceError, status } from '@grpc/grpc-js'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
 import type { Limits } from '../../src/core/limits.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { freePort } from '../support/free-port.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { Peer } from './a2a/peer.ts'
+import { serveA2a } from './a2a/serve.ts'
 import { serveNative } from './native/serve.ts'
 
 async function serveTwo(limits: Partial<Limits>) {
@@ -84,4 +90,60 @@ test('[SEC-2] wrong credentials are throttled by address, and whoever showed a r
 test('[SEC-2] a server without authentication has one principal and no rate for it', async () => {
   const server = await serveNative({ limits: { requestsPerSecondMax: 1, requestsBurstMax: 1, startsBurstMax: 1 } })
   for (let count = 0; count < 20; count++) expect((await fetch(`${server.url}/runs`)).status).toBe(200)
+})
+
+test('[SEC-2] gRPC calls count as requests of their principal, and beyond its rate end with RESOURCE_EXHAUSTED', async () => {
+  const path = join(temporaryFolder(), 'keys.json')
+  const [anna, bert] = await createKeys(path, ['anna', 'bert'])
+  const grpcPort = await freePort()
+  await serveA2a({
+    authenticator: await openAuthenticator({ keys: path }),
+    limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
+    a2a: { default: 'lab', grpcPort },
+  })
+  const peer = new Peer(`127.0.0.1:${grpcPort}`)
+  const list = (key: string | undefined): Promise<unknown> =>
+    peer.call('ListTasks', {}, { authorization: `Bearer ${key}` })
+  for (let count = 0; count < 3; count++) expect(await list(anna)).toMatchObject({ totalSize: 0 })
+  const refusal = await list(anna).catch((cause: ServiceError) => cause)
+  expect(refusal).toMatchObject({ code: status.RESOURCE_EXHAUSTED })
+  expect(Number((refusal as ServiceError).metadata.get('retry-after')[0])).toBeGreaterThan(0)
+  expect(await list(bert)).toMatchObject({ totalSize: 0 })
+})
+
+test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async () => {
+  const path = join(temporaryFolder(), 'keys.json')
+  await createKeys(path, ['anna'])
+  const grpcPort = await freePort()
+  await serveA2a({
+    authenticator: await openAuthenticator({ keys: path }),
+    limits: { loginFailuresBurstMax: 2 },
+    a2a: { default: 'lab', grpcPort },
+  })
+  const peer = new Peer(`127.0.0.1:${grpcPort}`)
+  const codes: number[] = []
+  for (let count = 0; count < 3; count++)
+    await peer
+      .call('ListTasks', {}, { authorization: `Bearer hf_wrong${count}` })
+      .catch((cause: ServiceError) => codes.push(cause.code))
+  expect(codes).toEqual([status.UNAUTHENTICATED, status.UNAUTHENTICATED, status.RESOURCE_EXHAUSTED])
+})
+
+test('[SEC-2] messages on a WebSocket count as requests of its principal, and beyond its rate get an error', async () => {
+  const path = join(temporaryFolder(), 'keys.json')
+  const [anna] = await createKeys(path, ['anna'])
+  const server = await serveNative({
+    authenticator: await openAuthenticator({ keys: path }),
+    limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
+  })
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => socket.terminate())
+  const seen: Record<string, unknown>[] = []
+  socket.on('message', (data: Buffer) => seen.push(JSON.parse(data.toString()) as Record<string, unknown>))
+  socket.on('open', () => socket.send(JSON.stringify({ action: 'authenticate', token: anna })))
+  await until('it is authenticated', () => seen.some(({ event }) => event === 'authenticated'))
+  for (let count = 0; count < 6; count++) socket.send(JSON.stringify({ action: 'ping' }))
+  const refusal = await until('a message is refused', () => seen.find(({ event }) => event === 'error'))
+  expect(refusal).toMatchObject({ error_type: 'rate_limited', retry_after: expect.any(Number) as number })
+  expect(seen.filter(({ event }) => event === 'pong').length).toBeGreaterThanOrEqual(3)
 })

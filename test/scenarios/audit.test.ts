@@ -1,17 +1,19 @@
 /** The audit log: everything that is done or refused, in every protocol, and no secret. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
 import type { AuditEntry } from '../../src/core/audit.ts'
 import { silentLogger } from '../../src/core/logger.ts'
 import { AuditFile } from '../../src/server/audit-sinks.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey } from '../../src/server/auth/keys.ts'
-import { Peer } from '../protocols/a2a/peer.ts'
+import { all, Peer } from '../protocols/a2a/peer.ts'
 import { message, serveA2a } from '../protocols/a2a/serve.ts'
 import { answerRun, call, postRun, readLog, startRun, stopRun, untilFinished, untilStatus } from '../support/http.ts'
 import { freePort } from '../support/free-port.ts'
 import { temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
 
 test('audit: who did what to which run, from where and with what result, and no secret', async () => {
   const folder = temporaryFolder()
@@ -61,6 +63,34 @@ test('audit: who did what to which run, from where and with what result, and no 
   expect(lines.flatMap((line) => ('audit' in line ? [line.audit] : []))).toEqual(entries)
   expect(JSON.stringify(lines)).not.toMatch(/my-private|my-wrong-key/)
   for (const { key } of [owner, reader]) expect(JSON.stringify(lines)).not.toContain(key.split('_')[2])
+})
+
+test('audit: a stream over gRPC and a subscription over WebSocket are reads', async () => {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const { key: token } = await createKey(keys, { name: 'alice' })
+  const entries: AuditEntry[] = []
+  const grpcPort = await freePort()
+  const server = await serveA2a({
+    authenticator: await openAuthenticator({ keys }),
+    audit: (entry) => entries.push(entry),
+    a2a: { default: 'lab', grpcPort },
+  })
+  const reads = (): string[] => entries.filter(({ action }) => action === 'read').map(({ run }) => run!)
+  const { id } = await startRun({ url: server.url, token }, 'text 1')
+  await untilFinished({ url: server.url, token }, id)
+  const peer = new Peer(`127.0.0.1:${grpcPort}`)
+  const replies = await all(
+    peer.stream('SendStreamingMessage', { message: message('text 1') }, { authorization: `Bearer ${token}` }),
+  )
+  expect(reads()).toEqual([replies[0]!.task!.id])
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => socket.terminate())
+  socket.on('open', () => {
+    socket.send(JSON.stringify({ action: 'authenticate', token }))
+    socket.send(JSON.stringify({ action: 'reconnect', run_id: id }))
+  })
+  await until('the subscription is on the audit log', () => reads().includes(id))
+  expect(entries.at(-1)).toMatchObject({ action: 'read', principal: 'key:alice', from: '127.0.0.1', result: 'ok' })
 })
 
 test('audit: a file gets one JSON object a line, for its owner alone, and a path that cannot be written is refused', async () => {

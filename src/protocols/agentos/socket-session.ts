@@ -33,7 +33,7 @@ export class SocketSession {
   readonly #family: Family
   readonly #os: AgentOs
   readonly #logger: Logger
-  readonly #call: Pick<UpgradeCall, 'authenticate' | 'guarded'>
+  readonly #call: Pick<UpgradeCall, 'authenticate' | 'admit' | 'guarded'>
   readonly #outbox: SocketOutbox
   readonly #inbox: SocketInbox
   readonly #login: Login | undefined
@@ -98,6 +98,7 @@ export class SocketSession {
 
   async #answer(request: Buffer): Promise<void> {
     try {
+      if (this.#principal !== undefined) this.#call.admit(this.#principal)
       await this.#act(fieldsIn(request))
     } catch (cause) {
       this.#fail(cause)
@@ -109,7 +110,9 @@ export class SocketSession {
     const id = crypto.randomUUID()
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${id}`, { cause })
     logFailure(this.#logger, error, { errorId: id, protocol: 'agentos websocket' })
-    this.#send({ ...failure(error.message), error_type: error.code })
+    const { code, retryAfterMs } = error
+    const later = retryAfterMs === undefined ? {} : { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)) }
+    this.#send({ ...failure(error.message), error_type: code, ...later })
   }
 
   async #act(fields: Fields): Promise<void> {

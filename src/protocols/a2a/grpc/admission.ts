@@ -1,7 +1,8 @@
-/** Decides from its metadata alone whether the message of a call is read: who calls is known, and few messages are read at once. */
+/** Decides from its metadata alone whether the message of a call is read: who calls is known, not too often, and few messages are read at once. */
 import type * as Grpc from '@grpc/grpc-js'
 import { assert } from '../../../core/errors.ts'
 import { type Authenticator, ownerKey, type Principal } from '../../../core/principal.ts'
+import type { RequestRate } from '../../../http/request-rate.ts'
 
 /** Messages of one principal that are being received: each may take as much memory as the largest one. */
 const READING_MAX = 16
@@ -9,6 +10,7 @@ const READING_MAX = 16
 export interface AdmissionOptions {
   readonly grpc: typeof Grpc
   readonly authenticator: Authenticator
+  readonly rate: RequestRate
   /** What went wrong, in the words of the service that is called. */
   readonly statusOf: (path: string, cause: unknown) => Grpc.StatusObject
   /** How long the message of a call may take to arrive. */
@@ -59,12 +61,13 @@ export class Admission {
     call: Parameters<Grpc.ServerInterceptor>[1],
     reading: (ended: () => void) => void,
   ): Promise<void> {
-    const { authenticator, grpc, messageMs } = this.#options
+    const { authenticator, rate, grpc, messageMs } = this.#options
     const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(metadata.get('authorization').map(String).join(',')) ?? []
-    const principal = await authenticator.authenticate({
-      ...(bearer !== undefined && { bearer }),
-      from: call.getPeer().replace(/:\d+$/, ''),
-    })
+    const from = call.getPeer().replace(/:\d+$/, '')
+    const principal = await rate.authenticate(from, bearer, () =>
+      authenticator.authenticate({ ...(bearer !== undefined && { bearer }), from }),
+    )
+    rate.admit(principal)
     this.#principals.set(metadata, principal)
     const slot = this.#slotsOf(principal).take()
     const deadline = setTimeout(() => {

@@ -8,12 +8,15 @@ import type { Logger } from '../../../core/logger.ts'
 import { optionalPackage } from '../../../core/optional-package.ts'
 import type { Authenticator } from '../../../core/principal.ts'
 import { limitConnections } from '../../../http/connection-limit.ts'
+import type { RequestRate } from '../../../http/request-rate.ts'
 import { Agents, type AgentsOptions } from '../agents.ts'
 import { Admission } from './admission.ts'
 import { Calls } from './calls.ts'
 
 export interface GrpcOptions extends Omit<AgentsOptions, 'auth'> {
   readonly authenticator: Authenticator
+  /** Of all requests, also those over HTTP. */
+  readonly rate: RequestRate
   readonly logger: Logger
   readonly host: string
   /** 0 takes a free one. */
@@ -56,13 +59,14 @@ const CONNECTION_AGE_MS = 3_600_000
 const CONNECTION_IDLE_MS = 300_000
 
 export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
-  const { authenticator, host, port } = options
+  const { authenticator, rate, host, port } = options
   const { grpc, define } = await optionalPackage('gRPC', GRPC_PACKAGES, loadGrpc)
   const { limits } = options.service
   const services = new Map<string, Calls>()
   const admission = new Admission({
     grpc,
     authenticator,
+    rate,
     messageMs: limits.messageMs,
     statusOf: (path, cause) => services.get(path.split('/')[1]!)!.statusOf(cause),
   })

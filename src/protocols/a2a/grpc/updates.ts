@@ -18,7 +18,7 @@ export async function* updatesOf(
   const { run, beginning } = task
   const projection = streamProjection(beginning)
   let state = projection.initial(run)
-  const { first } = await service.get(principal, run.id)
+  const { first } = await service.startReading(principal, run.id)
   for (let after = Math.max(START, first - 1); !signal.aborted;) {
     const slice = await service.read(principal, run.id, after)
     if (slice === undefined) {
