@@ -45,6 +45,16 @@ describe('deploy/Dockerfile', () => {
     expect(() => configOf(command, given)).toThrow('no authentication')
   })
 
+  test('uses exact versions: those that the tests run with', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { version: string }> }
+    const version = (name: string): string => packages[`node_modules/${name}`]!.version
+    expect(new Set(values('FROM').map((line) => line.split(' ')[0]))).toEqual(
+      new Set([`node:${version('node')}-bookworm-slim`]),
+    )
+    const installed = values('RUN').find((line) => line.includes('npm install'))!
+    for (const name of ['pg', '@nats-io/transport-node']) expect(installed).toContain(`${name}@${version(name)} `)
+  })
+
   test('copies files that are there, and runs the program of the package', () => {
     const agents = values('ARG')[0]!.replace('AGENTS=', '')
     expect(existsSync(join(root, agents))).toBe(true)
@@ -60,6 +70,7 @@ describe('deploy/Dockerfile', () => {
 })
 
 interface Service {
+  readonly image?: string
   readonly environment?: Environment
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
   readonly volumes?: readonly string[]
@@ -96,6 +107,30 @@ describe('compose.yaml', () => {
       expect(Number.parseInt(grace!) * 1000).toBeGreaterThan(config.limits.drainMs!)
     }
     expect(() => interpolated(environment!['HOLDFAST_SECURITY_KEY']!, {})).toThrow('HOLDFAST_SECURITY_KEY is missing')
+  })
+
+  test('pins the images that it takes from elsewhere to a patch version', () => {
+    const images = Object.values(services).flatMap(({ image }) =>
+      image === undefined || image === 'holdfast' ? [] : [image],
+    )
+    expect(images.length).toBeGreaterThan(2)
+    for (const image of images) expect(image).toMatch(/^(postgres:\d+\.\d+|\w+:\d+\.\d+\.\d+)(-alpine)?$/)
+  })
+
+  test('asks for a password on every NATS server, of clients and of other servers', () => {
+    for (const name of ['nats-1', 'nats-2', 'nats-3']) {
+      const command = services[name]!.command!.join(' ')
+      expect(command).toContain('--user holdfast --pass "$$NATS_PASSWORD"')
+      expect(command).toContain('$${NATS_PASSWORD:?')
+      expect(command).not.toMatch(/nats:\/\/(?!\$\$as@)/)
+    }
+  })
+
+  test('trusts the proxy that it puts before the nodes, and that replaces what clients send in its place', () => {
+    const { HOLDFAST_TRUST_PROXY: trusted } = services['node-1']!.environment!
+    expect(trusted).toBe('private')
+    for (const header of ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme', 'X-Forwarded-Host $http_host'])
+      expect(read('deploy/nginx.conf')).toContain(`proxy_set_header ${header};`)
   })
 
   test('names only services, volumes and files that are there', () => {

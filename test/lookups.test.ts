@@ -10,7 +10,7 @@ const source = join(import.meta.dirname, '..', 'src')
 
 /** Names of objects in a source text that are looked up by texts which they may not have. */
 function looseLookups(text: string): string[] {
-  const tables = [...text.matchAll(/\bconst (\w+): [^=\n]*Record<string,[^=\n]*= \{/g)]
+  const tables = [...text.matchAll(/^(?:export )?const (\w+): [^=\n]*Record<string,[^=\n]*= \{/gm)]
     .map(([, name]) => name!)
     .filter((name) => new RegExp(String.raw`\b${name}\[(?!'[^']*'\]|\d+\])`).test(text))
   const asserted = [...text.matchAll(/\b(\w+)\[[^\]\n]+ as keyof typeof \1\]/g)]

@@ -4,20 +4,23 @@ import type { Ids } from '../core/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/principal.ts'
-import { answerCors, type Cors, refuseForeignPages } from './cors.ts'
+import { answerCors } from './cors.ts'
 import { discardRest } from './discard.ts'
+import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import { logFailure } from './log-failure.ts'
 import type { Mounts } from './mounts.ts'
 import type { RequestRate } from './request-rate.ts'
 import { respondError } from './respond.ts'
 import type { Call, Match, Protocol } from './route.ts'
+import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 
 export interface AppOptions {
   readonly mounts: Mounts
   readonly authenticator: Authenticator
   readonly ids: Ids
   readonly logger: Logger
-  readonly cors: Cors
+  readonly pages: PagePolicy
+  readonly proxies: TrustedProxies
   readonly rate: RequestRate
   /** A client that takes nothing of its answer for this long is cut. */
   readonly stallMs: number
@@ -30,12 +33,13 @@ export function createApp(options: AppOptions): RequestListener {
 async function answer(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
   let protocol = options.mounts.first
   try {
-    if (answerCors(request, response, options.cors)) return
+    if (answerCors(request, response, options.pages.cors)) return
     const target = parseTarget(request)
     const match = await options.mounts.match(request.method ?? 'GET', target.path)
     protocol = match.protocol ?? protocol
-    refuseForeignPages(request, options.authenticator, options.cors)
-    await call(match, request, response, target, options)
+    const peer = options.proxies.peerOf(request)
+    refuseForeignPages(request, peer, options.pages)
+    await call(match, request, response, target, peer, options)
   } catch (cause) {
     await fail(cause, request, response, protocol, options)
   }
@@ -46,6 +50,7 @@ async function call(
   request: IncomingMessage,
   response: ServerResponse,
   target: Target,
+  peer: Peer,
   { authenticator, rate, logger, stallMs }: AppOptions,
 ): Promise<void> {
   if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${target.path.slice(0, 200)}`)
@@ -56,19 +61,22 @@ async function call(
     })
   }
   const { route, params } = match
-  const principal = route.public === true ? { id: 'public' } : await callerOf(request, authenticator, rate)
+  const principal = route.public === true ? { id: 'public' } : await callerOf(request, peer, authenticator, rate)
   const gone = new AbortController()
   response.once('close', () => gone.abort())
-  const given: Call = { request, response, params, query: target.query, principal, signal: gone.signal, logger }
+  const given: Call = { request, peer, response, params, query: target.query, principal, signal: gone.signal, logger }
   await route.handle(given)
   cutIfNotTaken(response, stallMs)
 }
 
-async function callerOf(request: IncomingMessage, authenticator: Authenticator, rate: RequestRate): Promise<Principal> {
-  const shown = credential(request)
-  const principal = await rate.authenticate(request.socket.remoteAddress, shown.bearer, () =>
-    authenticator.authenticate(shown),
-  )
+async function callerOf(
+  request: IncomingMessage,
+  peer: Peer,
+  authenticator: Authenticator,
+  rate: RequestRate,
+): Promise<Principal> {
+  const shown = credential(request, peer)
+  const principal = await rate.authenticate(peer.address, shown.bearer, () => authenticator.authenticate(shown))
   rate.admit(principal)
   return principal
 }
@@ -93,9 +101,8 @@ function parseTarget(request: IncomingMessage): Target {
   return { path, query: new URLSearchParams(start < 0 ? '' : target.slice(start + 1)) }
 }
 
-function credential(request: IncomingMessage): Credential {
+function credential(request: IncomingMessage, { address: from }: Peer): Credential {
   const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '') ?? []
-  const from = request.socket.remoteAddress
   return { ...(bearer !== undefined && { bearer }), ...(from !== undefined && { from }) }
 }
 

@@ -1,7 +1,5 @@
-/** Pages of other sites: refused where they could do harm, let in where the operator has named their origin. */
+/** CORS: pages of other origins are let in where the operator has named their origin. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HoldfastError } from '../core/errors.ts'
-import type { Authenticator } from '../core/principal.ts'
 
 export interface Cors {
   /** Origins whose pages may use this server, such as `https://app.example`. None where the list is empty. */
@@ -28,30 +26,3 @@ export function answerCors(request: IncomingMessage, response: ServerResponse, {
 }
 
 const EXPOSED = 'Location, Retry-After, Holdfast-Run, Idempotency-Replayed, WWW-Authenticate, X-Request-Id'
-
-/**
- * A server without authentication trusts whoever reaches it, and a browser lets any page reach it. So a request must be
- * addressed to this machine by a loopback name (no rebound DNS name), and a change must not come from another site's page.
- */
-export function refuseForeignPages(
-  request: IncomingMessage,
-  authenticator: Authenticator,
-  { origins }: Cors,
-  changes: boolean = request.method !== 'GET' && request.method !== 'HEAD',
-): void {
-  const { origin, host = '' } = request.headers
-  if (origin !== undefined && changes && URL.parse(origin)?.host !== host && !origins.includes(origin)) {
-    throw new HoldfastError('forbidden', `pages of ${origin.slice(0, 200)} may not change anything here`)
-  }
-  if (authenticator.scheme !== 'none' || !isLoopback(request.socket.localAddress) || LOOPBACK_HOST.test(host)) return
-  throw new HoldfastError(
-    'forbidden',
-    `without authentication this server answers to localhost only, not to ${JSON.stringify(host.slice(0, 200))}`,
-  )
-}
-
-const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|[\w.-]*\.localhost)(:\d+)?$|^$/i
-
-function isLoopback(address: string | undefined): boolean {
-  return address === undefined || address === '::1' || /^(::ffff:)?127\./.test(address)
-}

@@ -2,6 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import type { ErrorAnswer } from './route.ts'
 
+/** On every answer: pages of other origins can neither embed it as a resource nor show it in a frame. */
+export const ISOLATION_HEADERS = { 'cross-origin-resource-policy': 'same-origin', 'x-frame-options': 'DENY' } as const
+
 export function respondJson(
   response: ServerResponse,
   status: number,
@@ -23,6 +26,7 @@ export function respondText(
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
+    ...ISOLATION_HEADERS,
     ...headers,
   })
   response.end(body)
@@ -34,7 +38,7 @@ export function jsonBytes(value: unknown): number {
 }
 
 export function respondEmpty(response: ServerResponse, status: number): void {
-  response.writeHead(status, { 'cache-control': 'no-store' }).end()
+  response.writeHead(status, { 'cache-control': 'no-store', ...ISOLATION_HEADERS }).end()
 }
 
 export function respondError(response: ServerResponse, answer: ErrorAnswer): void {

@@ -3,11 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Principal } from '../core/principal.ts'
+import type { Peer } from './trusted-proxies.ts'
 import type { Upgrade } from './upgrade.ts'
 
 /** A request that has found its route and its caller. */
 export interface Call {
   readonly request: IncomingMessage
+  /** Who sent it, and to which address. */
+  readonly peer: Peer
   readonly response: ServerResponse
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams

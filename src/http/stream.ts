@@ -10,6 +10,7 @@ import type { Limits } from '../core/limits.ts'
 import { lastOf, type Slice } from '../core/record.ts'
 import type { Sink, Subscription } from '../core/subscription.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
+import { ISOLATION_HEADERS } from './respond.ts'
 
 /** Why a stream ends before the run does, or what is missing from it. */
 export type Notice =
@@ -191,6 +192,7 @@ export class Stream implements Sink {
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff',
+      ...ISOLATION_HEADERS,
       ...this.#format.headers,
     })
     this.#response.write(this.#format.preamble)

@@ -4,10 +4,11 @@ import type { Duplex } from 'node:stream'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/principal.ts'
-import { type Cors, refuseForeignPages } from './cors.ts'
-import { AddressLimit } from './address-limit.ts'
+import type { AddressLimit } from './address-limit.ts'
+import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import type { Mounts } from './mounts.ts'
 import type { RequestRate } from './request-rate.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** A connection that is to be upgraded. Who it is from is found out in the protocol's own way. */
 export interface UpgradeCall {
@@ -30,7 +31,8 @@ export interface UpgradeOptions {
   readonly mounts: Mounts
   readonly authenticator: Authenticator
   readonly logger: Logger
-  readonly cors: Cors
+  readonly pages: PagePolicy
+  readonly proxies: TrustedProxies
   /** Connections that have not authenticated yet. */
   readonly logins: AddressLimit
   readonly rate: RequestRate
@@ -55,20 +57,21 @@ async function answer(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { mounts, authenticator, cors, logger, logins, rate }: UpgradeOptions,
+  { mounts, authenticator, pages, proxies, logger, logins, rate }: UpgradeOptions,
 ): Promise<void> {
   socket.on('error', () => {}) // the client is gone, which `close` tells whoever has the socket by then
   try {
     const found = await mounts.upgrade(pathOf(request.url ?? '/'))
     if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
     // Whoever has one can change things, and browsers ask nobody before they open one.
-    refuseForeignPages(request, authenticator, cors, true)
+    const peer = proxies.peerOf(request)
+    refuseForeignPages(request, peer, pages, true)
     const guarded = authenticator.scheme !== 'none'
-    const release = guarded ? logins.acquire(request.socket.remoteAddress) : () => {}
+    const release = guarded ? logins.acquire(peer.address) : () => {}
     if (release === undefined) throw new HoldfastError('rate_limited', 'too many connections wait to authenticate')
     socket.once('close', release)
     const authenticate = async (credential: Credential): Promise<Principal> => {
-      const from = request.socket.remoteAddress
+      const { address: from } = peer
       const principal = await rate.authenticate(from, credential.bearer, () =>
         authenticator.authenticate({ ...credential, ...(from !== undefined && { from }) }),
       )

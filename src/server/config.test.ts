@@ -29,6 +29,7 @@ describe('configuration', () => {
       logLevel: 'info',
       auth: {},
       corsOrigins: [],
+      trustProxy: [],
       model: {},
       a2a: { errorTable: '1.0.1', push: { loopback: false } },
       limits: {

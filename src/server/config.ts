@@ -23,6 +23,8 @@ export interface Config {
   /** Paths. */
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly corsOrigins: readonly string[]
+  readonly allowedHosts?: readonly string[]
+  readonly trustProxy: readonly string[]
   readonly model: ModelConfig
   readonly a2a: A2aConfig
   readonly limits: Partial<Limits>
@@ -67,6 +69,8 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     ...(values['audit-log'] !== undefined && { auditLog: values['audit-log'] }),
     ...toTls(values),
     corsOrigins: values['cors-origins'] ?? [],
+    ...(values['allowed-hosts'] !== undefined && { allowedHosts: values['allowed-hosts'] }),
+    trustProxy: values['trust-proxy'] ?? [],
     model: toModel(values),
     a2a: toA2a(values),
     limits: {

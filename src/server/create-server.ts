@@ -18,6 +18,7 @@ import { limitConnections } from '../http/connection-limit.ts'
 import { Mounts } from '../http/mounts.ts'
 import { RequestRate } from '../http/request-rate.ts'
 import { Streams } from '../http/stream.ts'
+import { TrustedProxies } from '../http/trusted-proxies.ts'
 import { createUpgradeListener } from '../http/upgrade.ts'
 import type { GrpcServer } from '../protocols/a2a/grpc/index.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
@@ -59,6 +60,10 @@ export interface ServerOptions {
    * shared store needs the same. Default: none, and credentials of webhooks are refused; a store in memory gets a random one.
    */
   readonly secretKeys?: readonly string[]
+  /** Host names that the server answers to, besides loopback names and IP addresses. Default: any, where a credential is needed. */
+  readonly allowedHosts?: readonly string[]
+  /** Addresses and networks of proxies whose `X-Forwarded-*` headers count; `loopback` and `private` name some. Default: none. */
+  readonly trustProxy?: readonly string[]
   /** How A2A is spoken. */
   readonly a2a?: A2aOptions
   /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
@@ -104,6 +109,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
   const secrets = secretsFor(options)
+  const proxies = new TrustedProxies(options.trustProxy ?? [])
   const rate = new RequestRate(limits)
   const { grpc, a2a } = await openGrpcBinding(
     { ...options.a2a, ...(secrets !== undefined && { secrets }) },
@@ -111,6 +117,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       service,
       ids,
       authenticator,
+      proxies,
       rate,
       logger,
       version,
@@ -123,13 +130,13 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     nativeProtocol(service, streams, version, clock),
     mountedProtocols({ service, streams, logger, ids, auth, version, store, supervised, a2a }),
   )
-  const cors = { origins: options.corsOrigins ?? [] }
-  const app = createApp({ mounts, authenticator, ids, logger, cors, rate, stallMs: limits.subscriberStallMs })
+  const pages = { authenticator, cors: { origins: options.corsOrigins ?? [] }, allowedHosts: options.allowedHosts }
+  const app = createApp({ mounts, authenticator, ids, logger, pages, proxies, rate, stallMs: limits.subscriberStallMs })
   const http = createHttpServer({ app, mounts, limits, certificate })
   limitConnections(http, limits)
   const logins = new AddressLimit({ perAddressMax: limits.loginsPerAddressMax, totalMax: limits.loginsMax })
   const closeIdle = closerOfIdle(http)
-  http.on('upgrade', createUpgradeListener({ mounts, authenticator, logger, cors, logins, rate }))
+  http.on('upgrade', createUpgradeListener({ mounts, authenticator, logger, pages, proxies, logins, rate }))
   try {
     await listen(http, port, host)
   } catch (cause) {

@@ -1,4 +1,5 @@
 /** What the text of an option may be: each function returns the value, or throws what is wrong and what would be right. */
+import { TrustedProxies } from '../http/trusted-proxies.ts'
 
 export function toText(text: string): string {
   return text
@@ -84,6 +85,22 @@ export function toOrigins(text: string): readonly string[] {
     if (URL.parse(origin)?.origin === origin) return origin
     throw wrong(part, 'an origin', 'addresses such as https://app.example or http://localhost:3000, and no paths')
   })
+}
+
+/** Names of hosts, separated by commas. */
+export function toHostNames(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    const name = part.trim().toLowerCase()
+    if (/^[a-z0-9._-]+$/.test(name)) return name
+    throw wrong(part, 'a host name', 'names such as agents.example, without a scheme, a port or a wildcard')
+  })
+}
+
+/** Addresses and networks, separated by commas. */
+export function toProxies(text: string): readonly string[] {
+  const networks = toList(text)
+  new TrustedProxies(networks) // throws what is wrong with them
+  return networks
 }
 
 function toWhole(text: string): number | undefined {

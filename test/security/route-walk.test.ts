@@ -184,6 +184,10 @@ async function walk(world: World, route: Route): Promise<{ readonly wrong: strin
   const reader = await ask(world, 'reader', route, subject)
   if (JSON.stringify(await stateOf(world, subject)) !== JSON.stringify(before)) wrong.push('changed a run of alice')
   const alice = await ask(world, 'alice', route, subject)
+  if (FOR_ADMINS.includes(nameOf(route))) {
+    if (alice.status !== 403) wrong.push(`answers a key without the scope admin with ${alice.status}`)
+    return { wrong }
+  }
   if (NOT_HERE.test(alice.text) || UNREACHABLE.includes(nameOf(route))) return { wrong }
   if (alice.status >= 300) return { wrong, unreached: `${alice.status} ${alice.text.slice(0, 200)}` }
   if (reader.status !== (isForReaders(route) ? alice.status : 403))

@@ -10,6 +10,7 @@ import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/agent.ts'
 import type { Failure } from '../../core/event.ts'
 import { processAgent, type ProcessAgentDefinition } from './agent.ts'
+import { writeLine } from './write-line.ts'
 
 const PRELUDE = `
 import json, os, signal, sys, time
@@ -53,6 +54,16 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     const log = await logOf(node(program))
     expect(textOf(log)).toBe('été')
     expect(log.at(-1)?.type).toBe('run.completed')
+  })
+
+  test.each([
+    [true, 'lab run_1: \u{fffd}]0;title\u{fffd}\u{fffd}[2Jtext\n'],
+    [false, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext\n'],
+  ])('what it writes to stderr commands no terminal (terminal: %j)', (isTTY, expected) => {
+    const written: string[] = []
+    const output = { isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 }
+    writeLine(output, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext')
+    expect(written).toEqual([expected])
   })
 
   test('what it writes to stderr is passed on, and is not in the log', async () => {

@@ -5,6 +5,7 @@ import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { Child, type Exit } from './child.ts'
 import { LineError } from './lines.ts'
 import { type Message, MessageError, parseMessage } from './messages.ts'
+import { writeLine } from './write-line.ts'
 
 export interface ProcessAgentDefinition extends CommonDefinition {
   readonly command: string
@@ -16,7 +17,7 @@ export interface ProcessAgentDefinition extends CommonDefinition {
   readonly lineBytesMax?: number
   /** How long it may take to end: after its result, and after it was told to stop. */
   readonly graceMs?: number
-  /** Gets what it writes to stderr, line by line; the server's own stderr where nothing is said. */
+  /** Gets what it writes to stderr, line by line. Default: the server's own stderr, without control characters on a terminal. */
   readonly stderr?: (line: string, context: RunContext) => void
 }
 
@@ -67,7 +68,7 @@ async function* run(
 
 function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: RunContext): Child {
   const { command, args = [], cwd, env, lineBytesMax = LINE_BYTES_MAX, graceMs = GRACE_MS } = definition
-  const pass = stderr ?? ((line) => process.stderr.write(`${id} ${context.run}: ${line}\n`))
+  const pass = stderr ?? ((line) => writeLine(process.stderr, `${id} ${context.run}: ${line}`))
   return new Child({
     command,
     args,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { cut, duration, firstRow, inOneLine, printable, size, widthOf } from './text.ts'
+import { printable } from '../../core/printable.ts'
+import { cut, duration, firstRow, inOneLine, size, widthOf } from './text.ts'
 
 describe('text on a terminal', () => {
   test.each([

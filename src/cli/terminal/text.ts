@@ -1,12 +1,5 @@
 /** Text on a terminal: how wide it is, where it ends, and nothing in it that the terminal would obey. */
-
-/** Control characters, and what turns the direction of text. */
-const COMMANDS = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu
-
-/** What an agent says must not move the cursor, set a title or hide a line. */
-export function printable(text: string): string {
-  return text.replaceAll('\r\n', '\n').replace(COMMANDS, '\u{fffd}').replaceAll('\t', '    ')
-}
+import { printable } from '../../core/printable.ts'
 
 /** A value on one line, of so many characters at most. */
 export function inOneLine(value: unknown, charsMax = 80): string {

@@ -18,7 +18,7 @@ export async function answerCard(call: Call, agent: Agent, options: A2aOptions, 
     'cache-control': `public, max-age=${MAX_AGE_S}`,
     etag,
     'last-modified': new Date(startedAt).toUTCString(),
-    vary: 'A2A-Version, Host',
+    vary: 'A2A-Version, Host, X-Forwarded-Host, X-Forwarded-Proto',
   }
   if (isKnown(call, etag)) return void call.response.writeHead(304, headers).end()
   respondText(call.response, 200, 'application/json', body, headers)

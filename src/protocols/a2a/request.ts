@@ -34,10 +34,9 @@ export function callerOf(call: Call, version: Version, about: AgentAbout, option
   }
 }
 
-export function urlOf({ request }: Call, { url }: A2aOptions): string {
+export function urlOf({ peer: { protocol, host } }: Call, { url }: A2aOptions): string {
   if (url !== undefined) return url.replace(/\/+$/, '')
-  const { host = '' } = request.headers
   if (!/^[a-z0-9._-]+(?::\d{1,5})?$|^\[[0-9a-f:.]+\](?::\d{1,5})?$/i.test(host))
     throw new HoldfastError('invalid_request', 'the Host header is not a name that a card can have')
-  return `${'encrypted' in request.socket ? 'https' : 'http'}://${host}`
+  return `${protocol}://${host}`
 }

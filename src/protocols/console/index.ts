@@ -1,6 +1,6 @@
 /** The console, ready to be mounted: a page for people, its files, and the few things that it asks for besides the native protocol. */
 import type { Service } from '../../core/service.ts'
-import { respondText } from '../../http/respond.ts'
+import { ISOLATION_HEADERS, respondText } from '../../http/respond.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
 import { toProblemAnswer } from './errors.ts'
 import { type ConsoleFiles, openFiles } from './files.ts'
@@ -68,7 +68,6 @@ const PAGE_HEADERS = {
     `trusted-types 'none'`,
   ].join('; '),
   'referrer-policy': 'no-referrer',
-  'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=()',
   'cache-control': 'no-cache',
@@ -90,6 +89,7 @@ async function serveAsset(call: Call, files: ConsoleFiles): Promise<void> {
     // Their names have a hash of what is in them.
     'cache-control': 'public, max-age=31536000, immutable',
     'x-content-type-options': 'nosniff',
+    ...ISOLATION_HEADERS,
     vary: 'accept-encoding',
     ...(zipped && { 'content-encoding': 'gzip' }),
   })

@@ -1,6 +1,6 @@
 /** The store's end of the committing thread. */
 import { Worker } from 'node:worker_threads'
-import { detailOf, storeUnavailable } from '../../core/errors.ts'
+import { detailOf, HoldfastError } from '../../core/errors.ts'
 import type { FileIdentity } from './file-identity.ts'
 import { FencedError } from './instance.ts'
 import type { CommitFailure, CommitRequest, ThreadOptions, CommitReply } from './messages.ts'
@@ -96,5 +96,5 @@ export class CommittingThread {
 
 function errorOf({ because, message }: CommitFailure): Error {
   if (because === 'fenced') return new FencedError()
-  return because === 'busy' ? storeUnavailable(message) : new Error(message)
+  return because === 'busy' ? new HoldfastError('unavailable', message) : new Error(message)
 }

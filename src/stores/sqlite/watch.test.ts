@@ -38,7 +38,10 @@ describe('[LOG-2] a database file in use', { timeout: 90_000 }, () => {
     const store = await opened({ path, watchMs: 600_000 }) // the commit itself notices
     await create(store, 'run-1')
     rmSync(path)
-    await expect(create(store, 'run-2')).rejects.toThrow('the database file was removed or renamed while it was in use')
+    await expect(create(store, 'run-2')).rejects.toMatchObject({
+      code: 'unavailable',
+      detail: expect.stringContaining('the database file was removed or renamed while it was in use') as string,
+    })
     expect(store.health()).toEqual({ ok: false, reason: expect.stringContaining('was removed') as string })
     await expect(create(store, 'run-3')).rejects.toMatchObject({ code: 'unavailable' })
     expect(await store.get('run-1')).toBeDefined()

@@ -304,8 +304,10 @@ test('a name that means a public address when it is looked at, and this machine 
   const server = await serveA2a({ a2a: idle })
   const inside = await receive()
   let looks = 0
-  // An address that is nobody's: whether it is silent or cannot be reached, nobody takes the push.
-  const lookup: Lookup = async () => [{ address: looks++ === 0 ? '192.0.2.1' : '127.0.0.1', family: 4 }]
+  // An address that nobody can have: no network leads there, and nobody takes the push.
+  const lookup: Lookup = async () => [
+    looks++ === 0 ? { address: '4000::1', family: 6 } : { address: '127.0.0.1', family: 4 },
+  ]
   nodeOf(server, { options: { limits: { ...limits, timeoutMs: 500 } }, lookup })
   await send(server.agent(), 'text 1', {}, pushTo(`http://rebound.example:${inside.port}/hook`))
   const [dead] = await until('it is given up', async () => {
@@ -332,7 +334,8 @@ test('a name is looked up once for each push, and the push goes where that look 
 test('each kind of address that is not public is known', () => {
   const refused = (
     '0.0.0.0 10.1.2.3 100.64.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.168.1.1 198.18.0.1 224.0.0.1 ' +
-    '255.255.255.255 :: fc00::1 fd12::1 fe80::1 fec0::1 ff02::1 ::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::a00:1 2002:a00:1:: 2001:0:1::'
+    '255.255.255.255 :: fc00::1 fd12::1 fe80::1 fec0::1 ff02::1 ::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::a00:1 2002:a00:1:: 2001:0:1:: ' +
+    '192.0.2.1 198.51.100.1 203.0.113.1 2001:db8::1 3fff::1 ::ffff:0:7f00:1 ::ffff:0:a00:1'
   ).split(' ')
   expect(refused.filter((address) => isAllowed(address, true))).toEqual([])
   const loopback = ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']

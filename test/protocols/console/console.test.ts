@@ -8,6 +8,7 @@ import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { createFakeClock } from '../../../src/testing/fake-clock.ts'
 import { newRun } from '../../../src/testing/fixtures.ts'
 import { call, getRun, readLog, startRun, untilFinished } from '../../support/http.ts'
+import { createKey } from '../../../src/server/auth/keys.ts'
 import { createKeys } from '../../support/keys.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { serveNative } from '../native/serve.ts'
@@ -197,6 +198,16 @@ test('[SEC-1] what the console asks for needs a key where the server has one, an
   expect((await call<Rows>(ada!, 'GET', '/console/api/runs')).body.runs).toHaveLength(1)
   expect((await call<Rows>(bob!, 'GET', '/console/api/runs')).body.runs).toEqual([])
   expect((await call(bob!, 'GET', `/console/api/runs/${id}/frames?as=native`)).status).toBe(404)
+})
+
+test('[SEC-1] facts about the server as a whole need the scope admin where the server has keys', async () => {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const { key: admin } = await createKey(keys, { name: 'operator', scopes: ['admin'] })
+  const { key: tenant } = await createKey(keys, { name: 'tenant' })
+  const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+  const ask = (token: string): ReturnType<typeof call> => call({ url: server.url, token }, 'GET', '/console/api/server')
+  expect(await ask(admin)).toMatchObject({ status: 200, body: { process: { pid: process.pid } } })
+  expect((await ask(tenant)).status).toBe(403)
 })
 
 test('the server tells of its health, its load and its limits', async () => {

@@ -3,6 +3,7 @@ import type * as Grpc from '@grpc/grpc-js'
 import { assert } from '../../../core/errors.ts'
 import { type Authenticator, ownerKey, type Principal } from '../../../core/principal.ts'
 import type { RequestRate } from '../../../http/request-rate.ts'
+import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
 
 /** Messages of one principal that are being received: each may take as much memory as the largest one. */
 const READING_MAX = 16
@@ -10,6 +11,7 @@ const READING_MAX = 16
 export interface AdmissionOptions {
   readonly grpc: typeof Grpc
   readonly authenticator: Authenticator
+  readonly proxies: TrustedProxies
   readonly rate: RequestRate
   /** What went wrong, in the words of the service that is called. */
   readonly statusOf: (path: string, cause: unknown) => Grpc.StatusObject
@@ -61,9 +63,12 @@ export class Admission {
     call: Parameters<Grpc.ServerInterceptor>[1],
     reading: (ended: () => void) => void,
   ): Promise<void> {
-    const { authenticator, rate, grpc, messageMs } = this.#options
+    const { authenticator, proxies, rate, grpc, messageMs } = this.#options
     const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(metadata.get('authorization').map(String).join(',')) ?? []
-    const from = call.getPeer().replace(/:\d+$/, '')
+    const from = proxies.addressOf(
+      call.getPeer().replace(/:\d+$/, ''),
+      metadata.get('x-forwarded-for').map(String).join(','),
+    )
     const principal = await rate.authenticate(from, bearer, () =>
       authenticator.authenticate({ ...(bearer !== undefined && { bearer }), from }),
     )

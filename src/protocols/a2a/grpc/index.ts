@@ -9,12 +9,14 @@ import { optionalPackage } from '../../../core/optional-package.ts'
 import type { Authenticator } from '../../../core/principal.ts'
 import { limitConnections } from '../../../http/connection-limit.ts'
 import type { RequestRate } from '../../../http/request-rate.ts'
+import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
 import { Agents, type AgentsOptions } from '../agents.ts'
 import { Admission } from './admission.ts'
 import { Calls } from './calls.ts'
 
 export interface GrpcOptions extends Omit<AgentsOptions, 'auth'> {
   readonly authenticator: Authenticator
+  readonly proxies: TrustedProxies
   /** Of all requests, also those over HTTP. */
   readonly rate: RequestRate
   readonly logger: Logger
@@ -59,13 +61,14 @@ const CONNECTION_AGE_MS = 3_600_000
 const CONNECTION_IDLE_MS = 300_000
 
 export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
-  const { authenticator, rate, host, port } = options
+  const { authenticator, proxies, rate, host, port } = options
   const { grpc, define } = await optionalPackage('gRPC', GRPC_PACKAGES, loadGrpc)
   const { limits } = options.service
   const services = new Map<string, Calls>()
   const admission = new Admission({
     grpc,
     authenticator,
+    proxies,
     rate,
     messageMs: limits.messageMs,
     statusOf: (path, cause) => services.get(path.split('/')[1]!)!.statusOf(cause),

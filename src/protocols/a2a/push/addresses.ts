@@ -21,7 +21,7 @@ const loopback = blockList([
   ['::1', 128],
 ])
 
-/** Private, shared, link-local, unspecified, reserved, multicast, and what wraps an IPv4 address that could be one of these. */
+/** Private, shared, link-local, unspecified, documentation, reserved, multicast, and what wraps an IPv4 address that could be one of these. */
 const inward = blockList([
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -29,14 +29,20 @@ const inward = blockList([
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
   ['192.168.0.0', 16],
   ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
   ['224.0.0.0', 3],
   ['::', 96],
+  ['::ffff:0:0:0', 96],
   ['64:ff9b::', 32],
   ['100::', 64],
   ['2001::', 32],
+  ['2001:db8::', 32],
   ['2002::', 16],
+  ['3fff::', 20],
   ['fc00::', 7],
   ['fe80::', 9],
   ['ff00::', 8],

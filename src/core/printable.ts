@@ -1,0 +1,7 @@
+/** Control characters, and what turns the direction of text. */
+const COMMANDS = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu
+
+/** Text for a terminal. What an agent says must not move the cursor, set a title or hide a line. */
+export function printable(text: string): string {
+  return text.replaceAll('\r\n', '\n').replace(COMMANDS, '\u{fffd}').replaceAll('\t', '    ')
+}

@@ -1,0 +1,110 @@
+/** Who sent a request, and to which address: the connection says it, or the headers of a proxy that the operator trusts. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { BlockList } from 'node:net'
+
+/** The far end of a request. */
+export interface Peer {
+  /** Address of the client. */
+  readonly address: string | undefined
+  /** How the client reached the server, or the first trusted proxy before it. */
+  readonly protocol: 'http' | 'https'
+  /** As the client named it, with the port where it named one; empty where it named none. */
+  readonly host: string
+}
+
+/** Networks that have names. */
+const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
+  ['loopback', ['127.0.0.0/8', '::1/128']],
+  ['private', ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10']],
+])
+
+/** Addresses in `X-Forwarded-For` that are looked at: a client may have written most of them. */
+const HOPS_MAX = 32
+
+export class TrustedProxies {
+  readonly #networks: BlockList | undefined
+
+  /** Addresses, networks such as `10.0.0.0/8`, `loopback` or `private`. Throws for anything else. */
+  constructor(networks: readonly string[]) {
+    if (networks.length > 0) this.#networks = blockListOf(networks)
+  }
+
+  peerOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): Peer {
+    const protocol = 'encrypted' in socket ? 'https' : 'http'
+    const direct: Peer = { address: socket.remoteAddress, protocol, host: headers.host ?? '' }
+    return this.#trusts(direct.address) ? this.#forwarded(direct, headers) : direct
+  }
+
+  /** The client that a connection is from, where only `X-Forwarded-For` is known. */
+  addressOf(address: string, forwardedFor: string): string {
+    if (!this.#trusts(address)) return address
+    let client = address
+    for (const hop of valuesOf(forwardedFor).slice(-HOPS_MAX).toReversed()) {
+      const named = withoutPort(hop)
+      if (familyOf(named) === undefined) break
+      client = named
+      if (!this.#trusts(named)) break
+    }
+    return client
+  }
+
+  #forwarded(direct: Peer, headers: IncomingHttpHeaders): Peer {
+    const protocol = valuesOf(headers['x-forwarded-proto']).at(-1)?.toLowerCase()
+    return {
+      address: this.addressOf(direct.address!, valuesOf(headers['x-forwarded-for']).join(',')),
+      protocol: protocol === 'http' || protocol === 'https' ? protocol : direct.protocol,
+      host: valuesOf(headers['x-forwarded-host']).at(-1) ?? direct.host,
+    }
+  }
+
+  #trusts(address: string | undefined): boolean {
+    if (this.#networks === undefined || address === undefined) return false
+    const plain = withoutMapping(address)
+    const family = familyOf(plain)
+    return family !== undefined && this.#networks.check(plain, family)
+  }
+}
+
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new (net().BlockList)()
+  for (const network of networks.flatMap((each) => NAMED.get(each) ?? [each])) {
+    const [address = '', prefix, ...rest] = network.split('/')
+    const family = familyOf(address)
+    const bits = family === 'ipv6' ? 128 : 32
+    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
+    if (family === undefined || !isPrefix || rest.length > 0)
+      throw new Error(
+        `${JSON.stringify(network)} is not an address: give addresses such as 10.0.0.5, networks such as 10.0.0.0/8, loopback or private`,
+      )
+    list.addSubnet(address, prefix === undefined ? bits : Number(prefix), family)
+  }
+  return list
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
+  const version = net().isIP(address)
+  return version === 0 ? undefined : version === 6 ? 'ipv6' : 'ipv4'
+}
+
+/** An IPv4 address as a socket for both families names it. */
+function withoutMapping(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '')
+}
+
+/** Some proxies add the port of the client. */
+function withoutPort(address: string): string {
+  return address.replace(/^\[(.+)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+}
+
+/** The values of a header that may be there several times, or hold several. */
+function valuesOf(header: string | readonly string[] | undefined): string[] {
+  const text = typeof header === 'string' ? header : (header ?? []).join(',')
+  return text
+    .split(',')
+    .map((value) => value.trim())
+    .filter((value) => value !== '')
+}
+
+function net(): typeof import('node:net') {
+  return process.getBuiltinModule('node:net') // an import would slow the start down
+}
