@@ -26,7 +26,7 @@ export class TrustedProxies {
 
   /** Addresses, networks such as `10.0.0.0/8`, `loopback` or `private`. Throws for anything else. */
   constructor(networks: readonly string[]) {
-    if (networks.length > 0) this.#networks = blockListOf(networks)
+    if (networks.length > 0) this.#networks = toBlockList(networks)
   }
 
   peerOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): Peer {
@@ -65,7 +65,8 @@ export class TrustedProxies {
   }
 }
 
-function blockListOf(networks: readonly string[]): BlockList {
+/** Throws what is wrong with a network that is none. */
+export function toBlockList(networks: readonly string[]): BlockList {
   const list = new (net().BlockList)()
   for (const network of networks.flatMap((each) => NAMED.get(each) ?? [each])) {
     const [address = '', prefix, ...rest] = network.split('/')

@@ -81,6 +81,8 @@ describe('configuration', () => {
     'secret-key': 'file:secret.key',
     'audit-log': 'audit.jsonl',
     'cors-origins': 'https://app.example, http://localhost:3000/',
+    'allowed-hosts': 'Agents.example, agents.internal',
+    'trust-proxy': '10.0.0.0/8, loopback',
     'a2a-default': 'clerk',
     'a2a-url': 'https://agents.example',
     'a2a-errors': '1.0.0',
@@ -123,6 +125,8 @@ describe('configuration', () => {
     auditLog: 'audit.jsonl',
     tls: { cert: 'cert.pem', key: 'key.pem' },
     corsOrigins: ['https://app.example', 'http://localhost:3000'],
+    allowedHosts: ['agents.example', 'agents.internal'],
+    trustProxy: ['10.0.0.0/8', 'loopback'],
     model: { url: 'http://127.0.0.1:11434/v1', name: 'llama', key: 'key' },
     a2a: {
       default: 'clerk',

@@ -1,5 +1,5 @@
 /** What the text of an option may be: each function returns the value, or throws what is wrong and what would be right. */
-import { TrustedProxies } from '../http/trusted-proxies.ts'
+import { toBlockList } from '../http/trusted-proxies.ts'
 
 export function toText(text: string): string {
   return text
@@ -99,7 +99,7 @@ export function toHostNames(text: string): readonly string[] {
 /** Addresses and networks, separated by commas. */
 export function toProxies(text: string): readonly string[] {
   const networks = toList(text)
-  new TrustedProxies(networks) // throws what is wrong with them
+  toBlockList(networks) // throws what is wrong with them
   return networks
 }
 

@@ -24,7 +24,7 @@ test.each([
   [['loopback'], /^https:\/\/agents\.example\/a2a\/lab$/],
   [[], /^http:\/\/127\.0\.0\.1:\d+\/a2a\/lab$/],
 ])('A2A: a card names the address before the proxy only where the proxy is trusted (%j)', async (trustProxy, url) => {
-  const server = await serveA2a({ trustProxy })
+  const server = await serveA2a({ trustProxy, allowedHosts: ['agents.example'] })
   const { body } = await call<Card>(server, 'GET', '/a2a/lab/.well-known/agent-card.json', {
     headers: { ...proxied, 'a2a-version': '1.0' },
   })
