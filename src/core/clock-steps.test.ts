@@ -1,7 +1,7 @@
 /** Somebody sets the wall clock while runs execute: no duration, no lease and no order changes. */
 import { describe, expect, test } from 'vitest'
 import { serveInProcess } from '../../test/support/in-process.ts'
-import { ManualClock } from '../../test/support/manual-clock.ts'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, typesOf } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
@@ -69,6 +69,7 @@ describe.each([
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta')
     const drained = node.service.drain()
+    await settle()
     clock.step(step)
     await clock.pass(299)
     expect((await node.get(id)).run.released).toBeUndefined()

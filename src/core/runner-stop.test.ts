@@ -170,13 +170,14 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
 
   test('at once, also when the stop comes while the run is being started', async () => {
     // The stop comes between the look for one and the start of the agent.
-    const store = openMemoryStore()
+    const clock = new ManualClock()
+    const store = openMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
     const slow = overriding(store, { read: async (...parameters) => (await goOn.promise, store.read(...parameters)) })
     const node = openNode({
       store: slow,
+      clock, // which stands still: neither a renewal nor a look tells of the stop
       components: [subject((_, { signal }) => ({ [Symbol.asyncIterator]: () => ({ next: () => aborted(signal) }) }))],
-      limits: { leaseMs: 60_000 },
     })
     const id = await node.start('subject')
     await until('the run has started', async () => (await store.get(id))!.run.status === 'running', { everyMs: 1 })
