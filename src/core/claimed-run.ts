@@ -10,9 +10,11 @@ import { readLog } from './log-read.ts'
 import type { NodeParts } from './parts.ts'
 import { events } from './record.ts'
 import { Replay } from './replay.ts'
+import { SLOT_KEPT_MS_MAX } from './rest.ts'
 import type { Run } from './run.ts'
 import { RunLog } from './run-log.ts'
 import { Drive, type DriveEnd } from './runner.ts'
+import type { RunSlot } from './sleeping-runs.ts'
 import { Spending } from './spending.ts'
 import type { StopRequest, Store, StoredRun } from './store.ts'
 import { type Suspicion, wasInterrupted } from './suspects.ts'
@@ -46,6 +48,7 @@ interface Circumstances {
   readonly parked: Drive | undefined
   /** Of a run that was interrupted and is to execute again. */
   readonly suspicion: Suspicion | undefined
+  readonly slot: RunSlot
 }
 
 /** Decides how a claimed run proceeds: start, resume, recover or fail. */
@@ -77,7 +80,7 @@ export async function failUnbegun(parts: NodeParts, { run, epoch }: StoredRun, s
 async function settleOrDrive(
   parts: NodeParts,
   claimed: StoredRun,
-  { continuation, parked, suspicion = LONE }: Circumstances,
+  { continuation, parked, suspicion = LONE, slot }: Circumstances,
 ): Promise<Beginning> {
   const { store, limits, registry } = parts
   const { run, next } = claimed
@@ -89,7 +92,7 @@ async function settleOrDrive(
   let failure = stop === undefined ? refusal(claimed, component, isAnswered) : undefined
   const isRecovered = isOrphan && stop === undefined && failure === undefined
   const history = isRecovered ? await loadHistory(store, run.id, next, limits.readBytesMax) : undefined
-  const suspect = history && suspectOf(run, history, suspicion)
+  const suspect = history && suspectOf(run, history, suspicion, parts.clock.now())
   if (suspect !== undefined) failure = conviction(run, component!, suspect, suspicion, limits)
   if (stop !== undefined || failure !== undefined || component === undefined) {
     await parked?.release()
@@ -111,10 +114,10 @@ async function settleOrDrive(
     })
     await log.flush()
     // What the log held before is all that a resumed run needs of it.
-    if (!isAfresh && history !== undefined) return started(parts, log, component, history, isOrphan)
+    if (!isAfresh && history !== undefined) return started(parts, log, component, history, isOrphan, slot)
   }
   const past = run.status === 'queued' ? undefined : await loadHistory(store, run.id, log.next, limits.readBytesMax)
-  return started(parts, log, component, past, isOrphan)
+  return started(parts, log, component, past, isOrphan, slot)
 }
 
 async function started(
@@ -123,13 +126,14 @@ async function started(
   component: Component,
   history: History | undefined,
   isOrphan: boolean,
+  slot: RunSlot,
 ): Promise<Beginning> {
   if (history?.decision === 'fail') {
     const message = 'the code no longer fits the log of the run, and it was decided to fail it'
     await settle(log, undefined, divergedFailure(message))
     return {}
   }
-  const drive = await prepare(parts, log, component, history)
+  const drive = await prepare(parts, log, component, history, slot)
   return { begun: { drive, ended: drive.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
 }
 
@@ -164,6 +168,7 @@ async function prepare(
   log: RunLog,
   component: Component,
   history: History | undefined,
+  slot: RunSlot,
 ): Promise<Drive> {
   const { store, digests } = parts
   const { id } = log.run
@@ -178,6 +183,7 @@ async function prepare(
     digest: await digests.of(id),
     spending: history?.spending ?? new Spending(),
     replay: history && new Replay(history.output),
+    slot,
   })
 }
 
@@ -185,11 +191,15 @@ async function prepare(
 const LONE: Suspicion = { among: 1, concurrency: 1, concurrencyAfterProgress: 1 }
 
 /** What an interrupted run is suspected of. An attempt that made progress and was interrupted is the first of a new series. */
-function suspectOf(run: Run, { progress }: History, suspicion: Suspicion): Suspect {
+function suspectOf(run: Run, { progress, asleepUntil }: History, suspicion: Suspicion, now: number): Suspect {
+  const { concurrency } = suspicion
+  // Its last attempt has long done nothing but sleep: another run, or nobody, ended the process.
+  if (asleepUntil !== undefined && now < asleepUntil && now - Date.parse(run.updatedAt) > SLOT_KEPT_MS_MAX)
+    return { interruptions: 0, concurrency }
   if (progress.hasProgressed) return { interruptions: 1, concurrency: suspicion.concurrencyAfterProgress }
   // Before attempts were counted by progress, all of them were.
   const before = run.suspect?.interruptions ?? run.interruptions ?? 0
-  return { interruptions: before + 1, concurrency: suspicion.concurrency }
+  return { interruptions: before + 1, concurrency }
 }
 
 /** Why an interrupted run is not started again. */

@@ -12,6 +12,7 @@ import type { PrincipalQuotas } from './principal-quotas.ts'
 import type { Run } from './run.ts'
 import type { Drive, DriveEnd } from './runner.ts'
 import { Setbacks } from './setbacks.ts'
+import { SleepingRuns } from './sleeping-runs.ts'
 import type { ClaimableQuery, HeldRun, Hint, StopRequest, StoredRun } from './store.ts'
 import { type Suspicion, Suspects, wasInterrupted } from './suspects.ts'
 import { repeatTimer, startTimer } from './timer.ts'
@@ -41,6 +42,8 @@ export class Dispatcher {
   readonly #leases: LeaseKeeper
   /** Runs that were interrupted when their process died. */
   readonly #suspects: Suspects
+  /** Runs that have no slot while they sleep. */
+  readonly #sleeping: SleepingRuns
   readonly #unserved: UnservedComponents
   /** Drives that have ended and are being put away. */
   readonly #ending = new Set<Promise<void>>()
@@ -79,6 +82,16 @@ export class Dispatcher {
       start: (claimed, suspicion) => void this.#driveOrComplain(claimed, suspicion),
       hasProgressed: (id) => this.#drives.get(id)?.hasWritten ?? false,
     })
+    this.#sleeping = new SleepingRuns({
+      max: parts.limits.runsAsleepMax,
+      hasRoom: () => this.#hasRoom(),
+      isExecuting: (id) => this.#drives.has(id) || this.#starting.has(id),
+      freed: (id) => {
+        this.#freeSlot(id)
+        this.#look()
+      },
+      taken: (id, owner) => void this.#slots.set(id, quotas.takeSlot(owner)),
+    })
     this.#stopWatching = parts.store.watch('*', (hint) => this.#hinted(hint))
   }
 
@@ -90,9 +103,10 @@ export class Dispatcher {
     this.#look()
   }
 
-  /** Runs driven by this node. */
+  /** Runs of this node that take a worker slot. */
   get running(): number {
-    return this.#drives.size + this.#starting.size + this.#suspects.waiting + this.#reserved
+    const executing = this.#drives.size + this.#starting.size - this.#sleeping.size
+    return executing + this.#suspects.waiting + this.#reserved
   }
 
   /** Runs of workers that died which were taken up here: how many of them went on, and how many could only be failed. */
@@ -262,6 +276,7 @@ export class Dispatcher {
   /** Takes what can be taken; calls that come while it is at it are one more round. */
   #look(): void {
     if (this.#draining) return
+    this.#sleeping.wakeSome()
     this.#lookAgain = true
     this.#looking ??= this.#takeClaimable()
       .catch((cause: unknown) => this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs could not be claimed'))
@@ -394,9 +409,11 @@ export class Dispatcher {
     continuation: Continuation | undefined,
     suspicion: Suspicion | undefined,
   ): Promise<Begun | undefined> {
-    const parked = this.#parked.take(claimed.run.id, claimed.next)
-    const { begun, takenUp } = await begin(this.#parts, claimed, { continuation, parked, suspicion })
-    this.#setbacks.forget(claimed.run.id)
+    const { id, owner } = claimed.run
+    const parked = this.#parked.take(id, claimed.next)
+    const slot = this.#sleeping.slotOf(id, owner)
+    const { begun, takenUp } = await begin(this.#parts, claimed, { continuation, parked, suspicion, slot })
+    this.#setbacks.forget(id)
     if (takenUp !== undefined) this.#takenUp = { ...this.#takenUp, [takenUp]: this.#takenUp[takenUp] + 1 }
     return begun
   }
@@ -404,6 +421,7 @@ export class Dispatcher {
   async #ended(id: string, end: DriveEnd, epoch: number): Promise<void> {
     const drive = this.#drives.get(id)
     this.#drives.delete(id)
+    this.#sleeping.forget(id)
     this.#suspects.ended(id)
     this.#freeSlot(id)
     if (end === 'paused' && drive !== undefined) this.#parked.add(id, drive)

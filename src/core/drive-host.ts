@@ -5,6 +5,7 @@ import { settleDivergence } from './divergence.ts'
 import type { Event, Failure, Question, WorkMarks } from './event.ts'
 import type { Limits } from './limits.ts'
 import { Past } from './past.ts'
+import type { Rest } from './rest.ts'
 import type { RunLog } from './run-log.ts'
 import type { DriveOptions } from './runner.ts'
 import type { ContextHost } from './scope.ts'
@@ -19,6 +20,7 @@ export interface Hosting {
   touch(): void
   readonly put: (encoded: Encoded) => Promise<void> | undefined
   readonly wait: (question: Question, work?: WorkMarks) => Promise<unknown>
+  readonly rest: Rest
   /** The agent sleeps until the returned function is called. */
   readonly slept: () => () => void
   /** Ends the run because of what was thrown. */
@@ -53,6 +55,7 @@ export function hostOf(drive: Hosting): ContextHost {
     bounds: drive.log().bounds,
     clock,
     replayWaitMs: drive.limits.replayWaitMs,
+    rest: drive.rest,
     slept: drive.slept,
     isReplaying: (actor) => replay?.isReplaying(actor) ?? false,
     endReplay: (actor) => replay?.withdraw(actor, drive.log()),

@@ -35,6 +35,8 @@ export interface History {
   readonly progress: RunProgress
   /** Index of the first event of the last attempt. */
   readonly attemptFrom: number
+  /** When the sleep ends that is the last thing in the log; absent where there is none. */
+  readonly asleepUntil: number | undefined
   /** What was decided when the code no longer fitted the log. */
   readonly decision: DivergenceDecision | undefined
 }
@@ -48,6 +50,7 @@ export async function loadHistory(store: Store, run: string, end: number, bytesM
     progress: new RunProgress(),
     attempt: 0,
     attemptFrom: 0,
+    asleepUntil: undefined,
   }
   for (let after = -1; after < end - 1;) {
     const slice = await readLog(store, run, after, bytesMax)
@@ -66,6 +69,7 @@ interface Draft extends Pick<History, 'output' | 'spending' | 'progress'> {
   readonly work: WorkReader
   attempt: number
   attemptFrom: number
+  asleepUntil: number | undefined
 }
 
 function note(history: Draft, record: RawRecord): void {
@@ -74,6 +78,8 @@ function note(history: Draft, record: RawRecord): void {
     history.attempt = event.data.attempt
     history.attemptFrom = event.index + 1
   }
+  if (event.type === 'sleep.started') history.asleepUntil = Date.parse(event.data.until)
+  else if (event.type !== 'run.started') history.asleepUntil = undefined
   history.progress.note(event)
   history.spending.note(event)
   if (event.type === 'step.completed') uncover(history, event)

@@ -43,6 +43,8 @@ export interface Limits {
   readonly runsQueuedMax: number
   /** Paused agents kept in memory; beyond it the oldest is let go and rebuilt from its log when continued. */
   readonly runsParkedMax: number
+  /** Runs of this node that sleep for long and have given up their slots; beyond it they keep them. */
+  readonly runsAsleepMax: number
   /** Open event streams of one run on this node. */
   readonly subscribersPerRunMax: number
   /** A subscriber that takes no byte for this long is cut; it may come back with its cursor. */
@@ -145,6 +147,7 @@ export const defaultLimits: Limits = {
   webhooksPerPrincipalMax: 100,
   runsQueuedMax: 20_000, // one owner alone may have half of them
   runsParkedMax: 1000,
+  runsAsleepMax: 10_000,
   subscribersPerRunMax: 10_000,
   subscriberStallMs: 30 * SECOND,
   heartbeatMs: 15 * SECOND,

@@ -80,6 +80,7 @@ export async function perform<Result>(
   const { enclosure, record, ref } = work
   if (enclosure?.isRevisited === true && record === undefined) throw notRecorded(work)
   const leave = enter(scope, work, isExclusive)
+  const done = work.identity.kind === 'sleep' ? undefined : host.rest.work(ref)
   const redone = record === undefined ? undefined : host.past.redo(ref)
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: false }
   const wanted = { kind: work.identity.kind, name: work.identity.name }
@@ -99,6 +100,7 @@ export async function perform<Result>(
     throw thrown
   } finally {
     redone?.()
+    done?.()
     leave()
   }
 }

@@ -6,6 +6,9 @@ import { openSqliteStore } from '../stores/sqlite/index.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import type { LogWriter, Store } from './store.ts'
 
+/** For what a disk may take to sync some hundred commits while others use it. */
+const WRITTEN_MS = 120_000
+
 interface Peak {
   pending: number
   pendingChars: number
@@ -48,7 +51,7 @@ test('[SUB-1] an agent that yields a hundred thousand events without waiting is 
     limits: { pendingEventsMax: 64 },
   })
   const id = await node.start('subject')
-  const { next } = await node.reached(id, 'completed', 20_000)
+  const { next } = await node.reached(id, 'completed', WRITTEN_MS)
   expect(next).toBe(100_003)
   // The runner's own events are not held back; there are never more than a few.
   expect(peak.pending).toBeLessThanOrEqual(64 + 3)
@@ -67,7 +70,7 @@ test('[SUB-1] an agent that yields large events is held back by their size', asy
     ],
     limits: { pendingCharsMax: 50_000 },
   })
-  await node.reached(await node.start('subject'), 'completed')
+  await node.reached(await node.start('subject'), 'completed', WRITTEN_MS)
   expect(peak.pendingChars).toBeLessThan(50_000 + 11_000)
 })
 

@@ -17,9 +17,11 @@ import { OpenQuestions } from './open-questions.ts'
 import type { Digest, NodeParts } from './parts.ts'
 import { eventOf } from './record.ts'
 import type { Replay } from './replay.ts'
+import { Rest } from './rest.ts'
 import { toRunFailure } from './run-failure.ts'
 import { LogLostError, type RunLog } from './run-log.ts'
 import type { ContextHost } from './scope.ts'
+import type { RunSlot } from './sleeping-runs.ts'
 import type { Spending } from './spending.ts'
 import type { StopRequest } from './store.ts'
 import { startTimer } from './timer.ts'
@@ -34,6 +36,7 @@ export interface DriveOptions extends Omit<NodeParts, 'registry' | 'digests'> {
   readonly digest: Digest
   readonly replay: Replay | undefined
   readonly spending: Spending
+  readonly slot: RunSlot
 }
 
 /**
@@ -48,6 +51,7 @@ export class Drive {
   readonly #controller = new AbortController()
   readonly #questions = new OpenQuestions()
   readonly #watchdog: Watchdog
+  readonly #rest: Rest
   readonly #execution: Execution
   #log: RunLog
   readonly #replay: Replay | undefined
@@ -72,6 +76,7 @@ export class Drive {
     this.#firstIndex = options.log.next
     this.#heed(options.log)
     this.#replay = options.replay
+    this.#rest = new Rest(options.slot)
     this.#execution = {
       run: options.log.run.id,
       component: options.component.id,
@@ -290,6 +295,7 @@ export class Drive {
       touch: () => this.#touchIfOpen(),
       put: (encoded) => this.#putOfActor(encoded),
       wait: (question, work) => this.#wait(question, work),
+      rest: this.#rest,
       slept: () => this.#slept(),
       failed: (thrown) => this.#failed(thrown),
       finish: (event) => this.#finish(event),
@@ -427,6 +433,7 @@ export class Drive {
 
   #touch(): void {
     this.#lastActivity = elapsedOf(this.#options.clock)
+    if (this.#rest.isResting) this.#rest.disturb()
   }
 
   #touchIfOpen(): void {

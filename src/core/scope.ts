@@ -8,6 +8,7 @@ import type { Ledger } from './ledger.ts'
 import type { Past } from './past.ts'
 import type { Branch } from './branches.ts'
 import { perform, request } from './perform.ts'
+import type { Rest } from './rest.ts'
 import { serialize, type SerializeBounds } from './serialize.ts'
 import { recorded } from './work-failure.ts'
 import { prefixOf, type WorkKind, type WorkRecord } from './work.ts'
@@ -48,6 +49,8 @@ export interface ContextHost {
   history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
   readonly clock: Clock
   readonly replayWaitMs: number
+  /** Knows when the run does nothing but sleep. */
+  readonly rest: Rest
   /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
   slept(): () => void
 }

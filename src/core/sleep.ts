@@ -1,5 +1,6 @@
 /** Sleeps of an agent. When a long one ends is in the log, so that a recovered run sleeps only the rest. */
 import { enclosureOf, perform, request } from './perform.ts'
+import { SLOT_KEPT_MS_MAX } from './rest.ts'
 import { record, type Scope } from './scope.ts'
 import { pauseFor } from './timer.ts'
 
@@ -49,10 +50,13 @@ async function recordedSleep(scope: Scope, wanted: number): Promise<void> {
   await perform(scope, work, { isExclusive: false }, go)
 }
 
-async function asleep({ host, signal }: Scope, milliseconds: number): Promise<void> {
+async function asleep(scope: Scope, milliseconds: number): Promise<void> {
+  const { host, signal } = scope
   const woken = host.slept()
+  const pause = pauseFor(milliseconds, signal, host.clock)
   try {
-    await pauseFor(milliseconds, signal, host.clock)
+    if (milliseconds <= SLOT_KEPT_MS_MAX) await pause
+    else await host.rest.sleep(enclosureOf(scope), pause, signal)
   } finally {
     woken()
   }

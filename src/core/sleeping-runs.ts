@@ -1,0 +1,98 @@
+/**
+ * Worker slots of runs that do nothing but sleep (decision 20): others may have them. A run that wakes up waits for a slot, before
+ * any that has not begun.
+ */
+
+/** The worker slot of one run. */
+export interface RunSlot {
+  /** The run sleeps: whether its slot was given to others. */
+  giveUp(): boolean
+  /** The run does something: it has a slot again at once, whether or not one is free. */
+  takeBack(): void
+  /** Resolves when the run has a slot again. */
+  regain(signal: AbortSignal): Promise<void>
+}
+
+export interface SleepingRunsOptions {
+  /** Sleeping runs beyond this keep their slots: each is held in memory. */
+  readonly max: number
+  readonly hasRoom: () => boolean
+  readonly isExecuting: (id: string) => boolean
+  /** A run gave its slot up. */
+  readonly freed: (id: string, owner: string) => void
+  /** A run has a slot again. */
+  readonly taken: (id: string, owner: string) => void
+}
+
+export class SleepingRuns {
+  readonly #options: SleepingRunsOptions
+  /** Owners of the runs that gave up their slots, by run. */
+  readonly #asleep = new Map<string, string>()
+  /** Runs that have woken up and wait for a slot, in that order; each with the sleeps of its branches that have ended. */
+  readonly #waking = new Map<string, Set<() => void>>()
+
+  constructor(options: SleepingRunsOptions) {
+    this.#options = options
+  }
+
+  /** Runs that are executed here and have no slot. */
+  get size(): number {
+    return this.#asleep.size
+  }
+
+  slotOf(id: string, owner: string): RunSlot {
+    return {
+      giveUp: () => this.#giveUp(id, owner),
+      takeBack: () => this.#takeBack(id),
+      regain: (signal) => this.#regain(id, signal),
+    }
+  }
+
+  /** A slot may be free. */
+  wakeSome(): void {
+    for (const id of this.#waking.keys()) {
+      if (!this.#options.hasRoom()) return
+      this.#takeBack(id)
+    }
+  }
+
+  /** The run is not executed here any more. */
+  forget(id: string): void {
+    this.#asleep.delete(id)
+    this.#waking.delete(id)
+  }
+
+  #giveUp(id: string, owner: string): boolean {
+    const { max, isExecuting, freed } = this.#options
+    if (this.#asleep.size >= max || !isExecuting(id)) return false
+    this.#asleep.set(id, owner)
+    freed(id, owner)
+    return true
+  }
+
+  #takeBack(id: string): void {
+    const owner = this.#asleep.get(id)
+    if (owner !== undefined) {
+      this.#asleep.delete(id)
+      this.#options.taken(id, owner)
+    }
+    const waking = this.#waking.get(id) ?? []
+    this.#waking.delete(id)
+    for (const wake of waking) wake()
+  }
+
+  async #regain(id: string, signal: AbortSignal): Promise<void> {
+    if (!this.#asleep.has(id)) return
+    if (this.#waking.size === 0 && this.#options.hasRoom()) return this.#takeBack(id)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waking = this.#waking.get(id) ?? new Set()
+    const abort = (): void => {
+      waking.delete(resolve)
+      if (waking.size === 0) this.#waking.delete(id)
+      reject(signal.reason as Error)
+    }
+    this.#waking.set(id, waking.add(resolve))
+    signal.addEventListener('abort', abort, { once: true })
+    await promise.finally(() => signal.removeEventListener('abort', abort))
+  }
+}
