@@ -17,7 +17,7 @@ export class Assembly {
   #history: readonly Message[] | undefined
   readonly #artifacts = new Map<string, Assembled>()
   readonly #heard = new Set<string>()
-  #position: number | undefined
+  #position: Position | undefined
   #rejoined = false
   #exact = true
 
@@ -32,9 +32,11 @@ export class Assembly {
     return this.#status
   }
 
-  /** The number of the last event, where the agent gives them numbers. */
-  get position(): number | undefined {
-    return this.#position
+  /** Where the last event is, for a subscription after it, where the agent gives its events positions. */
+  get cursor(): string | undefined {
+    if (this.#position === undefined) return undefined
+    const { sequence, checksum } = this.#position
+    return checksum === undefined ? String(sequence) : `${sequence}~${checksum}`
   }
 
   /** Nothing can have been lost or doubled on the way. */
@@ -64,8 +66,8 @@ export class Assembly {
     const position = positionOf(update)
     if (position !== undefined) {
       // The snapshot that a stream resumes with has the number of the event that it resumes after.
-      if (this.#position !== undefined && position.sequence <= this.#position && !position.gap) return []
-      this.#position = position.sequence
+      if (this.#position !== undefined && position.sequence <= this.#position.sequence && !position.gap) return []
+      this.#position = position
     }
     if ('task' in update) return this.#snapshot(update.task, position !== undefined)
     if ('message' in update) {
@@ -181,11 +183,15 @@ function about({ id, contextId }: Pick<Task, 'id' | 'contextId'>): {
 
 interface Position {
   readonly sequence: number
+  /** Of that event, by which the agent knows whether it still has it. */
+  readonly checksum: string | undefined
   readonly gap: boolean
 }
 
 function positionOf(update: Update): Position | undefined {
   const [value] = Object.values(update) as { readonly metadata?: Metadata }[]
-  const said = value?.metadata?.[RESUME_EXTENSION] as { sequence?: unknown; gap?: unknown } | null | undefined
-  return typeof said?.sequence === 'number' ? { sequence: said.sequence, gap: said.gap === true } : undefined
+  const said = value?.metadata?.[RESUME_EXTENSION] as Partial<Record<keyof Position, unknown>> | null | undefined
+  if (typeof said?.sequence !== 'number') return undefined
+  const checksum = typeof said.checksum === 'string' ? said.checksum : undefined
+  return { sequence: said.sequence, checksum, gap: said.gap === true }
 }

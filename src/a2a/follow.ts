@@ -103,7 +103,7 @@ export class Following {
     }
     if (this.#way === 'poll') return yield* this.#polls()
     this.assembly.rejoin()
-    const after = this.#options.resumable ? (this.assembly.position?.toString() ?? this.#after) : undefined
+    const after = this.#options.resumable ? (this.assembly.cursor ?? this.#after) : undefined
     yield* binding.stream({ name: 'SubscribeToTask', params: { id: this.#id() } }, { signal, timeoutMs, after })
   }
 

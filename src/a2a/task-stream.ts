@@ -19,7 +19,7 @@ export class TaskStream implements AsyncIterable<Update> {
 
   /** Of the last event, to be given to `subscribe` by another client; undefined where the agent gives none. */
   get position(): string | undefined {
-    return this.#following.assembly.position?.toString()
+    return this.#following.assembly.cursor
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Update, void, void> {

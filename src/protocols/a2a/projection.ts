@@ -26,6 +26,9 @@ export interface Turn {
   readonly previous: Turn | undefined
 }
 
+/** By what an event of a log is told from one that took its index in another history: nothing is written twice at one time. */
+export type Origin = Pick<LoggedEvent, 'index' | 'time' | 'type'>
+
 /** What is known of a task at a place in its log: pure data, of which the task and its events are made. */
 export interface TaskFold {
   readonly run: Run
@@ -41,6 +44,8 @@ export interface TaskFold {
   readonly trimmed: boolean | undefined
   /** The number that the next event gets. */
   readonly sequence: number
+  /** The event of the log that the last event came of; undefined before the first. */
+  readonly origin: Origin | undefined
   /** Events that wait for it to be known whether the answer is a task or a message; undefined once it is. */
   readonly held: readonly TaskFrame[] | undefined
   /** The answer is this message, and there is no task to speak of. */
@@ -83,9 +88,14 @@ export function beginTask(run: Run): TaskFold {
     artifacts: undefined,
     trimmed: undefined,
     sequence: 0,
+    origin: undefined,
     held: aboutOf(run)?.direct === true ? [] : undefined,
     direct: undefined,
   }
+}
+
+function originOf({ index, time, type }: LoggedEvent): Origin {
+  return { index, time, type }
 }
 
 type Changes = { -readonly [Key in keyof TaskFold]?: TaskFold[Key] }
@@ -143,7 +153,7 @@ class Draft {
 
   #emit(update: StreamResponse, last = false): void {
     const { sequence } = this.state
-    this.#set({ sequence: sequence + 1 })
+    this.#set({ sequence: sequence + 1, origin: originOf(this.#event) })
     const frame: TaskFrame = { sequence, update, last, fold: this.state }
     if (this.state.held === undefined) this.frames.push(frame)
     else this.#set({ held: [...this.state.held, frame] })

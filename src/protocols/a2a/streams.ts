@@ -11,6 +11,7 @@ import { viewFormat, type Wire } from '../../http/view.ts'
 import { HEARTBEAT } from '../../sse/index.ts'
 import type { Caller, TaskStream } from './operations.ts'
 import { streamProjection, type TaskFrame } from './projection.ts'
+import { checksumOfOrigin } from './resume.ts'
 import { taskOf, type TaskView } from './task.ts'
 import type { Metadata, StreamResponse } from './wire.ts'
 
@@ -62,7 +63,15 @@ export function shownIn({ update, fold }: TaskFrame, view?: TaskView): StreamRes
 export function responseOf(frame: TaskFrame, caller: Caller, { view, gap }: TaskStream): StreamResponse {
   const shown = shownIn(frame, view)
   if (!caller.extensions.has(RESUME_EXTENSION)) return shown
-  const position = { [RESUME_EXTENSION]: { sequence: frame.sequence, ...(gap && 'task' in shown && { gap }) } }
+  const { sequence, fold } = frame
+  const checksum = checksumOfOrigin(fold.origin)
+  const position = {
+    [RESUME_EXTENSION]: {
+      sequence,
+      ...(checksum !== undefined && { checksum }),
+      ...(gap && 'task' in shown && { gap }),
+    },
+  }
   const positioned = <Shown extends { readonly metadata?: Metadata }>(object: Shown): Shown => ({
     ...object,
     metadata: { ...object.metadata, ...position },

@@ -65,7 +65,7 @@ describe.each(['1.0', '0.3'] as const)('over gRPC in %s', (version) => {
     expect(chunksOf(seen)).toHaveLength(60)
     expect(numbersIn(seen)).toEqual(numbers(60))
     expect(stream.task).toMatchObject({ status: { state: 'TASK_STATE_COMPLETED' } })
-    expect(stream.position).toMatch(/^\d+$/)
+    expect(stream.position).toMatch(/^\d+~[0-9a-f]{8}$/)
   })
 
   test('[SUB-3] a connection that falls silent is left, and the next one goes on', async () => {

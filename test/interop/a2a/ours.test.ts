@@ -55,7 +55,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
         )
         expect(numbersIn(updates)).toEqual(numbers(60))
         expect(stream.task).toMatchObject({ status: { state: 'TASK_STATE_COMPLETED' } })
-        expect(stream.position).toMatch(/^\d+$/)
+        expect(stream.position).toMatch(/^\d+~[0-9a-f]{8}$/)
       },
     )
   })

@@ -1,3 +1,4 @@
+import { copyFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { RESUME_EXTENSION } from '../../../src/a2a/resume.ts'
 import {
@@ -15,6 +16,10 @@ import {
   subscribe,
   texts,
 } from './serve.ts'
+import type { Task } from '../../../src/protocols/a2a/wire.ts'
+import { A2aClient } from '../../../src/a2a/index.ts'
+import { serveInProcess } from '../../support/in-process.ts'
+import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 
 const active = { 'a2a-extensions': RESUME_EXTENSION }
@@ -91,6 +96,67 @@ describe('with the resume extension', () => {
     )
     expect(only!.task?.metadata?.[RESUME_EXTENSION]).toMatchObject({ gap: true })
     expect(more).toEqual([])
+  })
+})
+
+function cursorOf({ task, statusUpdate, artifactUpdate }: SeenUpdate): string {
+  const { metadata } = (task ?? statusUpdate ?? artifactUpdate)!
+  const { sequence, checksum } = metadata![RESUME_EXTENSION] as { sequence: number; checksum: string }
+  return `${sequence}~${checksum}`
+}
+
+describe('a position with the checksum of its event', () => {
+  test('[SUB-2] is answered as the number alone where the task has that event', async () => {
+    const server = await serveA2a()
+    const whole = await drained(stream(server.agent(), 'text 3; artifact a 70', {}, { headers: active }))
+    const { id } = whole[0]!.task!
+    for (const update of whole) {
+      const headers = { ...active, 'last-event-id': cursorOf(update) }
+      const rest = await drained(subscribe(server.agent(), id, { headers }))
+      expect(cursorOf(rest[0]!)).toBe(cursorOf(update))
+      expect(news(rest)).toEqual(whole.slice(Number(update.id) + 1).map((each) => JSON.stringify(each)))
+    }
+  })
+
+  test.each([
+    ['another event', '3~00000000', 409],
+    ['an event that the task never had', '300~00000000', 409],
+    ['half a checksum', '3~0000', 400],
+  ])('[SUB-2] of %s is refused on every binding before there is a stream', async (_, after, status) => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'text 5')
+    const headers = { ...active, 'last-event-id': after }
+    const byHeader = await rpc(server.agent(), 'SubscribeToTask', { id }, headers)
+    const params = { id, metadata: { [RESUME_EXTENSION]: { after } } }
+    const byMetadata = await rpc(server.agent(), 'SubscribeToTask', params, active)
+    for (const { error } of [byHeader, byMetadata]) expect(error?.code).toBe(-32602)
+    const url = `${server.agent()}/tasks/${id}:subscribe`
+    const rest = await fetch(url, { headers: { 'a2a-version': '1.0', ...headers } })
+    expect([rest.status, rest.headers.get('content-type')]).toEqual([status, expect.stringContaining('json')])
+  })
+
+  test('[SUB-2] [LOG-5] of a log that was replaced by an older backup is refused, and a client gets the task of the new history', async () => {
+    const path = temporaryDatabase()
+    const first = await serveInProcess({ path })
+    const task = await send(`${first.url}/a2a/lab`, 'text 2; ask Go on?; text 20')
+    await first.stop()
+    const backup = temporaryDatabase()
+    copyFileSync(path, backup)
+    const servers = [await serveInProcess({ path }), await serveInProcess({ path: backup })] as const
+    const agents = servers.map(({ url }) => `${url}/a2a/lab`)
+    const [ended] = await Promise.all(agents.map((url, at) => send(url, `answer ${at}`, { taskId: task.id })))
+    expect(ended!.status.state).toBe('TASK_STATE_COMPLETED')
+    const restAfter = (position: string): Promise<SeenUpdate[]> =>
+      drained(subscribe(agents[0]!, task.id, { headers: { ...active, 'last-event-id': position } }))
+    const asked = (await restAfter('0')).at(-1)!
+    const before = await restAfter(cursorOf(asked))
+    // The numbers are the same in both histories up to here; the events are not.
+    const position = cursorOf(before.at(-3)!)
+    const refused = await rpc(agents[1]!, 'SubscribeToTask', { id: task.id }, { ...active, 'last-event-id': position })
+    expect(refused.error).toMatchObject({ code: -32602, message: expect.stringContaining('restored') as string })
+    const client = await A2aClient.connect(agents[1]!)
+    const { task: found } = (await client.subscribe(task.id, { after: position }).result()) as { task: Task }
+    expect(texts(found)).toEqual(texts(await getTask(agents[1]!, task.id)))
   })
 })
 
