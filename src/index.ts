@@ -1,5 +1,6 @@
 /** Holdfast as a library: define components, serve them. */
 export { agent, type AgentDefinition } from './agents/generator.ts'
+export { isolated, type IsolatedOptions } from './agents/isolated/component.ts'
 export {
   type AnyStep,
   type Choice,

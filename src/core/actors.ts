@@ -75,6 +75,7 @@ async function runActor(
     depth: scope.depth + 1,
   }
   const declared: Declared = {}
+  const letGo = component.whenPaused === 'release' ? host.holdReleasable() : undefined
   try {
     if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
     const output = await drive(inner, component, input, createContext(inner), declared)
@@ -90,6 +91,7 @@ async function runActor(
     await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
     throw new WorkFailure(failure, { cause: thrown })
   } finally {
+    letGo?.()
     stopListening()
     if (!controller.signal.aborted) controller.abort(new Error('the call is over'))
   }

@@ -58,6 +58,11 @@ export interface Component<Input = unknown> {
   readonly limits?: Partial<
     Pick<Limits, 'runDeadlineMs' | 'runIdleMs' | 'replayWaitMs' | 'attemptsMax' | 'stopGraceMs'>
   >
+  /**
+   * What becomes of the agent of a paused run: it stays in memory, bounded by `runsParkedMax`, or it is let go, and rebuilt from the log
+   * by the answer. Default: `keep`.
+   */
+  readonly whenPaused?: 'keep' | 'release'
   /** Checks an input before the run is accepted; throws what is wrong with it. What it returns is what the log keeps. */
   parse?(input: unknown): Input
   run(input: Input, context: RunContext): AgentStream

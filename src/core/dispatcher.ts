@@ -424,9 +424,14 @@ export class Dispatcher {
     this.#sleeping.forget(id)
     this.#suspects.ended(id)
     this.#freeSlot(id)
-    if (end === 'paused' && drive !== undefined) this.#parked.add(id, drive)
+    if (end === 'paused' && drive !== undefined) await this.#park(id, drive)
     if (end === 'released' || end === 'lost') await this.#parts.store.release(id, epoch).catch(() => {})
     this.#look()
+  }
+
+  async #park(id: string, drive: Drive): Promise<void> {
+    if (drive.isParkable) this.#parked.add(id, drive)
+    else await drive.release()
   }
 
   #freeSlot(id: string): void {

@@ -21,6 +21,7 @@ export interface Hosting {
   readonly put: (encoded: Encoded) => Promise<void> | undefined
   readonly wait: (question: Question, work?: WorkMarks) => Promise<unknown>
   readonly rest: Rest
+  readonly holdReleasable: () => () => void
   /** The agent sleeps until the returned function is called. */
   readonly slept: () => () => void
   /** Ends the run because of what was thrown. */
@@ -69,6 +70,7 @@ export function hostOf(drive: Hosting): ContextHost {
     record: (event) => record(drive, event),
     show: (event) => show(drive, event),
     spent: (actor, declared) => spending.end(actor, declared),
+    holdReleasable: drive.holdReleasable,
     wait: drive.wait,
     history: (options) => conversationBefore(store, drive.limits, drive.log().run, options),
     fail,

@@ -65,6 +65,8 @@ export class Drive {
   #lastActivity = 0
   #pausing = false
   readonly #firstIndex: number
+  /** Components under way that are not kept while the run is paused. */
+  #releasable = 0
   /** Since when it has emitted in one turn of the event loop, and in which. */
   #turnStart = 0
   #turn = -1
@@ -74,6 +76,7 @@ export class Drive {
     this.#limits = { ...options.limits, ...options.component.limits }
     this.#log = options.log
     this.#firstIndex = options.log.next
+    if (options.component.whenPaused === 'release') this.#releasable = 1
     this.#heed(options.log)
     this.#replay = options.replay
     this.#rest = new Rest(options.slot)
@@ -115,6 +118,11 @@ export class Drive {
   /** It has written that it pauses: the claim is given up with that, and to hold none is no loss. */
   get isPausing(): boolean {
     return this.#log.run.status === 'paused'
+  }
+
+  /** Whether its agent stays in memory while it is paused. */
+  get isParkable(): boolean {
+    return this.#releasable === 0
   }
 
   /** Its agent has written something: what it replays is in the log already. */
@@ -296,6 +304,10 @@ export class Drive {
       put: (encoded) => this.#putOfActor(encoded),
       wait: (question, work) => this.#wait(question, work),
       rest: this.#rest,
+      holdReleasable: () => {
+        this.#releasable++
+        return () => void this.#releasable--
+      },
       slept: () => this.#slept(),
       failed: (thrown) => this.#failed(thrown),
       finish: (event) => this.#finish(event),

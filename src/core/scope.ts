@@ -41,6 +41,8 @@ export interface ContextHost {
   show(event: Event): Promise<void> | undefined
   /** What an actor took that ends now, with those that it called. */
   spent(actor: Actor, declared: Usage | undefined): Usage | undefined
+  /** An agent that is not kept while the run is paused executes, until the returned function is called. */
+  holdReleasable(): () => void
   /** Pauses the run until the question is answered. */
   wait(question: Question, work?: WorkMarks): Promise<unknown>
   /** Ends the run as failed; never returns to the agent. */

@@ -1,0 +1,68 @@
+/** A component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails one run and nothing else. */
+import { workerData } from 'node:worker_threads'
+import type { Component, ComponentFacts } from '../../core/agent.ts'
+import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { IsolatedRun } from './isolated-run.ts'
+import { loadComponent } from './load-component.ts'
+import type { ThreadData } from './protocol.ts'
+import { Slots } from './slots.ts'
+import { IsolatedThread } from './thread.ts'
+
+export interface IsolatedOptions<Input = unknown> {
+  /** Name of the export that is the component. Default: the only component that the module exports. */
+  readonly export?: string
+  /** Heap of each thread in megabytes; a run that needs more fails. Buffers are outside of the heap. Default: 256. */
+  readonly memoryMb?: number
+  /** Threads at once, which is runs at once; further runs wait. Default: 8. */
+  readonly threadsMax?: number
+  /** How long the module may take to load. Default: 30 000. */
+  readonly loadMs?: number
+  /** Checks an input before the run is accepted, in the server's own thread. The `parse` of the component runs in its thread. */
+  readonly parse?: (input: unknown) => Input
+}
+
+const MEMORY_MB = 256
+const THREADS_MAX = 8
+const LOAD_MS = 30_000
+
+/**
+ * Loads the component of a module into a thread of its own for each run. What the component is (id, recovery, limits) is read from the
+ * module once, in a thread. Inside of such a thread it is the component itself: it is isolated already.
+ */
+export async function isolated<Input = unknown>(
+  module: URL | string,
+  options: IsolatedOptions<Input> = {},
+): Promise<Component<Input>> {
+  const { export: name, memoryMb = MEMORY_MB, threadsMax = THREADS_MAX, loadMs = LOAD_MS, parse } = options
+  checkCount('memoryMb', memoryMb)
+  checkCount('threadsMax', threadsMax)
+  const href = new URL(module).href
+  if ((workerData as Partial<ThreadData> | null)?.holdfastIsolated === true)
+    return (await loadComponent(href, name)) as Component<Input>
+  const openThread = (): IsolatedThread => new IsolatedThread({ module: href, export: name, memoryMb })
+  const facts = await describe(openThread(), href, loadMs)
+  const slots = new Slots(threadsMax)
+  return {
+    ...facts,
+    whenPaused: 'release',
+    ...(parse !== undefined && { parse }),
+    run: (input, context) => new IsolatedRun({ input, context, slots, openThread, loadMs }),
+  }
+}
+
+async function describe(thread: IsolatedThread, module: string, loadMs: number): Promise<ComponentFacts> {
+  const late = setTimeout(() => void thread.terminate(new Error(`it did not load within ${loadMs} ms`)), loadMs)
+  try {
+    return await thread.run.thread.call('describe')
+  } catch (cause) {
+    throw new HoldfastError('invalid_request', `${module} cannot be isolated: ${messageOf(cause)}`, { cause })
+  } finally {
+    clearTimeout(late)
+    await thread.terminate(new Error('the component is described'))
+  }
+}
+
+function checkCount(option: string, value: number): void {
+  if (Number.isSafeInteger(value) && value > 0) return
+  throw new HoldfastError('invalid_request', `isolated: ${option} must be a positive integer, and is ${String(value)}`)
+}

@@ -1,0 +1,127 @@
+/** Errors that cross a thread boundary keep their class where the runner knows it, and name, message, code, data and cause always. */
+import { RejectedError, WorkFailure } from '../../core/agent.ts'
+import { RunFailure } from '../../core/emission.ts'
+import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/errors.ts'
+import type { Failure } from '../../core/event.ts'
+import { pack, type Packed, unpack } from './packing.ts'
+
+export interface PackedError {
+  /** `value`: not an error, and only its text crosses. */
+  readonly kind: 'failure' | 'verdict' | 'rejected' | 'holdfast' | 'abort' | 'error' | 'value'
+  readonly name: string
+  readonly message: string
+  readonly stack?: string
+  readonly code?: string | number
+  readonly data?: Packed
+  /** Of a `WorkFailure` or `RunFailure`, which have been in a log or fit one. */
+  readonly failure?: Packed
+  readonly cause?: PackedError
+  /** Number of the error in the thread that threw it, which gets the same object back. */
+  readonly ref?: number
+}
+
+/** Causes of causes. */
+const DEPTH_MAX = 5
+const STACK_CHARS_MAX = 8000
+/** Errors that a thread remembers, to get them back as they were. */
+const KEPT_MAX = 1000
+
+/** The errors of one side of a thread boundary. */
+export class ErrorTransport {
+  /** Errors that were thrown here, by number. */
+  readonly #kept = new Map<number, unknown>()
+  readonly #numbers = new WeakMap<object, number>()
+  #count = 0
+
+  /** An error of this side. `keep`: it is to come back as the same object. */
+  pack(caught: unknown, keep = false, depth = 0): PackedError {
+    const thrown = readable(caught)
+    if (!(thrown instanceof Error)) return { kind: 'value', name: typeof thrown, message: messageOf(thrown) }
+    const code = property(thrown, 'code')
+    const data = pack(property(thrown, 'data'), 'data')
+    const ref = keep ? this.#keep(thrown) : this.#numbers.get(thrown)
+    const cause = property(thrown, 'cause')
+    return {
+      ...kindOf(thrown),
+      name: thrown.name,
+      message: messageOf(thrown),
+      ...(typeof thrown.stack === 'string' && { stack: thrown.stack.slice(0, STACK_CHARS_MAX) }),
+      ...((typeof code === 'string' || typeof code === 'number') && { code }),
+      ...(typeof data === 'string' && { data }),
+      ...(cause instanceof Error && depth < DEPTH_MAX && { cause: this.pack(cause, false, depth + 1) }),
+      ...(ref !== undefined && { ref }),
+    }
+  }
+
+  /** An error of the other side, or the object itself where it came from here. */
+  unpack(packed: PackedError): unknown {
+    if (packed.ref !== undefined && this.#kept.has(packed.ref)) return this.#kept.get(packed.ref)
+    if (packed.kind === 'value') return packed.message
+    const error = rebuild(packed, packed.cause && this.unpack(packed.cause))
+    if (packed.stack !== undefined) error.stack = packed.stack
+    if (packed.ref !== undefined) this.#numbers.set(error, packed.ref)
+    return error
+  }
+
+  #keep(error: Error): number {
+    const known = this.#numbers.get(error)
+    if (known !== undefined) return known
+    const ref = ++this.#count
+    this.#numbers.set(error, ref)
+    this.#kept.set(ref, error)
+    this.#kept.delete(ref - KEPT_MAX)
+    return ref
+  }
+}
+
+function kindOf(error: Error): Pick<PackedError, 'kind' | 'failure'> {
+  if (error instanceof WorkFailure) return { kind: 'failure', failure: pack(error.failure, 'failure') }
+  if (error instanceof RunFailure) return { kind: 'verdict', failure: pack(error.failure, 'failure') }
+  if (error instanceof RejectedError) return { kind: 'rejected' }
+  if (error instanceof HoldfastError) return { kind: 'holdfast' }
+  return { kind: error instanceof DOMException ? 'abort' : 'error' }
+}
+
+function rebuild({ kind, name, message, code, data, failure }: PackedError, cause: unknown): Error {
+  const options = cause === undefined ? undefined : { cause }
+  switch (kind) {
+    case 'failure':
+      return new WorkFailure(unpack(failure) as Failure, options)
+    case 'verdict': {
+      const { code: verdict, message: text, details } = unpack(failure) as Failure
+      return new RunFailure(verdict as ErrorCode, text, details)
+    }
+    case 'rejected':
+      return new RejectedError(message)
+    case 'holdfast':
+      return new HoldfastError(code as ErrorCode, message, options)
+    case 'abort':
+      return new DOMException(message, name)
+    default: {
+      const error = new (BUILT_IN.get(name) ?? Error)(message, options)
+      if (error.name !== name) define(error, 'name', name)
+      if (code !== undefined) define(error, 'code', code)
+      if (data !== undefined) define(error, 'data', unpack(data))
+      return error
+    }
+  }
+}
+
+const BUILT_IN: ReadonlyMap<string, ErrorConstructor> = new Map([
+  ['TypeError', TypeError],
+  ['RangeError', RangeError],
+  ['SyntaxError', SyntaxError],
+  ['ReferenceError', ReferenceError],
+])
+
+function define(error: Error, key: string, value: unknown): void {
+  Object.defineProperty(error, key, { value, configurable: true, writable: true, enumerable: key !== 'name' })
+}
+
+function property(error: Error, key: string): unknown {
+  try {
+    return (error as unknown as Record<string, unknown>)[key]
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,104 @@
+/** The stream of one isolated run: takes a slot, starts a thread, hands on what it yields, and sees to it that the thread ends. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
+import type { Slots } from './slots.ts'
+import type { IsolatedThread } from './thread.ts'
+
+export interface IsolatedRunOptions {
+  readonly input: unknown
+  readonly context: RunContext
+  readonly slots: Slots
+  readonly openThread: () => IsolatedThread
+  /** How long the module may take to load. */
+  readonly loadMs: number
+}
+
+/** How long the code of a run that is over may take for its `finally` blocks, after its signal was aborted and its grace is over. */
+const CLEANUP_MS = 1000
+/** Of one stretch of waiting for a slot: too short to be recorded. */
+const NAP_MS = 500
+
+type Stream = AsyncGenerator<Emission, unknown, void>
+
+/** Not a generator: `return` must end the thread of a run whose `next` never comes back. */
+export class IsolatedRun implements Stream {
+  readonly #options: IsolatedRunOptions
+  #opening: Promise<Stream> | undefined
+  #thread: IsolatedThread | undefined
+  #giveBack: (() => void) | undefined
+  #isClosed = false
+
+  constructor(options: IsolatedRunOptions) {
+    this.#options = options
+  }
+
+  async next(): Promise<IteratorResult<Emission, unknown>> {
+    try {
+      this.#opening ??= this.#open()
+      const result = await (await this.#opening).next()
+      if (result.done === true) await this.#close('the run has ended')
+      return result
+    } catch (thrown) {
+      await this.#close('the run has failed')
+      throw thrown
+    }
+  }
+
+  async return(value: unknown): Promise<IteratorResult<Emission, unknown>> {
+    this.#isClosed = true
+    const finished = this.#opening?.then((stream) => stream.return(undefined))
+    if (this.#thread !== undefined) await Promise.race([finished, pause(CLEANUP_MS)]).catch(() => {})
+    await this.#close('the run is over')
+    return { done: true, value }
+  }
+
+  async throw(error: unknown): Promise<never> {
+    await this.return(undefined)
+    throw error
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return(undefined)
+  }
+
+  async #open(): Promise<Stream> {
+    const { input, context, openThread, loadMs } = this.#options
+    this.#giveBack = await this.#takeSlot()
+    if (this.#isClosed) throw new Error('the run is over')
+    const thread = (this.#thread = openThread())
+    const late = setTimeout(() => void thread.terminate(notLoaded(loadMs)), loadMs)
+    try {
+      return await thread.run.start(input, context)
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  /** To wait for a slot is no silence of the agent: it sleeps. A run that replays does not sleep, and so waits for as long. */
+  async #takeSlot(): Promise<() => void> {
+    const { slots, context } = this.#options
+    const taken = slots.take(context.signal)
+    for (;;) {
+      const nap = Promise.all([context.sleep(NAP_MS), pause(NAP_MS)])
+      nap.catch(() => {})
+      const slot = await Promise.race([taken, nap.then(() => undefined)])
+      if (slot !== undefined) return slot
+    }
+  }
+
+  async #close(reason: string): Promise<void> {
+    this.#isClosed = true
+    await this.#thread?.terminate(new Error(reason))
+    this.#giveBack?.()
+    this.#giveBack = undefined
+  }
+}
+
+function notLoaded(loadMs: number): WorkFailure {
+  const message = `the module of the isolated agent did not load within ${loadMs} ms`
+  return new WorkFailure({ code: 'agent_failed', message, details: { reason: 'load_timeout', loadMs } })
+}

@@ -1,0 +1,43 @@
+/** The component that a module exports, and what can be said of it without running it. */
+import type { Component, ComponentFacts } from '../../core/agent.ts'
+import { HoldfastError } from '../../core/errors.ts'
+
+export async function loadComponent(module: string, name: string | undefined): Promise<Component> {
+  const exported = (await import(module)) as Record<string, unknown>
+  if (name !== undefined) {
+    const component = exported[name]
+    if (isComponent(component)) return component
+    throw new HoldfastError('invalid_request', `${module} does not export a component named ${name}`)
+  }
+  const found = [...new Set(Object.values(exported).filter(isComponent))]
+  if (found.length === 1) return found[0]!
+  const problem = found.length === 0 ? 'exports no component' : `exports ${found.length} components`
+  throw new HoldfastError('invalid_request', `${module} ${problem}; name one of its exports with \`export\``)
+}
+
+function isComponent(value: unknown): value is Component {
+  const { id, kind, run } = (value ?? {}) as Partial<Component>
+  return typeof id === 'string' && typeof kind === 'string' && typeof run === 'function'
+}
+
+/** Plain data, by name: a component may have more properties, which need not be. */
+export function factsOf(component: ComponentFacts): ComponentFacts {
+  const facts = Object.fromEntries(
+    FACTS.flatMap((key) => (component[key] === undefined ? [] : [[key, component[key]]])),
+  )
+  return JSON.parse(JSON.stringify(facts)) as ComponentFacts
+}
+
+const FACTS = [
+  'id',
+  'kind',
+  'name',
+  'description',
+  'makeup',
+  'recovery',
+  'session',
+  'disconnect',
+  'uncertain',
+  'onDivergence',
+  'limits',
+] as const satisfies readonly (keyof ComponentFacts)[]

@@ -1,0 +1,102 @@
+/** Calls between two threads: each side serves methods, and calls those of the other. Messages keep their order. */
+import { RunFailure } from '../../core/emission.ts'
+import { ErrorTransport, type PackedError } from './errors.ts'
+
+/** What a side serves. Arguments and results must be cloneable. */
+export type Methods<Served> = { readonly [Name in keyof Served]: Method }
+type Method = (...args: never[]) => unknown
+
+type Message =
+  | { readonly call: number; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly notice: string; readonly args: readonly unknown[] }
+  | { readonly reply: number; readonly value?: unknown; readonly error?: PackedError }
+
+/** The end of a message channel: a worker, or what a worker has of its parent. */
+export interface Port {
+  postMessage(message: unknown): void
+  on(event: 'message', listener: (message: Message) => void): unknown
+}
+
+/** Calls that may wait for the other side. An agent that never awaits its work must not fill the host's memory. */
+const PENDING_MAX = 4000
+
+export interface RpcOptions {
+  /** Errors that methods of this side throw come back as the same objects. */
+  readonly keepsErrors: boolean
+}
+
+export class Rpc<Remote extends Methods<Remote>> {
+  readonly errors = new ErrorTransport()
+  readonly #port: Port
+  readonly #options: RpcOptions
+  readonly #pending = new Map<
+    number,
+    { readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void }
+  >()
+  #count = 0
+  #closed: Error | undefined
+
+  constructor(port: Port, served: object, options: RpcOptions) {
+    this.#port = port
+    this.#options = options
+    port.on('message', (message: Message) => this.#receive(message, served as Record<string, Method>))
+  }
+
+  call<Name extends keyof Remote & string>(
+    method: Name,
+    ...args: Parameters<Remote[Name]>
+  ): Promise<Awaited<ReturnType<Remote[Name]>>> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed)
+    if (this.#pending.size >= PENDING_MAX) return Promise.reject(tooMany())
+    const call = ++this.#count
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#pending.set(call, { resolve, reject })
+    this.#post({ call, method, args })
+    return promise as Promise<Awaited<ReturnType<Remote[Name]>>>
+  }
+
+  /** A call without a reply. */
+  notify<Name extends keyof Remote & string>(method: Name, ...args: Parameters<Remote[Name]>): void {
+    if (this.#closed === undefined) this.#post({ notice: method, args })
+  }
+
+  /** The other side is gone: nothing is sent any more, and what waits for it fails. */
+  close(reason: Error): void {
+    if (this.#closed !== undefined) return
+    this.#closed = reason
+    for (const { reject } of this.#pending.values()) reject(reason)
+    this.#pending.clear()
+  }
+
+  #receive(message: Message, served: Record<string, Method>): void {
+    if ('reply' in message) return this.#settle(message.reply, message.value, message.error)
+    const args = message.args as never[]
+    if ('notice' in message) return void served[message.notice]!(...args)
+    void this.#serve(message.call, served[message.method]!, args)
+  }
+
+  async #serve(reply: number, method: Method, args: never[]): Promise<void> {
+    let answer: Message
+    try {
+      answer = { reply, value: await method(...args) }
+    } catch (thrown) {
+      answer = { reply, error: this.errors.pack(thrown, this.#options.keepsErrors) }
+    }
+    if (this.#closed === undefined) this.#post(answer)
+  }
+
+  #settle(call: number, value: unknown, error: PackedError | undefined): void {
+    const waiting = this.#pending.get(call)
+    this.#pending.delete(call)
+    if (error === undefined) waiting?.resolve(value)
+    else waiting?.reject(this.errors.unpack(error))
+  }
+
+  #post(message: Message): void {
+    this.#port.postMessage(message)
+  }
+}
+
+function tooMany(): RunFailure {
+  return new RunFailure('protocol_violation', `more than ${PENDING_MAX} pieces of work are under way at once`)
+}

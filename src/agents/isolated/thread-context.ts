@@ -1,0 +1,129 @@
+/** The context of a component in its thread: each function is a call of the same function of the host's context. */
+import {
+  type CallOptions,
+  type Component,
+  type Emission,
+  RejectedError,
+  type RunContext,
+  type StepCallOptions,
+  type ToolAttempt,
+} from '../../core/agent.ts'
+import { factsOf } from './load-component.ts'
+import { pack } from './packing.ts'
+import type { ContextValues, FunctionId, InvocationId, PackedStepOptions, Place } from './protocol.ts'
+import type { ThreadRun } from './thread-run.ts'
+
+/** What the host changes in a context while it is used. */
+export interface ContextState {
+  readonly controller: AbortController
+  replaying: boolean
+}
+
+/** Contexts that `within` opens share the state of the one that they were opened from. */
+export function createThreadContext(run: ThreadRun, values: ContextValues, state: ContextState): RunContext {
+  const { id, replaying: _initial, ...facts } = values
+  const { signal } = state.controller
+  const place = (): Place => ({ context: id, enclosing: run.enclosing })
+  return {
+    ...facts,
+    signal,
+    get replaying() {
+      return state.replaying
+    },
+    step: (name, work, options) =>
+      run.lend([() => work(signal), options?.revisit], ([body, revisit]) =>
+        run.host.call('step', place(), name, body!, packOptions(options, revisit)),
+      ) as Promise<never>,
+    stage: (name, work, options) =>
+      run.lend([work, options?.revisit], ([body, revisit]) =>
+        run.host.call('stage', place(), name, body!, packOptions(options, revisit)),
+      ) as Promise<never>,
+    tool: ({ input, ...call }, work) =>
+      run.lend([(invocation: InvocationId, key: string) => work(attemptOf(run, signal, invocation, key))], ([body]) =>
+        run.host.call('tool', place(), pack(call, 'call'), pack(input, 'data.input'), body!),
+      ) as Promise<never>,
+    call: (component, input, options = {}) => callComponent(run, place(), component, input, options),
+    within: (branch) => {
+      const opened = run.newContextId()
+      run.host.notify('within', place(), branch, opened)
+      return createThreadContext(run, { ...values, id: opened }, state)
+    },
+    ask: (question) => run.quiet(run.host.call('ask', place(), pack(toQuestion(question), 'question'))),
+    sleep: (milliseconds) => run.quiet(run.host.call('sleep', place(), milliseconds)),
+    sleepUntil: (time) => run.quiet(run.host.call('sleepUntil', place(), time)),
+    history: (options) => run.quiet(run.host.call('history', place(), options)),
+    reject(reason) {
+      throw new RejectedError(reason)
+    },
+  }
+}
+
+function toQuestion(question: Parameters<RunContext['ask']>[0]): object {
+  return typeof question === 'string' ? { prompt: question } : question
+}
+
+function packOptions(
+  options: StepCallOptions | undefined,
+  revisit: FunctionId | undefined,
+): PackedStepOptions | undefined {
+  if (options === undefined) return undefined
+  const { revisit: _function, ...about } = options
+  return { about: pack(about, 'data'), revisit }
+}
+
+function attemptOf(run: ThreadRun, signal: AbortSignal, invocation: InvocationId, key: string): ToolAttempt {
+  const progress = new LatestProgress((value) => run.host.call('progress', invocation, pack(value, 'data.output')))
+  return { key, signal, progress: (value) => run.quiet(progress.show(value)) }
+}
+
+/** One value is under way to the host; of those that come meanwhile, the newest waits. So a tool that never awaits costs no memory. */
+class LatestProgress {
+  readonly #send: (value: unknown) => Promise<void>
+  #sending: Promise<void> | undefined
+  #newest: { readonly value: unknown } | undefined
+
+  constructor(send: (value: unknown) => Promise<void>) {
+    this.#send = send
+  }
+
+  show(value: unknown): Promise<void> {
+    if (this.#sending === undefined) return this.#put(value)
+    this.#newest = { value }
+    return this.#sending
+  }
+
+  #put(value: unknown): Promise<void> {
+    this.#sending = this.#send(value).finally(() => (this.#sending = undefined))
+    return this.#sending.then(() => this.#next())
+  }
+
+  #next(): Promise<void> | undefined {
+    const newest = this.#newest
+    this.#newest = undefined
+    return newest === undefined ? undefined : this.show(newest.value)
+  }
+}
+
+/** Runs a component of this thread inside the run. The host keeps its records; its code stays here. */
+function callComponent(
+  run: ThreadRun,
+  place: Place,
+  component: Component,
+  input: unknown,
+  { signal, ...options }: CallOptions,
+): Promise<unknown> {
+  const open = (context: RunContext): AsyncIterable<Emission> => {
+    const parsed = component.parse === undefined ? input : component.parse(input)
+    return component.run(parsed, context)
+  }
+  return run.lend([open], ([body]) => {
+    const called = { facts: pack(factsOf(component), 'component'), run: body! }
+    if (signal === undefined) return run.host.call('call', place, called, pack(input, 'data.input'), options)
+    const abortable = run.newCallId()
+    const abort = (): void => run.host.notify('abortCall', abortable, run.host.errors.pack(signal.reason, true))
+    const result = run.host.call('call', place, called, pack(input, 'data.input'), { ...options, abortable })
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    return result.finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,0 +1,176 @@
+/** A run in its thread: its functions and streams, which the host calls by number, and the contexts that they are given. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Component, ComponentFacts, Emission, RunContext } from '../../core/agent.ts'
+import { RejectedError } from '../../core/agent.ts'
+import { RunFailure } from '../../core/emission.ts'
+import { messageOf } from '../../core/errors.ts'
+import { iterate } from '../../core/iterate.ts'
+import { factsOf } from './load-component.ts'
+import { pack, type Packed, packEmission, packOutput } from './packing.ts'
+import type {
+  ContextId,
+  ContextValues,
+  FunctionId,
+  HostMethods,
+  InvocationId,
+  StreamId,
+  StreamResult,
+  ThreadMethods,
+} from './protocol.ts'
+import { type Port, Rpc } from './rpc.ts'
+import { type ContextState, createThreadContext } from './thread-context.ts'
+
+/** Contexts that `within` may open in one run. */
+const BRANCHES_MAX = 100_000
+
+type Lent = (...args: never[]) => unknown
+
+interface Stream {
+  /** Called by the first `next`. */
+  readonly open: () => unknown
+  iterator?: AsyncIterator<Emission, unknown>
+  /** What its code asks for is below this. */
+  readonly invocation: InvocationId
+}
+
+export class ThreadRun implements ThreadMethods {
+  readonly host: Rpc<HostMethods>
+  readonly #load: () => Promise<Component>
+  readonly #functions = new Map<FunctionId, Lent>()
+  readonly #streams = new Map<StreamId, Stream>()
+  readonly #contexts = new Map<ContextId, ContextState>()
+  readonly #enclosing = new AsyncLocalStorage<InvocationId>()
+  #lent = 0
+  #branches = 0
+  #calls = 0
+
+  constructor(port: Port, load: () => Promise<Component>) {
+    this.#load = load
+    const served: ThreadMethods = {
+      describe: () => this.describe(),
+      start: (...args) => this.start(...args),
+      openStage: (...args) => this.openStage(...args),
+      openCall: (...args) => this.openCall(...args),
+      next: (stream) => this.next(stream),
+      return: (stream) => this.return(stream),
+      invoke: (...args) => this.invoke(...args),
+      invokeTool: (...args) => this.invokeTool(...args),
+      replaying: (...args) => this.replaying(...args),
+      abort: (...args) => this.abort(...args),
+    }
+    this.host = new Rpc(port, served, { keepsErrors: true })
+  }
+
+  /** The invocation whose code is running; 0 for that of the run itself. */
+  get enclosing(): InvocationId {
+    return this.#enclosing.getStore() ?? 0
+  }
+
+  async describe(): Promise<ComponentFacts> {
+    return factsOf(await this.#load())
+  }
+
+  async start(stream: StreamId, input: unknown, values: ContextValues): Promise<void> {
+    const component = await this.#load()
+    const parsed = component.parse === undefined ? input : parse(component, input)
+    this.#streams.set(stream, { invocation: 0, open: () => component.run(parsed, this.#context(values)) })
+  }
+
+  openStage(stream: StreamId, body: FunctionId, invocation: InvocationId): void {
+    this.#streams.set(stream, { invocation, open: this.#function(body) })
+  }
+
+  openCall(stream: StreamId, run: FunctionId, invocation: InvocationId, values: ContextValues): void {
+    const open = this.#function(run) as (context: RunContext) => unknown
+    this.#streams.set(stream, { invocation, open: () => open(this.#context(values)) })
+  }
+
+  async next(id: StreamId): Promise<StreamResult> {
+    const stream = this.#streams.get(id)!
+    const { invocation } = stream
+    const { done, value } = await this.#enclosing.run(invocation, () => {
+      stream.iterator ??= iterate(stream.open())
+      return stream.iterator.next()
+    })
+    if (done !== true) return { done: false, value: packEmission(value) }
+    this.#streams.delete(id)
+    return { done: true, value: invocation === 0 ? packOutput(value) : pack(value, 'data.output') }
+  }
+
+  async return(id: StreamId): Promise<void> {
+    const stream = this.#streams.get(id)
+    this.#streams.delete(id)
+    if (stream !== undefined) await this.#enclosing.run(stream.invocation, () => stream.iterator?.return?.())
+  }
+
+  invoke(body: FunctionId, invocation: InvocationId): Promise<Packed> {
+    return this.#invoke(invocation, () => this.#function(body)())
+  }
+
+  invokeTool(body: FunctionId, invocation: InvocationId, key: string): Promise<Packed> {
+    const work = this.#function(body) as (invocation: InvocationId, key: string) => unknown
+    return this.#invoke(invocation, () => work(invocation, key))
+  }
+
+  replaying(context: ContextId, value: boolean): void {
+    const state = this.#contexts.get(context)
+    if (state !== undefined) state.replaying = value
+  }
+
+  abort(context: ContextId, reason: Parameters<ThreadMethods['abort']>[1]): void {
+    this.#contexts.get(context)?.controller.abort(this.host.errors.unpack(reason))
+  }
+
+  /** Lets the host call functions for as long as a request to it is under way. */
+  lend<Result>(
+    functions: readonly (Lent | undefined)[],
+    request: (ids: readonly (FunctionId | undefined)[]) => Promise<Result>,
+  ): Promise<Result> {
+    const ids = functions.map((lent) => {
+      if (lent === undefined) return undefined
+      this.#functions.set(++this.#lent, lent)
+      return this.#lent
+    })
+    const take = (): void => ids.forEach((id) => id !== undefined && this.#functions.delete(id))
+    return this.quiet(request(ids).finally(take))
+  }
+
+  /** An agent may leave work unawaited; that such work is cut off when the run ends is no error of its own. */
+  quiet<Result>(work: Promise<Result>): Promise<Result> {
+    work.catch(() => {})
+    return work
+  }
+
+  newContextId(): ContextId {
+    if (++this.#branches > BRANCHES_MAX)
+      throw new RunFailure('protocol_violation', `a run opened more than ${BRANCHES_MAX} branches with \`within\``)
+    return -this.#branches
+  }
+
+  newCallId(): number {
+    return ++this.#calls
+  }
+
+  #context(values: ContextValues): RunContext {
+    const state: ContextState = { controller: new AbortController(), replaying: values.replaying }
+    this.#contexts.set(values.id, state)
+    return createThreadContext(this, values, state)
+  }
+
+  #function(id: FunctionId): () => unknown {
+    return this.#functions.get(id) as () => unknown
+  }
+
+  async #invoke(invocation: InvocationId, work: () => unknown): Promise<Packed> {
+    return pack(await this.#enclosing.run(invocation, work), 'data.output')
+  }
+}
+
+/** The run was accepted before its input could be checked here; so it is refused now. */
+function parse(component: Component, input: unknown): unknown {
+  try {
+    return component.parse!(input)
+  } catch (cause) {
+    throw new RejectedError(messageOf(cause))
+  }
+}

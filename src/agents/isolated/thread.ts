@@ -1,0 +1,67 @@
+/** A worker thread for one run. Whatever ends it before the run has ended fails that run, and says how. */
+import { Worker } from 'node:worker_threads'
+import { WorkFailure } from '../../core/agent.ts'
+import { messageOf } from '../../core/errors.ts'
+import { HostRun } from './host-run.ts'
+import type { ThreadData } from './protocol.ts'
+
+const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
+
+export interface ThreadOptions {
+  readonly module: string
+  readonly export: string | undefined
+  readonly memoryMb: number
+}
+
+export class IsolatedThread {
+  readonly run: HostRun
+  readonly #worker: Worker
+  readonly #exited: Promise<void>
+  #cause: Error | undefined
+
+  constructor({ module, export: name, memoryMb }: ThreadOptions) {
+    const workerData: ThreadData = { holdfastIsolated: true, module, export: name }
+    this.#worker = new Worker(entry, { workerData, resourceLimits: { maxOldGenerationSizeMb: memoryMb } })
+    this.run = new HostRun(this.#worker)
+    this.#worker.on('error', (cause: Error) => (this.#cause = uncaught(cause, memoryMb)))
+    this.#worker.on('messageerror', (cause) => this.#fail(uncaught(cause, memoryMb)))
+    this.#exited = new Promise((resolve) => {
+      this.#worker.on('exit', (code) => {
+        this.run.end()
+        this.run.thread.close(this.#cause ?? exited(code))
+        resolve()
+      })
+    })
+  }
+
+  /** Ends the thread, whatever it does. What still waits for it fails with the reason. */
+  async terminate(reason: Error): Promise<void> {
+    this.#fail(reason)
+    await this.#exited
+  }
+
+  #fail(reason: Error): void {
+    this.#cause ??= reason
+    void this.#worker.terminate()
+  }
+}
+
+function uncaught(cause: Error, memoryMb: number): WorkFailure {
+  const { code } = cause as { code?: unknown }
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY')
+    return failure(
+      `the isolated agent needed more than ${memoryMb} MB of memory`,
+      { reason: 'out_of_memory', memoryMb },
+      cause,
+    )
+  const { name: type } = cause
+  return failure(`uncaught error in the isolated agent: ${messageOf(cause)}`, { reason: 'uncaught', type }, cause)
+}
+
+function exited(exitCode: number): WorkFailure {
+  return failure(`the isolated agent ended its thread with process.exit(${exitCode})`, { reason: 'exit', exitCode })
+}
+
+function failure(message: string, details: object, cause?: Error): WorkFailure {
+  return new WorkFailure({ code: 'agent_failed', message, details }, cause && { cause })
+}

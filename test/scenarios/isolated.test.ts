@@ -1,0 +1,226 @@
+/** Components in threads of their own: they can do all that others can, and harm nobody but their run. */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { isolated, type IsolatedOptions } from '../../src/agents/isolated/component.ts'
+import type { Component, Emission, RunContext } from '../../src/core/agent.ts'
+import type { LoggedEvent } from '../../src/core/event.ts'
+import { call, getRun, readEvents, startRun, stopRun, untilFinished } from '../support/http.ts'
+import { openNode, subject, textOf, type TestNode } from '../support/node.ts'
+import { type ServerProcess, startServer } from '../support/process.ts'
+import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { everything } from './isolated/everything.ts'
+
+const WAIT_MS = 40_000
+
+function load(name: string, options?: IsolatedOptions): Promise<Component> {
+  return isolated(new URL(`./isolated/${name}.ts`, import.meta.url), options)
+}
+
+describe('a component in a thread of its own', () => {
+  test('writes the same log as in the thread of the server', async () => {
+    const logs = []
+    for (const component of [{ ...everything, whenPaused: 'release' as const }, await load('everything')]) {
+      const node = openNode({ components: [component] })
+      const id = await node.start('everything', { text: 'x' }, { metadata: { a: 1 } })
+      await node.reached(id, 'paused', WAIT_MS)
+      const [question] = (await node.get(id)).run.waiting!
+      await node.continue(id, { [question!.id]: 7 })
+      logs.push(comparable(id, await node.ended(id, WAIT_MS)))
+    }
+    const [direct, threaded] = logs
+    expect(direct!.at(-1)).toMatchObject({ type: 'run.completed' })
+    expect(threaded).toEqual(direct)
+  })
+
+  test('is described by its module', async () => {
+    expect(await load('everything')).toMatchObject({
+      id: 'everything',
+      kind: 'agent',
+      recovery: 'resume',
+      description: 'a component of all trades',
+      limits: { stopGraceMs: 200 },
+      makeup: { inputSchema: { type: 'string' } },
+    })
+    await expect(load('missing')).rejects.toThrow(/missing.*cannot be isolated/)
+    await expect(load('hostile', { export: 'nobody' })).rejects.toThrow(/does not export a component named nobody/)
+    await expect(load('hostile', { memoryMb: 0 })).rejects.toThrow(/memoryMb must be a positive integer/)
+  })
+})
+
+describe('an isolated run', () => {
+  test.each([
+    ['exit', { code: 'agent_failed', message: /process\.exit\(3\)/, details: { reason: 'exit', exitCode: 3 } }],
+    ['exit 0', { code: 'agent_failed', message: /process\.exit\(0\)/, details: { reason: 'exit', exitCode: 0 } }],
+    ['leak', { code: 'agent_failed', message: /more than 32 MB/, details: { reason: 'out_of_memory', memoryMb: 32 } }],
+    ['timer', { code: 'agent_failed', message: /boom in timer/, details: { reason: 'uncaught', type: 'Error' } }],
+    ['rejection', { code: 'agent_failed', message: /boom in rejection/, details: { type: 'TypeError' } }],
+    [
+      'function',
+      { code: 'unserializable', message: /data\.output\.f is a function/, details: { path: 'data.output.f' } },
+    ],
+    ['throw', { code: 'agent_failed', message: /^boom thrown$/, details: { type: 'RangeError' } }],
+    ['flood', { code: 'protocol_violation', message: /under way at once/, details: {} }],
+  ])('that does %s fails alone', async (deed, { code, message, details }) => {
+    const { node, bystander } = await openHostile()
+    const log = await node.ended(await node.start('hostile', deed), WAIT_MS)
+    const failed = log.at(-1)!
+    expect(failed.type).toBe('run.failed')
+    const { error } = failed.data as { error: { code: string; message: string; details: object } }
+    expect(error.code).toBe(code)
+    expect(error.message).toMatch(message)
+    expect(error.details).toMatchObject(details)
+    await expectUnharmed(node, bystander)
+  })
+
+  test.each(['loop', 'deaf'])('that does %s and is stopped ends, and its thread with it', async (deed) => {
+    const { node, bystander } = await openHostile({ threadsMax: 1 })
+    const id = await node.start('hostile', deed)
+    await node.emitted(id, 'text.delta')
+    await node.stop(id)
+    expect((await node.ended(id, WAIT_MS)).at(-1)!.type).toBe('run.cancelled')
+    // The only thread is free again.
+    expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')
+    await expectUnharmed(node, bystander)
+  })
+
+  test('that loops is ended by its idle timeout', async () => {
+    const { node, bystander } = await openHostile({ threadsMax: 1 }, { runIdleMs: 1500 })
+    const log = await node.ended(await node.start('hostile', 'loop'), WAIT_MS)
+    expect(log.at(-1)!.data).toMatchObject({ error: { code: 'idle_timeout' } })
+    expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')
+    await expectUnharmed(node, bystander)
+  })
+
+  test('hears of a stop by its signal', async () => {
+    const { node } = await openHostile({}, { stopGraceMs: 30_000 })
+    const id = await node.start('hostile', 'abort')
+    await node.emitted(id, 'text.delta')
+    await node.stop(id)
+    expect((await node.ended(id, WAIT_MS)).at(-1)!.type).toBe('run.cancelled')
+  })
+
+  test('may be rejected, by its code and by the parse of its component', async () => {
+    const { node } = await openHostile()
+    const ends = await Promise.all(
+      ['reject', 'unknown'].map(async (deed) => (await node.ended(await node.start('hostile', deed), WAIT_MS)).at(-1)),
+    )
+    expect(ends).toMatchObject([
+      { type: 'run.rejected', data: { reason: 'not today' } },
+      { type: 'run.rejected', data: { reason: 'no deed "unknown"' } },
+    ])
+  })
+
+  test('waits for a thread when all are in use', async () => {
+    const node = openNode({ components: [await load('counter', { threadsMax: 1 })] })
+    const ids = await Promise.all([20, 20, 20].map((goal) => node.start('counter', goal)))
+    const logs = await Promise.all(ids.map((id) => node.ended(id, WAIT_MS)))
+    expect(logs.map((log) => log.at(-1)!.type)).toEqual(Array<string>(3).fill('run.completed'))
+  })
+
+  test('that another component calls fails that call and not the run', async () => {
+    const hostile = await load('hostile')
+    const caller = subject(async function* (_, context) {
+      yield await context.call(hostile, 'exit').then(String, (error: unknown) => (error as Error).message)
+    })
+    const node = openNode({ components: [caller] })
+    const log = await node.ended(await node.start('subject'), WAIT_MS)
+    expect(log.at(-1)!.type).toBe('run.completed')
+    expect(textOf(log)).toContain('process.exit(3)')
+  })
+
+  test('gets no further ahead than the log takes', async () => {
+    const path = join(temporaryFolder(), 'progress')
+    const { signal } = new AbortController()
+    const context = { run: 'r', session: 's', owner: 'o', metadata: {}, attempt: 1, replaying: false, signal }
+    const stream = (await load('writer')).run(path, {
+      ...context,
+      sleep: () => Promise.resolve(),
+    } as unknown as RunContext) as AsyncGenerator<Emission, unknown, void>
+    onTestFinished(async () => void (await stream.return(undefined)))
+    for (let n = 1; n <= 20; n++) {
+      expect(await stream.next()).toEqual({ done: false, value: 'x' })
+      expect(statSync(path).size).toBe(n)
+    }
+    await pause(100)
+    expect(statSync(path).size).toBe(20)
+  })
+})
+
+describe('a server with isolated components', () => {
+  const open = (store: string): Promise<ServerProcess> =>
+    startServer({ store, command: ['serve', join(import.meta.dirname, 'isolated/served.ts')] })
+
+  test('streams other runs and answers while an isolated run loops, and while one leaks', async () => {
+    const server = await open(temporaryDatabase())
+    const [loop, leak] = await Promise.all(
+      ['loop', 'leak'].map((deed) => startRun(server, deed, { component: 'hostile' })),
+    )
+    await until('the loop has begun', async () => (await countOf(server, loop!.id)) > 0)
+    const { id } = await startRun(server, '100', { component: 'counter' })
+    expect((await call(server, 'GET', '/health')).status).toBe(200)
+    expect((await untilFinished(server, id, WAIT_MS)).status).toBe('completed')
+    expect((await untilFinished(server, leak!.id, WAIT_MS)).error).toMatchObject({
+      code: 'agent_failed',
+      details: { reason: 'out_of_memory' },
+    })
+    expect((await getRun(server, loop!.id)).status).toBe('running')
+    expect((await stopRun(server, loop!.id, 15_000)).status).toBe('cancelled')
+  })
+
+  test('[RUN-5] resumes an isolated run from its log after kill -9', async () => {
+    const store = temporaryDatabase()
+    const first = await open(store)
+    const { id } = await startRun(first, '150', { component: 'counter' })
+    await until('it has counted for a while', async () => (await countOf(first, id)) > 40, { withinMs: WAIT_MS })
+    await first.kill()
+    const second = await open(store)
+    const { status, output } = await untilFinished(second, id, WAIT_MS)
+    expect(status).toBe('completed')
+    const events = await readEvents(second, id)
+    const numbers = events.flatMap(({ type, data }) => (type === 'text.delta' ? [Number(data['text'])] : []))
+    expect(numbers).toEqual(Array.from({ length: 150 }, (_, n) => n + 1))
+    const seeds = events.filter(({ type, data }) => type === 'step.completed' && data['name'] === 'seed')
+    expect(seeds.map(({ data }) => ({ seed: data['output'] }))).toEqual([output])
+    expect(events.filter(({ type }) => type === 'run.started')).toHaveLength(2)
+  })
+})
+
+/** Events of a run so far. */
+async function countOf(server: ServerProcess, id: string): Promise<number> {
+  const json = { headers: { accept: 'application/json' } }
+  const { body } = await call<{ events: { type: string }[] }>(server, 'GET', `/runs/${id}/events`, json)
+  return body.events.filter(({ type }) => type === 'text.delta').length
+}
+
+async function openHostile(
+  options: IsolatedOptions = {},
+  limits: object = {},
+): Promise<{ node: TestNode; bystander: string }> {
+  const talker = subject(async function* (_, { sleep, signal }) {
+    for (let n = 0; !signal.aborted; n++) {
+      yield `${n} `
+      await sleep(5)
+    }
+  })
+  const node = openNode({ components: [await load('hostile', { memoryMb: 32, ...options }), talker], limits })
+  return { node, bystander: await node.start('subject') }
+}
+
+/** Another run keeps streaming. */
+async function expectUnharmed(node: TestNode, bystander: string): Promise<void> {
+  const before = (await node.log(bystander)).length
+  await until('the other run goes on', async () => (await node.log(bystander)).length > before + 10)
+  await node.stop(bystander)
+  expect((await node.ended(bystander)).at(-1)!.type).toBe('run.cancelled')
+}
+
+/** Without what differs between any two runs. */
+function comparable(id: string, log: readonly LoggedEvent[]): object[] {
+  const text = JSON.stringify(log)
+    .replaceAll(id, 'RUN')
+    .replaceAll(/"(digest|session)":"[^"]+"/g, '"$1":"X"')
+  return (JSON.parse(text) as LoggedEvent[]).map(({ time: _time, ...event }) => event)
+}

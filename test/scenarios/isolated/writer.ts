@@ -1,0 +1,13 @@
+/** Never waits: notes in a file how far it has come, and yields. */
+import { appendFileSync } from 'node:fs'
+import { agent } from '../../../src/agents/generator.ts'
+
+export const writer = agent({
+  id: 'writer',
+  async *run(path: string) {
+    for (;;) {
+      appendFileSync(path, 'x')
+      yield 'x'
+    }
+  },
+})
