@@ -80,6 +80,11 @@ export interface Limits {
   readonly runIdleMs: number
   /** How long an agent may ignore its abort signal before its run is ended without it. */
   readonly stopGraceMs: number
+  /**
+   * How long the event loop may be blocked before a watchdog thread looks whose code blocks it, and writes that to stderr; 0 is no
+   * watchdog.
+   */
+  readonly loopBlockedMs: number
   /** How long shutdown waits for running runs before it hands them over. */
   readonly drainMs: number
   /** Largest request body. */
@@ -164,6 +169,7 @@ export const defaultLimits: Limits = {
   runDeadlineMs: 24 * HOUR,
   runIdleMs: 15 * MINUTE,
   stopGraceMs: 5 * SECOND,
+  loopBlockedMs: 0, // the command line has one: it owns its process
   drainMs: 10 * SECOND,
   bodyBytesMax: 4 * MiB,
   metadataBytesMax: 64 * KiB,

@@ -12,6 +12,7 @@ import { Dispatcher } from './dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './document.ts'
 import { detailOf, HoldfastError, STORE_UNAVAILABLE } from './errors.ts'
 import type { LoggedEvent } from './event.ts'
+import type { EventLoopHealth } from './event-loop.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
 import { shareLoop } from './loop-share.ts'
@@ -36,6 +37,8 @@ export interface ServiceOptions extends Omit<NodeParts, 'limits'> {
   readonly limits?: Partial<Limits>
   /** Ends what revoked and expired credentials have open. */
   readonly credentials?: CredentialWatch
+  /** How responsive the process is, where that is measured. */
+  readonly eventLoop?: () => EventLoopHealth
 }
 
 export interface ListRequest {
@@ -61,6 +64,7 @@ export class Service {
   readonly #access: Access
   /** Why the store was unavailable when health was last asked for, which the log has been told. */
   #toldFailure: string | undefined
+  readonly #eventLoop: (() => EventLoopHealth) | undefined
   /** Aborted when nothing more will come from here. */
   readonly #closing = new AbortController()
 
@@ -74,6 +78,7 @@ export class Service {
     this.#feeds = new Feeds(options.store, this.limits, options.clock)
     this.#probe = new StoreProbe(this.#parts)
     this.#access = new Access(options, options.credentials)
+    this.#eventLoop = options.eventLoop
   }
 
   /** Begins to drive runs, those that a dead worker left included. */
@@ -261,6 +266,7 @@ export class Service {
       draining: this.#dispatcher.draining,
       running: this.#dispatcher.running,
       subscribers: this.#feeds.size,
+      ...(this.#eventLoop !== undefined && { eventLoop: this.#eventLoop() }),
     }
   }
 
@@ -315,6 +321,7 @@ export interface ServiceHealth {
   readonly draining: boolean
   readonly running: number
   readonly subscribers: number
+  readonly eventLoop?: EventLoopHealth
 }
 
 export interface ServiceLoad {

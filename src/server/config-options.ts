@@ -309,6 +309,13 @@ export const configOptions = {
     parse: toCount(1, 1000),
     help: 'Attempts of a run that may be interrupted in a row without progress before it fails.',
   },
+  'loop-blocked-ms': {
+    value: 'MS',
+    env: 'HOLDFAST_LOOP_BLOCKED_MS',
+    fallback: '2000',
+    parse: toCount(0, HOUR_MS),
+    help: 'How long an agent may block the event loop before the log names its run; 0 turns the watchdog thread off.',
+  },
   'drain-ms': {
     value: 'MS',
     env: 'HOLDFAST_DRAIN_MS',

@@ -44,6 +44,7 @@ describe('configuration', () => {
         streamsPerPrincipalMax: defaultLimits.streamsPerPrincipalMax,
         runsQueuedMax: defaultLimits.runsQueuedMax,
         attemptsMax: defaultLimits.attemptsMax,
+        loopBlockedMs: 2000,
         drainMs: defaultLimits.drainMs,
       },
       positionals: [],
@@ -98,6 +99,7 @@ describe('configuration', () => {
     'max-streams-per-principal': '5',
     'max-queued': '9',
     'max-attempts': '5',
+    'loop-blocked-ms': '500',
     'drain-ms': '0',
   } as const
   const expected = {
@@ -148,6 +150,7 @@ describe('configuration', () => {
       streamsPerPrincipalMax: 5,
       runsQueuedMax: 9,
       attemptsMax: 5,
+      loopBlockedMs: 500,
       drainMs: 0,
     },
   }

@@ -85,6 +85,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       streamsPerPrincipalMax: values['max-streams-per-principal'],
       runsQueuedMax: values['max-queued'],
       attemptsMax: values['max-attempts'],
+      loopBlockedMs: values['loop-blocked-ms'],
       drainMs: values['drain-ms'],
     },
     positionals,

@@ -29,6 +29,7 @@ import { auditedAuthenticator } from './auth/audited.ts'
 import { openAuthenticator } from './auth/index.ts'
 import { CertificateFiles, type TlsOptions } from './certificate-files.ts'
 import { closerOfIdle } from './connections.ts'
+import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { createHttpServer, urlOf } from './http-server.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
@@ -103,7 +104,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const authenticator = auditedAuthenticator(given, audit)
   const credentials = new CredentialWatch(authenticator, clock)
   const service = new AuditedService(
-    { store, registry, clock, ids, logger, limits, credentials, ...workIdentity(store) },
+    {
+      store,
+      registry,
+      clock,
+      ids,
+      logger,
+      limits,
+      credentials,
+      eventLoop: () => loop.health(),
+      ...workIdentity(store),
+    },
     audit,
   )
   const streams = new Streams(limits, clock)
@@ -145,6 +156,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     await service.drain()
     throw cause
   }
+  const loop = new EventLoopMonitor({ loopBlockedMs: limits.loopBlockedMs, logger })
   const ignoreUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
   service.begin()
   const opening = new AbortController()
@@ -178,6 +190,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         grpc,
         certificate,
         store,
+        loop,
       }).finally(ignoreUncaught)),
   }
 }
@@ -200,13 +213,14 @@ interface Closing {
   readonly grpc: GrpcServer | undefined
   readonly certificate: CertificateFiles | undefined
   readonly store: Store
+  readonly loop: EventLoopMonitor
 }
 
 /** Until all runs are finished or handed over it goes on answering, if only to say that it takes no more. */
 async function shutDown(
   http: HttpServer,
   service: Service,
-  { closeIdle, streams, mounts, warming, opening, retention, pushes, grpc, certificate, store }: Closing,
+  { closeIdle, streams, mounts, warming, opening, retention, pushes, grpc, certificate, store, loop }: Closing,
 ): Promise<void> {
   clearTimeout(warming)
   certificate?.close()
@@ -225,6 +239,7 @@ async function shutDown(
   clearInterval(idle)
   clearTimeout(forced)
   await store.close()
+  await loop.stop()
 }
 
 /** When the protocols that nobody has asked for yet are loaded: after the first requests, which need the time more. */

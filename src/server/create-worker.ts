@@ -1,11 +1,12 @@
 /** Drives runs without listening: beside servers, on a store that they share. */
 import type { Component } from '../core/agent.ts'
 import { type Clock, type Ids, systemClock, systemIds } from '../core/clock.ts'
-import type { Limits } from '../core/limits.ts'
+import { defaultLimits, type Limits } from '../core/limits.ts'
 import { type Logger, silentLogger } from '../core/logger.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/store.ts'
+import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
 
@@ -39,6 +40,8 @@ export function createWorker(options: WorkerOptions): Worker {
     limits,
     ...workIdentity(store),
   })
+  const { loopBlockedMs = defaultLimits.loopBlockedMs } = limits
+  const loop = new EventLoopMonitor({ loopBlockedMs, logger })
   const ignoreUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
   service.begin()
   let stopping: Promise<void> | undefined
@@ -46,6 +49,7 @@ export function createWorker(options: WorkerOptions): Worker {
     await service.drain()
     await store.close()
     ignoreUncaught?.()
+    await loop.stop()
   }
   return { service, stop: () => (stopping ??= stop()) }
 }

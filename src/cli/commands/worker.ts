@@ -21,6 +21,7 @@ const {
   lab,
   'log-level': logLevel,
   'max-runs': maxRuns,
+  'loop-blocked-ms': loopBlockedMs,
   'drain-ms': drainMs,
 } = configOptions
 const options = {
@@ -29,6 +30,7 @@ const options = {
   lab,
   'log-level': logLevel,
   'max-runs': maxRuns,
+  'loop-blocked-ms': loopBlockedMs,
   'drain-ms': drainMs,
 } satisfies OptionTable
 

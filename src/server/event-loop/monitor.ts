@@ -1,0 +1,118 @@
+/** Measures how late timers are, and has a thread watch for blocks: code of an agent that does not let anything else run. */
+import { Worker } from 'node:worker_threads'
+import type { EventLoopHealth, LoopBlock } from '../../core/event-loop.ts'
+import type { Logger } from '../../core/logger.ts'
+import { currentExecution } from '../uncaught-errors.ts'
+import { EXECUTION_SYMBOL, type Suspect, type WatchdogData } from './messages.ts'
+
+const entry = new URL(
+  import.meta.url.endsWith('.ts') ? './watchdog-thread.ts' : './watchdog-thread.js',
+  import.meta.url,
+)
+
+const BEAT_MS = 250
+/** The longest delay of this time and of the one before is shown. */
+const WINDOW_MS = 10_000
+/** Without a bound for the watchdog: from this delay on the log says that the loop was blocked. */
+const BLOCKED_MS = 2000
+/** When the watchdog is started: after the first requests, which need the time more. */
+const WATCHDOG_START_MS = 1000
+
+export interface MonitorOptions {
+  /** How long the event loop may be blocked before the watchdog looks why; 0 is no watchdog. */
+  readonly loopBlockedMs: number
+  readonly logger: Logger
+}
+
+export class EventLoopMonitor {
+  readonly #logger: Logger
+  readonly #blockedMs: number
+  readonly #beats = new Int32Array(new SharedArrayBuffer(4))
+  readonly #timer: NodeJS.Timeout
+  readonly #starting: NodeJS.Timeout | undefined
+  #watchdog: Worker | undefined
+  #lastBeat = performance.now()
+  #windowStart = performance.now()
+  #delays: readonly [before: number, now: number] = [0, 0]
+  #blocks = 0
+  #lastBlock: LoopBlock | undefined
+  /** Found by the watchdog, of a block that the next heartbeat ends. */
+  #suspect: Suspect | undefined
+
+  constructor({ loopBlockedMs, logger }: MonitorOptions) {
+    this.#logger = logger
+    this.#blockedMs = loopBlockedMs > 0 ? loopBlockedMs : BLOCKED_MS
+    this.#timer = setInterval(() => this.#beat(), BEAT_MS)
+    this.#timer.unref()
+    if (loopBlockedMs > 0 && !isDebugged())
+      this.#starting = setTimeout(() => this.#startWatchdog(), WATCHDOG_START_MS).unref()
+  }
+
+  health(): EventLoopHealth {
+    return {
+      delayMs: Math.round(Math.max(...this.#delays, this.#delay())),
+      blocks: this.#blocks,
+      ...(this.#lastBlock !== undefined && { lastBlock: this.#lastBlock }),
+    }
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    clearTimeout(this.#starting)
+    await this.#watchdog?.terminate()
+  }
+
+  /** By how much the next heartbeat is late already. */
+  #delay(): number {
+    return Math.max(performance.now() - this.#lastBeat - BEAT_MS, 0)
+  }
+
+  #beat(): void {
+    const delayMs = this.#delay()
+    const now = (this.#lastBeat = performance.now())
+    Atomics.add(this.#beats, 0, 1)
+    const isNewWindow = now - this.#windowStart >= WINDOW_MS
+    if (isNewWindow) this.#windowStart = now
+    this.#delays = isNewWindow ? [this.#delays[1], delayMs] : [this.#delays[0], Math.max(this.#delays[1], delayMs)]
+    // What the watchdog found comes as a message, which is not read before this timer.
+    if (delayMs >= this.#blockedMs) setTimeout(() => this.#report(Math.round(delayMs)), SETTLE_MS).unref()
+  }
+
+  #report(blockedMs: number): void {
+    const { run, component, frames } = this.#suspect ?? { frames: [] }
+    this.#suspect = undefined
+    this.#blocks++
+    this.#lastBlock = { at: new Date().toISOString(), blockedMs, ...(component !== undefined && { component }) }
+    this.#logger.warn({ run, component, frames, blockedMs }, `the event loop was blocked for ${blockedMs} ms`)
+  }
+
+  #startWatchdog(): void {
+    Object.assign(globalThis, { [Symbol.for(EXECUTION_SYMBOL)]: currentRun })
+    const lookMs = Math.max(Math.ceil(this.#blockedMs / LOOKS), BEAT_MS)
+    const workerData: WatchdogData = {
+      heartbeat: this.#beats.buffer,
+      lookMs,
+      looksMax: Math.max(Math.round(this.#blockedMs / lookMs), 2),
+    }
+    const watchdog = new Worker(entry, { workerData, execArgv: [], resourceLimits: SMALL_HEAP })
+    watchdog.on('message', (suspect: Suspect) => (this.#suspect = suspect))
+    watchdog.on('error', (err) => this.#logger.warn({ err }, 'the watchdog of the event loop has ended'))
+    watchdog.unref()
+    this.#watchdog = watchdog
+  }
+}
+
+const LOOKS = 8
+const SETTLE_MS = 50
+const SMALL_HEAP = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
+
+/** Called by the watchdog, in the frame that the main thread was paused in. */
+function currentRun(): object | undefined {
+  const execution = currentExecution()
+  return execution && { run: execution.run, component: execution.component }
+}
+
+/** Somebody debugs the process: a pause of ours would be one of theirs. */
+function isDebugged(): boolean {
+  return process.getBuiltinModule('node:inspector').url() !== undefined
+}

@@ -1,0 +1,39 @@
+/**
+ * Watches the main thread's heartbeat from a thread of its own, since a blocked thread reports nothing. When the heartbeat stops it looks
+ * at what the main thread is doing, with V8's debugger, and writes it to stderr at once: the main thread may never come back.
+ */
+import { writeSync } from 'node:fs'
+import { parentPort, workerData } from 'node:worker_threads'
+import { inspectMainThread } from './inspect-main-thread.ts'
+import type { Suspect, WatchdogData } from './messages.ts'
+
+const { heartbeat, lookMs, looksMax } = workerData as WatchdogData
+const beats = new Int32Array(heartbeat)
+let last = 0
+let missed = 0
+
+setInterval(() => {
+  const now = Atomics.load(beats, 0)
+  missed = now === last ? missed + 1 : 0
+  last = now
+  if (missed === looksMax) void report()
+}, lookMs)
+
+async function report(): Promise<void> {
+  const blockedAt = last
+  const suspect = await inspectMainThread(() => Atomics.load(beats, 0) === blockedAt)
+  if (suspect === undefined) return // it went on by itself
+  writeLine(suspect)
+  parentPort!.postMessage(suspect)
+}
+
+/** As the logger of the command line writes it. */
+function writeLine({ frames, ...whose }: Suspect): void {
+  const time = new Date().toISOString()
+  const msg = `the event loop has been blocked for ${lookMs * looksMax} ms`
+  try {
+    writeSync(2, `${JSON.stringify({ level: 40, time, ...whose, frames, msg })}\n`)
+  } catch {
+    // Nobody reads it, or not now.
+  }
+}

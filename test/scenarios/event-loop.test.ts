@@ -1,0 +1,56 @@
+/** An agent that blocks the event loop is found out: while it does, by a thread of its own, and afterwards in /health. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { call, startRun, untilFinished } from '../support/http.ts'
+import { type ServerProcess, startServer } from '../support/process.ts'
+import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+
+/** For a machine that is busy with something else. */
+const WITHIN = { withinMs: 60_000 }
+
+interface Health {
+  readonly eventLoop: { readonly delayMs: number; readonly blocks: number; readonly lastBlock?: object }
+}
+
+function serve(...args: string[]): Promise<ServerProcess> {
+  const command = ['serve', join(import.meta.dirname, 'event-loop/blocker.ts')]
+  return startServer({ store: temporaryDatabase(), command, args })
+}
+
+function linesOf({ stderr }: ServerProcess): Record<string, unknown>[] {
+  const lines = stderr.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'))
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+test('the log names the run that blocks the event loop while it does, and /health its component afterwards', async () => {
+  const server = await serve('--loop-blocked-ms', '1000')
+  await until('the server has been up for a while', async () => {
+    const { body } = await call<{ instantiated_at: string }>(server, 'GET', '/health')
+    return Date.now() - Date.parse(body.instantiated_at) > 2500
+  })
+  const { id } = await startRun(server, '5000', { component: 'blocker' })
+  const reported = (message: string): Record<string, unknown> | undefined =>
+    linesOf(server).find(({ msg, run }) => String(msg).startsWith(message) && run === id)
+  const during = await until('the watchdog reports', () => reported('the event loop has been blocked'), WITHIN)
+  expect(during).toMatchObject({ component: 'blocker', level: 40 })
+  expect((during['frames'] as string[]).join('\n')).toMatch(/^spin .*blocker\.ts:\d+$/m)
+  const after = await until('the logger reports', () => reported('the event loop was blocked'), WITHIN)
+  expect(String(during['time']) < String(after['time'])).toBe(true)
+  expect((await untilFinished(server, id, 60_000)).status).toBe('completed')
+  const { eventLoop } = (await call<Health>(server, 'GET', '/health')).body
+  expect(eventLoop.blocks).toBeGreaterThan(0)
+  expect(eventLoop.delayMs).toBeGreaterThan(1000)
+  expect(eventLoop.lastBlock).toMatchObject({ component: 'blocker' })
+})
+
+test('without a watchdog the log says that the event loop was blocked, and not by whom', async () => {
+  const server = await serve('--loop-blocked-ms', '0')
+  const { id } = await startRun(server, '3000', { component: 'blocker' })
+  expect((await untilFinished(server, id, 60_000)).status).toBe('completed')
+  const line = await until('the logger reports', () =>
+    linesOf(server).find(({ msg }) => String(msg).startsWith('the event loop was blocked')),
+  )
+  expect(line).not.toHaveProperty('run')
+  expect((await call<Health>(server, 'GET', '/health')).body.eventLoop.blocks).toBeGreaterThan(0)
+})
