@@ -24,6 +24,7 @@ export class RunIndex {
   readonly #entries = new Map<string, Entry>()
   readonly #all = new SortedRuns<Entry>()
   readonly #byOwner = new Map<string, SortedRuns<Entry>>()
+  /** Of one owner: others may have a session of the same name. */
   readonly #bySession = new Map<string, SortedRuns<Entry>>()
   /** Unfinished runs of each lane. */
   readonly #lanes = new Map<string, Set<Entry>>()
@@ -134,11 +135,12 @@ export class RunIndex {
     { owner, component, session, status }: Omit<RunQuery, 'limit' | 'after'>,
     after?: Position,
   ): Generator<Entry> {
-    const runs =
-      session !== undefined ? this.#bySession.get(session) : owner !== undefined ? this.#byOwner.get(owner) : this.#all
+    const ofOwner = owner === undefined ? this.#all : this.#byOwner.get(owner)
+    const isListed = owner !== undefined && session !== undefined
+    const runs = isListed ? this.#bySession.get(sessionKey({ owner, session })) : ofOwner
     for (const entry of runs?.before(after) ?? []) {
       const { head } = entry
-      if (owner !== undefined && head.owner !== owner) continue
+      if (session !== undefined && head.session !== session) continue
       if (component !== undefined && head.component !== component) continue
       if (status === undefined || status.includes(head.status)) yield entry
     }
@@ -154,7 +156,7 @@ export class RunIndex {
     this.#entries.set(id, entry)
     this.#all.add(entry)
     listIn(this.#byOwner, head.owner).add(entry)
-    listIn(this.#bySession, head.session).add(entry)
+    listIn(this.#bySession, sessionKey(head)).add(entry)
     return entry
   }
 
@@ -162,7 +164,7 @@ export class RunIndex {
     this.#entries.delete(entry.id)
     this.#all.remove(entry)
     removeFrom(this.#byOwner, entry.head.owner, entry)
-    removeFrom(this.#bySession, entry.head.session, entry)
+    removeFrom(this.#bySession, sessionKey(entry.head), entry)
     const before = entry.head
     Object.assign(entry, {
       head: { ...before, status: 'cancelled', lease: undefined },
@@ -188,6 +190,10 @@ function backwards(before: Head, { place, next, epoch, gone }: Head): string | u
   if (place <= before.place && place !== 1) return `position ${place} after position ${before.place}`
   if (next < before.next) return `a log of ${next} events after one of ${before.next}`
   return epoch < before.epoch ? `a writer of epoch ${epoch} after one of ${before.epoch}` : undefined
+}
+
+function sessionKey({ owner, session }: Pick<Head, 'owner' | 'session'>): string {
+  return JSON.stringify([owner, session])
 }
 
 function listIn(lists: Map<string, SortedRuns<Entry>>, key: string): SortedRuns<Entry> {

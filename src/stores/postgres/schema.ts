@@ -2,6 +2,7 @@
 import type { ClientBase, ClientConfig } from 'pg'
 import type { Pg } from './database.ts'
 import { functions, nodes } from './functions.ts'
+import { listingIndexes } from './listing-indexes.ts'
 import { tables } from './tables.ts'
 import { turnsIndexes } from './turns.ts'
 
@@ -10,6 +11,7 @@ const migrations: readonly ((schema: string) => string)[] = [
   (schema) => tables(schema) + functions(schema),
   turnsIndexes,
   nodes,
+  listingIndexes,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length

@@ -134,14 +134,15 @@ const UNSUCCESSFUL: readonly RunStatus[] = ['failed', 'cancelled', 'rejected']
 
 /**
  * Which index a listing goes by, all of which are in its order: the one that fewest other runs are in. SQLite would take that of
- * the owner, who may have every run there is. `covers` is what makes a partial index one that will do.
+ * the owner, who may have every run there is. Without an owner, which no caller of a protocol does, a session or component is looked for
+ * among all. `covers` is what makes a partial index one that will do.
  */
 function indexFor({ owner, component, session, status = [] }: RunQuery): { index: string; covers?: string } {
-  if (session !== undefined) return { index: 'runs_by_session' }
+  if (owner !== undefined && session !== undefined) return { index: 'runs_by_owner_session' }
   if (status.length > 0 && !status.some(isFinished)) return { index: 'runs_unfinished', covers: 'finished IS NULL' }
   if (status.length > 0 && status.every((each) => UNSUCCESSFUL.includes(each)))
     return { index: 'runs_unsuccessful', covers: "status IN ('failed', 'cancelled', 'rejected')" }
-  if (component !== undefined) return { index: 'runs_by_component' }
+  if (owner !== undefined && component !== undefined) return { index: 'runs_by_owner_component' }
   return { index: owner === undefined ? 'runs_by_creation' : 'runs_by_owner' }
 }
 

@@ -69,6 +69,11 @@ const migrations: readonly string[] = [
    INSERT INTO counters (name, value) SELECT 'run', coalesce(max(run), 0) FROM segments;
    DELETE FROM segments WHERE run NOT IN (SELECT number FROM runs);
    ALTER TABLE runs ADD COLUMN damage TEXT;`,
+  // Listings name an owner: they look at nothing that others have in a session or component of the same name.
+  `DROP INDEX runs_by_session;
+   DROP INDEX runs_by_component;
+   CREATE INDEX runs_by_owner_session ON runs (owner, session, created, id);
+   CREATE INDEX runs_by_owner_component ON runs (owner, component, created, id);`,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length
