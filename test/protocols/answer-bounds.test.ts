@@ -24,6 +24,23 @@ beforeEach(async () => {
   })
 })
 
+test('native: runs are paged by bytes, none is left out and none comes twice', async () => {
+  const metadata = { note: 'x'.repeat(3000) }
+  for (let count = 0; count < 5; count++)
+    await call(server, 'POST', '/runs', { body: { component: 'chatter', input: '', session: 'noted', metadata } })
+  const seen: string[] = []
+  let pages = 1
+  for (let cursor = ''; ; pages++) {
+    const path = `/runs?session=noted${cursor && `&cursor=${encodeURIComponent(cursor)}`}`
+    const { body } = await call<{ runs: { id: string }[]; cursor?: string }>(server, 'GET', path)
+    seen.push(...body.runs.map(({ id }) => id))
+    if (body.cursor === undefined) break
+    cursor = body.cursor
+  }
+  expect(pages).toBe(3)
+  expect(new Set(seen).size).toBe(5)
+})
+
 test('AgentOS: a session shows its newest runs and says that its history is truncated', async () => {
   const { body } = await call<{ history_truncated?: boolean; chat_history: { id: string }[] }>(
     server,

@@ -115,14 +115,16 @@ async function findSessions(
   if (type === undefined && user === null) return documents.list({ ...query, offset, limit })
   const fits = (document: Document): boolean =>
     (type === undefined || familyOf(os, document) === type) && (user === null || factsOf(document).user_id === user)
-  const fitting: Document[] = []
+  const shown: Document[] = []
+  let total = 0
   const size = os.service.limits.pageDocumentsMax
   for (let from = 0; from < LOOKED_AT_MAX; from += size) {
     const page = await documents.list({ ...query, offset: from, limit: size })
-    fitting.push(...page.documents.filter(fits))
+    for (const document of page.documents.filter(fits))
+      if (++total > offset && shown.length < limit) shown.push(document)
     if (from + size >= page.total) break
   }
-  return { documents: fitting.slice(offset, offset + limit), total: fitting.length }
+  return { documents: shown, total }
 }
 
 function typeOf({ query }: Call): ComponentKind | undefined {

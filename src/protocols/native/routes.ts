@@ -1,11 +1,12 @@
 /** The native protocol: the log itself, for our own client and for anyone with curl. */
 import { HoldfastError, STORE_UNAVAILABLE } from '../../core/errors.ts'
+import { cursorOf } from '../../core/page.ts'
 import { isFinished, type RunStatus } from '../../core/run.ts'
 import type { Service, ServiceHealth } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { readJson } from '../../http/body.ts'
 import { readIdempotencyKey } from '../../http/idempotency-key.ts'
-import { respondEmpty, respondJson } from '../../http/respond.ts'
+import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { follow, readNumber, serveEvents } from './events.ts'
@@ -73,11 +74,27 @@ async function listRuns(call: Call, service: Service): Promise<void> {
     ...(after !== null && { after }),
     ...(status.length > 0 && { status: await parseStatuses(status) }),
   })
+  const runs = within(page.runs, service.limits.answerBytesMax)
+  const last = runs.length < page.runs.length ? page.runs[runs.length - 1]!.run : undefined
+  const cursor = last === undefined ? page.cursor : cursorOf(last)
   respondJson(call.response, 200, {
-    runs: page.runs.map((stored) => toRun(stored)),
-    ...(page.cursor !== undefined && { cursor: page.cursor }),
+    runs,
+    ...(cursor !== undefined && { cursor }),
     ...(page.unreadable !== undefined && { unreadable: page.unreadable }),
   })
+}
+
+/** As many runs as fit, and one at least: each may have metadata of many kilobytes. */
+function within(listed: readonly StoredRun[], bytesMax: number): RunShape[] {
+  const runs: RunShape[] = []
+  let bytesLeft = bytesMax
+  for (const stored of listed) {
+    const run = toRun(stored)
+    bytesLeft -= jsonBytes(run)
+    if (bytesLeft < 0 && runs.length > 0) break
+    runs.push(run)
+  }
+  return runs
 }
 
 async function parseStatuses(given: readonly string[]): Promise<RunStatus[]> {
