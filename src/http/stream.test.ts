@@ -164,7 +164,7 @@ describe('a client that does not read', () => {
     await stage.fill()
     const reading = await stage.connect({ after: 4 })
     await expect.poll(() => stage.responses[0]!.destroyed, { timeout: 5000 }).toBe(true)
-    expect(stage.streams.size).toBe(1)
+    await expect.poll(() => stage.streams.size, { timeout: 15_000 }).toBe(1)
     stage.scribe.complete()
     await stage.scribe.flush()
     expect(await reading.ended()).toBe(true)
