@@ -42,7 +42,7 @@ export async function hostServer(
   const auditFile = config.auditLog === undefined ? undefined : await AuditFile.open(config.auditLog, logger)
   let server: Server
   try {
-    const { host, port, limits, corsOrigins, allowedHosts, trustProxy, tls, secretKey } = config
+    const { host, port, limits, retention, corsOrigins, allowedHosts, trustProxy, tls, secretKey } = config
     const secretKeys = openSecretKeys(secretKey, config.store, logger)?.map((key) => key.toString('hex'))
     server = await createServer({
       components: registered.list(),
@@ -50,6 +50,7 @@ export async function hostServer(
       host,
       port,
       limits,
+      retention,
       authenticator,
       corsOrigins,
       trustProxy,

@@ -119,7 +119,9 @@ export interface Limits {
   readonly historyReadBytesMax: number
   /** Finished runs are trimmed of their events when older than this; 0 keeps them for ever. */
   readonly retainMs: number
-  /** Finished runs are trimmed, oldest first, while the log is larger than this; 0 is no bound. */
+  /** Finished runs are removed, with their idempotency keys and idle sessions, when older than this; 0 keeps them for ever. */
+  readonly retainRunsMs: number
+  /** While more than this is stored, the owners with the most are trimmed to a common level; 0 is no bound. */
   readonly retainBytesMax: number
 }
 
@@ -187,5 +189,6 @@ export const defaultLimits: Limits = {
   historyBytesMax: 128 * KiB,
   historyReadBytesMax: 8 * MiB,
   retainMs: 0,
+  retainRunsMs: 0,
   retainBytesMax: 0,
 }

@@ -8,6 +8,7 @@ import type { Documents } from './document.ts'
 import type { Moving } from './moving.ts'
 import type { Slice } from './record.ts'
 import type { Run, RunStatus } from './run.ts'
+import type { StoredUsage } from './usage.ts'
 
 /** A run as the store keeps it: the fold, and what only the store decides. */
 export interface StoredRun {
@@ -214,6 +215,8 @@ export interface Store {
 
   readonly documents: Documents
   readonly moving: Moving
+  /** What each owner has stored. */
+  readonly usage: StoredUsage
 
   close(): Promise<void>
 }

@@ -20,6 +20,7 @@ import {
 } from './option-values.ts'
 import type { OptionTable } from './options.ts'
 import { type PostgresConfig, toPostgres } from './postgres-address.ts'
+import { toRetention } from './retention/periods-text.ts'
 import { parseSecretKeys } from './secret-keys.ts'
 
 export type StoreConfig =
@@ -250,15 +251,22 @@ export const configOptions = {
     value: 'DURATION',
     env: 'HOLDFAST_RETAIN',
     fallback: String(defaultLimits.retainMs),
-    parse: toDuration,
-    help: 'Trim the events of runs that finished longer ago than this, such as 30d; 0 keeps them for ever.',
+    parse: toRetention,
+    help: 'Trim the events of runs that finished longer ago than this, such as 30d or 30d,writer=7d,tenant:acme=90d; 0 keeps them for ever.',
+  },
+  'retain-runs': {
+    value: 'DURATION',
+    env: 'HOLDFAST_RETAIN_RUNS',
+    fallback: String(defaultLimits.retainRunsMs),
+    parse: toRetention,
+    help: 'Remove runs that finished longer ago than this, with their idempotency keys, and sessions that were idle for as long; written as for --retain. 0 keeps them for ever.',
   },
   'retain-size': {
     value: 'SIZE',
     env: 'HOLDFAST_RETAIN_SIZE',
     fallback: String(defaultLimits.retainBytesMax),
     parse: toSize,
-    help: 'Trim the oldest finished runs while the log is larger than this, such as 10GB; 0 is no bound.',
+    help: 'While more than this is stored, such as 10GB, trim the principals that store most, oldest first; 0 is no bound.',
   },
   'max-runs': {
     value: 'N',

@@ -34,6 +34,7 @@ describe('configuration', () => {
       a2a: { errorTable: '1.0.1', push: { loopback: false } },
       limits: {
         retainMs: defaultLimits.retainMs,
+        retainRunsMs: defaultLimits.retainRunsMs,
         retainBytesMax: defaultLimits.retainBytesMax,
         runsConcurrentMax: defaultLimits.runsConcurrentMax,
         runsPerPrincipalMax: defaultLimits.runsPerPrincipalMax,
@@ -47,6 +48,7 @@ describe('configuration', () => {
         loopBlockedMs: 2000,
         drainMs: defaultLimits.drainMs,
       },
+      retention: { events: {}, runs: {} },
       positionals: [],
     })
   })
@@ -90,7 +92,8 @@ describe('configuration', () => {
     'a2a-sign-key': 'card.pem',
     'a2a-grpc-port': '7778',
     'a2a-push-loopback': 'true',
-    retain: '30d',
+    retain: '30d,writer=7d,component:reader=0,tenant:acme=90d,principal:acme/anna=1d',
+    'retain-runs': '60d',
     'retain-size': '10GB',
     'max-runs': '7',
     'max-runs-per-principal': '2',
@@ -140,6 +143,7 @@ describe('configuration', () => {
     },
     limits: {
       retainMs: 2_592_000_000,
+      retainRunsMs: 5_184_000_000,
       retainBytesMax: 10_000_000_000,
       runsConcurrentMax: 7,
       runsPerPrincipalMax: 2,
@@ -152,6 +156,14 @@ describe('configuration', () => {
       attemptsMax: 5,
       loopBlockedMs: 500,
       drainMs: 0,
+    },
+    retention: {
+      events: {
+        components: { writer: 604_800_000, reader: 0 },
+        tenants: { acme: 7_776_000_000 },
+        principals: { 'acme/anna': 86_400_000 },
+      },
+      runs: {},
     },
   }
 
@@ -224,6 +236,10 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--drain-ms', '10s'], /whole number/],
     [['--retain', '30'], /^--retain: "30" is not a duration: give a value such as 30d/],
     [['--retain', '30 years'], /not a duration/],
+    [['--retain', 'writer=30'], /"30" is not a duration/],
+    [['--retain', '30d,7d'], /"7d" is a second default/],
+    [['--retain', 'tenant:=7d'], /names nothing/],
+    [['--retain-runs', 'writer=7d,component:writer=8d'], /component "writer" has two periods/],
     [['--retain', '99999999999999999d'], /not a duration/],
     [['--retain-size', '10'], /^--retain-size: "10" is not a size/],
     [['--retain-size', '1constructor'], /not a size/],

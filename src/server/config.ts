@@ -5,6 +5,7 @@ import type { Limits } from '../core/limits.ts'
 import type { AuthOptions, JwtOptions } from './auth/index.ts'
 import { configOptions, type LogLevel, type StoreConfig } from './config-options.ts'
 import { type Environment, type OptionValues, parseOptions } from './options.ts'
+import type { RetentionOptions } from './retention/retention.ts'
 
 export interface Config {
   /** 0 takes a free one. */
@@ -28,6 +29,7 @@ export interface Config {
   readonly model: ModelConfig
   readonly a2a: A2aConfig
   readonly limits: Partial<Limits>
+  readonly retention: RetentionOptions
   /** What the command line has besides flags: the file to serve. */
   readonly positionals: readonly string[]
 }
@@ -74,7 +76,8 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     model: toModel(values),
     a2a: toA2a(values),
     limits: {
-      retainMs: values.retain,
+      retainMs: values.retain.defaultMs,
+      retainRunsMs: values['retain-runs'].defaultMs,
       retainBytesMax: values['retain-size'],
       runsConcurrentMax: values['max-runs'],
       runsPerPrincipalMax: values['max-runs-per-principal'],
@@ -88,8 +91,15 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       loopBlockedMs: values['loop-blocked-ms'],
       drainMs: values['drain-ms'],
     },
+    retention: toRetentionOptions(values),
     positionals,
   }
+}
+
+export function toRetentionOptions(values: Pick<Values, 'retain' | 'retain-runs'>): RetentionOptions {
+  const { defaultMs: _events, ...events } = values.retain
+  const { defaultMs: _runs, ...runs } = values['retain-runs']
+  return { events, runs }
 }
 
 /** A store that is a file or in memory has no network to be cut off by. */

@@ -34,9 +34,9 @@ import { createHttpServer, urlOf } from './http-server.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
+import { Retention, type RetentionOptions } from './retention/retention.ts'
 import { createSecretBox, KEY_BYTES } from './secret-box.ts'
 import { parseSecretKey } from './secret-keys.ts'
-import { Retention } from './retention.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
@@ -70,6 +70,8 @@ export interface ServerOptions {
   /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
   readonly supervised?: boolean
   readonly limits?: Partial<Limits>
+  /** Components, tenants and principals whose runs are kept for another time than `limits` says. */
+  readonly retention?: RetentionOptions
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
@@ -170,7 +172,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       options: a2a,
     }),
   )
-  const retention = new Retention(store, limits, clock, logger)
+  const retention = new Retention(store, limits, clock, logger, options.retention)
   const warming = setTimeout(() => void mounts.loadAll().catch(() => {}), WARM_MS) // what fails is told to who asks for it
   warming.unref()
   let stopping: Promise<void> | undefined

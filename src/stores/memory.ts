@@ -27,9 +27,12 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../core/store.ts'
+import type { StoredUsage } from '../core/usage.ts'
 import { MemoryDocuments } from './memory/documents.ts'
 import { MemoryMoving } from './memory/moving.ts'
+import { MemoryUsage } from './memory/usage.ts'
 import { type Append, MemoryWriter } from './memory/writer.ts'
+import { OwnerTotals } from './shared/owner-totals.ts'
 import { ServedComponents } from './shared/served-components.ts'
 import { Turns } from './shared/turns.ts'
 
@@ -62,7 +65,9 @@ class MemoryStore implements Store {
   readonly capabilities = { durable: false, shared: false }
   readonly documents: MemoryDocuments
   readonly moving: Moving
+  readonly usage: StoredUsage
   readonly #clock: Clock
+  readonly #totals = new OwnerTotals()
   /** In order of creation. */
   readonly #entries = new Map<string, Entry>()
   /** Which run an owner's idempotency key stands for. */
@@ -78,7 +83,10 @@ class MemoryStore implements Store {
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.documents = new MemoryDocuments(clock)
+    this.documents = new MemoryDocuments(clock, this.#totals)
+    this.usage = new MemoryUsage(this.#totals, () =>
+      [...this.#entries.values()].map((entry) => ({ stored: stored(entry), bytes: entry.bytes })),
+    )
     this.moving = new MemoryMoving({
       kept: () => [...this.#entries.values()].map((entry) => ({ stored: stored(entry), ...given(entry.idempotency) })),
       now: () => clock.now(),
@@ -140,6 +148,7 @@ class MemoryStore implements Store {
     if (!isFinished(entry.run.status))
       throw new HoldfastError('conflict', `run ${id} is ${entry.run.status}: stop it first`)
     this.#entries.delete(id)
+    this.#totals.add(entry.run.owner, { runs: -1, logBytes: -entry.bytes })
     if (entry.idempotency !== undefined) this.#keys.delete(keyOf(entry.run.owner, entry.idempotency.key))
     return true
   }
@@ -172,8 +181,11 @@ class MemoryStore implements Store {
     const entry = this.#entries.get(id)
     if (entry === undefined) return
     const first = Math.max(entry.first, Math.min(before, nextOf(entry) - 1))
-    for (const record of entry.records.splice(0, first - entry.first)) entry.bytes -= Buffer.byteLength(record)
+    let bytes = 0
+    for (const record of entry.records.splice(0, first - entry.first)) bytes += Buffer.byteLength(record)
+    entry.bytes -= bytes
     entry.first = first
+    this.#totals.add(entry.run.owner, { logBytes: -bytes })
   }
 
   async size(): Promise<number> {
@@ -245,8 +257,8 @@ class MemoryStore implements Store {
 
   #enter(entry: Entry, record: string): void {
     const { run, idempotency } = entry
-    keep(entry, record)
     this.#entries.set(run.id, entry)
+    this.#totals.add(run.owner, { runs: 1, logBytes: keep(entry, record) })
     this.#turns.place(entry)
     if (idempotency !== undefined)
       this.#keys.set(keyOf(run.owner, idempotency.key), { id: run.id, fingerprint: idempotency.fingerprint })
@@ -269,10 +281,12 @@ class MemoryStore implements Store {
     if (epoch !== entry.epoch) throw new HoldfastError('fenced', `run ${id}: epoch ${epoch} is not ${entry.epoch}`)
     if (first !== nextOf(entry)) throw new HoldfastError('fenced', `run ${id}: ${first} is not the next index`)
     const records = batch.map((append) => append.record)
+    let logBytes = 0
     for (const { record, change } of batch) {
-      keep(entry, record)
+      logBytes += keep(entry, record)
       if (change !== undefined) this.#change(entry, change)
     }
+    this.#totals.add(entry.run.owner, { logBytes })
     this.#hint(entry, { slice: this.#slice(entry, first, records) })
     const following = isFinished(entry.run.status) ? this.#headOfLane(entry.run) : undefined
     if (following !== undefined && this.#isClaimable(following)) this.#hint(following, { claimable: true })
@@ -339,9 +353,12 @@ function nextOf(entry: Pick<Entry, 'first' | 'records'>): number {
   return entry.first + entry.records.length
 }
 
-function keep(entry: Entry, record: string): void {
+/** Returns the bytes of the record. */
+function keep(entry: Entry, record: string): number {
+  const bytes = Buffer.byteLength(record)
   entry.records.push(record)
-  entry.bytes += Buffer.byteLength(record)
+  entry.bytes += bytes
+  return bytes
 }
 
 function matches(run: Run, { owner, component, session, status }: RunQuery): boolean {

@@ -10,6 +10,7 @@ import { brokenRecoveries } from './broken-stores/recovery.ts'
 import { brokenIndexes } from './broken-stores/runs.ts'
 import { brokenSessionRecoveries, brokenSessions } from './broken-stores/sessions.ts'
 import { brokenSignals } from './broken-stores/signals.ts'
+import { brokenUsage } from './broken-stores/usage.ts'
 
 export { type BrokenStore, BufferedWriter, commitTo, overriding } from './broken-stores/overriding.ts'
 
@@ -23,6 +24,7 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenDocumentListings,
   ...brokenSessions,
   ...brokenMoves,
+  ...brokenUsage,
   ...brokenRecoveries,
   ...brokenDocumentRecoveries,
   ...brokenSessionRecoveries,

@@ -21,6 +21,7 @@ import { signalsSection } from './conformance/signals.ts'
 import type { ConformanceCase, ConformanceSection, StoreTarget } from './conformance/target.ts'
 import { expectToPass } from './conformance/trial.ts'
 import { turnsSection } from './conformance/turns.ts'
+import { usageRecoverySection, usageSection } from './conformance/usage.ts'
 
 export const storeSections: readonly ConformanceSection[] = [
   logSection,
@@ -35,9 +36,11 @@ export const storeSections: readonly ConformanceSection[] = [
   documentListingSection,
   sessionsSection,
   movingSection,
+  usageSection,
   recoverySection,
   documentRecoverySection,
   movedRecoverySection,
+  usageRecoverySection,
   modelSection,
 ]
 

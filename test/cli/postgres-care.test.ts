@@ -23,7 +23,7 @@ test('holdfast gc trims finished runs beside a server, and leaves the others', a
   })
   expect(await call('gc', '--store', store, '--retain', '1ms', '--now')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/trimmed 1 run; the log took \d\S* \wB, and takes \d\S* \wB\n/) as string,
+    stdout: expect.stringMatching(/trimmed 1 run; the store had \d\S* \wB, and has \d\S* \wB\n/) as string,
   })
   expect(await getRun(server, finished)).toMatchObject({ status: 'completed', earliest: 202, events: 203 })
   expect(await getRun(server, paused)).toMatchObject({ earliest: 0 })

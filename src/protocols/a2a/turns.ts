@@ -2,7 +2,7 @@
 import type { OwnedDocuments } from '../../core/owned-documents.ts'
 import type { Message } from './wire.ts'
 
-const COLLECTION = 'a2a.turn'
+export const TURNS = 'a2a.turn'
 /** As many turns of a task are looked at. */
 const TURNS_MAX = 1000
 const PAGE = 200
@@ -16,7 +16,7 @@ interface TurnBody {
 export async function answersOf(documents: OwnedDocuments, task: string): Promise<ReadonlyMap<string, Message>> {
   const answers = new Map<string, Message>()
   for (let offset = 0; offset < TURNS_MAX; offset += PAGE) {
-    const page = await documents.list({ collection: COLLECTION, label: task, ascending: true, offset, limit: PAGE })
+    const page = await documents.list({ collection: TURNS, label: task, ascending: true, offset, limit: PAGE })
     for (const { body } of page.documents) {
       const { question, message } = body as TurnBody
       answers.set(question, message)
@@ -44,7 +44,7 @@ export async function noteTurn(
   question: string,
   message: Message,
 ): Promise<void> {
-  await documents.put({ collection: COLLECTION, id: idOf(task, question), label: task, body: { question, message } })
+  await documents.put({ collection: TURNS, id: idOf(task, question), label: task, body: { question, message } })
 }
 
 function idOf(task: string, question: string): string {

@@ -10,6 +10,7 @@ import {
 } from '../../core/document.ts'
 import type { Run } from '../../core/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
+import type { OwnerTotals } from '../shared/owner-totals.ts'
 
 /** The body is kept as text: what a caller does to a value that it gave or got changes nothing here. */
 interface Kept extends Omit<Document, 'body'> {
@@ -18,10 +19,12 @@ interface Kept extends Omit<Document, 'body'> {
 
 export class MemoryDocuments implements Documents {
   readonly #clock: Clock
+  readonly #totals: OwnerTotals
   readonly #kept = new Map<string, Kept>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, totals: OwnerTotals) {
     this.#clock = clock
+    this.#totals = totals
   }
 
   async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
@@ -39,7 +42,12 @@ export class MemoryDocuments implements Documents {
   }
 
   async remove(owner: string, collection: string, id: string): Promise<boolean> {
-    return this.#kept.delete(keyOf({ owner, collection, id }))
+    const key = keyOf({ owner, collection, id })
+    const kept = this.#kept.get(key)
+    if (kept === undefined) return false
+    this.#kept.delete(key)
+    this.#totals.add(owner, { documents: -1, documentBytes: -Buffer.byteLength(kept.body) })
+    return true
   }
 
   async list(query: DocumentQuery): Promise<DocumentPage> {
@@ -69,6 +77,11 @@ export class MemoryDocuments implements Documents {
 
   #keep(document: Document): Kept {
     const kept = { ...document, body: JSON.stringify(document.body) }
+    const before = this.#kept.get(keyOf(kept))
+    this.#totals.add(kept.owner, {
+      documents: before === undefined ? 1 : 0,
+      documentBytes: Buffer.byteLength(kept.body) - Buffer.byteLength(before?.body ?? ''),
+    })
     this.#kept.set(keyOf(kept), kept)
     return kept
   }

@@ -11,6 +11,7 @@ import { storeUnavailable } from '../../core/errors.ts'
 import type { DocumentName } from '../../core/moving.ts'
 import type { Run } from '../../core/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
+import type { OwnerTotals } from '../shared/owner-totals.ts'
 import { pause } from '../shared/pause.ts'
 import type { Layout, Spot } from './layout.ts'
 import type { Link } from './link.ts'
@@ -21,6 +22,8 @@ import { OneAtATime } from './one-at-a-time.ts'
 interface Summary extends Omit<Document, 'body'> {
   /** Names this message, so that whoever wrote it finds it again. */
   readonly name: string
+  /** Bytes of the body. Absent in messages of earlier versions. */
+  readonly bytes?: number
   readonly gone?: true
 }
 
@@ -40,6 +43,7 @@ export interface NatsDocumentsOptions {
   readonly layout: Layout
   readonly now: () => number
   readonly name: () => string
+  readonly totals: OwnerTotals
   /** Until all that was written so far, by whomever, is known here. */
   readonly caughtUp: () => Promise<void>
 }
@@ -153,12 +157,16 @@ export class NatsDocuments implements Documents {
     current: Current | undefined,
     after: Document | 'gone',
   ): Promise<'done' | 'stale' | 'unsure'> {
-    const summary = after === 'gone' ? summaryOf({ ...current!.document!, ...name }, own, true) : summaryOf(after, own)
+    const data = Buffer.from(after === 'gone' ? '' : JSON.stringify(after.body))
+    const summary: Summary =
+      after === 'gone'
+        ? { ...summaryOf({ ...current!.document!, ...name }, own), gone: true }
+        : { ...summaryOf(after, own), bytes: data.length }
     const { link } = this.#options
     const published = await link.publish({
       ...this.#spot(name),
       head: JSON.stringify(summary),
-      data: Buffer.from(after === 'gone' ? '' : JSON.stringify(after.body)),
+      data,
       expected: current?.seq ?? 0,
     })
     if (published.kind === 'stale') return published.unsure ? 'unsure' : 'stale'
@@ -197,7 +205,12 @@ export class NatsDocuments implements Documents {
 
   #learn(summary: Known): void {
     const key = keyOf(summary)
-    if ((this.#known.get(key)?.seq ?? this.#gone.get(key)?.seq ?? 0) >= summary.seq) return
+    const before = this.#known.get(key)
+    if ((before?.seq ?? this.#gone.get(key)?.seq ?? 0) >= summary.seq) return
+    this.#options.totals.add(summary.owner, {
+      documents: (summary.gone ? 0 : 1) - (before === undefined ? 0 : 1),
+      documentBytes: (summary.gone ? 0 : (summary.bytes ?? 0)) - (before?.bytes ?? 0),
+    })
     if (summary.gone) {
       this.#known.delete(key)
       this.#gone.set(key, { name: summary, seq: summary.seq, at: Date.now() })
@@ -212,8 +225,8 @@ export class NatsDocuments implements Documents {
   }
 }
 
-function summaryOf({ body: _body, ...rest }: Document, name: string, gone = false): Summary {
-  return { ...rest, name, ...(gone && { gone: true }) }
+function summaryOf({ body: _body, ...rest }: Document, name: string): Summary {
+  return { ...rest, name }
 }
 
 function documentOf(

@@ -25,6 +25,8 @@ export interface Head {
   readonly descriptionBytes: number
   /** Bytes of the whole content, description and records. Absent in messages of earlier versions. */
   readonly bytes?: number | undefined
+  /** Bytes of the content of all messages that are kept of the run, this one included. Absent in messages of earlier versions. */
+  readonly keptBytes?: number | undefined
   /** The content is in so many messages of this name, of so many bytes each but the last, and not here. */
   readonly parts?: { readonly name: string; readonly count: number; readonly bytes?: number | undefined } | undefined
   /** Runs are claimed, and driven in their lanes, in the order of these numbers. */
@@ -69,6 +71,7 @@ export function encodeHead(head: Head): string {
     d: head.described || undefined,
     db: head.descriptionBytes || undefined,
     y: head.bytes,
+    k: head.keptBytes,
     x: head.parts && [head.parts.name, head.parts.count, head.parts.bytes],
     m: head.number,
     o: head.owner,
@@ -96,6 +99,7 @@ interface Encoded {
   readonly d?: number
   readonly db?: number
   readonly y?: number
+  readonly k?: number
   readonly x?: readonly [string, number, number?]
   readonly m: number
   readonly o: string
@@ -124,6 +128,7 @@ export function decodeHead(text: string): Head {
     described: encoded.d ?? 0,
     descriptionBytes: encoded.db ?? 0,
     bytes: encoded.y,
+    keptBytes: encoded.k,
     parts: encoded.x && { name: encoded.x[0], count: encoded.x[1], bytes: encoded.x[2] },
     number: encoded.m,
     owner: encoded.o,
@@ -136,6 +141,11 @@ export function decodeHead(text: string): Head {
     gone: encoded.z,
     back: encoded.b ?? [],
   }
+}
+
+/** Bytes that count for the owner of a run; of what earlier versions wrote, only the last message is known. */
+export function keptBytesOf({ keptBytes, bytes = 0 }: Pick<Head, 'keptBytes' | 'bytes'>): number {
+  return keptBytes ?? bytes
 }
 
 /** `heldUntil`: when the owner of the lease last said it would be heard of again. */

@@ -2,7 +2,9 @@
 import type { KeptRun } from '../../core/moving.ts'
 import { cursorOf, type Position, positionOf } from '../../core/page.ts'
 import type { RunPage, RunQuery, StoredRun } from '../../core/store.ts'
+import type { SizedRun } from '../../core/usage.ts'
 import { UnreadableRun } from './alarms.ts'
+import { keptBytesOf } from './head.ts'
 import type { Entry, RunIndex } from './run-index.ts'
 import type { Current, RunMessages, Tip } from './run-messages.ts'
 
@@ -42,6 +44,14 @@ export class Listings {
       const { idempotency } = current.description
       return { stored: stored(current), ...(idempotency && { idempotency }) }
     })
+  }
+
+  /** Finished runs of an owner, oldest first. */
+  async finished(owner: string, limit: number, after?: Position): Promise<SizedRun[]> {
+    const { index, stored, caughtUp } = this.#options
+    await caughtUp()
+    const { found } = await this.#collect(limit, after, (from) => index.finished(owner, from))
+    return found.map((current) => ({ stored: stored(current), bytes: keptBytesOf(current.head) }))
   }
 
   /** So many runs of a selection that goes on after a place. What the index has and the log has no more is left out. */

@@ -1,6 +1,7 @@
 /** How records and runs are forgotten: a message says so, and then the messages before it are purged. */
 import { HoldfastError } from '../../core/errors.ts'
 import { isFinished } from '../../core/run.ts'
+import { keptBytesOf } from './head.ts'
 import type { Keys } from './keys.ts'
 import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
@@ -33,7 +34,10 @@ export class Retention {
       if (first <= head.first) return undefined
       const isOver = isFinished(head.status)
       const kept = isOver ? await readTail(messages, untrimmed, first, REWRITTEN_BYTES_MAX) : undefined
-      return { change: { first }, description, ...(kept && { records: kept, anew: true }) }
+      if (kept !== undefined) return { change: { first }, description, records: kept, anew: true }
+      // How the bytes are spread over the messages is not known without reading them all.
+      const share = (head.next - first) / (head.next - head.first)
+      return { change: { first }, description, earlierBytes: Math.round(keptBytesOf(head) * share) }
     })
     if (!written || current === undefined) return
     const { stream, subject } = layout.run(id)

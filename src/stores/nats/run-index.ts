@@ -5,8 +5,9 @@
 import type { Position } from '../../core/page.ts'
 import { isFinished } from '../../core/run.ts'
 import type { RunQuery } from '../../core/store.ts'
+import type { OwnerTotals } from '../shared/owner-totals.ts'
 import { Turns } from '../shared/turns.ts'
-import { type Head, isReady } from './head.ts'
+import { type Head, isReady, keptBytesOf } from './head.ts'
 import type { Tip } from './run-messages.ts'
 import { SortedRuns } from './sorted-runs.ts'
 
@@ -33,6 +34,11 @@ export class RunIndex {
   readonly #turns = new Turns<Entry>()
   /** What is left of runs that were removed, and since when that is known. */
   readonly #gone = new Map<string, { readonly seq: number; readonly at: number }>()
+  readonly #totals: OwnerTotals
+
+  constructor(totals: OwnerTotals) {
+    this.#totals = totals
+  }
 
   get(id: string): Entry | undefined {
     return this.#entries.get(id)
@@ -60,6 +66,7 @@ export class RunIndex {
       return { isNews: true }
     }
     const before = entry.head
+    this.#totals.add(kept.owner, { logBytes: keptBytesOf(kept) - keptBytesOf(before) })
     Object.assign(entry, { head: kept, seq, run: kept, stop: kept.stopped ? true : undefined })
     this.#place(entry, before)
     return { isNews: true, before }
@@ -150,10 +157,16 @@ export class RunIndex {
     return this.#all.after(after)
   }
 
+  /** Finished runs of an owner, oldest first. */
+  *finished(owner: string, after?: Position): Generator<Entry> {
+    for (const entry of this.#byOwner.get(owner)?.after(after) ?? []) if (isFinished(entry.head.status)) yield entry
+  }
+
   #add(head: Head, seq: number): Entry {
     const { id, createdAt, number } = head
     const entry: Entry = { id, createdAt, number, head, seq, run: head, stop: head.stopped ? true : undefined }
     this.#entries.set(id, entry)
+    this.#totals.add(head.owner, { runs: 1, logBytes: keptBytesOf(head) })
     this.#all.add(entry)
     listIn(this.#byOwner, head.owner).add(entry)
     listIn(this.#bySession, sessionKey(head)).add(entry)
@@ -162,6 +175,7 @@ export class RunIndex {
 
   #drop(entry: Entry): void {
     this.#entries.delete(entry.id)
+    this.#totals.add(entry.head.owner, { runs: -1, logBytes: -keptBytesOf(entry.head) })
     this.#all.remove(entry)
     removeFrom(this.#byOwner, entry.head.owner, entry)
     removeFrom(this.#bySession, sessionKey(entry.head), entry)

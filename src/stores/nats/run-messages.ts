@@ -10,7 +10,7 @@ import type { Alarms } from './alarms.ts'
 import type { Barriers } from './barriers.ts'
 import { Chains, encodeBack, listedAt, type LoadHead, type Place, placeOf } from './chains.ts'
 import { Contents, type Whole } from './contents.ts'
-import { type Description, encodeHead, type Head, headOfRun } from './head.ts'
+import { type Description, encodeHead, type Head, headOfRun, keptBytesOf } from './head.ts'
 import type { Layout } from './layout.ts'
 import { COMMAND_MS, type Link } from './link.ts'
 import type { Message } from './message.ts'
@@ -30,6 +30,8 @@ export interface Current extends Tip {
 /** What the next message changes. */
 export interface Step {
   readonly change?: Partial<Pick<Head, 'epoch' | 'lease' | 'stopped' | 'first' | 'gone' | 'number'>>
+  /** Bytes of earlier messages that are kept. Default: all of them, and none with `anew`. */
+  readonly earlierBytes?: number
   readonly description?: Description
   readonly records?: Pick<Slice, 'first' | 'count' | 'bytes'>
   /** Nothing before this message is needed any more. */
@@ -246,6 +248,7 @@ export class RunMessages {
       described: isDescribed ? 0 : current!.head.described || current!.seq,
       descriptionBytes: described.length,
       bytes: content.length,
+      keptBytes: content.length + (step.earlierBytes ?? (place === 1 ? 0 : keptBytesOf(current!.head))),
       parts,
       back: place === 1 ? [] : await this.#back(id, current!, place),
     }

@@ -23,7 +23,9 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../../core/store.ts'
+import type { StoredUsage } from '../../core/usage.ts'
 import { BatchWriter } from '../shared/batch-writer.ts'
+import { OwnerTotals } from '../shared/owner-totals.ts'
 import { pause } from '../shared/pause.ts'
 import type { Alarms } from './alarms.ts'
 import { Barriers } from './barriers.ts'
@@ -67,11 +69,18 @@ export class NatsStore implements Store {
   readonly capabilities: StoreCapabilities = { durable: true, shared: true }
   readonly documents: NatsDocuments
   readonly moving: NatsMoving
+  readonly usage: StoredUsage = {
+    of: async (owner) => (await this.#counted()).of(owner),
+    total: async () => (await this.#counted()).total(),
+    largest: async (limit) => (await this.#counted()).largest(limit),
+    finishedRuns: (owner, limit, after) => this.#listings.finished(owner, limit, after),
+  }
   readonly #link: Link
   readonly #alarms: Alarms
   readonly #layout: Layout
   readonly #now: () => number
-  readonly #index = new RunIndex()
+  readonly #totals = new OwnerTotals()
+  readonly #index = new RunIndex(this.#totals)
   readonly #hints = new Hints()
   readonly #messages: RunMessages
   readonly #commits: Commits
@@ -117,7 +126,7 @@ export class NatsStore implements Store {
       isOver: async (run) => this.#isOver(run[0]) || this.#creation.isOver(run),
     })
     const caughtUp = (): Promise<void> => caughtUpWith(this.#states)
-    this.documents = new NatsDocuments({ link, layout, now, name, caughtUp })
+    this.documents = new NatsDocuments({ link, layout, now, name, totals: this.#totals, caughtUp })
     this.#creation = new Creation({
       messages: this.#messages,
       documents: this.documents,
@@ -270,7 +279,7 @@ export class NatsStore implements Store {
   }
 
   async unserved(): Promise<readonly string[]> {
-    await Promise.all([caughtUpWith(this.#logs), caughtUpWith(this.#states)])
+    await caughtUpWith([...this.#logs, ...this.#states])
     return this.#owners.served.without(this.#index.needed(), ({ head }) => head.component, this.#now())
   }
 
@@ -345,8 +354,14 @@ export class NatsStore implements Store {
     return storedRun(head, description, head.lease === undefined ? 0 : this.#owners.until(head.lease.owner))
   }
 
+  /** What each owner has, when all that was written so far is known here. */
+  async #counted(): Promise<OwnerTotals> {
+    await caughtUpWith([...this.#logs, ...this.#states])
+    return this.#totals
+  }
+
   async #workers(): Promise<string[]> {
-    await Promise.all([caughtUpWith(this.#logs), caughtUpWith(this.#states)])
+    await caughtUpWith([...this.#logs, ...this.#states])
     const now = this.#now()
     const holding = [...this.#index.owners()].filter((owner) =>
       this.#index.leasesOf(owner).some((until) => until > now),

@@ -39,6 +39,7 @@ import { type HeldRow, heldRun, STORED_COLUMNS, type StoredRow, storedRun } from
 import { migrated } from './schema.ts'
 import { scopeOfBounds, type TimeBounds } from './time-bounds.ts'
 import { claimable, forgetTurns, unserved } from './turns.ts'
+import { PostgresUsage } from './usage.ts'
 import { type Part, PostgresWriter } from './writer.ts'
 
 export interface PostgresStoreOptions {
@@ -67,6 +68,7 @@ export class PostgresStore implements Store {
   readonly capabilities: StoreCapabilities = { durable: true, shared: true }
   readonly documents: PostgresDocuments
   readonly moving: Moving
+  readonly usage: PostgresUsage
   readonly #schema: string
   readonly #now: () => number | null
   readonly #reachability: Reachability
@@ -106,6 +108,7 @@ export class PostgresStore implements Store {
     })
     this.documents = new PostgresDocuments(database, schema, now)
     this.moving = new PostgresMoving(database, schema, now)
+    this.usage = new PostgresUsage(database, schema)
     this.#commits = new GroupCommit({
       database: this.#committing,
       schema,

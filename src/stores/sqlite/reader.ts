@@ -8,6 +8,7 @@ import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
 import { gapDamage } from './quarantine.ts'
 import { highestRunNumber } from './run-numbers.ts'
+import { UsageReader } from './usage-reader.ts'
 
 export interface NumberedRun {
   readonly number: number
@@ -25,6 +26,7 @@ type Row = Record<string, unknown>
 
 export class Reader {
   readonly documents: DocumentReader
+  readonly usage: UsageReader
   readonly #database: DatabaseSync
   readonly #byId: StatementSync
   readonly #byKey: StatementSync
@@ -33,6 +35,7 @@ export class Reader {
   constructor(path: string) {
     this.#database = connect(path)
     this.documents = new DocumentReader(this.#database)
+    this.usage = new UsageReader(this.#database)
     this.#byId = this.#database.prepare('SELECT * FROM runs WHERE id = ?')
     this.#byKey = this.#database.prepare('SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?')
     this.#segments = this.#database.prepare(
@@ -96,6 +99,18 @@ export class Reader {
       .prepare(`SELECT * FROM runs ${where} ORDER BY created, id LIMIT ?`)
       .all(...(after === undefined ? [] : [after.createdAt, after.id]), limit)
       .map((row) => numbered(row)!)
+  }
+
+  /** Finished runs of an owner that follow a place, oldest first, each with the bytes of its segments. */
+  finished(owner: string, limit: number, after: Position | undefined): (NumberedRun & { readonly bytes: number })[] {
+    const where = after === undefined ? '' : 'AND (created, id) > (?, ?)'
+    return this.#database
+      .prepare(
+        `SELECT *, (SELECT coalesce(sum(length(data)), 0) FROM segments WHERE run = number) AS bytes
+         FROM runs INDEXED BY runs_by_owner WHERE owner = ? AND finished IS NOT NULL ${where} ORDER BY created, id LIMIT ?`,
+      )
+      .all(owner, ...(after === undefined ? [] : [after.createdAt, after.id]), limit)
+      .map((row) => ({ ...numbered(row)!, bytes: Number(row['bytes']) }))
   }
 
   unfinished(): NumberedRun[] {

@@ -22,7 +22,15 @@ describe('migrate', () => {
     expect(pragma(database, 'user_version')).toBe(SCHEMA_VERSION)
     expect(pragma(database, 'application_id')).toBe(APPLICATION_ID)
     const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
-    expect(tables.map(({ name }) => name)).toEqual(['counters', 'documents', 'instance', 'log', 'runs', 'segments'])
+    expect(tables.map(({ name }) => name)).toEqual([
+      'counters',
+      'documents',
+      'instance',
+      'log',
+      'runs',
+      'segments',
+      'usage',
+    ])
   })
 
   test('changes nothing in a file of this version', () => {
@@ -55,6 +63,26 @@ describe('migrate', () => {
       { ...session, owner: 'bert', id: 'tale', label: 'teller', created: '2026-01-05', updated: '2026-01-05' },
     ])
     expect(pragma(database, 'user_version')).toBe(SCHEMA_VERSION)
+  })
+
+  test('counts what each owner of an older file has stored', () => {
+    using database = new DatabaseSync(':memory:')
+    migrate(database, PATH, 5)
+    const insert = database.prepare(`INSERT INTO runs
+      (number, id, owner, component, session, status, created, epoch, first, next, run)
+      VALUES (?, ?, ?, 'teller', 'tale', 'completed', '2026-01-02', 1, 0, 1, '{}')`)
+    insert.run(1, 'run-1', 'anna')
+    insert.run(2, 'run-2', 'anna')
+    database.exec(
+      `INSERT INTO segments VALUES (1, 0, 1, zeroblob(100)), (1, 1, 1, zeroblob(10)), (2, 0, 1, zeroblob(1))`,
+    )
+    database.exec(`INSERT INTO documents (owner, collection, id, search, version, created, updated, body)
+      VALUES ('bert', 'notes', 'n', '', 1, '', '', '"é"')`)
+    migrate(database, PATH)
+    expect(database.prepare('SELECT * FROM usage ORDER BY owner').all()).toEqual([
+      { owner: 'anna', runs: 2, log_bytes: 111, documents: 0, document_bytes: 0 },
+      { owner: 'bert', runs: 0, log_bytes: 0, documents: 1, document_bytes: 4 },
+    ])
   })
 
   test.each([1, 7])('refuses a file that is %i versions newer, and says which versions', (ahead) => {

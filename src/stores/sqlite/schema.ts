@@ -1,5 +1,6 @@
 /** The tables, and how a file of an older version becomes one of this. */
 import type { DatabaseSync } from 'node:sqlite'
+import { USAGE_MIGRATION } from './usage-schema.ts'
 
 /** Marks a SQLite file as ours: "HFST". */
 export const APPLICATION_ID = 0x48465354
@@ -74,6 +75,7 @@ const migrations: readonly string[] = [
    DROP INDEX runs_by_component;
    CREATE INDEX runs_by_owner_session ON runs (owner, session, created, id);
    CREATE INDEX runs_by_owner_component ON runs (owner, component, created, id);`,
+  USAGE_MIGRATION,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length

@@ -27,6 +27,7 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../../core/store.ts'
+import type { StoredUsage } from '../../core/usage.ts'
 import { joinAfter } from '../shared/join-slices.ts'
 import { ServedComponents } from '../shared/served-components.ts'
 import { Turns } from '../shared/turns.ts'
@@ -77,6 +78,18 @@ export class SqliteStore implements Store {
   readonly capabilities: StoreCapabilities = { durable: true, shared: false }
   readonly documents: SqliteDocuments
   readonly moving: Moving
+  readonly usage: StoredUsage = {
+    of: (owner) => this.#reading(() => this.#file.usage.of(owner)),
+    total: () => this.#reading(() => this.#file.usage.total()),
+    largest: (limit) => this.#reading(() => this.#file.usage.largest(limit)),
+    finishedRuns: (owner, limit, after) =>
+      this.#reading(() =>
+        this.#file.finished(owner, limit, after).map(({ stored, bytes }) => ({
+          stored: this.#active.get(stored.run.id)?.view() ?? stored,
+          bytes,
+        })),
+      ),
+  }
   readonly #options: SqliteStoreOptions
   readonly #hints = new Hints()
   readonly #active = new Map<string, ActiveRun>()

@@ -76,7 +76,7 @@ export class Trial {
   }
 
   /** Waits until a check passes; for what a store does in its own time. */
-  async eventually(check: () => void): Promise<void> {
+  async eventually(check: () => void | Promise<void>): Promise<void> {
     await vi.waitFor(check, { timeout: this.target.patienceMs ?? 5000, interval: 2 })
   }
 

@@ -1,12 +1,12 @@
 /** Finished runs are trimmed when they are too old or too many; unfinished ones never are. */
 import { describe, expect, test } from 'vitest'
-import { defaultLimits } from '../core/limits.ts'
-import { silentLogger } from '../core/logger.ts'
-import type { Store } from '../core/store.ts'
-import { openMemoryStore } from '../stores/memory.ts'
-import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
-import { newRun, Scribe } from '../testing/fixtures.ts'
-import type { Logger } from '../core/logger.ts'
+import { defaultLimits } from '../../core/limits.ts'
+import { silentLogger } from '../../core/logger.ts'
+import type { Store } from '../../core/store.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
+import { newRun, Scribe } from '../../testing/fixtures.ts'
+import type { Logger } from '../../core/logger.ts'
 import { Retention } from './retention.ts'
 
 const clock = createFakeClock()
@@ -44,10 +44,10 @@ test('what finished longer ago than it is kept is trimmed to how it ended', asyn
 test('what is more than there is room for is trimmed, oldest first', async () => {
   const store = openMemoryStore({ clock })
   for (const id of ['run_a', 'run_b', 'run_c']) await run(store, id, true)
-  const size = await store.size()
+  const size = await store.usage.total()
   await sweep(store, { retainBytesMax: size - 2500 })
   expect(await keptFrom(store, ['run_a', 'run_b', 'run_c'])).toEqual([6, 6, 0])
-  expect(await store.size()).toBeLessThanOrEqual(size - 2500)
+  expect(await store.usage.total()).toBeLessThanOrEqual(size - 2500)
 })
 
 test('an unfinished run is kept, however old it is', async () => {
@@ -72,14 +72,14 @@ test('a run that was too young, or was not over, is trimmed by a later sweep, wh
   const retention = new Retention(store, { ...defaultLimits, retainMs: 1500 }, clock, silentLogger, {
     believesClock: true,
   })
-  expect(await retention.sweep()).toBe(1)
+  expect((await retention.sweep()).trimmed).toBe(1)
   const { epoch, next, run: unfinished } = (await store.get('run_a'))!
   const scribe = new Scribe(store, clock, { run: unfinished, first: 0, next, epoch }, [])
   scribe.complete()
   await scribe.flush()
   clock.advance(2000)
   looked.length = 0
-  expect(await retention.sweep()).toBe(2)
+  expect((await retention.sweep()).trimmed).toBe(2)
   expect(await keptFrom(store, ['run_a', 'run_b', 'run_c'])).toEqual([6, 6, 6])
   expect(looked).toEqual(['run_c'])
   await retention.stop()

@@ -1,0 +1,39 @@
+/** Removes sessions, and documents about runs, that no run needs and that nobody has changed for longer than they are kept. */
+import type { DocumentName } from '../../core/moving.ts'
+import { SESSIONS } from '../../core/document.ts'
+import type { Store } from '../../core/store.ts'
+import type { RetentionPeriods } from './periods.ts'
+import { removeStale } from './run-documents.ts'
+import type { SweepReport } from './sweep-report.ts'
+
+const PAGE = 100
+/** Documents that one sweep looks at; the next sweep goes on, and begins anew after the last. */
+const DOCUMENTS_PER_SWEEP = 2000
+
+export class IdleDocuments {
+  readonly #store: Store
+  readonly #periods: RetentionPeriods
+  #reached: DocumentName | undefined
+
+  constructor(store: Store, periods: RetentionPeriods) {
+    this.#store = store
+    this.#periods = periods
+  }
+
+  async run(now: number, report: SweepReport, isStopped: () => boolean): Promise<void> {
+    for (let looked = 0; looked < DOCUMENTS_PER_SWEEP; looked += PAGE) {
+      const page = await this.#store.moving.documents(PAGE, this.#reached)
+      for (const document of page) {
+        if (isStopped()) return
+        const { owner, collection, id, label, updatedAt } = document
+        const keptMs = this.#periods.of(owner, collection === SESSIONS ? label : undefined)
+        const isOld = Date.parse(updatedAt) < now - keptMs
+        if (isOld && (await removeStale(this.#store, document))) report.documents++
+        this.#reached = { owner, collection, id }
+      }
+      if (page.length === PAGE) continue
+      this.#reached = undefined
+      return
+    }
+  }
+}

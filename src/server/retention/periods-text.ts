@@ -1,0 +1,38 @@
+/** How `--retain` and `--retain-runs` are written: `30d`, or `30d,writer=7d,tenant:acme=90d,principal:acme/anna=1d`. */
+import { toDuration } from '../option-values.ts'
+import type { RetentionOverrides } from './periods.ts'
+
+export interface RetentionText extends RetentionOverrides {
+  readonly defaultMs: number
+}
+
+const OVERRIDES_MAX = 1000
+const KINDS = { component: 'components', tenant: 'tenants', principal: 'principals' } as const
+
+export function toRetention(text: string): RetentionText {
+  const entries = text.split(',')
+  if (entries.length > OVERRIDES_MAX) throw new Error(`it has more than ${OVERRIDES_MAX} periods`)
+  let defaultMs: number | undefined
+  const overrides = { components: new Map(), tenants: new Map(), principals: new Map() } as const satisfies Record<
+    string,
+    Map<string, number>
+  >
+  for (const entry of entries.map((each) => each.trim())) {
+    const equals = entry.lastIndexOf('=')
+    if (equals < 0) {
+      if (defaultMs !== undefined) throw new Error(`${JSON.stringify(entry)} is a second default: give one`)
+      defaultMs = toDuration(entry)
+      continue
+    }
+    const [, kind = 'component', name = ''] = /^(?:(component|tenant|principal):)?(.*)$/s.exec(entry.slice(0, equals))!
+    if (name === '') throw new Error(`${JSON.stringify(entry)} names nothing: write writer=7d or tenant:acme=90d`)
+    const periods: Map<string, number> = overrides[KINDS[kind as keyof typeof KINDS]]
+    if (periods.has(name)) throw new Error(`${kind} ${JSON.stringify(name)} has two periods: give one`)
+    periods.set(name, toDuration(entry.slice(equals + 1)))
+  }
+  const given = Object.entries(overrides).filter(([, periods]) => periods.size > 0)
+  return {
+    defaultMs: defaultMs ?? 0,
+    ...Object.fromEntries(given.map(([kind, periods]) => [kind, Object.fromEntries(periods)])),
+  }
+}

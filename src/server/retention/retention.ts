@@ -1,0 +1,135 @@
+/**
+ * Retention: trims finished runs to their last event, and later removes them, when they are older than is kept; and lowers whoever
+ * stores most when all owners together store more than there is room for. Unfinished runs are never touched.
+ */
+import type { Clock } from '../../core/clock.ts'
+import { detailOf } from '../../core/errors.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Logger } from '../../core/logger.ts'
+import type { Store, StoredRun } from '../../core/store.ts'
+import { AgePass } from './age-pass.ts'
+import { IdleDocuments } from './idle-documents.ts'
+import { ObservedTime } from './observed-time.ts'
+import { type RetentionOverrides, RetentionPeriods } from './periods.ts'
+import { removeRun } from './run-documents.ts'
+import { SizePass } from './size-pass.ts'
+import { SweepReport } from './sweep-report.ts'
+
+const SWEEP_MS = 60_000
+export const SWEEP_FAILED = 'a retention sweep failed'
+
+/** What is kept for another time than the default of `Limits`. */
+export interface RetentionOptions {
+  /** Instead of `retainMs`. */
+  readonly events?: RetentionOverrides
+  /** Instead of `retainRunsMs`. */
+  readonly runs?: RetentionOverrides
+}
+
+export interface RetentionSettings extends RetentionOptions {
+  /** Ages are those that the wall clock says, whatever was observed. */
+  readonly believesClock?: boolean
+}
+
+export class Retention {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #time: ObservedTime
+  readonly #believesClock: boolean
+  readonly #trims: readonly AgePass[]
+  readonly #removals: readonly AgePass[]
+  readonly #runPeriods: RetentionPeriods
+  readonly #idle: IdleDocuments
+  readonly #size: SizePass | undefined
+  readonly #timer: NodeJS.Timeout | undefined
+  #sweeping: Promise<SweepReport> | undefined
+  #stopped = false
+  #hasToldWait = false
+
+  constructor(store: Store, limits: Limits, clock: Clock, logger: Logger, settings: RetentionSettings = {}) {
+    this.#store = store
+    this.#clock = clock
+    this.#logger = logger
+    this.#time = new ObservedTime(store, clock)
+    this.#believesClock = settings.believesClock ?? false
+    this.#runPeriods = new RetentionPeriods(limits.retainRunsMs, settings.runs)
+    this.#trims = passes(store, new RetentionPeriods(limits.retainMs, settings.events))
+    this.#removals = passes(store, this.#runPeriods)
+    this.#idle = new IdleDocuments(store, this.#runPeriods)
+    if (limits.retainBytesMax > 0) this.#size = new SizePass(store, limits.retainBytesMax, () => this.#stopped)
+    if (this.#hasPeriods || this.#size !== undefined) this.#timer = setInterval(() => void this.sweep(), SWEEP_MS)
+  }
+
+  /** One pass over what is due; a call while one is under way joins it. */
+  sweep(): Promise<SweepReport> {
+    this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined))
+    return this.#sweeping
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#timer)
+    await this.#sweeping
+  }
+
+  get #hasPeriods(): boolean {
+    return this.#trims.length > 0 || this.#removals.length > 0
+  }
+
+  async #sweep(): Promise<SweepReport> {
+    const report = new SweepReport()
+    try {
+      if (this.#hasPeriods && (await this.#isAgeKnown())) await this.#sweepByAge(report)
+      if (!this.#stopped) await this.#size?.run(report)
+    } catch (cause) {
+      this.#logger.warn({ reason: detailOf(cause) }, SWEEP_FAILED)
+    }
+    report.log(this.#logger)
+    return report
+  }
+
+  async #sweepByAge(report: SweepReport): Promise<void> {
+    const now = this.#clock.now()
+    for await (const { run } of this.#due(this.#removals, now)) {
+      const sessionBefore = new Date(now - this.#runPeriods.of(run.owner, run.component)).toISOString()
+      report.removedRun(run, await removeRun(this.#store, run, sessionBefore))
+    }
+    for await (const { run, first, next } of this.#due(this.#trims, now)) {
+      if (first === next - 1) continue
+      await this.#store.trim(run.id, next - 1)
+      report.trimmedRun(run, next - 1 - first)
+    }
+    if (this.#removals.length > 0) await this.#idle.run(now, report, () => this.#stopped)
+  }
+
+  async *#due(all: readonly AgePass[], now: number): AsyncGenerator<StoredRun> {
+    for (const pass of all) {
+      for await (const stored of pass.due(now)) {
+        if (this.#stopped) return
+        yield stored
+      }
+    }
+  }
+
+  async #isAgeKnown(): Promise<boolean> {
+    if (this.#believesClock) return true
+    const { waitMs, distrust } = await this.#time.look()
+    if (distrust !== undefined || (waitMs > 0 && !this.#hasToldWait)) {
+      this.#hasToldWait = true
+      const hours = Math.ceil(waitMs / 3_600_000)
+      this.#logger.warn(
+        { reason: distrust ?? 'the clock was not believed when this store was last looked at' },
+        `no run is trimmed for its age until the clock has been observed for ${hours} more hours`,
+      )
+    }
+    return waitMs === 0
+  }
+}
+
+/** One for each period: runs that are kept longer must not hold up those that are not. */
+function passes(store: Store, periods: RetentionPeriods): AgePass[] {
+  return periods.distinct.map(
+    (period) => new AgePass(store, period, (run) => periods.of(run.owner, run.component) === period),
+  )
+}

@@ -1,0 +1,46 @@
+/** Removes what is kept beside the log of a run: the documents about it, and its session when no run is left in it. */
+import { type Document, SESSIONS } from '../../core/document.ts'
+import type { Run } from '../../core/run.ts'
+import type { Store } from '../../core/store.ts'
+import { PUSH_CONFIGS } from '../../protocols/a2a/push-configs.ts'
+import { DEAD_LETTERS, DELIVERIES } from '../../protocols/a2a/push/deliveries.ts'
+import { TURNS } from '../../protocols/a2a/turns.ts'
+
+/** Collections whose documents are about the run that their label names. */
+export const RUN_COLLECTIONS: readonly string[] = [TURNS, PUSH_CONFIGS, DELIVERIES, DEAD_LETTERS]
+
+const PAGE = 50
+
+/** Removes a finished run with all that only it needs; how many documents went with it. */
+export async function removeRun(store: Store, { id, owner, session }: Run, sessionBefore: string): Promise<number> {
+  let documents = 0
+  for (const collection of RUN_COLLECTIONS) {
+    for (;;) {
+      const page = await store.documents.list({ collection, owner, label: id, limit: PAGE })
+      for (const each of page.documents) if (await store.documents.remove(owner, collection, each.id)) documents++
+      if (page.documents.length < PAGE) break
+    }
+  }
+  // The run last: whoever is interrupted finds it again.
+  await store.remove(id)
+  const kept = await store.documents.get(owner, SESSIONS, session)
+  if (kept !== undefined && kept.updatedAt < sessionBefore && (await removeStale(store, kept))) documents++
+  return documents
+}
+
+/** Removes a document that no run needs any more; false when it is needed. */
+export async function removeStale(store: Store, document: Document): Promise<boolean> {
+  if (await isNeeded(store, document)) return false
+  const { owner, collection, id } = document
+  if (!(await store.documents.remove(owner, collection, id))) return false
+  // A run that began in the session meanwhile found the document there, and made none.
+  if (!(await isNeeded(store, document))) return true
+  await store.moving.admitDocument(document)
+  return false
+}
+
+async function isNeeded(store: Store, { owner, collection, id, label }: Document): Promise<boolean> {
+  if (collection === SESSIONS) return (await store.list({ owner, session: id, limit: 1 })).runs.length > 0
+  if (!RUN_COLLECTIONS.includes(collection)) return true
+  return label === undefined || (await store.get(label)) !== undefined
+}

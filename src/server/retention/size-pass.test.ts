@@ -1,0 +1,130 @@
+/** Retention by size: whoever has most is trimmed first, and nobody for what another has stored. */
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { temporaryFolder } from '../../../test/support/temporary.ts'
+import { SESSIONS } from '../../core/document.ts'
+import { defaultLimits } from '../../core/limits.ts'
+import { silentLogger } from '../../core/logger.ts'
+import type { Store } from '../../core/store.ts'
+import { storedBytes } from '../../core/usage.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { openSqliteStore } from '../../stores/sqlite/index.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { fairLevel } from './fair-level.ts'
+import { Retention } from './retention.ts'
+
+const clock = createFakeClock()
+const MB = 1e6
+
+const stores: readonly (readonly [string, () => Store | Promise<Store>])[] = [
+  ['memory', () => openMemoryStore({ clock })],
+  ['SQLite', () => openSqliteStore({ path: join(temporaryFolder(), 'store.db'), clock })],
+]
+
+/** A finished run whose log has about so many bytes. */
+async function finish(store: Store, owner: string, id: string, bytes: number, session = id): Promise<void> {
+  const created = newRun(id, clock.iso(), {
+    owner,
+    session,
+    idempotency: { key: `key-${id}`, fingerprint: 'f' },
+    claim: { owner: 'worker', ttlMs: 1e9 },
+  })
+  const { stored } = await store.create(created)
+  const scribe = new Scribe(store, clock, stored, [created.record])
+  scribe.start()
+  for (let written = 0; written < bytes; written += 10_000) scribe.text('x'.repeat(10_000))
+  scribe.complete()
+  await scribe.flush()
+  clock.advance(1000)
+}
+
+async function sweep(store: Store, retainBytesMax: number): Promise<void> {
+  const limits = { ...defaultLimits, retainBytesMax }
+  const retention = new Retention(store, limits, clock, silentLogger, { believesClock: true })
+  await retention.sweep()
+  await retention.stop()
+}
+
+async function firsts(store: Store, ids: readonly string[]): Promise<(number | undefined)[]> {
+  return Promise.all(ids.map(async (id) => (await store.get(id))?.first))
+}
+
+describe.each(stores)('%s: retention by size', (_name, open) => {
+  test("one principal's 10 MB of documents do not trim another's finished runs", async () => {
+    const store = await open()
+    for (const id of ['run_a1', 'run_a2']) await finish(store, 'anna', id, 200_000)
+    for (let count = 0; count < 50; count++) {
+      await store.documents.put({ owner: 'bert', collection: SESSIONS, id: `s-${count}`, body: 'y'.repeat(200_000) })
+      clock.advance(1000)
+    }
+    await sweep(store, 5 * MB)
+    expect(await firsts(store, ['run_a1', 'run_a2'])).toEqual([0, 0])
+    expect(await store.documents.get('bert', SESSIONS, 's-0')).toBeUndefined()
+    expect(await store.documents.get('bert', SESSIONS, 's-49')).toBeDefined()
+    expect(await store.usage.total()).toBeLessThanOrEqual(5 * MB)
+    expect(storedBytes(await store.usage.of('bert'))).toBeGreaterThan(4 * MB)
+    await store.close()
+  })
+
+  test('the largest principals are lowered to one level, oldest runs first, and smaller ones keep everything', async () => {
+    const store = await open()
+    for (let count = 0; count < 6; count++) await finish(store, 'anna', `run_a${count}`, 100_000)
+    for (let count = 0; count < 4; count++) await finish(store, 'bert', `run_b${count}`, 100_000)
+    await finish(store, 'cleo', 'run_c', 100_000)
+    await vi.waitFor(async () => expect(await store.usage.total()).toBeGreaterThan(1.1 * MB), 15_000)
+    await sweep(store, 700_000)
+    const kept = async (prefix: string, count: number): Promise<boolean[]> =>
+      (
+        await firsts(
+          store,
+          Array.from({ length: count }, (_, index) => `${prefix}${index}`),
+        )
+      ).map((first) => first === 0)
+    expect(await kept('run_a', 6)).toEqual([false, false, false, false, true, true])
+    expect(await kept('run_b', 4)).toEqual([false, false, true, true])
+    expect(await firsts(store, ['run_c'])).toEqual([0])
+    await store.close()
+  })
+
+  test('a principal whose trimmed runs are still too many loses the oldest rows, with their keys and sessions', async () => {
+    const store = await open()
+    for (let count = 0; count < 20; count++) await finish(store, 'anna', `run_a${count}`, 0, `s-${count >> 1}`)
+    await sweep(store, 15_000)
+    const runs = await firsts(store, ['run_a0', 'run_a1', 'run_a19'])
+    expect(runs.map((first) => first === undefined)).toEqual([true, true, false])
+    expect(await store.findByKey('anna', 'key-run_a0')).toBeUndefined()
+    expect(await store.documents.get('anna', SESSIONS, 's-0')).toBeUndefined()
+    expect(await store.documents.get('anna', SESSIONS, 's-9')).toBeDefined()
+    await finish(store, 'anna', 'run_a0', 0)
+    await store.close()
+  })
+})
+
+test('a principal who is over its share with unfinished runs alone costs nobody else anything, and is named', async () => {
+  const store = openMemoryStore({ clock })
+  await finish(store, 'anna', 'run_a', 100_000)
+  const created = newRun('run_b', clock.iso(), { owner: 'bert', claim: { owner: 'worker', ttlMs: 1e9 } })
+  const scribe = new Scribe(store, clock, (await store.create(created)).stored, [created.record])
+  scribe.start()
+  for (let count = 0; count < 100; count++) scribe.text('x'.repeat(10_000))
+  await scribe.flush()
+  const warnings: object[] = []
+  const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) }
+  const retention = new Retention(store, { ...defaultLimits, retainBytesMax: 500_000 }, clock, logger)
+  await retention.sweep()
+  await retention.stop()
+  expect(await firsts(store, ['run_a', 'run_b'])).toEqual([0, 0])
+  expect(warnings).toMatchObject([{ owner: 'bert' }])
+})
+
+test.each([
+  [[10, 5, 1], 0, Infinity],
+  [[10, 5, 1], 3, 7],
+  [[10, 5, 1], 7, 4],
+  [[10, 5, 1], 15, 0],
+  [[10, 5, 1], 100, 0],
+  [[], 5, 0],
+])('the level of owners with %j that give up %d is %d', (sizes, excess, level) => {
+  expect(fairLevel(sizes, excess)).toBe(level)
+})
