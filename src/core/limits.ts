@@ -36,6 +36,10 @@ export interface Limits {
   readonly streamsPerPrincipalMax: number
   /** Requests with a wrong credential that one address may make at once; from then on one per second. */
   readonly loginFailuresBurstMax: number
+  /** Bytes that one principal may have stored before its starts and document writes are refused; 0 is no limit. */
+  readonly storedBytesPerPrincipalMax: number
+  /** Documents of one principal, sessions included; 0 is no limit. */
+  readonly documentsPerPrincipalMax: number
   /** Push notification configurations of one task, and of one principal. */
   readonly webhooksPerTaskMax: number
   readonly webhooksPerPrincipalMax: number
@@ -150,6 +154,8 @@ export const defaultLimits: Limits = {
   requestsBurstMax: 5000,
   streamsPerPrincipalMax: 5000,
   loginFailuresBurstMax: 20,
+  storedBytesPerPrincipalMax: 0,
+  documentsPerPrincipalMax: 0,
   webhooksPerTaskMax: 10,
   webhooksPerPrincipalMax: 100,
   runsQueuedMax: 20_000, // one owner alone may have half of them

@@ -5,10 +5,23 @@ import type { Limits } from './limits.ts'
 import { shareLoop } from './loop-share.ts'
 import { checkName, checkTitle } from './names.ts'
 import { serialize } from './serialize.ts'
+import type { BodyBefore } from './storage-quota.ts'
 
 export type OwnedDraft = Omit<DocumentDraft, 'owner'>
 
 export type OwnedQuery = Omit<DocumentQuery, 'owner' | 'limit'> & { readonly limit?: number }
+
+export interface DocumentChecks {
+  /** Throws `forbidden` where the caller may not do this. */
+  readonly require: (action: 'read' | 'edit') => void
+  /** Throws `quota_exceeded` where the owner may not store a body of so many bytes. */
+  readonly admit: (owner: string, bytes: number, before: BodyBefore) => Promise<void>
+}
+
+export interface PutOptions {
+  /** Write it although the owner has stored as much as it may: for what a run that was accepted needs. */
+  readonly beyondQuota?: boolean
+}
 
 const LIMIT = 50
 
@@ -16,29 +29,31 @@ export class OwnedDocuments {
   readonly #documents: Documents
   readonly #owner: string
   readonly #limits: Limits
-  readonly #require: (action: 'read' | 'edit') => void
+  readonly #checks: DocumentChecks
 
-  /** `require` throws `forbidden` where the caller may not do this. */
-  constructor(documents: Documents, owner: string, limits: Limits, require: (action: 'read' | 'edit') => void) {
+  constructor(documents: Documents, owner: string, limits: Limits, checks: DocumentChecks) {
     this.#documents = documents
     this.#owner = owner
     this.#limits = limits
-    this.#require = require
+    this.#checks = checks
   }
 
   async get(collection: string, id: string): Promise<Document | undefined> {
-    this.#require('read')
+    this.#checks.require('read')
     return this.#documents.get(this.#owner, collection, id)
   }
 
   /** `expected`: the version that must be there, 0 for none. Undefined, and nothing changed, when it is another one. */
-  async put(draft: OwnedDraft, expected?: number): Promise<Document | undefined> {
-    this.#require('edit')
+  async put(draft: OwnedDraft, expected?: number, options: PutOptions = {}): Promise<Document | undefined> {
+    this.#checks.require('edit')
     const { collection, id, label, title } = draft
     const { nameCharsMax } = this.#limits
     for (const [what, name] of Object.entries({ collection, id, label }))
       if (name !== undefined) checkName(`${what} of a document`, name, nameCharsMax)
     if (title !== undefined) checkTitle('title of a document', title, nameCharsMax)
+    const body = this.#serialized(draft.body)
+    if (!options.beyondQuota)
+      await this.#checks.admit(this.#owner, body.length, () => this.#documents.get(this.#owner, collection, id))
     return this.#documents.put(
       {
         owner: this.#owner,
@@ -46,28 +61,28 @@ export class OwnedDocuments {
         id,
         ...(label !== undefined && { label }),
         ...(title !== undefined && { title }),
-        body: this.#plain(draft.body),
+        body: JSON.parse(body) as unknown,
       },
       expected,
     )
   }
 
   async remove(collection: string, id: string): Promise<boolean> {
-    this.#require('edit')
+    this.#checks.require('edit')
     return this.#documents.remove(this.#owner, collection, id)
   }
 
   async list(query: OwnedQuery): Promise<DocumentPage> {
     await shareLoop()
-    this.#require('read')
+    this.#checks.require('read')
     return listWithin(this.#documents, { limit: LIMIT, ...query, owner: this.#owner }, this.#limits)
   }
 
-  /** The body as JSON has it. */
-  #plain(body: unknown): unknown {
+  /** The body as JSON. */
+  #serialized(body: unknown): string {
     const { eventDepthMax: depthMax, documentBytesMax: bytesMax } = this.#limits
     try {
-      return JSON.parse(serialize(body, 'body', { depthMax, bytesMax })) as unknown
+      return serialize(body, 'body', { depthMax, bytesMax })
     } catch (cause) {
       throw new HoldfastError('invalid_request', messageOf(cause), { cause })
     }

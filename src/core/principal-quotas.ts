@@ -1,20 +1,26 @@
 /**
- * What one principal may take of a node: starts per second, open streams, worker slots. The service asks for every protocol.
+ * What one principal may take of a node, and of its store: starts per second, open streams, worker slots, stored bytes and documents.
+ * The service asks for every protocol.
  * Everyone on a server without authentication is one principal, to which no share of anything applies.
  */
+import type { Clock } from './clock.ts'
 import { HoldfastError } from './errors.ts'
 import type { Limits } from './limits.ts'
 import { localOwner } from './principal.ts'
+import { type BodyBefore, StorageQuota } from './storage-quota.ts'
 import { TokenBuckets } from './token-bucket.ts'
+import type { StoredUsage } from './usage.ts'
 
 export class PrincipalQuotas {
   readonly #limits: Limits
   readonly #starts: TokenBuckets
   readonly #streams: Shares
   readonly #slots: Shares
+  readonly #storage: StorageQuota
 
-  constructor(limits: Limits) {
+  constructor(limits: Limits, usage: StoredUsage, clock: Clock) {
     this.#limits = limits
+    this.#storage = new StorageQuota(limits, usage, clock)
     const { startsPerSecondMax: perSecond, startsBurstMax: burst } = limits
     this.#starts = new TokenBuckets({ perSecond, burst })
     this.#streams = new Shares(limits.streamsPerPrincipalMax)
@@ -28,6 +34,16 @@ export class PrincipalQuotas {
     if (retryAfterMs === 0) return
     const { startsPerSecondMax: most } = this.#limits
     throw new HoldfastError('rate_limited', `you start runs faster than ${most} per second`, { retryAfterMs })
+  }
+
+  /** Throws `quota_exceeded` when the owner has stored as much as it may. `bytes`: of what the start itself stores. */
+  async storeRun(owner: string, bytes: number): Promise<void> {
+    if (owner !== localOwner && this.#storage.isLimited) await this.#storage.admitRun(owner, bytes)
+  }
+
+  /** Throws `quota_exceeded` when the owner may not write a document of so many bytes. */
+  async storeDocument(owner: string, bytes: number, before: BodyBefore): Promise<void> {
+    if (owner !== localOwner && this.#storage.isLimited) await this.#storage.admitDocument(owner, bytes, before)
   }
 
   /** Counts a stream until the returned function is called. Throws `rate_limited` when the owner has too many open. */

@@ -72,7 +72,7 @@ export class Service {
     this.limits = { ...defaultLimits, ...options.limits }
     this.#parts = { ...options, limits: this.limits }
     this.#store = options.store
-    this.#quotas = new PrincipalQuotas(this.limits)
+    this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
     this.#starts = new Starts(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#drive(claimed))
     this.#feeds = new Feeds(options.store, this.limits, options.clock)
@@ -178,9 +178,10 @@ export class Service {
 
   /** The documents of the caller. */
   documents(principal: Principal): OwnedDocuments {
-    return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits, (action) =>
-      this.#access.requireSome(principal, action),
-    )
+    return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits, {
+      require: (action) => this.#access.requireSome(principal, action),
+      admit: (owner, bytes, before) => this.#quotas.storeDocument(owner, bytes, before),
+    })
   }
 
   /** The documents of everybody: for the server's own work, never for an answer to a caller (SEC-1). */

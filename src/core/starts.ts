@@ -42,6 +42,7 @@ export class Starts {
     const known = await this.#known(draft)
     if (known !== undefined) return this.#started(known, policy, [])
     this.#quotas.takeStart(owner)
+    await this.#quotas.storeRun(owner, draft.record.length)
     const earlier = policy === 'interrupt' ? await this.#unfinished(draft.run) : []
     const room = this.#dispatcher.reserve(owner)
     let leaveQueue: (() => void) | undefined

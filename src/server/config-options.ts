@@ -303,6 +303,20 @@ export const configOptions = {
     parse: toCount(1, 1_000_000),
     help: 'Event streams that one principal may have open on this node; further ones get 429.',
   },
+  'max-stored-per-principal': {
+    value: 'SIZE',
+    env: 'HOLDFAST_MAX_STORED_PER_PRINCIPAL',
+    fallback: String(defaultLimits.storedBytesPerPrincipalMax),
+    parse: toSize,
+    help: 'Bytes of logs and documents that one principal may have stored, such as 5GB; further starts and writes get 507. 0 is no limit.',
+  },
+  'max-documents-per-principal': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_DOCUMENTS_PER_PRINCIPAL',
+    fallback: String(defaultLimits.documentsPerPrincipalMax),
+    parse: toCount(0, 1_000_000_000),
+    help: 'Documents that one principal may have, sessions included; further ones get 507. 0 is no limit.',
+  },
   'max-queued': {
     value: 'N',
     env: 'HOLDFAST_MAX_QUEUED',

@@ -86,6 +86,8 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       requestsPerSecondMax: values['max-requests-per-second'],
       requestsBurstMax: values['max-requests-per-second'] * 5,
       streamsPerPrincipalMax: values['max-streams-per-principal'],
+      storedBytesPerPrincipalMax: values['max-stored-per-principal'],
+      documentsPerPrincipalMax: values['max-documents-per-principal'],
       runsQueuedMax: values['max-queued'],
       attemptsMax: values['max-attempts'],
       loopBlockedMs: values['loop-blocked-ms'],

@@ -44,7 +44,8 @@ export async function noteTurn(
   question: string,
   message: Message,
 ): Promise<void> {
-  await documents.put({ collection: TURNS, id: idOf(task, question), label: task, body: { question, message } })
+  const draft = { collection: TURNS, id: idOf(task, question), label: task, body: { question, message } }
+  await documents.put(draft, undefined, { beyondQuota: true })
 }
 
 function idOf(task: string, question: string): string {

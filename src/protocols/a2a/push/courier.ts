@@ -148,7 +148,8 @@ export class Courier {
     const { lease: _lease, ...delivery } = this.#delivery
     const body: Delivery = { ...delivery, failures, error }
     await this.#note({ failures, error })
-    await this.#documents.put({ collection: DEAD_LETTERS, id: this.#id, label: body.task, body })
+    const draft = { collection: DEAD_LETTERS, id: this.#id, label: body.task, body }
+    await this.#documents.put(draft, undefined, { beyondQuota: true })
     await this.#documents.remove(DELIVERIES, this.#id)
     this.#parts.logger.warn({ delivery: this.#id, reason: error }, 'a push was given up; it is a dead letter')
   }
@@ -160,7 +161,7 @@ export class Courier {
     const lease = then === 'keep' ? { lease: { by, until: clock.now() + limits.leaseMs } } : {}
     const body: Delivery = { ...before, ...changes, ...lease }
     const draft = { collection: DELIVERIES, id: this.#id, label: body.task, body }
-    const noted = await this.#documents.put(draft, this.#version)
+    const noted = await this.#documents.put(draft, this.#version, { beyondQuota: true })
     if (noted === undefined) throw new Lost()
     this.#delivery = body
     this.#version = noted.version
