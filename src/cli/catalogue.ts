@@ -72,6 +72,10 @@ export const catalogue: Catalogue = {
     summary: 'Trim finished runs that are too old or too many, now',
     load: async () => (await import('./commands/gc.ts')).gc,
   },
+  forget: {
+    summary: 'Delete everything that a principal has',
+    load: async () => (await import('./commands/forget.ts')).forget,
+  },
   migrate: {
     summary: 'Bring the schema of a store up to date',
     load: async () => (await import('./commands/migrate.ts')).migrate,

@@ -94,6 +94,23 @@ export async function revokeKey(path: string, nameOrId: string, clock: Clock = s
   })
 }
 
+/** Removes every key of a principal from a file, revoked ones too; how many there were. */
+export async function removeKeysOf(
+  path: string,
+  { principal, tenant }: { readonly principal: string; readonly tenant?: string | undefined },
+  { dryRun }: { readonly dryRun: boolean },
+): Promise<number> {
+  const isTheirs = (key: KeyEntry): boolean => key.principal === principal && key.tenant === tenant
+  const keys = await readKeyFile(path)
+  if (keys === undefined) throw noFile(path)
+  const count = keys.filter(isTheirs).length
+  if (dryRun || count === 0) return count
+  return updateKeyFile(path, (current) => {
+    const kept = current.filter((key) => !isTheirs(key))
+    return { keys: kept, result: current.length - kept.length }
+  })
+}
+
 /** Recognizes the keys of a file, and sees changes that other processes make to it. Fails when there is no sound file. */
 export async function openKeyAuthenticator(path: string, clock: Clock = systemClock): Promise<Authenticator> {
   const authenticator = new KeyAuthenticator(path, clock)

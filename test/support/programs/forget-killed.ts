@@ -1,0 +1,12 @@
+/** Forgets a principal, and is killed (kill -9) as soon as the first runs are removed: STORE OWNER. */
+import { configOptions } from '../../../src/server/config-options.ts'
+import { forgetPrincipal } from '../../../src/server/forget.ts'
+import { openStore } from '../../../src/server/open-store.ts'
+
+const [address = '', owner = ''] = process.argv.slice(2)
+const store = await openStore(configOptions.store.parse(address))
+await forgetPrincipal(store, owner, {
+  dryRun: false,
+  stop: false,
+  onProgress: () => process.kill(process.pid, 'SIGKILL'),
+})
