@@ -38,7 +38,7 @@ export function App() {
           <span>Holdfast</span>
         </Link>
         <nav aria-label="Pages">
-          {Object.entries(NAVIGATION).map(([to, title]) => (
+          {(session.isShared ? [] : Object.entries(NAVIGATION)).map(([to, title]) => (
             <Link key={to} to={to} current={to === path || (to === '/' && path.startsWith('/runs'))}>
               {title}
             </Link>
@@ -47,14 +47,20 @@ export function App() {
         <span className="bar-state" role="status">
           {failing && <span className="reconnecting">Reconnecting…</span>}
         </span>
-        {session.key !== undefined && (
+        {session.key !== undefined && !session.isShared && (
           <button type="button" className="quiet" onClick={() => signIn(undefined)}>
             Forget key
           </button>
         )}
       </header>
       <main id="main" tabIndex={-1} ref={main}>
-        {session.refused ? <KeyPage rejected={session.key !== undefined} /> : page.show()}
+        {session.refused && session.isShared ? (
+          <Empty title="This link has expired or was revoked" />
+        ) : session.refused ? (
+          <KeyPage rejected={session.key !== undefined} />
+        ) : (
+          page.show()
+        )}
       </main>
     </>
   )

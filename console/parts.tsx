@@ -119,7 +119,7 @@ export function useNow(everyMs = 1000, active = true): number {
 
 export interface TabsProps<Name extends string> {
   readonly label: string
-  readonly tabs: Readonly<Record<Name, string>>
+  readonly tabs: Readonly<Partial<Record<Name, string>>>
   readonly current: Name
   readonly onChange: (name: Name) => void
 }

@@ -27,9 +27,15 @@ export function usePlace(): Place {
   }, [address])
 }
 
+/** The token of a share link stays in the address, so that a reload works. */
+function sharedHash(): string {
+  return location.hash.startsWith('#share=') ? location.hash : ''
+}
+
 export function navigate(to: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, '', BASE + to)
-  else history.pushState(null, '', BASE + to)
+  const address = BASE + to + sharedHash()
+  if (replace) history.replaceState(null, '', address)
+  else history.pushState(null, '', address)
   for (const listener of listeners) listener()
   if (!replace) scrollTo(0, 0)
 }

@@ -7,6 +7,8 @@ const STORED = 'holdfast:key'
 
 export interface Session {
   readonly key: string | undefined
+  /** The key is the token of a share link: there is one run to see, and nothing else. */
+  readonly isShared: boolean
   readonly client: Client
   /** The connections of this page. */
   readonly wire: Wire
@@ -15,11 +17,13 @@ export interface Session {
 }
 
 const listeners = new Set<() => void>()
-let current = open(sessionStorage.getItem(STORED) ?? undefined)
+/** A share link brings its token behind the `#`, which no server and no log gets to see. */
+const shared = /^#share=(hfs_[\w.~-]+)$/.exec(location.hash)?.[1]
+let current = open(shared ?? sessionStorage.getItem(STORED) ?? undefined, shared !== undefined)
 
-function open(key: string | undefined): Session {
+function open(key: string | undefined, isShared = false): Session {
   const wire = new Wire(refuse)
-  return { key, wire, refused: false, client: clientOn(wire, key) }
+  return { key, isShared, wire, refused: false, client: clientOn(wire, key) }
 }
 
 /** A client whose connections are those of a wire. Alone, it shares none with other tabs. */

@@ -1,5 +1,5 @@
 /** One run: the conversation, and beside it the log, the timeline, the bytes and the tokens. */
-import type { RunInfo } from 'holdfast/client'
+import type { RunInfo, ShareAction } from 'holdfast/client'
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { count, duration, moment, shortId, shortSession } from '../format.ts'
 import { CopyButton, Fact, Loading, Problem, Status, Tabs, useNow } from '../parts.tsx'
@@ -18,8 +18,17 @@ import { useSession } from '../session.ts'
 const PANELS = { talk: 'Conversation', log: 'Log', timeline: 'Timeline', wire: 'Wire', usage: 'Usage' } as const
 type Panel = keyof typeof PANELS
 
+/** What a share link gives access to: the log, and what is made from it. */
+const { wire: _wire, ...SHARED_PANELS } = PANELS
+
+/** Whether the page may offer this: always, but for a share link that does not allow it. */
+function useMay(info: RunInfo | undefined): (action: ShareAction) => boolean {
+  const { isShared } = useSession()
+  return (action) => !isShared || info?.shared?.can.includes(action) === true
+}
+
 export function RunPage({ id }: { readonly id: string }) {
-  const { client } = useSession()
+  const { client, isShared } = useSession()
   const watch = useMemo(() => new RunWatch(client, id), [client, id])
   const shown = useSyncExternalStore(watch.subscribe, watch.state)
   const info = useInfo(id, shown.status)
@@ -27,9 +36,7 @@ export function RunPage({ id }: { readonly id: string }) {
     return (
       <>
         <h1>Run</h1>
-        <Problem cause={shown.problem}>
-          <Link to="/">Show all runs</Link>
-        </Problem>
+        <Problem cause={shown.problem}>{!isShared && <Link to="/">Show all runs</Link>}</Problem>
       </>
     )
   if (shown.count === 0) return <Loading what="the run" />
@@ -62,7 +69,8 @@ interface HeadProps {
 }
 
 function RunHead({ id, info, shown, watch }: HeadProps) {
-  const { client } = useSession()
+  const { client, isShared } = useSession()
+  const may = useMay(info)
   const { status, events, upTo, ended, fold } = shown
   const [replaying, setReplaying] = useState(false)
   const [stopping, setStopping] = useState(false)
@@ -94,7 +102,7 @@ function RunHead({ id, info, shown, watch }: HeadProps) {
           <CopyButton text={id}>Copy id</CopyButton>
         </span>
         <span className="run-actions">
-          {!ended && !shown.replaying && (
+          {!ended && !shown.replaying && may('stop') && (
             <button type="button" className="danger" disabled={stopping} onClick={() => void stop()}>
               {stopping ? 'Stopping…' : 'Stop'}
             </button>
@@ -104,14 +112,16 @@ function RunHead({ id, info, shown, watch }: HeadProps) {
               Replay
             </button>
           )}
-          <Link to={`/break?run=${encodeURIComponent(id)}`} className="button">
-            Break it
-          </Link>
+          {!isShared && (
+            <Link to={`/break?run=${encodeURIComponent(id)}`} className="button">
+              Break it
+            </Link>
+          )}
         </span>
       </div>
       <dl className="facts">
         {info?.version !== undefined && <Fact name="Version">{info.version}</Fact>}
-        {session !== undefined && (
+        {session !== undefined && !isShared && (
           <Fact name="Session">
             <Link to={`/?session=${encodeURIComponent(session)}`} title={session}>
               {shortSession(session)}
@@ -140,7 +150,8 @@ interface BodyProps {
 }
 
 function RunBody({ id, info, shown }: BodyProps) {
-  const { client } = useSession()
+  const { client, isShared } = useSession()
+  const may = useMay(info)
   const place = usePlace()
   const panel = panelOf(place.query.get('panel'))
   const event = place.query.get('event')
@@ -155,7 +166,7 @@ function RunBody({ id, info, shown }: BodyProps) {
     <div className="run-body" data-panel={panel}>
       <Tabs
         label="Views of the run"
-        tabs={PANELS}
+        tabs={isShared ? SHARED_PANELS : PANELS}
         current={panel}
         onChange={(name) => navigate(withQuery(place, { panel: name }), { replace: true })}
       />
@@ -164,7 +175,7 @@ function RunBody({ id, info, shown }: BodyProps) {
           blocks={shown.blocks}
           actors={shown.fold.conversation.actors}
           component={info?.component ?? 'agent'}
-          open={shown.replaying ? [] : shown.questions}
+          open={shown.replaying || !may('answer') ? [] : shown.questions}
           live={!shown.ended}
           form={(questions) => (
             <Questions
@@ -174,7 +185,7 @@ function RunBody({ id, info, shown }: BodyProps) {
             />
           )}
         />
-        {shown.ended && !shown.replaying && info !== undefined && (
+        {shown.ended && !shown.replaying && !isShared && info !== undefined && (
           <Composer component={info.component} session={info.session} />
         )}
       </section>
@@ -183,7 +194,7 @@ function RunBody({ id, info, shown }: BodyProps) {
         {side === 'timeline' && (
           <Timeline shown={shown} now={now} chosen={chosen} onChoose={(index) => choose(index, 'timeline')} />
         )}
-        {side === 'wire' && <WirePanel run={id} ended={shown.ended} />}
+        {side === 'wire' && !isShared && <WirePanel run={id} ended={shown.ended} />}
         {side === 'usage' && <UsagePanel usage={shown.fold.usage} />}
       </section>
     </div>

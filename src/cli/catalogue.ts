@@ -40,6 +40,10 @@ export const catalogue: Catalogue = {
     summary: 'Answer what a paused run asks',
     load: async () => (await import('./commands/input.ts')).input,
   },
+  share: {
+    summary: 'Make, list and revoke links to one run',
+    load: async () => (await import('./commands/share.ts')).share,
+  },
   replay: {
     summary: 'Show a run again as it happened, or faster',
     load: async () => (await import('./commands/replay.ts')).replay,

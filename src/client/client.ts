@@ -83,9 +83,12 @@ export class Runs {
     return this.open(id)
   }
 
-  /** A handle of a run that exists, at a cursor that somebody kept. Asks the server nothing. */
-  open(id: string, { after }: { readonly after?: number } = {}): RunHandle {
-    return new RunHandle(this.#transport, this.#follow, id, after)
+  /** A handle of a run that exists, or of the run of a share link, at a cursor that somebody kept. Asks the server nothing. */
+  open(idOrLink: string, { after }: { readonly after?: number } = {}): RunHandle {
+    const link = shareLinkIn(idOrLink)
+    if (link === undefined) return new RunHandle(this.#transport, this.#follow, idOrLink, after)
+    const transport = this.#transport.at(link.url, link.key)
+    return new RunHandle(transport, (position, options) => follow(transport, position, options), link.run, after)
   }
 
   get(id: string, options?: Abortable): Promise<RunInfo> {
@@ -113,6 +116,16 @@ export class Runs {
   delete(id: string, options?: Abortable): Promise<void> {
     return this.open(id).delete(options)
   }
+}
+
+/** The server, the run and the token of a share link; undefined for what is none, such as an id. */
+function shareLinkIn(text: string): { readonly url: string; readonly run: string; readonly key: string } | undefined {
+  const address = /^https?:\/\//.test(text) ? URL.parse(text) : null
+  const [, base = '', run] = /^(.*)\/runs\/([^/]+)\/events$/.exec(address?.pathname ?? '') ?? []
+  const key = address?.searchParams.get('share') ?? undefined
+  if (address === null) return undefined
+  if (run === undefined || key === undefined) throw new TypeError('the address is not a share link of a run')
+  return { url: address.origin + base, run: decodeURIComponent(run), key }
 }
 
 /** On the wire in the words of AgentOS, which the server speaks too. */

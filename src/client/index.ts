@@ -31,6 +31,10 @@ export type {
   SessionFilter,
   SessionInfo,
   SessionPage,
+  ShareAction,
+  ShareInfo,
+  ShareLink,
+  ShareOptions,
   StartRequest,
 } from './types.ts'
 export { RunView, type RunViewState } from './view.ts'

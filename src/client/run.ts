@@ -4,7 +4,7 @@ import { RunError } from './errors.ts'
 import { type Follow, type FollowOptions, isLast, type OnGap, type OnLogChanged, type Position } from './follow.ts'
 import { RunText } from './text.ts'
 import type { Answer, Transport } from './transport.ts'
-import type { Abortable, Answers, RunInfo } from './types.ts'
+import type { Abortable, Answers, RunInfo, ShareInfo, ShareLink, ShareOptions } from './types.ts'
 
 export interface EventsOptions extends Abortable {
   /** Index of the last event that you have; the beginning where none is given. */
@@ -144,6 +144,39 @@ export class RunHandle {
     await this.#transport.json<undefined>({
       method: 'DELETE',
       path: this.#path(),
+      run: this.id,
+      signal,
+      answer: 'none',
+      repeat: 'refused',
+    })
+  }
+
+  /** Makes a link that gives access to this run alone, for whoever has it. Not repeated once it may have been made. */
+  async share({ can, expiresIn, signal }: ShareOptions = {}): Promise<ShareLink> {
+    const { path, ...share } = await this.#transport.json<ShareInfo & { path: string }>({
+      method: 'POST',
+      path: this.#path('/shares'),
+      body: { can, expiresInMs: expiresIn },
+      run: this.id,
+      signal,
+      answer: ['id', 'path'],
+      repeat: 'refused',
+    })
+    return { ...share, url: this.#transport.url + path }
+  }
+
+  /** The links of this run that have not expired, without their secrets. */
+  async shares({ signal }: Abortable = {}): Promise<readonly ShareInfo[]> {
+    const path = this.#path('/shares')
+    const answer = ['shares']
+    return (await this.#transport.json<{ shares: ShareInfo[] }>({ path, run: this.id, signal, answer })).shares
+  }
+
+  /** Ends a link; what was opened with it ends within two seconds. */
+  async revokeShare(share: string, { signal }: Abortable = {}): Promise<void> {
+    await this.#transport.json<undefined>({
+      method: 'DELETE',
+      path: this.#path(`/shares/${encodeURIComponent(share)}`),
       run: this.id,
       signal,
       answer: 'none',

@@ -63,6 +63,18 @@ export class Transport {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
   }
 
+  /** To another server or with another key, with the same settings. */
+  at(url: string, key: string): Transport {
+    return new Transport({
+      url,
+      key,
+      fetch: this.#fetch,
+      retries: this.#retries,
+      retryMs: this.#retryMs,
+      silenceMs: this.silenceMs,
+    })
+  }
+
   newBackoff(): Backoff {
     return new Backoff(this.#retries, this.#retryMs)
   }

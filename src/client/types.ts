@@ -24,6 +24,30 @@ export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
   readonly damaged?: boolean
   /** What a completed run returned; only where one run is asked for. */
   readonly output?: unknown
+  /** What the share link allows that the client uses. */
+  readonly shared?: { readonly can: readonly ShareAction[]; readonly expiresAt: string }
+}
+
+export type ShareAction = 'read' | 'answer' | 'stop'
+
+export interface ShareOptions extends Abortable {
+  /** What the link allows. Default: read alone; the others need read too. */
+  readonly can?: readonly ShareAction[]
+  /** Milliseconds. Default: one day; at most 365 days. */
+  readonly expiresIn?: number
+}
+
+export interface ShareInfo {
+  readonly id: string
+  readonly run: string
+  readonly can: readonly ShareAction[]
+  readonly createdAt: string
+  readonly expiresAt: string
+}
+
+export interface ShareLink extends ShareInfo {
+  /** For `new EventSource(url)`, for `client.runs.open(url)`, and for the address bar of a browser, which shows the console. A secret. */
+  readonly url: string
 }
 
 export interface RunPage {

@@ -3,7 +3,16 @@ import type { Clock } from './clock.ts'
 import { type ErrorCode, isHoldfastError } from './errors.ts'
 import { ownerKey, type Principal } from './principal.ts'
 
-export type AuditAction = 'authenticate' | 'start' | 'answer' | 'stop' | 'remove' | 'remove session' | 'read' | 'share'
+export type AuditAction =
+  | 'authenticate'
+  | 'start'
+  | 'answer'
+  | 'stop'
+  | 'remove'
+  | 'remove session'
+  | 'read'
+  | 'share'
+  | 'revoke share'
 
 export interface AuditEntry {
   /** ISO time. */

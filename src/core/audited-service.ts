@@ -3,6 +3,7 @@ import type { Audit } from './audit.ts'
 import type { StartRequest } from './new-run.ts'
 import type { Principal } from './principal.ts'
 import { Service, type ServiceOptions, type Started } from './service.ts'
+import type { Share, ShareRequest } from './shares.ts'
 import type { StoredRun } from './store.ts'
 import type { Sink, Subscription } from './subscription.ts'
 
@@ -38,6 +39,18 @@ export class AuditedService extends Service {
   override removeSession(principal: Principal, session: string): Promise<void> {
     const work = (): Promise<void> => super.removeSession(principal, session)
     return this.#audit.around(principal, 'remove session', { session: session.slice(0, CHARS_MAX) }, work)
+  }
+
+  override share(
+    principal: Principal,
+    id: string,
+    request: ShareRequest,
+  ): Promise<{ readonly share: Share; readonly token: string }> {
+    return this.#audit.around(principal, 'share', about(id), () => super.share(principal, id, request))
+  }
+
+  override revokeShare(principal: Principal, id: string, share: string): Promise<void> {
+    return this.#audit.around(principal, 'revoke share', about(id), () => super.revokeShare(principal, id, share))
   }
 
   override subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {

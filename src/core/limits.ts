@@ -43,6 +43,9 @@ export interface Limits {
   /** Push notification configurations of one task, and of one principal. */
   readonly webhooksPerTaskMax: number
   readonly webhooksPerPrincipalMax: number
+  /** Share links. */
+  readonly sharesPerRunMax: number
+  readonly sharesPerPrincipalMax: number
   /** Accepted runs that may wait for a place before new ones are refused; of one owner, only as many as places are left. */
   readonly runsQueuedMax: number
   /** Paused agents kept in memory; beyond it the oldest is let go and rebuilt from its log when continued. */
@@ -158,6 +161,8 @@ export const defaultLimits: Limits = {
   documentsPerPrincipalMax: 0,
   webhooksPerTaskMax: 10,
   webhooksPerPrincipalMax: 100,
+  sharesPerRunMax: 100,
+  sharesPerPrincipalMax: 10_000,
   runsQueuedMax: 20_000, // one owner alone may have half of them
   runsParkedMax: 1000,
   runsAsleepMax: 10_000,

@@ -11,6 +11,8 @@ export interface Principal {
   readonly scopes?: readonly string[]
   /** Of the credential that was shown. What it has opened ends with it. */
   readonly credential?: CredentialFacts
+  /** Id of the share link that it calls with: then it acts for the owner of a run, within what the link allows. */
+  readonly share?: string
   /** Address that it calls from, for the audit log. */
   readonly from?: string
 }
@@ -21,12 +23,16 @@ export interface CredentialFacts {
   readonly id?: string
   /** When it stops being valid, in milliseconds since 1970. */
   readonly expiresAt?: number
+  /** Whose documents it is one of: of a share link. */
+  readonly owner?: string
 }
 
 /** What a request brings to show who it is from. */
 export interface Credential {
   /** The token of an `Authorization: Bearer` header. */
   readonly bearer?: string
+  /** The token of a share link. */
+  readonly share?: string
   /** Address of the client, or of the proxy before it. */
   readonly from?: string
 }
@@ -51,10 +57,21 @@ export function keyPrincipalId(keyName: string): string {
 
 /** Ids that only this server gives out: whoever issues tokens must not be able to name them in a claim. */
 export function isReservedId(id: string): boolean {
-  return id === localPrincipal.id || id.startsWith(KEY_ID_PREFIX)
+  return id === localPrincipal.id || id.startsWith(KEY_ID_PREFIX) || id.startsWith(SHARE_ID_PREFIX)
 }
 
 const KEY_ID_PREFIX = 'key:'
+const SHARE_ID_PREFIX = 'share:'
+
+/** How a share link is named in logs: by its id, never by its token. */
+export function shareKey(id: string): string {
+  return SHARE_ID_PREFIX + id
+}
+
+/** Who acts: the owner itself, or the share link that it is done with. */
+export function actorOf(principal: Principal): string {
+  return principal.share === undefined ? ownerKey(principal) : shareKey(principal.share)
+}
 
 /** The string that runs are owned by. No two principals share one, also after a round trip through UTF-8. */
 export function ownerKey(principal: Principal): string {

@@ -20,12 +20,13 @@ import type { StartRequest } from './new-run.ts'
 import { nextRecord } from './next-record.ts'
 import { listWithin, OwnedDocuments } from './owned-documents.ts'
 import type { NodeParts } from './parts.ts'
-import { ownerKey, type Principal } from './principal.ts'
+import { actorOf, ownerKey, type Principal } from './principal.ts'
 import { PrincipalQuotas } from './principal-quotas.ts'
 import { events, type Slice } from './record.ts'
 import { encodeRequested } from './requested-event.ts'
 import { isFinished, type RunStatus } from './run.ts'
 import { removeSession } from './session-removal.ts'
+import type { Share, ShareRequest, Shares } from './shares.ts'
 import { type Started, Starts } from './starts.ts'
 import type { RunPage, Store, StoredRun, StoreHealth } from './store.ts'
 import { StoreProbe } from './store-probe.ts'
@@ -39,6 +40,8 @@ export interface ServiceOptions extends Omit<NodeParts, 'limits'> {
   readonly credentials?: CredentialWatch
   /** How responsive the process is, where that is measured. */
   readonly eventLoop?: () => EventLoopHealth
+  /** Share links; none can be made without it. */
+  readonly shares?: Shares
 }
 
 export interface ListRequest {
@@ -65,6 +68,7 @@ export class Service {
   /** Why the store was unavailable when health was last asked for, which the log has been told. */
   #toldFailure: string | undefined
   readonly #eventLoop: (() => EventLoopHealth) | undefined
+  readonly #shares: Shares | undefined
   /** Aborted when nothing more will come from here. */
   readonly #closing = new AbortController()
 
@@ -79,6 +83,7 @@ export class Service {
     this.#probe = new StoreProbe(this.#parts)
     this.#access = new Access(options, options.credentials)
     this.#eventLoop = options.eventLoop
+    this.#shares = options.shares
   }
 
   /** Begins to drive runs, those that a dead worker left included. */
@@ -115,7 +120,7 @@ export class Service {
   /** Asks for a stop, durably. The run as it is now comes back; a finished one is left as it is (RUN-2). */
   async stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {
     await this.#access.own(principal, id, 'stop')
-    const by = ownerKey(principal)
+    const by = actorOf(principal)
     const at = new Date(this.#parts.clock.now()).toISOString()
     const why = { by, ...(reason !== undefined && { reason }) }
     encodeRequested({ type: 'stop.requested', data: why }, this.limits)
@@ -131,7 +136,7 @@ export class Service {
     const isServed = this.#parts.registry.find(run.component) !== undefined
     if (!isServed && !this.#dispatcher.isForOthers(run))
       throw new HoldfastError('unsupported', `component ${run.component} is not served here`)
-    const continuation = { answers, by: ownerKey(principal) }
+    const continuation = { answers, by: actorOf(principal) }
     checkAnswers(run, answers)
     encodeRequested({ type: 'run.resumed', data: continuation }, this.limits)
     const claimed = await claimPaused(this.#parts, {
@@ -153,8 +158,31 @@ export class Service {
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
-    await this.#access.own(principal, id, 'remove')
+    const { run } = await this.#access.own(principal, id, 'remove')
     await this.#store.remove(id)
+    await this.#shares?.removeAll(run.owner, id)
+  }
+
+  /** Makes a link to one run. Only its owner may; a link cannot make links. */
+  async share(
+    principal: Principal,
+    id: string,
+    request: ShareRequest,
+  ): Promise<{ readonly share: Share; readonly token: string }> {
+    const { run } = await this.#access.own(principal, id, 'share')
+    return this.#requireShares().create(run.owner, id, request)
+  }
+
+  async shares(principal: Principal, id: string): Promise<readonly Share[]> {
+    const { run } = await this.#access.own(principal, id, 'share')
+    return this.#requireShares().list(run.owner, id)
+  }
+
+  /** Ends a link, and within two seconds what it has open. */
+  async revokeShare(principal: Principal, id: string, share: string): Promise<void> {
+    const { run } = await this.#access.own(principal, id, 'share')
+    if (!(await this.#requireShares().revoke(run.owner, id, share)))
+      throw new HoldfastError('not_found', `run ${id} has no share link ${share.slice(0, 100)}`)
   }
 
   /** Removes a session that the caller has, with all its runs; those that have not ended are stopped first. */
@@ -287,7 +315,7 @@ export class Service {
 
   /** Counts as one of the caller's streams until it is closed. */
   #openStream(principal: Principal, id: string, after: number, sink: Sink): Subscription {
-    const release = this.#quotas.openStream(ownerKey(principal))
+    const release = this.#quotas.openStream(actorOf(principal))
     try {
       return this.#access.whileCurrent(principal, (onClose) =>
         this.#feeds.open(id, after, sink, () => {
@@ -299,6 +327,11 @@ export class Service {
       release()
       throw cause
     }
+  }
+
+  #requireShares(): Shares {
+    if (this.#shares !== undefined) return this.#shares
+    throw new HoldfastError('unsupported', 'this server has no share links')
   }
 
   #assertOpen(): void {

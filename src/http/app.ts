@@ -4,6 +4,7 @@ import type { Ids } from '../core/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Logger } from '../core/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/principal.ts'
+import { SHARE_PREFIX } from '../core/shares.ts'
 import { answerCors } from './cors.ts'
 import { discardRest } from './discard.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
@@ -11,7 +12,7 @@ import { logFailure } from './log-failure.ts'
 import type { Mounts } from './mounts.ts'
 import type { RequestRate } from './request-rate.ts'
 import { respondError } from './respond.ts'
-import type { Call, Match, Protocol } from './route.ts'
+import type { Call, Match, Protocol, Route } from './route.ts'
 import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 
 export interface AppOptions {
@@ -61,7 +62,11 @@ async function call(
     })
   }
   const { route, params } = match
-  const principal = route.public === true ? { id: 'public' } : await callerOf(request, peer, authenticator, rate)
+  const principal =
+    route.public === true
+      ? { id: 'public' }
+      : await callerOf(credential(request, peer, target, route), authenticator, rate)
+  if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the link may be in the address
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   const given: Call = { request, peer, response, params, query: target.query, principal, signal: gone.signal, logger }
@@ -69,14 +74,10 @@ async function call(
   cutIfNotTaken(response, stallMs)
 }
 
-async function callerOf(
-  request: IncomingMessage,
-  peer: Peer,
-  authenticator: Authenticator,
-  rate: RequestRate,
-): Promise<Principal> {
-  const shown = credential(request, peer)
-  const principal = await rate.authenticate(peer.address, shown.bearer, () => authenticator.authenticate(shown))
+async function callerOf(shown: Credential, authenticator: Authenticator, rate: RequestRate): Promise<Principal> {
+  const principal = await rate.authenticate(shown.from, shown.share ?? shown.bearer, () =>
+    authenticator.authenticate(shown),
+  )
   rate.admit(principal)
   return principal
 }
@@ -101,9 +102,14 @@ function parseTarget(request: IncomingMessage): Target {
   return { path, query: new URLSearchParams(start < 0 ? '' : target.slice(start + 1)) }
 }
 
-function credential(request: IncomingMessage, { address: from }: Peer): Credential {
+/** A share link is a token like any other, or a parameter of the address for an EventSource, which can set no header. */
+function credential(request: IncomingMessage, { address: from }: Peer, { query }: Target, route: Route): Credential {
   const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '') ?? []
-  return { ...(bearer !== undefined && { bearer }), ...(from !== undefined && { from }) }
+  const known = from === undefined ? {} : { from }
+  const share = [query.get('share') ?? undefined, bearer].find((token) => token?.startsWith(SHARE_PREFIX))
+  if (share === undefined) return { ...known, ...(bearer !== undefined && { bearer }) }
+  if (route.shareable === true) return { ...known, share }
+  throw new HoldfastError('unauthenticated', 'a share link is not accepted here: it gives access to one run alone')
 }
 
 async function fail(
@@ -115,7 +121,7 @@ async function fail(
 ): Promise<void> {
   const requestId = newId(options.ids)
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
-  const fields = { requestId, method: request.method, path: request.url?.slice(0, 500) }
+  const fields = { requestId, method: request.method, path: loggedPath(request) }
   const gone = response.destroyed || (request.destroyed && !request.complete)
   if (gone) options.logger.debug({ ...fields, code: error.code }, error.message)
   else logFailure(options.logger, error, fields)
@@ -131,6 +137,11 @@ async function fail(
     options.logger.error({ ...fields, err: defect }, 'an error could not be told')
     response.writeHead(500).end()
   }
+}
+
+/** Without the query: a share link is a secret. */
+function loggedPath({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0]!.slice(0, 500)
 }
 
 /** An id for a request that went wrong, whatever it is that is broken. */

@@ -1,7 +1,7 @@
 /** How fast requests may come: of one principal once it is known, and of one address while its credentials are wrong. */
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
-import { localOwner, ownerKey, type Principal } from '../core/principal.ts'
+import { actorOf, localOwner, type Principal } from '../core/principal.ts'
 import { TokenBuckets } from '../core/token-bucket.ts'
 import { networkOf } from './address-limit.ts'
 
@@ -24,9 +24,9 @@ export class RequestRate {
 
   /** Throws `rate_limited` when the principal asks too fast. On a server without authentication everybody is one, without a limit. */
   admit(principal: Principal): void {
-    const owner = ownerKey(principal)
-    if (owner === localOwner) return
-    const retryAfterMs = this.#requests.take(owner)
+    const actor = actorOf(principal)
+    if (actor === localOwner) return
+    const retryAfterMs = this.#requests.take(actor)
     if (retryAfterMs === 0) return
     throw new HoldfastError('rate_limited', `you send more than ${this.#perSecond} requests per second`, {
       retryAfterMs,

@@ -27,6 +27,8 @@ export interface Route {
   readonly path: string
   /** Served without a credential. */
   readonly public?: boolean
+  /** Takes share links too: the run that the link is for is the one that its path names. */
+  readonly shareable?: boolean
   handle(call: Call): Promise<void> | void
 }
 

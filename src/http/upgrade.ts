@@ -82,7 +82,8 @@ async function answer(
     await found.handle({ request, socket, head, authenticate, admit, guarded })
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
-    if (error.status >= 500) logger.error({ path: request.url?.slice(0, 500), err: cause }, 'an upgrade failed')
+    if (error.status >= 500)
+      logger.error({ path: pathOf(request.url ?? '/').slice(0, 500), err: cause }, 'an upgrade failed')
     const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
     socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\nconnection: close\r\n\r\n`)
   }

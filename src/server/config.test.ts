@@ -482,8 +482,18 @@ describe('the table of options', () => {
   test('is all that docs/config.md speaks of', async () => {
     const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8')
     const flags = page.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []
-    const ofKeys = ['principal', 'tenant', 'scopes', 'expires', 'json', 'no-jwt-require-exp']
-    expect(new Set(flags)).toEqual(new Set([...Object.keys(table), ...ofKeys].map((name) => `--${name}`)))
+    const ofOtherCommands = [
+      'principal',
+      'tenant',
+      'scopes',
+      'expires',
+      'json',
+      'can',
+      'list',
+      'revoke',
+      'no-jwt-require-exp',
+    ]
+    expect(new Set(flags)).toEqual(new Set([...Object.keys(table), ...ofOtherCommands].map((name) => `--${name}`)))
     const variables = page.match(/HOLDFAST_[A-Z0-9_]*[A-Z]/g) ?? []
     expect(new Set(variables)).toEqual(new Set(Object.values(table).map(({ env }) => env)))
   })

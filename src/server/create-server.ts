@@ -11,6 +11,7 @@ import type { Authenticator } from '../core/principal.ts'
 import { Registry } from '../core/registry.ts'
 import type { SecretBox } from '../core/secret-box.ts'
 import type { Service } from '../core/service.ts'
+import { Shares } from '../core/shares.ts'
 import type { Store } from '../core/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { createApp } from '../http/app.ts'
@@ -26,6 +27,7 @@ import type { Pushes } from '../protocols/a2a/push/index.ts'
 import { nativeProtocol } from '../protocols/native/index.ts'
 import { loggedAudit } from './audit-sinks.ts'
 import { auditedAuthenticator } from './auth/audited.ts'
+import { sharedAuthenticator } from './auth/shared.ts'
 import { openAuthenticator } from './auth/index.ts'
 import { CertificateFiles, type TlsOptions } from './certificate-files.ts'
 import { closerOfIdle } from './connections.ts'
@@ -37,6 +39,7 @@ import { mountedProtocols } from './protocols.ts'
 import { Retention, type RetentionOptions } from './retention/retention.ts'
 import { createSecretBox, KEY_BYTES } from './secret-box.ts'
 import { parseSecretKey } from './secret-keys.ts'
+import { shareSigner } from './share-signer.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
@@ -103,7 +106,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     ...(given.scheme === 'none' ? [] : [loggedAudit(logger)]),
     ...(options.audit === undefined ? [] : [options.audit]),
   ])
-  const authenticator = auditedAuthenticator(given, audit)
+  const secrets = secretsFor(options)
+  const shares = new Shares({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
+  const authenticator = auditedAuthenticator(sharedAuthenticator(given, shares), audit)
   const credentials = new CredentialWatch(authenticator, clock)
   const service = new AuditedService(
     {
@@ -114,6 +119,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       logger,
       limits,
       credentials,
+      shares,
       eventLoop: () => loop.health(),
       ...workIdentity(store),
     },
@@ -121,7 +127,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   )
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
-  const secrets = secretsFor(options)
   const proxies = new TrustedProxies(options.trustProxy ?? [])
   const rate = new RequestRate(limits)
   const { grpc, a2a } = await openGrpcBinding(

@@ -3,6 +3,7 @@ import type { Digests } from '../core/parts.ts'
 import type { AsyncLocal, Enclosure } from '../core/enclosure.ts'
 import type { Execution } from '../core/execution.ts'
 import type { Store } from '../core/store.ts'
+import { storeSecret } from './store-secret.ts'
 import { executionStorage } from './uncaught-errors.ts'
 
 /** The parts of a node that only Node.js can give. */
@@ -25,14 +26,7 @@ export function workIdentity(store: Store): {
  */
 function storeDigests(store: Store): Digests {
   const { createHmac } = process.getBuiltinModule('node:crypto')
-  let opened: Promise<string> | undefined
-  const key = (): Promise<string> => {
-    opened ??= openKey(store).catch((cause: unknown) => {
-      opened = undefined // the next run asks again
-      throw cause
-    })
-    return opened
-  }
+  const key = storeSecret(store, 'work-digest')
   return {
     async of(run) {
       const secret = await key()
@@ -40,25 +34,4 @@ function storeDigests(store: Store): Digests {
       return (text) => createHmac('sha256', secret).update(`${run}\n`).update(text).digest('base64url').slice(0, 22)
     },
   }
-}
-
-/** No principal has an owner key with a bare percent sign, so nobody can read it. */
-const OWNER = '%holdfast'
-const COLLECTION = 'secret'
-const ID = 'work-digest'
-
-async function openKey({ documents }: Store): Promise<string> {
-  const known = await documents.get(OWNER, COLLECTION, ID)
-  if (known !== undefined) return keyIn(known.body)
-  const key = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64url')
-  const made = await documents.put({ owner: OWNER, collection: COLLECTION, id: ID, body: { key } }, 0)
-  if (made !== undefined) return key
-  const others = await documents.get(OWNER, COLLECTION, ID) // another node was faster
-  return keyIn(others?.body)
-}
-
-function keyIn(body: unknown): string {
-  const { key } = (body ?? {}) as { key?: unknown }
-  if (typeof key === 'string' && key !== '') return key
-  throw new Error('the key for digests of recorded work in the store is damaged')
 }

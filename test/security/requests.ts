@@ -12,6 +12,8 @@ export interface Subject {
   readonly config: string
   /** Of a conversation. */
   readonly item: string
+  /** Of a share link. */
+  readonly share: string
 }
 
 /** The kind of component that a path is about. */
@@ -20,8 +22,9 @@ export function componentFor(path: string): string {
   return family === 'teams' ? 'lab-team' : family === 'workflows' ? 'lab-workflow' : 'lab'
 }
 
-export function pathFor({ method, path }: Route, { run, session, component, config, item }: Subject): string {
-  const names: Record<string, string> = { run, session, component, config, item, task: run, tenant: 'acme', index: '0' }
+export function pathFor({ method, path }: Route, { run, session, component, config, item, share }: Subject): string {
+  const named = { run, session, component, config, item, share }
+  const names: Record<string, string> = { ...named, task: run, tenant: 'acme', index: '0' }
   const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
   )

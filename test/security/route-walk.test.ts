@@ -52,10 +52,20 @@ interface Answer {
   readonly text: string
 }
 
-async function ask({ server, token }: World, caller: Caller, route: Route, subject: Subject): Promise<Answer> {
-  const bearer = token(caller)
+/** By a caller, or by whoever has the token of a share link. */
+async function ask(
+  { server, token }: World,
+  caller: string,
+  route: Route,
+  subject: Subject,
+  where: 'header' | 'address' = 'header',
+): Promise<Answer> {
+  const isLink = caller.startsWith('hfs_')
+  const bearer = isLink ? (where === 'header' ? caller : undefined) : token(caller as Caller)
+  const path = pathFor(route, subject)
+  const address = isLink && where === 'address' ? `${path}${path.includes('?') ? '&' : '?'}share=${caller}` : path
   const { headers, ...init } = bodyFor(route, subject)
-  const response = await fetch(server.url + pathFor(route, subject), {
+  const response = await fetch(server.url + address, {
     method: route.method,
     ...init,
     headers: {
@@ -88,7 +98,8 @@ async function subjectFor({ server, token }: World, path: string, state: 'comple
   const { body } = await call<{ data?: { id: string }[] }>(alice, 'POST', `/v1/conversations/${session}/items`, {
     body: { items },
   })
-  return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none' }
+  const { body: share } = await call<{ id: string }>(alice, 'POST', `/runs/${run}/shares`, { body: {} })
+  return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none', share: share.id }
 }
 
 /** A tenant of an agent of A2A, which its tasks belong to. */
@@ -112,7 +123,9 @@ async function stateOf({ server, token }: World, { run, session, component }: Su
 }
 
 const isForReaders = (route: Route): boolean =>
-  (route.method === 'GET' || READING_POST.test(route.path)) && !FOR_ADMINS.includes(nameOf(route))
+  (route.method === 'GET' || READING_POST.test(route.path)) &&
+  !FOR_ADMINS.includes(nameOf(route)) &&
+  !route.path.includes('/shares')
 
 async function inTurns<Item>(items: readonly Item[], act: (item: Item) => Promise<void>, atOnce = 8): Promise<void> {
   const left = [...items]
@@ -172,6 +185,50 @@ test(
   },
 )
 
+/** Routes that take a share link; what such a link opens is one run. Whoever adds one says so here. */
+const SHAREABLE = ['GET /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/input', 'POST /runs/{id}/stop']
+
+async function newLink({ server, token }: World, run: string): Promise<string> {
+  const alice: Target = { url: server.url, token: token('alice')! }
+  const body = { can: ['read', 'answer', 'stop'] }
+  const made = await call<{ path: string }>(alice, 'POST', `/runs/${run}/shares`, { body })
+  return new URL(made.body.path, server.url).searchParams.get('share')!
+}
+
+const otherLinks = new WeakMap<World, Promise<string>>()
+
+function linkOfAnotherRun(world: World): Promise<string> {
+  const known = otherLinks.get(world)
+  if (known !== undefined) return known
+  const made = subjectFor(world, '/runs', 'completed').then(({ run }) => newLink(world, run))
+  otherLinks.set(world, made)
+  return made
+}
+
+/** A link opens the routes of its own run that take links, and nothing else: not even to learn that another run exists. */
+async function walkWithLinks(world: World, route: Route, subject: Subject): Promise<string[]> {
+  const wrong: string[] = []
+  const isOpen = SHAREABLE.includes(nameOf(route))
+  if ((route.shareable === true) !== isOpen)
+    wrong.push('takes share links without being listed, or the other way round')
+  const state = WAITING.test(nameOf(route)) ? 'paused' : 'completed'
+  const other = await linkOfAnotherRun(world)
+  const link = isOpen ? undefined : await newLink(world, subject.run)
+  for (const where of ['header', 'address'] as const) {
+    const foreign = await ask(world, other, route, subject, where)
+    if (foreign.status !== (isOpen ? 404 : 401) || foreign.text.includes(SECRET))
+      wrong.push(
+        `answers the link of another run in its ${where} with ${foreign.status}: ${foreign.text.slice(0, 200)}`,
+      )
+    // What it may change is changed here, so that it is not alice's run.
+    const own = isOpen ? await subjectFor(world, route.path, state) : subject
+    const answer = await ask(world, link ?? (await newLink(world, own.run)), route, own, where)
+    if (isOpen ? answer.status >= 300 : answer.status !== 401 || answer.text.includes(SECRET))
+      wrong.push(`answers a link in its ${where} with ${answer.status}: ${answer.text.slice(0, 200)}`)
+  }
+  return wrong
+}
+
 async function walk(world: World, route: Route): Promise<{ readonly wrong: string[]; readonly unreached?: string }> {
   const wrong: string[] = []
   const subject = await subjectFor(world, route.path, WAITING.test(nameOf(route)) ? 'paused' : 'completed')
@@ -181,6 +238,7 @@ async function walk(world: World, route: Route): Promise<{ readonly wrong: strin
     if (text.includes(SECRET)) wrong.push(`shows ${caller} what is alice's (${status})`)
     if (status >= 500) wrong.push(`fails with ${status} for ${caller}: ${text.slice(0, 200)}`)
   }
+  wrong.push(...(await walkWithLinks(world, route, subject)))
   const reader = await ask(world, 'reader', route, subject)
   if (JSON.stringify(await stateOf(world, subject)) !== JSON.stringify(before)) wrong.push('changed a run of alice')
   const alice = await ask(world, 'alice', route, subject)

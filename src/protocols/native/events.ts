@@ -11,11 +11,15 @@ import type { Call } from '../../http/route.ts'
 import type { Stream, StreamFormat, Streams } from '../../http/stream.ts'
 import { assertSameLog, type CheckedCursor, parseCheckedCursor } from './checked-cursor.ts'
 import { ndjsonFormat, sseFormat } from './formats.ts'
+import { pageOf } from './shares.ts'
 
 type Format = 'sse' | 'json' | 'ndjson'
 
 export async function serveEvents(call: Call, service: Service, streams: Streams): Promise<void> {
   const id = call.params['id']!
+  const token = call.query.get('share')
+  if (token !== null && (call.request.headers.accept ?? '').includes('text/html'))
+    return void call.response.writeHead(303, { location: pageOf(id, token), 'cache-control': 'no-store' }).end()
   const cursor = readCursor(call, id)
   const format = readFormat(call)
   if (cursor !== undefined) await assertSameLog(service, call.principal, id, cursor)

@@ -1,11 +1,23 @@
 /** The OpenAPI document of the native protocol. A test compares it with the route table, both ways. */
 import { z } from 'zod'
-import { componentShape, eventShape, inputBody, problemShape, runShape, startBody, stopBody } from './shapes.ts'
+import {
+  componentShape,
+  eventShape,
+  inputBody,
+  problemShape,
+  runShape,
+  shareBody,
+  shareShape,
+  startBody,
+  stopBody,
+} from './shapes.ts'
 
 const shapes = {
   Start: startBody,
   Stop: stopBody,
   Input: inputBody,
+  NewShare: shareBody,
+  Share: shareShape,
   Run: runShape,
   Event: eventShape,
   Component: componentShape,
@@ -27,7 +39,10 @@ export function openApiDocument(version: string): object {
       responses: {
         Problem: { description: 'What is wrong.', content: { 'application/problem+json': { schema: ref('Problem') } } },
       },
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        share: { type: 'apiKey', in: 'query', name: 'share', description: 'The token of a share link.' },
+      },
     },
     security: [{ bearer: [] }, {}],
   }
@@ -155,6 +170,7 @@ const paths = {
             'Id of the last event that the client has; with `~` and the CRC-32 of its frame it is compared with the log.',
         },
         query('after', text, 'The same, for clients that cannot set a header.'),
+        query('share', text, 'The token of a share link, instead of a credential.'),
         query('format', { enum: ['sse', 'json', 'ndjson'] }, 'Instead of Accept.'),
         query('wait', milliseconds, 'JSON: how long to wait for an event when there is none.'),
         query('limit', count, 'JSON: events on a page.'),
@@ -169,6 +185,7 @@ const paths = {
           },
         },
         204: { description: 'The run is over and the client has every event.' },
+        303: { description: 'A browser that opens a share link goes to the page of the run.' },
         ...problems(400, 404, 410, 429),
       },
     },
@@ -192,6 +209,32 @@ const paths = {
       summary: 'Answers what a paused run asks, and lets it go on.',
       requestBody: body('Input', true),
       responses: { 202: json('The run goes on.', ref('Run')), ...problems(400, 403, 404, 409, 413) },
+    },
+  },
+  '/runs/{id}/shares': {
+    parameters: [id],
+    post: {
+      summary: 'Makes a link that gives access to this run alone.',
+      requestBody: body('NewShare', false),
+      responses: { 201: json('The link.', ref('Share'), location), ...problems(400, 403, 404, 413, 507) },
+    },
+    get: {
+      summary: 'Lists the links of a run that have not expired.',
+      responses: {
+        200: json('Links, without their tokens.', {
+          type: 'object',
+          properties: { shares: { type: 'array', items: ref('Share') } },
+          required: ['shares'],
+        }),
+        ...problems(403, 404),
+      },
+    },
+  },
+  '/runs/{id}/shares/{share}': {
+    parameters: [id, { name: 'share', in: 'path', required: true, schema: text, description: 'Id of the link.' }],
+    delete: {
+      summary: 'Revokes a link. What it has open ends within two seconds.',
+      responses: { 204: { description: 'Revoked.' }, ...problems(403, 404) },
     },
   },
   '/health': {

@@ -1,8 +1,10 @@
 /** The native protocol: the log itself, for our own client and for anyone with curl. */
 import { HoldfastError, STORE_UNAVAILABLE } from '../../core/errors.ts'
 import { cursorOf } from '../../core/page.ts'
+import type { Principal } from '../../core/principal.ts'
 import { isFinished, type RunStatus } from '../../core/run.ts'
 import type { Service, ServiceHealth } from '../../core/service.ts'
+import { shareActions } from '../../core/shares.ts'
 import type { StoredRun } from '../../core/store.ts'
 import { readJson } from '../../http/body.ts'
 import { readIdempotencyKey } from '../../http/idempotency-key.ts'
@@ -10,6 +12,7 @@ import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { follow, readNumber, serveEvents } from './events.ts'
+import { shareRoutes } from './shares.ts'
 import type { RunShape } from './shapes.ts'
 import { toComponent, toRun } from './wire.ts'
 
@@ -25,11 +28,17 @@ export function nativeRoutes(service: Service, streams: Streams, startedAt: stri
     },
     { method: 'POST', path: '/runs', handle: (call) => startRun(call, service, streams) },
     { method: 'GET', path: '/runs', handle: (call) => listRuns(call, service) },
-    { method: 'GET', path: '/runs/{id}', handle: (call) => getRun(call, service) },
+    { method: 'GET', path: '/runs/{id}', shareable: true, handle: (call) => getRun(call, service) },
     { method: 'DELETE', path: '/runs/{id}', handle: (call) => removeRun(call, service) },
-    { method: 'GET', path: '/runs/{id}/events', handle: (call) => serveEvents(call, service, streams) },
-    { method: 'POST', path: '/runs/{id}/stop', handle: (call) => stopRun(call, service) },
-    { method: 'POST', path: '/runs/{id}/input', handle: (call) => continueRun(call, service) },
+    {
+      method: 'GET',
+      path: '/runs/{id}/events',
+      shareable: true,
+      handle: (call) => serveEvents(call, service, streams),
+    },
+    { method: 'POST', path: '/runs/{id}/stop', shareable: true, handle: (call) => stopRun(call, service) },
+    { method: 'POST', path: '/runs/{id}/input', shareable: true, handle: (call) => continueRun(call, service) },
+    ...shareRoutes(service),
     { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service.health(), startedAt) },
     {
       method: 'GET',
@@ -103,11 +112,9 @@ async function parseStatuses(given: readonly string[]): Promise<RunStatus[]> {
 }
 
 async function getRun(call: Call, service: Service): Promise<void> {
-  respondJson(
-    call.response,
-    200,
-    await describeRun(call, service, await service.get(call.principal, call.params['id']!)),
-  )
+  const { principal } = call
+  const run = await describeRun(call, service, await service.get(principal, call.params['id']!))
+  respondJson(call.response, 200, principal.share === undefined ? run : { ...run, shared: sharedWith(principal) })
 }
 
 async function removeRun(call: Call, service: Service): Promise<void> {
@@ -154,6 +161,12 @@ async function describeRun(call: Call, service: Service, stored: StoredRun): Pro
   if (stored.run.status !== 'completed') return toRun(stored)
   const outcome = await service.outcome(call.principal, stored.run.id)
   return toRun(stored, outcome?.type === 'run.completed' ? outcome.data.output : undefined)
+}
+
+/** What the link of the caller allows, so that a page can leave out the rest. */
+function sharedWith({ scopes = [], credential }: Principal): RunShape['shared'] {
+  const expiresAt = new Date(credential!.expiresAt!).toISOString()
+  return { can: shareActions.filter((action) => scopes.some((scope) => scope.endsWith(`:${action}`))), expiresAt }
 }
 
 /** Anybody may ask: why a store is unavailable is in the log. `instantiated_at` is what clients of AgentOS look for here. */

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { HoldfastError } from '../../core/errors.ts'
 import { defaultLimits } from '../../core/limits.ts'
 import type { RunStatus } from '../../core/run.ts'
+import { shareActions } from '../../core/shares.ts'
 
 const name = z.string().min(1).max(defaultLimits.nameCharsMax)
 
@@ -43,6 +44,31 @@ export const inputBody = z
   .refine((body) => (body.answers === undefined) !== (body.answer === undefined), {
     message: 'give either answers or answer',
   })
+
+const shareAction = z.enum(shareActions)
+
+export const shareBody = z.strictObject({
+  can: z
+    .array(shareAction)
+    .min(1)
+    .max(10)
+    .optional()
+    .describe('What the link allows; always read. Default: read alone.'),
+  expiresInMs: z.int().positive().optional().describe('Default: one day. At most 365 days.'),
+})
+
+export const shareShape = z.object({
+  id: z.string(),
+  run: z.string(),
+  can: z.array(shareAction),
+  createdAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  path: z
+    .string()
+    .optional()
+    .describe('The link, below the address of the server. Only the answer that makes it has it.'),
+})
+export type ShareShape = z.infer<typeof shareShape>
 
 const question = z.object({
   id: z.string(),
@@ -89,6 +115,10 @@ export const runShape = z.object({
   output: z.unknown().optional().describe('What a completed run returned; only where one run is asked for.'),
   reason: z.string().optional().describe('Why it was rejected or cancelled, where somebody said so.'),
   error: failure.optional().describe('Why a failed run failed.'),
+  shared: z
+    .object({ can: z.array(shareAction), expiresAt: z.iso.datetime() })
+    .optional()
+    .describe('What the share link allows that the request came with.'),
 })
 export type RunShape = z.infer<typeof runShape>
 

@@ -178,6 +178,20 @@ describe('real answers', () => {
     const { id } = started.runs[0]!
     await untilStatus(server, id, ['paused'])
     await expectDeclared(server, 'GET /runs/{id}', `/runs/${id}`)
+    const shares = 'POST /runs/{id}/shares'
+    const made = await expectDeclared(server, shares, `/runs/${id}/shares`, json({ can: ['read', 'stop'] }))
+    const { id: share, path: link } = (await made.json()) as { id: string; path: string }
+    await expectDeclared(server, 'GET /runs/{id}/shares', `/runs/${id}/shares`)
+    await expectDeclared(server, 'GET /runs/{id}', link.replace('/events', ''))
+    await expectDeclared(server, 'GET /runs/{id}/events', link, {
+      headers: { accept: 'text/html' },
+      redirect: 'manual',
+    })
+    const revoked = 'DELETE /runs/{id}/shares/{share}'
+    await expectDeclared(server, revoked, `/runs/${id}/shares/${share}`)
+    await expectDeclared(server, revoked, `/runs/${id}/shares/${share}`) // 404
+    await expectDeclared(server, shares, `/runs/${id}/shares`, json({}))
+    await expectDeclared(server, shares, `/runs/${id}/shares`, json({})) // 507
     await expectDeclared(server, 'DELETE /runs/{id}', `/runs/${id}`) // 409
     await expectDeclared(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: { yes: true } }))
     await untilFinished(server, id)
@@ -227,12 +241,15 @@ describe('real answers', () => {
       await expectDeclared(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
     }
     await expectDeclared(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
+    await expectDeclared(server, 'POST /runs/{id}/shares', `/runs/${id}/shares`, json({ can: [] }))
+    await expectDeclared(server, 'POST /runs/{id}/shares', '/runs/run_0/shares', json({}))
+    await expectDeclared(server, 'GET /runs/{id}/shares', '/runs/run_0/shares')
     const large = json({ component: 'lab', input: 'x'.repeat(2000) })
     await expectDeclared(server, 'POST /runs', '/runs', large)
     stream.cut()
   })
 
-  test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/input'])(
+  test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/input', 'POST /runs/{id}/shares'])(
     'of a body that is too large are as declared: %s',
     async (name) => {
       const server = await serveSmall()
@@ -292,6 +309,7 @@ function serveSmall(): Promise<NativeServer> {
       runsConcurrentMax: 2,
       runsQueuedMax: 1,
       bodyBytesMax: 1000,
+      sharesPerRunMax: 1,
       stopGraceMs: 60_000,
     },
   })

@@ -1,0 +1,58 @@
+/** `/runs/{id}/shares`: links to one run that its owner gives out. */
+import type { Service } from '../../core/service.ts'
+import type { Share } from '../../core/shares.ts'
+import { readJson } from '../../http/body.ts'
+import { respondEmpty, respondJson } from '../../http/respond.ts'
+import type { Call, Route } from '../../http/route.ts'
+import type { ShareShape } from './shapes.ts'
+
+/** How long a link lasts when the request does not say. */
+const EXPIRES_MS = 24 * 3_600_000
+
+export function shareRoutes(service: Service): Route[] {
+  return [
+    { method: 'POST', path: '/runs/{id}/shares', handle: (call) => createShare(call, service) },
+    { method: 'GET', path: '/runs/{id}/shares', handle: (call) => listShares(call, service) },
+    { method: 'DELETE', path: '/runs/{id}/shares/{share}', handle: (call) => revokeShare(call, service) },
+  ]
+}
+
+async function createShare(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  await service.get(call.principal, id)
+  const { parseBody, shareBody } = await import('./shapes.ts')
+  const body = parseBody(shareBody, (await readJson(call.request, service.limits.bodyBytesMax)) ?? {})
+  const { share, token } = await service.share(call.principal, id, {
+    can: body.can ?? ['read'],
+    expiresInMs: body.expiresInMs ?? EXPIRES_MS,
+  })
+  respondJson(call.response, 201, toShare(share, token), {
+    location: `/runs/${encodeURIComponent(id)}/shares/${share.id}`,
+  })
+}
+
+async function listShares(call: Call, service: Service): Promise<void> {
+  const shares = await service.shares(call.principal, call.params['id']!)
+  respondJson(call.response, 200, { shares: shares.map((share) => toShare(share)) })
+}
+
+async function revokeShare(call: Call, service: Service): Promise<void> {
+  await service.revokeShare(call.principal, call.params['id']!, call.params['share']!)
+  respondEmpty(call.response, 204)
+}
+
+function toShare({ id, run, can, createdAt, expiresAt }: Share, token?: string): ShareShape {
+  return {
+    id,
+    run,
+    can: [...can],
+    createdAt,
+    expiresAt,
+    ...(token !== undefined && { path: `/runs/${encodeURIComponent(run)}/events?share=${token}` }),
+  }
+}
+
+/** Where a browser that was given a link goes: the page of the run. What follows `#` stays in the browser. */
+export function pageOf(run: string, token: string): string {
+  return `../../console/runs/${encodeURIComponent(run)}#share=${token}`
+}

@@ -1,0 +1,17 @@
+/** An authenticator that also knows share links. */
+import { type Authenticator, credentialRefused } from '../../core/principal.ts'
+import { SHARE_PREFIX, type Shares } from '../../core/shares.ts'
+
+export function sharedAuthenticator(authenticator: Authenticator, shares: Shares): Authenticator {
+  return {
+    scheme: authenticator.scheme,
+    async authenticate(credential) {
+      if (credential.share !== undefined) return shares.authenticate(credential.share)
+      // Where no links are taken, not even a server without authentication takes one for nobody.
+      if (credential.bearer?.startsWith(SHARE_PREFIX) === true) throw credentialRefused()
+      return authenticator.authenticate(credential)
+    },
+    isRevoked: async (credential) =>
+      (await shares.isRevoked(credential)) ?? (await authenticator.isRevoked?.(credential)) === true,
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Secrets that the store keeps beside the runs: every node has the same, and a copied store takes them along. They are encrypted
+ * where the server has a secret key.
+ */
+import type { SecretBox } from '../core/secret-box.ts'
+import type { Store } from '../core/store.ts'
+
+/** No principal has an owner key with a bare percent sign, so nobody can read it. */
+const OWNER = '%holdfast'
+const COLLECTION = 'secret'
+
+/** Opened when it is first asked for; a failure is forgotten, so that the next caller tries again. */
+export function storeSecret(store: Store, id: string, box?: SecretBox): () => Promise<string> {
+  let opened: Promise<string> | undefined
+  return () => {
+    opened ??= openSecret(store, id, box).catch((cause: unknown) => {
+      opened = undefined
+      throw cause
+    })
+    return opened
+  }
+}
+
+async function openSecret({ documents }: Store, id: string, box: SecretBox | undefined): Promise<string> {
+  const known = await documents.get(OWNER, COLLECTION, id)
+  if (known !== undefined) return secretIn(known.body, id, box)
+  const key = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64url')
+  const body = box === undefined ? { key } : { sealed: box.seal(key, contextOf(id)) }
+  const made = await documents.put({ owner: OWNER, collection: COLLECTION, id, body }, 0)
+  if (made !== undefined) return key
+  const others = await documents.get(OWNER, COLLECTION, id) // another node was faster
+  return secretIn(others?.body, id, box)
+}
+
+function secretIn(body: unknown, id: string, box: SecretBox | undefined): string {
+  const { key, sealed } = (body ?? {}) as { key?: unknown; sealed?: unknown }
+  if (typeof sealed === 'string') {
+    if (box === undefined) throw new Error(`the secret ${id} in the store is encrypted: set --secret-key`)
+    return box.open(sealed, contextOf(id))
+  }
+  if (typeof key === 'string' && key !== '') return key
+  throw new Error(`the secret ${id} in the store is damaged`)
+}
+
+function contextOf(id: string): string {
+  return `store secret ${id}`
+}
