@@ -4,9 +4,11 @@ import { Bench, type Scenario } from './bench.ts'
 import { type Figure, show, table } from './figures.ts'
 import { describeLoad, describeMachine, othersCores, Withheld } from './machine.ts'
 import { a2a } from './scenarios/a2a.ts'
+import { backlog } from './scenarios/backlog.ts'
 import { catchUp } from './scenarios/catch-up.ts'
 import { components } from './scenarios/components.ts'
 import { fanOut } from './scenarios/fan-out.ts'
+import { giant } from './scenarios/giant.ts'
 import { memory } from './scenarios/memory.ts'
 import { paced } from './scenarios/paced.ts'
 import { saturated } from './scenarios/saturated.ts'
@@ -28,6 +30,8 @@ const scenarios: readonly Scenario[] = [
   stores,
   memory,
   start,
+  backlog,
+  giant,
 ]
 
 const { values } = parseArgs({

@@ -1,13 +1,10 @@
 /** From the start of the process to its first answer, as it is installed: built, and with a past. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { get } from 'node:http'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Bench, Scenario } from '../bench.ts'
 import { atMost, median, show } from '../figures.ts'
 import type { FinishedRuns } from '../finished-runs.ts'
+import { timeToAnswer } from '../installed.ts'
 
 const RUNS = 10_000
 const EVENTS_PER_RUN = 50
@@ -27,7 +24,8 @@ export const start: Scenario = {
     // The first round warms the file cache.
     for (let round = -1; round < bench.rounds * 3; round++) {
       for (const kind of ['plain', 'holdfast'] as const) {
-        const ms = await timeToAnswer(kinds[kind])
+        const { ms, server } = await timeToAnswer(kinds[kind], '/runs?limit=1')
+        await server.stop()
         if (round >= 0) times[kind].push(ms)
       }
     }
@@ -52,31 +50,4 @@ async function fill(bench: Bench): Promise<string> {
   channel.end()
   await channel.exited()
   return request.path
-}
-
-async function timeToAnswer(parameters: readonly string[]): Promise<number> {
-  const begun = performance.now()
-  const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const exited = once(child, 'exit')
-  try {
-    for await (const line of createInterface({ input: child.stdout })) {
-      const [url] = /http:\S+/.exec(line) ?? []
-      if (url === undefined) continue
-      await answered(`${url}/runs?limit=1`)
-      return performance.now() - begun
-    }
-    throw new Error('the server ended before it said where it is')
-  } finally {
-    child.kill('SIGKILL')
-    await exited
-  }
-}
-
-function answered(url: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    get(url, { agent: false }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`${url} answers ${response.statusCode}`))
-      response.resume().on('end', resolve)
-    }).on('error', reject)
-  })
 }
