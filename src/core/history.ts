@@ -8,6 +8,7 @@ import { readLog } from './log-read.ts'
 import { bodyOf, rawRecords, type RawRecord } from './record.ts'
 import { RunProgress } from './run-progress.ts'
 import { Spending } from './spending.ts'
+import { ThreadShare } from './thread-share.ts'
 import type { Store } from './store.ts'
 import { type DivergenceDecision, WorkReader } from './work-reader.ts'
 
@@ -52,6 +53,7 @@ export async function loadHistory(store: Store, run: string, end: number, bytesM
     attemptFrom: 0,
     asleepUntil: undefined,
   }
+  const share = new ThreadShare()
   for (let after = -1; after < end - 1;) {
     const slice = await readLog(store, run, after, bytesMax)
     if (slice === undefined) break
@@ -59,11 +61,15 @@ export async function loadHistory(store: Store, run: string, end: number, bytesM
       if (record.index >= end) break
       after = record.index
       note(draft, record)
+      if (record.index % LOOKED_EVERY === 0) await share.rest()
     }
   }
   const { work, ...rest } = draft
   return { ...rest, ledger: work.ledger(), decision: work.decision }
 }
+
+/** Events between two looks at the clock. */
+const LOOKED_EVERY = 16
 
 interface Draft extends Pick<History, 'output' | 'spending' | 'progress'> {
   readonly work: WorkReader
