@@ -1,17 +1,13 @@
 /** A server that speaks every protocol, the routes that it has, and callers with every kind of credential. */
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { systemClock, systemIds } from '../../src/core/clock.ts'
 import type { Limits } from '../../src/core/limits.ts'
-import { silentLogger } from '../../src/core/logger.ts'
-import type { Protocol, Route } from '../../src/http/route.ts'
-import { Streams } from '../../src/http/stream.ts'
-import { nativeProtocol } from '../../src/protocols/native/index.ts'
+import type { Route } from '../../src/http/route.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, type NewKey, revokeKey } from '../../src/server/auth/keys.ts'
-import { mountedProtocols } from '../../src/server/protocols.ts'
 import { type A2aServer, serveA2a } from '../protocols/a2a/serve.ts'
 import { freePort } from '../support/free-port.ts'
+import { servedProtocols } from '../support/served-protocols.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 /** A walk is what quotas are there to stop. */
@@ -65,7 +61,8 @@ export async function openWorld(): Promise<World> {
   const grpcPort = await freePort()
   const authenticator = await openAuthenticator({ keys })
   const server = await serveA2a({ authenticator, a2a: { grpcPort }, limits: PATIENT })
-  const protocols = await protocolsOf(server)
+  const { protocols, close } = await servedProtocols(server.service, server.store)
+  onTestFinished(close)
   return {
     server,
     grpc: `127.0.0.1:${grpcPort}`,
@@ -74,22 +71,4 @@ export async function openWorld(): Promise<World> {
     sockets: protocols.flatMap(({ upgrades = [] }) => upgrades.map(({ path }) => path)),
     token: (caller) => tokens[caller],
   }
-}
-
-/** As the server itself mounts them, so that a new route is in here without anybody's doing. */
-async function protocolsOf({ service, store }: A2aServer): Promise<Protocol[]> {
-  const streams = new Streams(service.limits, systemClock)
-  onTestFinished(() => streams.closeAll('the test is over'))
-  const mounts = mountedProtocols({
-    service,
-    streams,
-    logger: silentLogger,
-    ids: systemIds(),
-    auth: 'keys',
-    version: '0.0.0',
-    store,
-    supervised: false,
-    a2a: { push: true },
-  })
-  return [nativeProtocol(service, streams, '0.0.0'), ...(await Promise.all(mounts.map((mount) => mount.load())))]
 }

@@ -1,0 +1,61 @@
+/**
+ * Runs a property for some seconds and fails with its seed and the smallest case that breaks it. `npm run fuzz` sets how long and
+ * from which seed; `npm test` gives every target its few seconds and a new seed.
+ */
+import fc from 'fast-check'
+import { testSeed } from '../support/random.ts'
+
+/** How long a target is fuzzed, in seconds. */
+export function fuzzSeconds(inTests: number): number {
+  const given = process.env['HOLDFAST_FUZZ_SECONDS']
+  return given === undefined ? inTests : Number(given)
+}
+
+/** What a test that fuzzes for so long needs: shrinking takes longer than finding. */
+export function fuzzTimeoutMs(seconds: number): number {
+  return seconds * 3000 + 300_000
+}
+
+const SHRINK_MS_MAX = 120_000
+
+/** Tries cases within the time that is given, or until one fails. What needs time to start is started before. */
+export async function assertHolds<Case>(
+  what: string,
+  cases: fc.Arbitrary<Case>,
+  seconds: number,
+  hold: (tried: Case) => Promise<void> | void,
+): Promise<void> {
+  const seed = testSeed()
+  let tried = 0
+  let failedAt: number | undefined
+  let last: { readonly tried: Case; readonly done: Promise<void> } | undefined
+  const property = fc.asyncProperty(cases, async (each) => {
+    tried++
+    // Shrinking ends when it has taken long enough: every case passes from then on.
+    if (failedAt !== undefined && performance.now() - failedAt > SHRINK_MS_MAX) return
+    last = { tried: each, done: (async () => hold(each))() }
+    try {
+      await last.done
+    } catch (cause) {
+      failedAt ??= performance.now()
+      throw cause
+    }
+  })
+  const { counterexample, errorInstance, numShrinks } = await fc.check(property, {
+    seed,
+    numRuns: Number.MAX_SAFE_INTEGER,
+    interruptAfterTimeLimit: seconds * 1000,
+    markInterruptAsFailure: false,
+  })
+  const failure = (cause: unknown, smallest: unknown): Error =>
+    new Error(
+      `${what}: ${String(cause)}\nwith HOLDFAST_TEST_SEED=${seed}, shrunk ${numShrinks} times, for\n${fc.stringify(smallest).slice(0, 5000)}`,
+      { cause },
+    )
+  if (counterexample !== null) throw failure(errorInstance, counterexample[0])
+  // The case that the end of the time fell into goes on by itself.
+  await last?.done.catch((cause: unknown) => {
+    throw failure(cause, last?.tried)
+  })
+  if (process.env['HOLDFAST_FUZZ_SECONDS'] !== undefined) console.log(`${what}: ${tried} cases, seed ${seed}`)
+}

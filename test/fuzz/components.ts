@@ -1,0 +1,27 @@
+/** Components for a fuzzed server: whatever they are given, they emit a little of everything, never fail and never take long. */
+import type { Component, ComponentKind, RunContext } from '../../src/core/agent.ts'
+
+const TEXT_CHARS_MAX = 2000
+
+/** The ids that `test/security/requests.ts` calls. */
+export function fuzzComponents(): Component[] {
+  return [echo('lab', 'agent'), echo('lab-team', 'team'), echo('lab-workflow', 'workflow')]
+}
+
+function echo(id: string, kind: ComponentKind): Component {
+  return { id, kind, name: 'Echo', description: 'Says what it is given.', recovery: 'resume', run: say }
+}
+
+/** Asks a question where the input has the word `ask` in it. */
+async function* say(input: unknown, context: RunContext) {
+  const given = (typeof input === 'string' ? input : JSON.stringify(input)).slice(0, TEXT_CHARS_MAX)
+  yield { type: 'reasoning.delta', data: { text: 'Let me see. ' } } as const
+  yield given
+  await context.tool({ name: 'look', input: { given } }, () => given.length)
+  yield {
+    type: 'artifact.added',
+    data: { artifact: 'note', name: 'note', mediaType: 'text/plain', text: given },
+  } as const
+  if (given.includes('ask')) yield `You said ${JSON.stringify(await context.ask({ prompt: 'Go on?' })).slice(0, 100)}.`
+  return { given }
+}

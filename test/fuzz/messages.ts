@@ -1,0 +1,27 @@
+/** What a fuzzed server and its parent tell each other. */
+
+/** The credential of the fuzzed server. */
+export const KEY = 'open-sesame-0123456789'
+
+export interface FuzzedRoute {
+  readonly protocol: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+}
+
+export interface Ready {
+  readonly url: string
+  readonly grpc: string
+  readonly routes: readonly FuzzedRoute[]
+  readonly sockets: readonly string[]
+}
+
+/** Begins a measurement; ends it and asks for the result. */
+export type ToProgram = 'begin' | 'end'
+
+export interface Measured {
+  /** CPU time of the longest turn of the event loop. */
+  readonly longestMs: number
+  /** Logged as errors. */
+  readonly errors: readonly string[]
+}

@@ -1,0 +1,99 @@
+/**
+ * A server to be fuzzed, as a process of its own: `node program.ts DATABASE`. It tells its parent where it listens and what it
+ * serves. Between `begin` and `end` it measures how long one turn of its event loop takes, in CPU time of the thread, so that
+ * other processes on the machine change nothing.
+ */
+import { Resolver } from 'node:dns/promises'
+import { Socket } from 'node:net'
+import type { Limits } from '../../src/core/limits.ts'
+import type { Logger } from '../../src/core/logger.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { createServer } from '../../src/server/create-server.ts'
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { freePort } from '../support/free-port.ts'
+import { servedProtocols } from '../support/served-protocols.ts'
+import { longestTurnMs } from '../support/turns.ts'
+import { fuzzComponents } from './components.ts'
+import { KEY, type Measured, type Ready, type ToProgram } from './messages.ts'
+
+/** Bounds that a fuzzer reaches in seconds; quotas that are there to stop one are off. */
+const limits: Partial<Limits> = {
+  runsConcurrentMax: 100_000,
+  loginFailuresBurstMax: 1_000_000,
+  webhooksPerPrincipalMax: 1_000_000,
+  webhooksPerTaskMax: 1_000_000,
+  retryMs: 20,
+  longPollMs: 100,
+  heartbeatMs: 200,
+  stopGraceMs: 50,
+  drainMs: 0,
+  loginMs: 60_000,
+}
+
+/** Errors that the server logged since it was last asked. */
+let errors: string[] = []
+const ERRORS_MAX = 20
+
+const nothing = (): void => {}
+const logger: Logger = {
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error(fields, message) {
+    const { err } = fields as { readonly err?: Error }
+    if (errors.length < ERRORS_MAX) errors.push(`${message}: ${err?.stack ?? ''}`)
+  },
+}
+
+confineToLoopback()
+const store = await openSqliteStore({ path: process.argv[2]!, logger })
+const grpcPort = await freePort()
+const server = await createServer({
+  store,
+  components: fuzzComponents(),
+  authenticator: await openAuthenticator({ securityKey: KEY }),
+  limits,
+  logger,
+  a2a: { push: true, grpcPort },
+})
+const { protocols, close } = await servedProtocols(server.service, store)
+close()
+const ready: Ready = {
+  url: server.url,
+  grpc: `127.0.0.1:${grpcPort}`,
+  routes: protocols.flatMap(({ name, routes }) => routes.map(({ method, path }) => ({ protocol: name, method, path }))),
+  sockets: protocols.flatMap(({ upgrades = [] }) => upgrades.map(({ path }) => path)),
+}
+
+let finish = (): void => {}
+
+process.on('message', (message: ToProgram) => {
+  if (message === 'end') return finish()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  finish = resolve
+  void report(promise)
+})
+process.on('disconnect', () => process.exit())
+process.send!(ready)
+
+async function report(ended: Promise<void>): Promise<void> {
+  const longestMs = await longestTurnMs(() => ended)
+  const measured: Measured = { longestMs, errors }
+  errors = []
+  process.send!(measured)
+}
+
+/** Webhooks may be given any address: none of them is asked. */
+function confineToLoopback(): void {
+  Resolver.prototype.resolve4 = refuseToResolve
+  Resolver.prototype.resolve6 = refuseToResolve
+  Socket.prototype.connect = refuseToConnect
+}
+
+async function refuseToResolve(): Promise<never> {
+  throw new Error('a fuzzed server looks up no names')
+}
+
+function refuseToConnect(this: Socket): Socket {
+  return this.destroy(new Error('a fuzzed server connects to nobody'))
+}

@@ -1,0 +1,42 @@
+/** Runs of a fuzzed server that requests can be about: made when first needed, and again when a request has changed or removed them. */
+import { call, startRun, type Target, untilStatus } from '../support/http.ts'
+import { componentFor, type Subject } from '../security/requests.ts'
+import { KEY, type Ready } from './messages.ts'
+
+export type SubjectState = 'completed' | 'paused'
+
+export class Subjects {
+  readonly #made = new Map<string, Subject>()
+
+  async get({ url }: Ready, path: string, state: SubjectState): Promise<Subject> {
+    const component = componentFor(path)
+    const key = `${url} ${component} ${state}`
+    const made = this.#made.get(key) ?? (await make({ url, token: KEY }, component, state))
+    this.#made.set(key, made)
+    return made
+  }
+
+  /** A request for this path has succeeded: runs that it names are not what they were. */
+  changed(path: string): void {
+    for (const [key, { run, session }] of this.#made) {
+      const tail = run.slice(run.indexOf('_') + 1)
+      if (path.includes(tail) || path.includes(session)) this.#made.delete(key)
+    }
+  }
+}
+
+async function make(target: Target, component: string, state: SubjectState): Promise<Subject> {
+  const session = `session-${crypto.randomUUID()}`
+  const input = state === 'paused' ? 'say kelp; ask Go on?' : 'say kelp'
+  const { id: run } = await startRun(target, input, { component, session })
+  await untilStatus(target, run, [state], 60_000)
+  await call(target, 'POST', `/a2a/${component}/tasks/${run}/pushNotificationConfigs`, {
+    body: { id: 'hook', url: 'https://example.com/hook' },
+    headers: { 'a2a-version': '1.0' },
+  })
+  const { body } = await call<{ data?: { id: string }[] }>(target, 'POST', `/v1/conversations/${session}/items`, {
+    body: { items: [{ role: 'user', content: 'kelp' }] },
+  })
+  const { body: share } = await call<{ id: string }>(target, 'POST', `/runs/${run}/shares`, { body: {} })
+  return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none', share: share.id }
+}

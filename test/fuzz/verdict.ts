@@ -1,0 +1,50 @@
+/** What must hold for every input, whatever it is. */
+import type { Ready } from './messages.ts'
+import type { FuzzedServer } from './server.ts'
+
+/** No input may hold the event loop for longer, in CPU time. */
+const TURN_MS_MAX = 100
+
+/** A collection of garbage may fall into any turn, but not into the same one each time. */
+const ROUNDS = 3
+
+/** Not 503, which honest overload is told with, nor 501 and 507, which say what the server does not have. */
+export function isFault(status: number): boolean {
+  return status >= 500 && ![501, 503, 507].includes(status)
+}
+
+/** Traces of the inside of a server in what a client is told. */
+const INSIDES = /\.ts:\d+|node:internal|node_modules|SQLITE_|at async |TypeError|ReferenceError|RangeError/
+
+/** The part of an answer that shows the inside of the server, unless the client sent it. */
+export function insidesIn(answer: string, sent: string): string | undefined {
+  const [found] = INSIDES.exec(answer) ?? []
+  return found === undefined || sent.includes(found) ? undefined : found
+}
+
+/** Does something to the server, which tells what was wrong, and throws unless the server was fine with it in short turns. */
+export async function holdsBriefly(
+  server: FuzzedServer,
+  shown: string,
+  act: (ready: Ready, round: number) => Promise<string | undefined>,
+): Promise<void> {
+  let longestMs = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS && longestMs > TURN_MS_MAX; round++)
+    longestMs = Math.min(longestMs, await holds(server, shown, (ready) => act(ready, round)))
+  if (longestMs > TURN_MS_MAX)
+    throw new Error(`the event loop was held for ${longestMs.toFixed(0)} ms of CPU\n${shown}`)
+}
+
+async function holds(
+  server: FuzzedServer,
+  shown: string,
+  act: (ready: Ready) => Promise<string | undefined>,
+): Promise<number> {
+  let problem: string | undefined
+  const { errors, longestMs } = await server.measured(async (ready) => {
+    problem = await act(ready)
+  })
+  if (errors.length > 0) problem ??= `the server logged an error: ${errors[0]}`
+  if (problem !== undefined) throw new Error(`${problem}\n${shown}`)
+  return longestMs
+}

@@ -1,0 +1,35 @@
+/** The protocols of a server as it mounts them itself: a new route is in here without anybody's doing. */
+import { systemClock, systemIds } from '../../src/core/clock.ts'
+import { silentLogger } from '../../src/core/logger.ts'
+import type { Service } from '../../src/core/service.ts'
+import type { Store } from '../../src/core/store.ts'
+import type { Protocol } from '../../src/http/route.ts'
+import { Streams } from '../../src/http/stream.ts'
+import { nativeProtocol } from '../../src/protocols/native/index.ts'
+import { mountedProtocols } from '../../src/server/protocols.ts'
+
+export interface ServedProtocols {
+  readonly protocols: readonly Protocol[]
+  /** Ends the timers that they hold. */
+  readonly close: () => void
+}
+
+export async function servedProtocols(service: Service, store: Store): Promise<ServedProtocols> {
+  const streams = new Streams(service.limits, systemClock)
+  const mounts = mountedProtocols({
+    service,
+    streams,
+    logger: silentLogger,
+    ids: systemIds(),
+    auth: 'keys',
+    version: '0.0.0',
+    store,
+    supervised: false,
+    a2a: { push: true },
+  })
+  const mounted = await Promise.all(mounts.map((mount) => mount.load()))
+  return {
+    protocols: [nativeProtocol(service, streams, '0.0.0'), ...mounted],
+    close: () => streams.closeAll('the test is over'),
+  }
+}
