@@ -1,0 +1,28 @@
+/** What the processes of an abuse run tell each other. */
+
+export interface AbusedServer {
+  readonly url: string
+  readonly grpc: string
+  /** Credentials of the honest client, and of a principal that means harm. */
+  readonly honestKey: string
+  readonly hostileKey: string
+}
+
+export interface MemorySample {
+  readonly rssBytes: number
+}
+
+export interface HostileJob {
+  readonly server: AbusedServer
+  /** Log of a run that stalled readers open. */
+  readonly largeRun: string
+  readonly connections: number
+  /** Requests per second of all floods together. */
+  readonly floodPerSecond: number
+}
+
+export interface HostileReport {
+  /** Connections that were opened, by what they do; those that the server ended are opened again. */
+  readonly opened: Readonly<Record<string, number>>
+  readonly bytesSent: number
+}

@@ -1,0 +1,16 @@
+/** Hostile connections beside honest runs, as `npm run abuse` does it with more of both; latency is for that command to judge. */
+import { expect, test } from 'vitest'
+import { abuse } from '../abuse/abuse.ts'
+import { attacks } from '../abuse/attacks.ts'
+
+test(
+  '[SEC-2] [SUB-1] beside a hundred hostile connections no event of an honest run is lost, and memory stays bounded',
+  { timeout: 300_000 },
+  async () => {
+    const report = await abuse({ connections: 100, runs: 10, seconds: 5, floodPerSecond: 200 })
+    expect(report.quiet.problems).toEqual([])
+    expect(report.abused.problems).toEqual([])
+    expect(Object.keys(report.hostile.opened).toSorted()).toEqual(Object.keys(attacks).toSorted())
+    expect(report.abusedMegabytes - report.quietMegabytes).toBeLessThan(256)
+  },
+)
