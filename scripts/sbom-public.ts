@@ -1,0 +1,56 @@
+/**
+ * Reduces the bill of materials that npm makes to what a user installs. `npm sbom --omit dev` leaves out runtime dependencies that
+ * development dependencies use too, so the graph is walked here. npm also names the package after its folder, and says where each
+ * dependency was downloaded from, which may be a mirror: neither is a part of the software.
+ */
+
+interface Component {
+  readonly 'bom-ref': string
+  readonly name: string
+  readonly externalReferences?: readonly { readonly type: string }[]
+}
+
+interface Dependency {
+  readonly ref: string
+  readonly dependsOn: readonly string[]
+}
+
+interface Bom {
+  readonly metadata: { readonly component: Component }
+  readonly components: readonly Component[]
+  readonly dependencies: readonly Dependency[]
+}
+
+interface Package {
+  readonly name: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+export function runtimeBom(text: string, { name, dependencies }: Package): string {
+  const bom = JSON.parse(text) as Bom
+  const root = bom.metadata.component['bom-ref']
+  const graph = new Map(bom.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]))
+  const isDirect = (ref: string): boolean => Object.hasOwn(dependencies, ref.slice(0, ref.lastIndexOf('@')))
+  const direct = (graph.get(root) ?? []).filter(isDirect)
+  const kept = reachableFrom(direct, graph)
+  const shown = {
+    ...bom,
+    metadata: { ...bom.metadata, component: { ...withoutDistribution(bom.metadata.component), name } },
+    components: bom.components.filter((component) => kept.has(component['bom-ref'])).map(withoutDistribution),
+    dependencies: bom.dependencies
+      .filter(({ ref }) => ref === root || kept.has(ref))
+      .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => kept.has(each)) })),
+  }
+  return `${JSON.stringify(shown, undefined, 2)}\n`
+}
+
+function reachableFrom(refs: readonly string[], graph: ReadonlyMap<string, readonly string[]>): Set<string> {
+  const found = new Set(refs)
+  // A set is walked in the order of insertion, what is added meanwhile included.
+  for (const ref of found) for (const next of graph.get(ref) ?? []) found.add(next)
+  return found
+}
+
+function withoutDistribution({ externalReferences = [], ...component }: Component): Component {
+  return { ...component, externalReferences: externalReferences.filter(({ type }) => type !== 'distribution') }
+}
