@@ -7,13 +7,18 @@ const RETRY_AFTER_MS_MAX = 300_000
 
 export class Backoff {
   /** The first delay. */
-  baseMs: number
+  #baseMs: number
   readonly #retries: number
   #failures = 0
 
   constructor(retries: number, baseMs: number) {
     this.#retries = retries
-    this.baseMs = baseMs
+    this.#baseMs = baseMs
+  }
+
+  /** Takes the first delay that a server asks for; what is not a delay is ignored. */
+  suggest(milliseconds: unknown): void {
+    if (typeof milliseconds === 'number' && milliseconds >= 0) this.#baseMs = milliseconds
   }
 
   /** The whole budget is there again. */
@@ -24,7 +29,7 @@ export class Backoff {
   /** Waits for the next try; throws the failure when it was one too many. */
   async pause(failure: ClientError, signal: AbortSignal | undefined): Promise<void> {
     if (++this.#failures > this.#retries) throw failure
-    const grown = Math.min(DELAY_MS_MAX, this.baseMs * 2 ** (this.#failures - 1))
+    const grown = Math.min(DELAY_MS_MAX, this.#baseMs * 2 ** (this.#failures - 1))
     const asked = failure instanceof ApiError ? Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX) : 0
     // Jitter on top of what the server asks for: those that it sent away together shall not come back together.
     await sleep(asked + grown * (0.5 + Math.random() / 2), signal)

@@ -203,7 +203,7 @@ export class Connection {
       this.#options.onLife?.()
       return heard
     })
-    return eventsIn(pieces, { fatal: true, retry: (milliseconds) => (this.#backoff.baseMs = milliseconds) })
+    return eventsIn(pieces, { fatal: true, retry: (milliseconds) => this.#backoff.suggest(milliseconds) })
   }
 
   /** The event of a frame; nothing for one that is known already or is about the connection. */
@@ -219,7 +219,7 @@ export class Connection {
     if (event === 'stream.gap' && this.#position.cursor < Number(said['earliest']) - 1)
       throw new GapError(run, Number(said['earliest']))
     if (event === 'stream.closing') {
-      this.#backoff.baseMs = Number(said['retryMs'])
+      this.#backoff.suggest(said['retryMs'])
       throw new ConnectionError(`run ${run}: the server closed the stream: ${String(said['reason'])}`, { run })
     }
     if (event !== 'stream.failed') return undefined
