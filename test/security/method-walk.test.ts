@@ -10,7 +10,9 @@ import { getRun, startRun, type Target, untilStatus } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import { type Caller, openWorld, SECRET, strangers, type World } from './world.ts'
 
-const everybody: readonly Caller[] = [...strangers, 'bob', 'other tenant', 'reader']
+/** Share links are for the native protocol alone. */
+const unknown: readonly Caller[] = [...strangers, 'share link']
+const everybody: readonly Caller[] = [...unknown, 'bob', 'other tenant', 'reader']
 
 /** Methods that change nothing. */
 const READING = /^(Get|List|SubscribeToTask|TaskSubscription)/
@@ -31,7 +33,7 @@ async function pausedRun({ server, token }: World): Promise<string> {
 type Refusal = string | undefined
 
 function expected(caller: Caller, name: string): readonly Refusal[] {
-  if ((strangers as readonly string[]).includes(caller)) return ['UNAUTHENTICATED']
+  if (unknown.includes(caller)) return ['UNAUTHENTICATED']
   if (caller === 'reader') return READING.test(name) ? [undefined] : ['PERMISSION_DENIED']
   return ABOUT_NOBODY.test(name) ? [undefined] : ['NOT_FOUND']
 }
@@ -183,7 +185,7 @@ test('[SEC-1] [SEC-2] every WebSocket refuses whoever may not send a command', {
       const commands = [
         ...(caller === 'reader' ? [] : [{ action: 'reconnect', run_id: run, [`${family}_id`]: component }]),
         { action: `continue-${family}`, run_id: run, [`${family}_id`]: component, input: 'yes' },
-        ...(caller === 'reader' || (strangers as readonly string[]).includes(caller)
+        ...(caller === 'reader' || unknown.includes(caller)
           ? [{ action: `start-${family}`, [`${family}_id`]: component, message: 'say kelp' }]
           : []),
       ]

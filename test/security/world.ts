@@ -7,6 +7,7 @@ import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, type NewKey, revokeKey } from '../../src/server/auth/keys.ts'
 import { type A2aServer, serveA2a } from '../protocols/a2a/serve.ts'
 import { freePort } from '../support/free-port.ts'
+import { call, startRun, type Target } from '../support/http.ts'
 import { servedProtocols } from '../support/served-protocols.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
@@ -27,7 +28,7 @@ export const SECRET = 'the-secret-of-alice'
 /** Callers that must get nothing but 401. */
 export const strangers = ['none', 'wrong', 'expired', 'revoked'] as const
 
-export type Caller = (typeof strangers)[number] | 'alice' | 'reader' | 'bob' | 'other tenant'
+export type Caller = (typeof strangers)[number] | 'alice' | 'reader' | 'bob' | 'other tenant' | 'share link'
 
 export interface ServedRoute {
   readonly protocol: string
@@ -56,11 +57,13 @@ export async function openWorld(): Promise<World> {
     reader: await make({ name: 'reader', principal: 'alice', scopes: ['runs:read'] }),
     bob: await make({ name: 'bob', principal: 'bob' }),
     'other tenant': await make({ name: 'other', principal: 'alice', tenant: 'other' }),
+    'share link': undefined,
   }
   await revokeKey(keys, 'revoked')
   const grpcPort = await freePort()
   const authenticator = await openAuthenticator({ keys })
   const server = await serveA2a({ authenticator, a2a: { grpcPort }, limits: PATIENT })
+  tokens['share link'] = await linkOfSomeRun({ url: server.url, token: tokens.alice! })
   const { protocols, close } = await servedProtocols(server.service, server.store)
   onTestFinished(close)
   return {
@@ -71,4 +74,12 @@ export async function openWorld(): Promise<World> {
     sockets: protocols.flatMap(({ upgrades = [] }) => upgrades.map(({ path }) => path)),
     token: (caller) => tokens[caller],
   }
+}
+
+/** Allows everything that a link can allow, to one of alice's runs. */
+async function linkOfSomeRun(alice: Target): Promise<string> {
+  const { id } = await startRun(alice, 'say kelp')
+  const body = { can: ['read', 'answer', 'stop'] }
+  const made = await call<{ path: string }>(alice, 'POST', `/runs/${id}/shares`, { body })
+  return new URL(made.body.path, alice.url).searchParams.get('share')!
 }
