@@ -67,7 +67,9 @@ describe('a copy that is cut off', () => {
   )
 
   test('in the middle of a log goes on there, and a run that is not whole is taken by nobody', async () => {
-    const [from, to] = [await openHouse(sqliteHouse()), await openHouse(sqliteHouse())]
+    const target = sqliteHouse()
+    const from = await openHouse(sqliteHouse())
+    let to = await openHouse(target)
     await fill(from, 1)
     let reads = 0
     const cut = overriding(from, {
@@ -78,6 +80,9 @@ describe('a copy that is cut off', () => {
     const there = (await to.get('run_00000'))!
     expect(there.next).toBeGreaterThan(100)
     expect(there.next).toBeLessThan(1503)
+    expect(await to.claimable(10)).toEqual([])
+    await to.close()
+    to = await openHouse(target) // as the next command does
     expect(await to.claimable(10)).toEqual([])
     expect((await copyStore(from, to, () => {})).runs).toEqual({ copied: 0, continued: 1, present: 0 })
     expect(await contentsOf(to)).toEqual(await contentsOf(from))

@@ -24,7 +24,7 @@ export async function copyRun(from: Store, to: Store, kept: KeptRun): Promise<Ru
 }
 
 /** Waits until the last of its records is there; nothing else makes a paused run that asks nothing, so nobody takes it. */
-function arriving({ wakeAt: _wakeAt, ...run }: Run): Run {
+function arriving({ wakeAt: _wakeAt, finishedAt: _finishedAt, ...run }: Run): Run {
   return { ...run, status: 'paused', waiting: [] }
 }
 
