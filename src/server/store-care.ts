@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { HoldfastError, detailOf } from '../core/errors.ts'
+import { type Examination, examineFile } from '../stores/sqlite/examine.ts'
 import { modeWarnings } from '../stores/sqlite/file-access.ts'
 import { openDatabase } from '../stores/sqlite/file.ts'
 import { lockFile } from '../stores/sqlite/lock.ts'
@@ -52,6 +53,8 @@ export type StoreCondition =
       readonly stuckBytes: number
       readonly schema: number
       readonly current: number
+      /** What is damaged; undefined for a file of an older schema, which is not looked at. */
+      readonly examination: Examination | undefined
       /** What others may do to the file that they should not. */
       readonly warnings: readonly string[]
     }
@@ -68,10 +71,10 @@ export function inspectSqlite(path: string): StoreCondition {
   }
   try {
     const schema = schemaOf(lock.path)
-    const stuck = schema === SCHEMA_VERSION ? stuckBytesOf(lock.path) : 0
+    const contents = schema === SCHEMA_VERSION ? contentsOf(lock.path) : { stuckBytes: 0, examination: undefined }
     const warnings = modeWarnings(lock.path)
     const { size: bytes } = statSync(lock.path)
-    return { state: 'usable', bytes, stuckBytes: stuck, schema, current: SCHEMA_VERSION, warnings }
+    return { state: 'usable', bytes, ...contents, schema, current: SCHEMA_VERSION, warnings }
   } catch (cause) {
     return { state: 'unusable', reason: detailOf(cause) }
   } finally {
@@ -79,10 +82,10 @@ export function inspectSqlite(path: string): StoreCondition {
   }
 }
 
-/** Opens the file as a store does, which looks for damage. */
-function stuckBytesOf(path: string): number {
+/** Opens the file as a store does, and looks at all that it holds. */
+function contentsOf(path: string): { readonly stuckBytes: number; readonly examination: Examination } {
   using database = openDatabase(path)
-  return stuckBytes(database)
+  return { stuckBytes: stuckBytes(database), examination: examineFile(database, path) }
 }
 
 /** Throws for a file that is damaged, of another program, or of a newer version. */

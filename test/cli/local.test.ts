@@ -214,7 +214,7 @@ describe('holdfast doctor', () => {
     const port = await freePort()
     const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
     expect(stdout).toMatch(
-      /✓ node .*\n✓ store .*schema \d+\n✓ disk .* free\n✓ port +\d+ is free\n[^]*Nothing is wrong\.\n$/,
+      /✓ node .*\n✓ store .*schema \d+\n✓ store .*every checksum is right.*\n✓ disk .* free\n✓ port +\d+ is free\n[^]*Nothing is wrong\.\n$/,
     )
     expect(code).toBe(0)
   })

@@ -36,7 +36,25 @@ export async function examineStore(config: StoreConfig, serverRuns: boolean): Pr
   const condition = inspectSqlite(config.path)
   const found = conditionOf(config.path, condition, serverRuns)
   if (found.state === 'bad') return [found]
-  return [found, ...warningsOf(condition), diskOf(config.path)]
+  return [found, ...damageOf(condition), ...warningsOf(condition), diskOf(config.path)]
+}
+
+function damageOf(condition: StoreCondition): Finding[] {
+  if (condition.state !== 'usable' || condition.examination === undefined) return []
+  const { problems, problemCount, unverified } = condition.examination
+  const advice = 'restore a backup if it matters (holdfast restore); all other runs go on'
+  const found = problems.map((problem) => bad('store', problem, advice))
+  if (problemCount > problems.length)
+    found.push(bad('store', `and ${problemCount - problems.length} more of this kind`, advice))
+  if (found.length === 0) found.push(good('store', 'every checksum is right, and no event is missing'))
+  if (unverified > 0)
+    found.push(
+      note(
+        'store',
+        `${unverified} rows have no checksum: an older version wrote them, and they get one when they change`,
+      ),
+    )
+  return found
 }
 
 const STUCK_BYTES_MAX = 100e6

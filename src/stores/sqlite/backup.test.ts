@@ -149,7 +149,7 @@ describe('a restore', { timeout: 90_000 }, () => {
     await storeWith(path, 'run-2')
     await expect(restore(from, path, nothing)).rejects.toThrow('is damaged')
     expect(await idsIn(path)).toEqual(['run-2'])
-    expect(readdirSync(dirname(path)).toSorted()).toEqual(['runs.db', 'runs.db.lock'])
+    expect(readdirSync(dirname(path)).toSorted()).toEqual(['runs.db', 'runs.db-commits', 'runs.db.lock'])
   })
 
   test('that was cut off does not let a server begin with an empty store', async () => {
@@ -206,7 +206,7 @@ describe('space', { timeout: 120_000 }, () => {
     expect(bytes).toBeLessThan(1e6)
     expect(valueIn(path, 'PRAGMA auto_vacuum')).toBe(2)
     expect(await idsIn(path)).toEqual(['run-1'])
-    expect(readdirSync(dirname(path)).toSorted()).toEqual(['runs.db', 'runs.db.lock'])
+    expect(readdirSync(dirname(path)).toSorted()).toEqual(['runs.db', 'runs.db-commits', 'runs.db.lock'])
     expect((statSync(path).mode & 0o777).toString(8)).toBe('600')
   })
 })

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, r
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { commitRecordOf } from './commit-record.ts'
 import { makeFile, makeFolder } from './file-access.ts'
 import { connect, openDatabase, restoreDraftOf } from './file.ts'
 import { type FileLock, lockFile } from './lock.ts'
@@ -141,6 +142,8 @@ function putInPlace({ path }: FileLock, draft: string, replaced: string): boolea
   // A journal belongs to the file that it was written for: beside another one it would be applied to that.
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${replaced}-wal`)
   rmSync(`${path}-shm`, { force: true })
+  const record = commitRecordOf(path)
+  if (existsSync(record)) renameSync(record, commitRecordOf(replaced))
   renameSync(draft, path)
   syncFolder(path)
   return wasThere
@@ -148,6 +151,7 @@ function putInPlace({ path }: FileLock, draft: string, replaced: string): boolea
 
 function removeDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+  rmSync(commitRecordOf(path), { force: true })
 }
 
 function syncFolder(path: string): void {

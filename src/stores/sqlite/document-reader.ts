@@ -2,8 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Document, type DocumentPage, type DocumentQuery, folded } from '../../core/document.ts'
 import type { DocumentName } from '../../core/moving.ts'
-
-type Row = Record<string, unknown>
+import { documentDamage, documentIn } from './document-rows.ts'
 
 export class DocumentReader {
   readonly #database: DatabaseSync
@@ -16,19 +15,23 @@ export class DocumentReader {
 
   get(owner: string, collection: string, id: string): Document | undefined {
     const row = this.#byName.get(owner, collection, id)
-    return row && documentOf(row)
+    if (row === undefined) return undefined
+    const document = documentIn(row)
+    if (document === undefined) throw documentDamage(collection, id)
+    return document
   }
 
-  /** Those of all owners and collections that follow one, in the order of the primary key. */
+  /** Those of all owners and collections that follow one, in the order of the primary key. A damaged one is left out. */
   all(limit: number, after: DocumentName | undefined): Document[] {
     const where = after === undefined ? '' : 'WHERE (collection, owner, id) > (?, ?, ?)'
     const values = after === undefined ? [] : [after.collection, after.owner, after.id]
-    return this.#database
+    const rows = this.#database
       .prepare(`SELECT * FROM documents ${where} ORDER BY collection, owner, id LIMIT ?`)
       .all(...values, limit)
-      .map(documentOf)
+    return rows.flatMap((row) => documentIn(row) ?? [])
   }
 
+  /** A damaged one is counted, and left out. */
   list(query: DocumentQuery): DocumentPage {
     const { where, values } = filterOf(query)
     const { order = 'created', ascending = false, offset = 0, limit } = query
@@ -43,7 +46,7 @@ export class DocumentReader {
         .prepare(`SELECT * FROM documents WHERE ${where} ORDER BY ${places} LIMIT ? OFFSET ?`)
         .all(...values, limit, offset)
       const { total } = this.#database.prepare(`SELECT count(*) AS total FROM documents WHERE ${where}`).get(...values)!
-      return { documents: rows.map(documentOf), total: Number(total) }
+      return { documents: rows.flatMap((row) => documentIn(row) ?? []), total: Number(total) }
     } finally {
       this.#database.exec('COMMIT')
     }
@@ -64,19 +67,4 @@ function filterOf(query: DocumentQuery): { readonly where: string; readonly valu
     values.push(folded(query.title))
   }
   return { where: conditions.join(' AND '), values }
-}
-
-function documentOf(row: Row): Document {
-  const { label, title } = row as { readonly label: string | null; readonly title: string | null }
-  return {
-    owner: row['owner'] as string,
-    collection: row['collection'] as string,
-    id: row['id'] as string,
-    ...(label !== null && { label }),
-    ...(title !== null && { title }),
-    body: JSON.parse(row['body'] as string) as unknown,
-    version: row['version'] as number,
-    createdAt: row['created'] as string,
-    updatedAt: row['updated'] as string,
-  }
 }

@@ -1,6 +1,8 @@
 /** What the committing thread does to documents: each command is decided inside the transaction that writes it. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Document, SESSIONS } from '../../core/document.ts'
+import { type Field, fieldsChecksum } from './checksum.ts'
+import { isSoundDocument } from './document-rows.ts'
 import type { RunRow } from './messages.ts'
 
 export type DocumentKey = Pick<Document, 'owner' | 'collection' | 'id'>
@@ -37,29 +39,38 @@ export type DocumentCommand =
 export type DocumentAnswer = Pick<Document, 'version' | 'createdAt' | 'updatedAt'> | undefined
 
 export class DocumentWrites {
-  readonly #version: StatementSync
+  readonly #existing: StatementSync
   readonly #put: StatementSync
   readonly #admit: StatementSync
   readonly #remove: StatementSync
   readonly #touch: StatementSync
 
   constructor(database: DatabaseSync) {
-    this.#touch = database.prepare(
-      `INSERT INTO documents (collection, owner, id, label, search, version, created, updated, body)
-       VALUES ('${SESSIONS}', ?, ?, ?, '', 1, ?4, ?4, '{}')
-       ON CONFLICT (collection, owner, id) DO UPDATE SET updated = excluded.updated WHERE excluded.updated > updated`,
+    database.function('checksum', { varargs: true, deterministic: true }, (...fields) =>
+      fieldsChecksum(fields as Field[]),
     )
-    this.#version = database.prepare('SELECT version FROM documents WHERE owner = ? AND collection = ? AND id = ?')
+    this.#touch = database.prepare(
+      `INSERT INTO documents (collection, owner, id, label, search, version, created, updated, body, crc, touched)
+       VALUES ('${SESSIONS}', ?1, ?2, ?3, '', 1, ?4, ?4, '{}',
+         checksum(?1, '${SESSIONS}', ?2, ?3, NULL, '', 1, ?4, '{}'), checksum(?1, '${SESSIONS}', ?2, ?4))
+       ON CONFLICT (collection, owner, id) DO UPDATE SET updated = excluded.updated, touched = excluded.touched
+         WHERE excluded.updated > updated`,
+    )
+    this.#existing = database.prepare('SELECT * FROM documents WHERE owner = ? AND collection = ? AND id = ?')
     this.#put = database.prepare(
-      `INSERT INTO documents (owner, collection, id, label, title, search, body, created, updated, version)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?8, ?8, 1)
+      `INSERT INTO documents (owner, collection, id, label, title, search, body, created, updated, version, crc, touched)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, 1,
+         checksum(?1, ?2, ?3, ?4, ?5, ?6, 1, ?8, ?7), checksum(?1, ?2, ?3, ?8))
        ON CONFLICT (collection, owner, id) DO UPDATE SET label = excluded.label, title = excluded.title,
-         search = excluded.search, body = excluded.body, version = version + 1, updated = max(updated, excluded.updated)
+         search = excluded.search, body = excluded.body, version = version + 1, updated = max(updated, excluded.updated),
+         crc = checksum(owner, collection, id, excluded.label, excluded.title, excluded.search, version + 1, created, excluded.body),
+         touched = checksum(owner, collection, id, max(updated, excluded.updated))
        RETURNING version, created AS createdAt, updated AS updatedAt`,
     )
     this.#admit = database.prepare(
-      `INSERT INTO documents (owner, collection, id, label, title, search, body, version, created, updated)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+      `INSERT INTO documents (owner, collection, id, label, title, search, body, version, created, updated, crc, touched)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+         checksum(?1, ?2, ?3, ?4, ?5, ?6, ?8, ?9, ?7), checksum(?1, ?2, ?3, ?10)) ON CONFLICT DO NOTHING
        RETURNING version, created AS createdAt, updated AS updatedAt`,
     )
     this.#remove = database.prepare(
@@ -83,8 +94,11 @@ export class DocumentWrites {
       return this.#admit.get(...values) as DocumentAnswer
     }
     const { at, expected } = command
-    const version = this.#version.get(owner, collection, id)?.['version'] ?? 0
-    if (expected !== undefined && expected !== version) return undefined
+    const existing = this.#existing.get(owner, collection, id)
+    const isSound = existing !== undefined && isSoundDocument(existing)
+    if (expected !== undefined && expected !== (isSound ? existing['version'] : 0)) return undefined
+    // Nothing of a damaged one goes into what takes its place.
+    if (existing !== undefined && !isSound) this.#remove.get(owner, collection, id)
     return this.#put.get(owner, collection, id, label, title, search, body, at) as DocumentAnswer
   }
 }

@@ -31,8 +31,13 @@ export class Instance {
     this.#replace.run(this.#token)
   }
 
+  /** Who opened the file last. */
+  current(): string | undefined {
+    return this.#select.get()?.['token'] as string | undefined
+  }
+
   /** Call inside a write transaction: nobody can take the file over before it ends. */
   assertCurrent(): void {
-    if (this.#select.get()?.['token'] !== this.#token) throw new FencedError()
+    if (this.current() !== this.#token) throw new FencedError()
   }
 }

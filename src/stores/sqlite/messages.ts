@@ -1,5 +1,6 @@
 /** What the store and its committing thread say to each other. */
 import type { LogDamage } from '../../core/store.ts'
+import type { LostCommits } from './commit-record.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { FileIdentity } from './file-identity.ts'
 
@@ -75,7 +76,13 @@ export type CommitReply =
       /** Runs that this commit found damaged. */
       readonly quarantined: readonly Quarantined[]
     }
-  | { readonly kind: 'opened'; readonly warnings: readonly string[]; readonly identity: FileIdentity }
+  | {
+      readonly kind: 'opened'
+      readonly warnings: readonly string[]
+      readonly identity: FileIdentity
+      /** Commits that were acknowledged, and that the file no longer has. */
+      readonly lost?: LostCommits
+    }
   /** The file is in its place; `pinnedBytes` is the size of a journal that another program's reader holds up, or 0. */
   | { readonly kind: 'checked'; readonly pinnedBytes: number }
   /** Opening takes longer, and why. */

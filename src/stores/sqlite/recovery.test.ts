@@ -207,7 +207,7 @@ describe('[STO-1] [STO-2] a store in use', () => {
     for (let index = 0; index < 100; index++) victim.text(`${index}`)
     await victim.flush()
     await expect.poll(() => warnings).toEqual([expect.stringContaining('run run_victim is quarantined')])
-    expect(store.health()).toEqual({ ok: true })
+    expect(store.health()).toEqual({ ok: true, alarms: ['1 run is damaged and quarantined'] })
     await finish(store, 'run_other', 100)
     await expect(store.read('run_victim', -1, 1000)).rejects.toMatchObject({ code: 'log_damaged' })
     expect(() => victim.text('more')).toThrow('claimed again')

@@ -7,11 +7,14 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { faultIn } from '../../core/log-read.ts'
+import type { LogDamage } from '../../core/store.ts'
 import { type Slice, sliceAfter } from '../../core/record.ts'
+import { EMPTY_LOG_ROW, entriesOf, extentOf, type LogEntry, runNamedIn } from './log-rows.ts'
 import { RunNumbers } from './run-numbers.ts'
 import { gapDamage, Quarantine } from './quarantine.ts'
 import type { SegmentWrites } from './segment-writes.ts'
 import { segmentsOf } from './segment.ts'
+import { isCorrupt } from './sqlite-errors.ts'
 import { Tail } from './tail.ts'
 
 export interface Recovered {
@@ -25,8 +28,7 @@ const WINDOW_BYTES = 16 * 1024 * 1024
 
 interface LogRow {
   readonly seq: number
-  readonly directory: Int32Array
-  readonly data: Uint8Array
+  readonly entries: readonly LogEntry[]
 }
 
 /** What a window has of one run. */
@@ -42,7 +44,9 @@ export class Recovery {
   readonly #rows: StatementSync
   readonly #run: StatementSync
   readonly #segments: SegmentWrites
+  readonly #byId: StatementSync
   readonly #delete: StatementSync
+  readonly #empty: StatementSync
   readonly #numbers: RunNumbers
   readonly #quarantine: Quarantine
   readonly #warnings: string[] = []
@@ -50,9 +54,11 @@ export class Recovery {
   constructor(database: DatabaseSync, segments: SegmentWrites, transaction: (work: () => void) => void) {
     this.#segments = segments
     this.#transaction = transaction
-    this.#rows = database.prepare('SELECT seq, dir, data FROM log WHERE seq > ? ORDER BY seq')
+    this.#rows = database.prepare('SELECT * FROM log WHERE seq > ? ORDER BY seq')
     this.#run = database.prepare('SELECT id, first FROM runs WHERE number = ?')
-    this.#delete = database.prepare('DELETE FROM log WHERE seq <= ?')
+    this.#byId = database.prepare('SELECT number FROM runs WHERE id = ?')
+    this.#delete = database.prepare('DELETE FROM log WHERE seq < ?')
+    this.#empty = database.prepare(EMPTY_LOG_ROW)
     this.#numbers = new RunNumbers(database)
     this.#quarantine = new Quarantine(database)
   }
@@ -60,8 +66,8 @@ export class Recovery {
   recover(): Recovered {
     let seq = 0
     for (let window = this.#window(seq); window.length > 0; window = this.#window(seq)) {
-      this.#transaction(() => this.#move(window))
       seq = window.at(-1)!.seq
+      if (window.length > 1 || window[0]!.entries.length > 0) this.#transaction(() => this.#move(window))
     }
     return { seq, warnings: this.#warnings }
   }
@@ -70,10 +76,8 @@ export class Recovery {
     const window: LogRow[] = []
     let bytes = 0
     for (const row of this.#rows.iterate(after)) {
-      const data = row['data'] as Uint8Array
-      const directory = new Int32Array((row['dir'] as Uint8Array).slice().buffer)
-      window.push({ seq: Number(row['seq']), directory, data })
-      bytes += data.length
+      window.push({ seq: Number(row['seq']), entries: entriesOf(row) })
+      bytes += (row['data'] as Uint8Array).length
       if (bytes >= WINDOW_BYTES) break
     }
     return window
@@ -81,45 +85,74 @@ export class Recovery {
 
   #move(window: readonly LogRow[]): void {
     const parts = new Map<number, Part | undefined>()
-    for (const { directory, data } of window) {
-      for (let at = 0, offset = 0; at < directory.length; at += 4) {
-        const [number, first, count, bytes] = [
-          directory[at]!,
-          directory[at + 1]!,
-          directory[at + 2]!,
-          directory[at + 3]!,
-        ]
+    const partOf = (number: number): Part | undefined => {
+      if (!parts.has(number)) parts.set(number, this.#part(number))
+      return parts.get(number)
+    }
+    for (const { entries } of window) {
+      for (const entry of entries) {
+        const number = entry.isSound ? entry.number : this.#damagedRun(entry)
+        if (number === undefined) continue
         // Also of a run that is gone: its number is never given to another.
         this.#numbers.used(number)
-        if (!parts.has(number)) parts.set(number, this.#part(number))
-        const part = parts.get(number)
-        const entry = { first, count, bytes: data.subarray(offset, offset + bytes), closed: false }
+        const part = partOf(number)
         if (part !== undefined) this.#take(number, part, entry)
-        offset += bytes
       }
     }
     for (const [number, part] of parts) if (part !== undefined) this.#seal(number, part)
-    this.#delete.run(window.at(-1)!.seq)
+    const { seq } = window.at(-1)!
+    this.#delete.run(seq)
+    this.#empty.run(seq) // so that the file still knows its last commit
   }
 
-  /** Undefined for a run that was removed. */
+  /** Undefined for a run that was removed, or whose row cannot be read. */
   #part(number: number): Part | undefined {
-    const run = this.#run.get(number)
+    const run = this.#runIfReadable(number)
     if (run === undefined) return undefined
-    const next = this.#segments.next(number) ?? Number(run['first'])
-    return { id: run['id'] as string, records: new Tail(), next }
+    const id = run['id'] as string
+    const last = this.#segments.last(number)
+    if (last?.isSound === false) {
+      const damage = { first: last.first, last: last.first + last.count - 1, reason: 'are not what was written' }
+      this.#warn(this.#quarantine.add(number, id, damage))
+    }
+    return { id, records: new Tail(), next: last === undefined ? Number(run['first']) : last.first + last.count }
   }
 
-  #take(number: number, part: Part, entry: Slice): void {
-    const end = entry.first + entry.count
+  #runIfReadable(number: number): Record<string, unknown> | undefined {
+    try {
+      return this.#run.get(number)
+    } catch (cause) {
+      if (!isCorrupt(cause)) throw cause
+      this.#warn(`the row of run number ${number} cannot be read: what the log has of it is left out`)
+      return undefined
+    }
+  }
+
+  /** The run whose records are damaged: that which they name, if it is another than the directory says. */
+  #damagedRun({ number, bytes }: LogEntry): number | undefined {
+    const named = runNamedIn(bytes)
+    const known = named === undefined ? undefined : this.#byId.get(named)
+    if (known !== undefined) return Number(known['number'])
+    if (this.#runIfReadable(number) !== undefined) return number
+    this.#warn('the log has damaged records of a run that is not there: they are left out')
+    return undefined
+  }
+
+  #take(number: number, part: Part, entry: LogEntry): void {
+    const end = entry.isSound ? entry.first + entry.count : extentOf(entry).end
     if (end <= part.next) return // in a segment already
-    const fault = faultIn(part.id, entry)
+    if (!entry.isSound) {
+      const damage: LogDamage = { first: extentOf(entry).first, last: end - 1, reason: 'are not what was written' }
+      return this.#warn(this.#quarantine.add(number, part.id, damage))
+    }
+    const slice: Slice = { first: entry.first, count: entry.count, bytes: entry.bytes, closed: false }
+    const fault = faultIn(part.id, slice)
     if (fault !== undefined) return this.#warn(`run ${part.id}: the log has ${fault}; it is left out`)
     if (entry.first > part.next) {
       this.#seal(number, part)
       this.#warn(this.#quarantine.add(number, part.id, gapDamage(part.next, entry.first - 1)))
     }
-    part.records.push(sliceAfter(entry, Math.max(part.next, entry.first) - 1))
+    part.records.push(sliceAfter(slice, Math.max(part.next, entry.first) - 1))
     part.next = end
   }
 

@@ -8,8 +8,9 @@ export const APPLICATION_ID = 0x48465354
 /**
  * `log` takes one row per commit, holding the records of every run in it: one page write where a row per event would be one
  * per run. Compaction moves them into `segments`, some sixty-four records of one run in a row, which is what readers read.
- * `dir` is the directory of a log row: four 32-bit numbers a run (number, first index, records, bytes). `counters` has the
- * highest run number of a removed run. `damage` says what a quarantined run has lost.
+ * `dir` is the directory of a log row: four 32-bit numbers a run (number, first index, records, bytes). The `seq` of a log row
+ * is the number of its commit; the last row is kept, empty if need be, so that the file knows its last commit. `counters` has
+ * the highest run number of a removed run. `damage` says what a quarantined run has lost.
  */
 const migrations: readonly string[] = [
   `CREATE TABLE runs (
@@ -76,6 +77,15 @@ const migrations: readonly string[] = [
    CREATE INDEX runs_by_owner_session ON runs (owner, session, created, id);
    CREATE INDEX runs_by_owner_component ON runs (owner, component, created, id);`,
   USAGE_MIGRATION,
+  // Checksums (`checksum.ts`); NULL in rows that were written before. `identity` is of what no change of a run changes, `crcs`
+  // has one for each entry of the directory, `touched` is of the time of the last update.
+  `ALTER TABLE runs ADD COLUMN identity INTEGER;
+   ALTER TABLE runs ADD COLUMN crc INTEGER;
+   ALTER TABLE segments ADD COLUMN crc INTEGER;
+   ALTER TABLE log ADD COLUMN crcs BLOB;
+   ALTER TABLE documents ADD COLUMN crc INTEGER;
+   ALTER TABLE documents ADD COLUMN touched INTEGER;
+   CREATE INDEX runs_damaged ON runs (number) WHERE damage IS NOT NULL;`,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length

@@ -1,7 +1,8 @@
 /** The writing side of the segments. Call it inside a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Slice, sliceAfter } from '../../core/record.ts'
-import { segmentsOf } from './segment.ts'
+import { recordsChecksum } from './checksum.ts'
+import { segmentIn, segmentsOf, type StoredSegment } from './segment.ts'
 
 /** Beyond it a segment was written by a version that knew no bound. */
 const GIANT_BYTES = 256 * 1024
@@ -11,7 +12,7 @@ const BOUNDED = 'bounded segments'
 export class SegmentWrites {
   readonly #database: DatabaseSync
   readonly #insert: StatementSync
-  readonly #next: StatementSync
+  readonly #last: StatementSync
   readonly #deleteBefore: StatementSync
   readonly #cut: StatementSync
   readonly #deleteOne: StatementSync
@@ -19,31 +20,33 @@ export class SegmentWrites {
 
   constructor(database: DatabaseSync) {
     this.#database = database
-    this.#insert = database.prepare('INSERT INTO segments (run, first, count, data) VALUES (?, ?, ?, ?)')
-    this.#next = database.prepare(
-      'SELECT first + count AS next FROM segments WHERE run = ? ORDER BY first DESC LIMIT 1',
-    )
+    this.#insert = database.prepare('INSERT INTO segments (run, first, count, data, crc) VALUES (?, ?, ?, ?, ?)')
+    this.#last = database.prepare('SELECT * FROM segments WHERE run = ? ORDER BY first DESC LIMIT 1')
     this.#deleteBefore = database.prepare('DELETE FROM segments WHERE run = ? AND first < ? AND first + count <= ?')
-    this.#cut = database.prepare('SELECT rowid, first, count, data FROM segments WHERE run = ? AND first < ?')
+    this.#cut = database.prepare('SELECT rowid, * FROM segments WHERE run = ? AND first < ?')
     this.#deleteOne = database.prepare('DELETE FROM segments WHERE rowid = ?')
     this.#deleteAll = database.prepare('DELETE FROM segments WHERE run = ?')
   }
 
   insert(run: number, { first, count, bytes }: Omit<Slice, 'closed'>): void {
-    this.#insert.run(run, first, count, bytes)
+    this.#insert.run(run, first, count, bytes, recordsChecksum(run, first, count, bytes))
   }
 
-  /** Index after the last record that is in a segment; undefined when there is none. */
-  next(run: number): number | undefined {
-    const row = this.#next.get(run)
-    return row && Number(row['next'])
+  /** The last segment of a run; undefined when there is none. */
+  last(run: number): StoredSegment | undefined {
+    const row = this.#last.get(run)
+    return row && segmentIn(row)
   }
 
-  /** Deletes the records before an index. */
-  trim(run: number, before: number): void {
+  /** Deletes the records before an index. Returns a damaged segment that holds it, which is left as it is. */
+  trim(run: number, before: number): StoredSegment | undefined {
     this.#deleteBefore.run(run, before, before)
     const row = this.#cut.get(run, before)
-    if (row !== undefined) this.#replace(Number(row['rowid']), run, sliceAfter(sliceOf(row), before - 1))
+    if (row === undefined) return undefined
+    const segment = segmentIn(row)
+    if (!segment.isSound) return segment
+    this.#replace(Number(row['rowid']), run, sliceAfter({ ...segment, closed: false }, before - 1))
+    return undefined
   }
 
   remove(run: number): void {
@@ -59,23 +62,16 @@ export class SegmentWrites {
     const giants = this.#database
       .prepare(`SELECT rowid, run FROM segments WHERE length(data) > ${GIANT_BYTES} AND count > 1`)
       .all()
-    const load = this.#database.prepare('SELECT first, count, data FROM segments WHERE rowid = ?')
+    const load = this.#database.prepare('SELECT * FROM segments WHERE rowid = ?')
     for (const { rowid, run } of giants)
-      transaction(() => this.#replace(Number(rowid), Number(run), sliceOf(load.get(Number(rowid))!)))
+      transaction(() =>
+        this.#replace(Number(rowid), Number(run), { ...segmentIn(load.get(Number(rowid))!), closed: false }),
+      )
     transaction(() => this.#database.prepare('INSERT INTO counters (name, value) VALUES (?, 1)').run(BOUNDED))
   }
 
   #replace(rowid: number, run: number, records: Slice): void {
     this.#deleteOne.run(rowid)
     for (const segment of segmentsOf(records)) this.insert(run, segment)
-  }
-}
-
-function sliceOf(row: Record<string, unknown>): Slice {
-  return {
-    first: Number(row['first']),
-    count: Number(row['count']),
-    bytes: row['data'] as Uint8Array,
-    closed: false,
   }
 }

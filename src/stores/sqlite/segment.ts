@@ -1,5 +1,6 @@
-/** How a log is cut into segments. */
+/** How a log is cut into segments, and what a row of them holds. */
 import { type Slice, sliceWithin } from '../../core/record.ts'
+import { fits, recordsChecksum } from './checksum.ts'
 
 /** Records that make a segment worth writing: replay wants many, reading a short tail wants few. */
 export const SEGMENT_RECORDS = 64
@@ -23,4 +24,30 @@ export function* segmentsOf(records: Slice): Generator<Slice> {
       closed: rest.closed,
     }
   }
+}
+
+/** A segment as the file has it. */
+export interface StoredSegment {
+  readonly first: number
+  readonly count: number
+  readonly bytes: Uint8Array
+  /** It is what was written, as far as its checksum says. */
+  readonly isSound: boolean
+}
+
+/** A row of `segments`, all columns. */
+export function segmentIn(row: Record<string, unknown>): StoredSegment {
+  const { run, first, count } = row as Readonly<Record<'run' | 'first' | 'count', number>>
+  const bytes = row['data'] as Uint8Array
+  return {
+    first,
+    count,
+    bytes,
+    isSound: isBytes(bytes) && fits(row['crc'], () => recordsChecksum(run, first, count, bytes)),
+  }
+}
+
+/** A damaged row may hold anything in a column. */
+function isBytes(value: unknown): boolean {
+  return value instanceof Uint8Array
 }

@@ -19,6 +19,11 @@ export function isConstraintViolation(cause: unknown): boolean {
   return codeOf(cause) === SQLITE_CONSTRAINT
 }
 
+/** The database contradicts itself where a statement looked; other parts of it may be sound. */
+export function isCorrupt(cause: unknown): boolean {
+  return codeOf(cause) === SQLITE_CORRUPT
+}
+
 export function damaged(path: string, how: string, cause?: unknown): Error {
   return new Error(`${path} is damaged: ${how}; ${DAMAGE_ADVICE}`, { cause })
 }

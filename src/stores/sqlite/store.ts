@@ -30,20 +30,22 @@ import type {
 import type { StoredUsage } from '../../core/usage.ts'
 import { joinAfter } from '../shared/join-slices.ts'
 import { ServedComponents } from '../shared/served-components.ts'
-import { Turns } from '../shared/turns.ts'
 import { ActiveRun } from './active-run.ts'
 import { type DocumentAccess, SqliteDocuments } from './documents.ts'
 import { CommittingThread } from './committing-thread.ts'
 import type { FileIdentity } from './file-identity.ts'
 import { GroupCommit } from './group-commit.ts'
 import { FencedError } from './instance.ts'
-import { Lanes } from './lanes.ts'
 import type { FileLock } from './lock.ts'
 import type { Quarantined, ThreadOptions } from './messages.ts'
 import { SqliteMoving } from './moving.ts'
 import { PinnedJournal } from './pinned-journal.ts'
-import { damageError, damageLine } from './quarantine.ts'
-import { firstWrong, Reader } from './reader.ts'
+import { DamageRegister } from './damage-register.ts'
+import { damageError } from './quarantine.ts'
+import { damageIn, Reader } from './reader.ts'
+import type { NumberedRun } from './run-rows.ts'
+import { isCorrupt } from './sqlite-errors.ts'
+import { RunIndex } from './run-index.ts'
 import { ThreadWatch } from './thread-watch.ts'
 import { SqliteWriter } from './writer.ts'
 
@@ -73,6 +75,9 @@ interface Found {
   readonly stored: StoredRun
 }
 
+/** Nothing was read or changed: the disk has been at work on one write for too long. */
+class SlowDisk extends Error {}
+
 export class SqliteStore implements Store {
   readonly name = 'sqlite'
   readonly capabilities: StoreCapabilities = { durable: true, shared: false }
@@ -84,7 +89,7 @@ export class SqliteStore implements Store {
     largest: (limit) => this.#reading(() => this.#file.usage.largest(limit)),
     finishedRuns: (owner, limit, after) =>
       this.#reading(() =>
-        this.#file.finished(owner, limit, after).map(({ stored, bytes }) => ({
+        this.#file.runs.finished(owner, limit, after).map(({ stored, bytes }) => ({
           stored: this.#active.get(stored.run.id)?.view() ?? stored,
           bytes,
         })),
@@ -92,9 +97,7 @@ export class SqliteStore implements Store {
   }
   readonly #options: SqliteStoreOptions
   readonly #hints = new Hints()
-  readonly #active = new Map<string, ActiveRun>()
-  readonly #lanes = new Lanes()
-  readonly #turns = new Turns<ActiveRun>()
+  readonly #active = new RunIndex()
   readonly #served = new ServedComponents()
   readonly #pinned: PinnedJournal
   #reader!: Reader
@@ -102,6 +105,7 @@ export class SqliteStore implements Store {
   #watch!: ThreadWatch
   #identity!: FileIdentity
   #highestNumber = 0
+  readonly #damage: DamageRegister
   #failure: string | undefined
   /** The file belongs to another process by now, for good. */
   #fenced = false
@@ -111,6 +115,7 @@ export class SqliteStore implements Store {
   private constructor(options: SqliteStoreOptions) {
     this.#options = options
     this.#pinned = new PinnedJournal(options.lock.path, options.logger)
+    this.#damage = new DamageRegister(options.onDamage)
     const documents: DocumentAccess = {
       read: (read) => this.#reading(() => read(this.#file.documents)),
       write: async (command) => {
@@ -122,7 +127,7 @@ export class SqliteStore implements Store {
     this.moving = new SqliteMoving({
       workers: () => this.#workers(),
       runs: (limit, after) => this.#kept(limit, after),
-      admit: (kept, record) => this.#admit(kept, record),
+      admit: (kept, record) => this.#patiently(() => this.#admit(kept, record)),
       documents,
     })
   }
@@ -159,18 +164,19 @@ export class SqliteStore implements Store {
     )
     this.#highestNumber = this.#reader.highestNumber()
     this.#active.clear()
-    this.#lanes.clear()
-    this.#turns.clear()
-    for (const warning of thread.warnings) this.#options.onDamage(warning)
-    for (const { number, stored, idempotency } of this.#reader.unfinished()) {
-      if (stored.damage !== undefined) {
-        this.#quarantine({ number, id: stored.run.id, damage: stored.damage })
-        continue
-      }
+    this.#damage.opened(this.#reader.damagedRuns(), thread.warnings, thread.lost)
+    const { runs, unreadable } = this.#reader.runs.unfinished()
+    this.#damage.unreadable(unreadable)
+    for (const { number, stored, idempotency } of runs) {
       // No lease: the lock says that whoever held one is dead.
       const active = new ActiveRun(number, stored, idempotency)
       active.durable = active.snapshot()
-      this.#keep(active)
+      if (stored.damage === undefined) {
+        this.#active.add(active)
+        continue
+      }
+      this.#active.hold(active)
+      this.#quarantine({ number, id: stored.run.id, damage: stored.damage })
     }
   }
 
@@ -178,17 +184,22 @@ export class SqliteStore implements Store {
     const reason = this.#failure ?? this.#watch.stall
     if (reason !== undefined) return { ok: false, reason }
     const { warning } = this.#pinned
-    return warning === undefined ? { ok: true } : { ok: true, alarms: [warning] }
+    const alarms = [...(warning === undefined ? [] : [warning]), ...this.#damage.alarms]
+    return alarms.length === 0 ? { ok: true } : { ok: true, alarms }
   }
 
-  async create(request: NewRun): Promise<Created> {
+  create(request: NewRun): Promise<Created> {
+    return this.#patiently(() => this.#create(request))
+  }
+
+  async #create(request: NewRun): Promise<Created> {
     this.#assertHealthy()
     const known = request.idempotency && this.#byKey(request.run.owner, request.idempotency.key)
     if (known !== undefined) {
       const kind = known.fingerprint === request.idempotency!.fingerprint ? 'existing' : 'key_conflict'
       return { kind, stored: await known.stored() }
     }
-    const busy = request.rejectIfBusy ? this.#lanes.head(request.run.lane) : undefined
+    const busy = request.rejectIfBusy ? this.#active.head(request.run.lane) : undefined
     if (busy !== undefined) return { kind: 'busy', stored: busy.view() ?? busy.snapshot() }
     this.#assertKeepsUp()
     this.#assertNew(request.run.id)
@@ -200,14 +211,14 @@ export class SqliteStore implements Store {
     active.text = request.record
     active.textCount = 1
     active.isNew = true
-    this.#keep(active)
-    if (request.claim !== undefined && this.#lanes.isHead(active)) {
+    this.#active.add(active)
+    if (request.claim !== undefined && this.#active.isHead(active)) {
       active.epoch = 1
       active.lease = { owner: request.claim.owner, until: this.#options.clock.now() + request.claim.ttlMs }
     }
     const stored = active.snapshot()
     await this.#claimed(active)
-    if (stored.lease === undefined && this.#lanes.isHead(active))
+    if (stored.lease === undefined && this.#active.isHead(active))
       this.#hints.give({ run: request.run.id, next: 1, claimable: true })
     return { kind: 'created', stored }
   }
@@ -223,13 +234,24 @@ export class SqliteStore implements Store {
 
   list(query: RunQuery): Promise<RunPage> {
     return this.#reading(() => {
-      const found = this.#file.list({ ...query, limit: query.limit + 1 })
-      const runs = found.slice(0, query.limit).map(({ stored }) => this.#active.get(stored.run.id)?.view() ?? stored)
-      return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
+      const found = this.#file.runs.list({ ...query, limit: query.limit + 1 })
+      for (const run of found.runs) this.#noticed(run)
+      const runs = found.runs
+        .slice(0, query.limit)
+        .map(({ stored }) => this.#active.get(stored.run.id)?.view() ?? stored)
+      return {
+        runs,
+        ...(found.runs.length > query.limit && { cursor: cursorOf(runs.at(-1)!.run) }),
+        ...(found.unreadable > 0 && { unreadable: found.unreadable }),
+      }
     })
   }
 
-  async remove(id: string): Promise<boolean> {
+  remove(id: string): Promise<boolean> {
+    return this.#patiently(() => this.#remove(id))
+  }
+
+  async #remove(id: string): Promise<boolean> {
     this.#assertHealthy()
     const found = this.#durable(id)
     if (found === undefined) return false
@@ -239,7 +261,8 @@ export class SqliteStore implements Store {
     const active = this.#active.get(id) ?? this.#load(id)
     if (active === undefined) return false
     await this.#commits.remove(active)
-    if (this.#active.get(id) === active) this.#active.delete(id)
+    this.#active.delete(active)
+    if (found.stored.damage !== undefined) this.#damage.removed(id)
     return true
   }
 
@@ -250,7 +273,7 @@ export class SqliteStore implements Store {
   ): LogWriter {
     const active = this.#active.get(id)
     if (active !== undefined) active.onFailed = onRefused
-    return new SqliteWriter(this.#commits, active, id, claim, (changed) => this.#changed(changed))
+    return new SqliteWriter(this.#commits, active, id, claim, (changed) => this.#active.changed(changed))
   }
 
   read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
@@ -272,7 +295,11 @@ export class SqliteStore implements Store {
     })
   }
 
-  async trim(id: string, before: number): Promise<void> {
+  trim(id: string, before: number): Promise<void> {
+    return this.#patiently(() => this.#trim(id, before))
+  }
+
+  async #trim(id: string, before: number): Promise<void> {
     this.#assertHealthy()
     const active = this.#active.get(id) ?? this.#load(id)
     if (active === undefined || active.removed || active.damage !== undefined) return
@@ -291,7 +318,7 @@ export class SqliteStore implements Store {
     this.#assertHealthy()
     const active = this.#active.get(id)
     const now = this.#options.clock.now()
-    if (active === undefined || !this.#isClaimable(active, now, options)) return undefined
+    if (active === undefined || !this.#active.isClaimable(active, now, options)) return undefined
     active.epoch++
     active.lease = { owner, until: now + ttlMs }
     const stored = active.snapshot()
@@ -303,7 +330,7 @@ export class SqliteStore implements Store {
     const until = this.#options.clock.now() + ttlMs
     this.#served.note(owner, until, components)
     const renewed: HeldRun[] = []
-    for (const active of this.#active.values()) {
+    for (const active of this.#active.all()) {
       if (active.lease?.owner !== owner) continue
       active.lease = { owner, until }
       const { next = 0, stop } = active.durable ?? {}
@@ -321,32 +348,29 @@ export class SqliteStore implements Store {
     return Promise.resolve()
   }
 
-  claimable(limit: number, { components, takeover = true }: ClaimableQuery = {}): Promise<readonly string[]> {
-    const now = this.#options.clock.now()
-    const isWanted = ({ run, stop }: ActiveRun): boolean =>
-      stop !== undefined || (components?.includes(run.component) ?? true)
-    const first = this.#turns.first(limit, (active) => isWanted(active) && this.#isClaimable(active, now, { takeover }))
+  claimable(limit: number, query: ClaimableQuery = {}): Promise<readonly string[]> {
+    const first = this.#active.claimable(limit, this.#options.clock.now(), query)
     return Promise.resolve(first.map(({ run }) => run.id))
   }
 
   unserved(): Promise<readonly string[]> {
     const now = this.#options.clock.now()
-    return Promise.resolve(this.#served.without(this.#turns.all(), ({ run }) => run.component, now))
+    return Promise.resolve(this.#served.without(this.#active.waiting(), ({ run }) => run.component, now))
   }
 
   queued(owner?: string): Promise<number> {
-    return Promise.resolve(this.#turns.queued(owner))
+    return Promise.resolve(this.#active.queued(owner))
   }
 
   async requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined> {
     this.#assertHealthy()
     const active = this.#active.get(id)
-    if (active === undefined) return this.#durable(id)?.stored
+    if (active === undefined) return this.get(id)
     if (active.damage !== undefined) return active.view()
     if (active.finished) return active.pending > 0 ? active.wait().then(() => active.view()) : active.view()
     if (active.stop === undefined) {
       active.stop = stop
-      this.#turns.place(active)
+      this.#active.changed(active)
       await this.#commits.changed(active)
       this.#hints.give({ run: id, next: active.durable!.next, stop: true })
     } else if (active.durable?.stop === undefined) {
@@ -372,13 +396,13 @@ export class SqliteStore implements Store {
   /** Runs that this process holds: nobody else can be at work. */
   #workers(): readonly string[] {
     const now = this.#options.clock.now()
-    const held = [...this.#active.values()].filter((active) => active.isHeld(now))
+    const held = [...this.#active.all()].filter((active) => active.isHeld(now))
     return [...new Set(held.map((active) => active.lease!.owner))]
   }
 
   #kept(limit: number, after: Position | undefined): Promise<readonly KeptRun[]> {
     return this.#reading(() =>
-      this.#file.following(limit, after).map(({ stored, idempotency }) => ({
+      this.#file.runs.following(limit, after).map(({ stored, idempotency }) => ({
         stored: this.#active.get(stored.run.id)?.view() ?? stored,
         ...(idempotency !== undefined && { idempotency }),
       })),
@@ -395,12 +419,12 @@ export class SqliteStore implements Store {
     const active = new ActiveRun(++this.#highestNumber, head, idempotency)
     active.text = record
     active.textCount = 1
-    this.#keep(active)
+    this.#active.add(active)
     await this.#commits.changed(active)
   }
 
   #assertNew(id: string): void {
-    if (!this.#active.has(id) && this.#file.run(id) === undefined) return
+    if (this.#active.get(id) === undefined && this.#file.runs.byId(id) === undefined) return
     throw new HoldfastError('conflict', `run ${id} exists`)
   }
 
@@ -412,42 +436,21 @@ export class SqliteStore implements Store {
   }
 
   #hintHeir(lane: string | undefined): void {
-    const heir = this.#lanes.head(lane)
+    const heir = this.#active.head(lane)
     if (heir !== undefined) this.#hints.give({ run: heir.run.id, next: heir.durable?.next ?? 0, claimable: true })
-  }
-
-  #isClaimable(active: ActiveRun, now: number, options: ClaimOptions = {}): boolean {
-    const { paused = false, outOfTurn = false, takeover = true } = options
-    if (active.finished || active.damage !== undefined || active.isHeld(now) || active.durable === undefined)
-      return false
-    if (active.stop !== undefined) return true
-    if (active.lease !== undefined && !takeover) return false
-    if (active.run.status === 'paused' && !paused && now < (active.run.wakeAt ?? Infinity)) return false
-    return outOfTurn || this.#lanes.isHead(active)
-  }
-
-  #keep(active: ActiveRun): void {
-    this.#active.set(active.run.id, active)
-    if (!active.finished) this.#lanes.join(active)
-    this.#turns.place(active)
-  }
-
-  #changed(active: ActiveRun): void {
-    if (active.finished) this.#lanes.leave(active)
-    this.#turns.place(active)
   }
 
   /** A finished run whose records are all in segments is the file's business. */
   #forget(active: ActiveRun): void {
-    if (active.finished && active.tail.isEmpty && active.pending === 0) this.#active.delete(active.run.id)
+    if (active.finished && active.tail.isEmpty && active.pending === 0) this.#active.delete(active)
   }
 
   #load(id: string): ActiveRun | undefined {
-    const found = this.#file.run(id)
+    const found = this.#file.runs.byId(id)
     if (found === undefined) return undefined
     const active = new ActiveRun(found.number, found.stored, found.idempotency)
     active.durable = found.stored
-    this.#active.set(id, active)
+    this.#active.hold(active)
     return active
   }
 
@@ -458,21 +461,20 @@ export class SqliteStore implements Store {
   }
 
   #setApart({ id, damage }: Quarantined): void {
-    this.#options.onDamage(damageLine(id, damage))
+    this.#damage.found(id, damage)
     const active = this.#active.get(id)
     if (active === undefined) return
     active.damage ??= damage
     if (active.durable !== undefined) active.durable = { ...active.durable, damage }
     active.epoch++ // whoever drives it is fenced
     active.lease = undefined
-    this.#lanes.leave(active)
-    this.#turns.remove(active)
+    this.#active.setApart(active)
     this.#hintHeir(active.run.lane)
   }
 
   #durable(id: string): Found | undefined {
     const active = this.#active.get(id)
-    if (active === undefined) return this.#file.run(id)
+    if (active === undefined) return this.#noticed(this.#file.runs.byId(id))
     const stored = active.view()
     return stored && { number: active.number, stored }
   }
@@ -482,7 +484,7 @@ export class SqliteStore implements Store {
       if (active.run.owner !== owner || active.idempotency?.key !== key) continue
       return { fingerprint: active.idempotency.fingerprint, stored: () => active.wait().then(() => active.view()!) }
     }
-    const found = this.#file.runByKey(owner, key)
+    const found = this.#file.runs.byKey(owner, key)
     if (found === undefined) return undefined
     const stored = this.#active.get(found.stored.run.id)?.view() ?? found.stored
     return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(stored) }
@@ -490,19 +492,49 @@ export class SqliteStore implements Store {
 
   /** Checked to be what was asked for: records of this run, from the one that is wanted on, without a hole (STO-2). */
   #segments({ number, stored: { run, next } }: Found, from: number, bytesMax: number): Slice[] {
-    const segments = this.#file.segments(number, from, bytesMax)
-    const wrong = firstWrong(segments, run.id, from)
-    if (wrong === undefined) return segments.map((segment) => ({ ...segment, closed: false }))
-    const damage = { first: wrong, last: next - 1, reason: 'are not what was written' }
-    this.#quarantine({ number, id: run.id, damage })
-    throw damageError(run.id, damage)
+    try {
+      const segments = this.#file.segments(number, from, bytesMax)
+      const damage = damageIn(segments, run.id, from)
+      if (damage === undefined) return segments.map((segment) => ({ ...segment, closed: false }))
+      this.#quarantine({ number, id: run.id, damage })
+      throw damageError(run.id, damage)
+    } catch (cause) {
+      if (!isCorrupt(cause)) throw cause
+      // Not for good: what is damaged may be an index, which can be made anew.
+      const damage = { first: from, last: next - 1, reason: 'cannot be read: the database is damaged there' }
+      this.#setApart({ number, id: run.id, damage })
+      throw damageError(run.id, damage)
+    }
   }
 
-  /** Reads the file. Not while the disk stalls: a read that blocks would stop the event loop, and with it all that is in memory. */
+  /** The row of a run is damaged: it is quarantined, once. */
+  #noticed<Run extends NumberedRun | undefined>(found: Run): Run {
+    if (found?.isLost && !found.isMarked && !this.#damage.has(found.stored.run.id))
+      this.#quarantine({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })
+    return found
+  }
+
+  /**
+   * Reads the file. Not while the disk stalls, or may be about to: a read that blocks would stop the event loop, and with it all
+   * that is in memory.
+   */
   get #file(): Reader {
-    const { stall } = this.#watch
-    if (stall === undefined) return this.#reader
-    throw this.#unreadable(`the store cannot be read: ${stall}`)
+    const { stall, isSlow } = this.#watch
+    if (stall !== undefined) throw this.#unreadable(`the store cannot be read: ${stall}`)
+    if (isSlow) throw new SlowDisk()
+    return this.#reader
+  }
+
+  /** Does what may need the file; while the disk is slow it waits until a write is finished, or until it is known to stall. */
+  async #patiently<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await work()
+      } catch (cause) {
+        if (!(cause instanceof SlowDisk)) throw cause
+        await this.#watch.settled()
+      }
+    }
   }
 
   #unreadable(message: string, cause?: unknown): HoldfastError {
@@ -514,7 +546,7 @@ export class SqliteStore implements Store {
     // What is kept in memory is no longer the latest: another process goes on with these runs.
     if (this.#fenced) throw this.#unreadable(`the store is not read: ${this.#failure}`)
     try {
-      return read()
+      return await this.#patiently(read)
     } catch (cause) {
       if (cause instanceof HoldfastError) throw cause
       throw this.#unreadable(`the store cannot be read: ${String(cause)}`, cause)
@@ -556,7 +588,7 @@ export class SqliteStore implements Store {
     const { lock, reopenMs, logger } = this.#options
     logger.error({ store: lock.path, reason }, 'the store is stalled')
     const cause = storeUnavailable(`the store takes no writes: ${reason}`, { retryAfterMs: reopenMs })
-    for (const active of this.#active.values()) active.stall(cause)
+    for (const active of this.#active.all()) active.stall(cause)
     this.#commits.stall(cause)
   }
 
@@ -574,8 +606,8 @@ export class SqliteStore implements Store {
       const cause = storeUnavailable(`the store takes no writes: ${message}`, {
         retryAfterMs: this.#options.reopenMs,
       })
-      for (const active of this.#active.values()) active.fail(cause)
-      for (const [id, active] of this.#active) if (active.durable === undefined) this.#active.delete(id)
+      for (const active of this.#active.all()) active.fail(cause)
+      for (const active of this.#active.all()) if (active.durable === undefined) this.#active.delete(active)
     }
     if (!this.#closed && !this.#fenced)
       this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenMs)
@@ -593,6 +625,7 @@ export class SqliteStore implements Store {
     }
     this.#failure = undefined
     this.#options.logger.info({ store: this.#options.lock.path }, 'the store takes writes again')
-    for (const [id, active] of this.#active) this.#hints.give({ run: id, next: active.durable!.next, claimable: true })
+    for (const { run, durable } of this.#active.all())
+      this.#hints.give({ run: run.id, next: durable!.next, claimable: true })
   }
 }

@@ -16,6 +16,8 @@ export interface WatchListener {
 
 /** How long the disk may take for one write. */
 const STALL_MS = 4000
+/** A write that takes longer may be the beginning of a stall. */
+const SLOW_MS = 250
 
 export class ThreadWatch {
   readonly #thread: CommittingThread
@@ -40,15 +42,28 @@ export class ThreadWatch {
     return `the disk has not finished a write for more than ${STALL_MS / 1000} s`
   }
 
+  /** The disk is slow, and may be about to stall. */
+  get isSlow(): boolean {
+    return this.#thread.busyMs > SLOW_MS
+  }
+
+  /** Resolves when the disk has finished a write, or when it is known to stall. */
+  async settled(): Promise<void> {
+    if (this.stall === undefined && this.#thread.isWaiting) await this.#thread.nextAnswer()
+  }
+
   stop(): void {
     clearInterval(this.#timer)
+    this.#thread.wake()
   }
 
   #look(): void {
     const { answered, isWaiting } = this.#thread
     if (isWaiting && answered === this.#answered) {
       this.#looks++
-      if (this.#looks === this.#looksMax) this.#listener.stalled(this.stall!)
+      if (this.#looks !== this.#looksMax) return
+      this.#listener.stalled(this.stall!)
+      this.#thread.wake()
       return
     }
     this.#looks = isWaiting ? 1 : 0

@@ -6,16 +6,20 @@ import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { isHoldfastError, detailOf } from '../../core/errors.ts'
+import type { LogDamage } from '../../core/store.ts'
 import { checkpointAll } from './checkpoint.ts'
 import { Compaction, type Segment, type Share } from './compaction.ts'
 import { DocumentWrites } from './document-writes.ts'
 import { assertInPlace, type FileIdentity, identityOf } from './file-identity.ts'
 import { openDatabase, reopenDatabase } from './file.ts'
 import { FencedError, Instance } from './instance.ts'
-import type { CommitReply, CommitRequest, Quarantined, RunRow, ThreadOptions } from './messages.ts'
+import { CommitRecord, type LostCommits, lostSince, readCommitRecord } from './commit-record.ts'
+import { LogWrites } from './log-writes.ts'
+import type { CommitReply, CommitRequest, Quarantined, ThreadOptions } from './messages.ts'
 import { Quarantine } from './quarantine.ts'
-import { Recovery } from './recovery.ts'
-import { RunNumbers } from './run-numbers.ts'
+import { type Recovered, Recovery } from './recovery.ts'
+import { highestRunNumber, RunNumbers } from './run-numbers.ts'
+import { columnsOf, UPSERT_RUN } from './run-rows.ts'
 import { SegmentWrites } from './segment-writes.ts'
 import { damageOr, isConstraintViolation } from './sqlite-errors.ts'
 import { Vacuum } from './vacuum.ts'
@@ -36,8 +40,7 @@ class Committer {
   readonly #compaction = new Compaction()
   readonly #begin: StatementSync
   readonly #commit: StatementSync
-  readonly #insertLog: StatementSync
-  readonly #deleteLog: StatementSync
+  readonly #log: LogWrites
   readonly #segments: SegmentWrites
   readonly #upsertRun: StatementSync
   readonly #documents: DocumentWrites
@@ -48,9 +51,11 @@ class Committer {
   readonly #sealed: number[] = []
   /** Runs that the commit under way found damaged. */
   readonly #quarantined: Quarantined[] = []
-  #seq = 0
+  #highestNumber: number
+  readonly #record: CommitRecord
   /** What opening found. */
   readonly warnings: readonly string[]
+  readonly lost: LostCommits | undefined
 
   constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
     const { path, token, reopen, journalBytesMax } = options
@@ -62,38 +67,50 @@ class Committer {
     this.#journalBytesMax = journalBytesMax
     this.identity = reopen ?? identityOf(path)!
     this.#instance = new Instance(database, token)
+    const openedBefore = this.#instance.current()
     // Before the log is read: whoever had the file open can add nothing from here on.
     if (reopen === undefined) this.#instance.take()
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
-    this.#insertLog = database.prepare('INSERT INTO log (seq, dir, data) VALUES (?, ?, ?)')
-    this.#deleteLog = database.prepare('DELETE FROM log WHERE seq = ?')
     this.#segments = new SegmentWrites(database)
-    this.#upsertRun = database.prepare(
-      `INSERT INTO runs (number, id, owner, component, session, status, created, finished, epoch, first, next, run, stop, idempotency_key, fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (number) DO UPDATE SET status = excluded.status, finished = excluded.finished, epoch = excluded.epoch,
-         first = excluded.first, next = excluded.next, run = excluded.run, stop = excluded.stop`,
-    )
+    this.#upsertRun = database.prepare(UPSERT_RUN)
     this.#documents = new DocumentWrites(database)
     this.#vacuum = new Vacuum(database)
-    this.warnings = this.#recover(options, onWaiting)
+    const recovered = this.#recover(options, onWaiting)
+    this.warnings = recovered.warnings
+    this.#log = new LogWrites(database, recovered.seq)
     this.#numbers = new RunNumbers(database)
     this.#quarantine = new Quarantine(database)
+    this.#highestNumber = highestRunNumber(database)
+    this.#record = new CommitRecord(path, token)
+    this.lost = this.#findLoss(openedBefore)
   }
 
-  #recover({ path, readerWaitMs }: ThreadOptions, onWaiting: (message: string) => void): readonly string[] {
-    const transaction = (work: () => void): void => {
-      this.#beginOwned()
-      work()
-      this.#commit.run()
+  /** Compares the file with the record of its last commit, and goes on counting behind both. */
+  #findLoss(token: string | undefined): LostCommits | undefined {
+    const last = readCommitRecord(this.#path)?.last
+    const lost = lostSince(last, { token, commit: this.#log.seq, run: this.#highestNumber })
+    if (lost !== undefined) {
+      this.#record.lost(lost)
+      this.#transaction(() => this.#log.skipTo(lost.last))
     }
+    this.#record.write(this.#log.seq, this.#highestNumber)
+    return lost
+  }
+
+  #recover({ path, readerWaitMs }: ThreadOptions, onWaiting: (message: string) => void): Recovered {
+    const transaction = (work: () => void): void => this.#transaction(work)
     this.#segments.cutGiants(transaction)
-    const { seq, warnings } = new Recovery(this.#database, this.#segments, transaction).recover()
-    this.#seq = seq
+    const recovered = new Recovery(this.#database, this.#segments, transaction).recover()
     // What a failed sync left only in the page cache becomes durable here, or opening fails.
     checkpointAll(this.#database, path, readerWaitMs, onWaiting)
-    return warnings
+    return recovered
+  }
+
+  #transaction(work: () => void): void {
+    this.#beginOwned()
+    work()
+    this.#commit.run()
   }
 
   /** Begins a transaction, which only the process that the file belongs to may do. */
@@ -112,6 +129,7 @@ class Committer {
       this.#vacuum.run(request.compact !== 'share')
       this.#commit.run()
       assertInPlace(this.#path, this.identity) // or the commit is durable where nobody will look for it
+      if (request.compact === 'share') this.#record.write(this.#log.seq, this.#highestNumber)
       const compacted = written.bytes >= share.bytes || written.segments >= share.segments
       const more = compacted || this.#compaction.more || this.#vacuum.more
       const sealed = Int32Array.from(this.#sealed.splice(0))
@@ -142,13 +160,13 @@ class Committer {
 
   #write(request: CommitRequest): void {
     for (const row of request.rows) {
-      this.#upsertRun.run(...columns(row))
+      this.#upsertRun.run(...columnsOf(row))
       if (row.isNew) this.#documents.touch(row)
+      this.#highestNumber = Math.max(this.#highestNumber, row.number)
     }
-    if (request.directory.length > 0) {
-      this.#insertLog.run(++this.#seq, new Uint8Array(request.directory.buffer), request.data)
-      this.#compaction.add(this.#seq, request.data, request.directory, Date.now())
-    }
+    const { directory, data } = request
+    if (request.compact === 'share') this.#log.add(directory, data)
+    if (directory.length > 0) this.#compaction.add(this.#log.seq, data, directory, Date.now())
     for (const run of request.ended) this.#compaction.ended(run)
     for (const [run, before] of request.trimmed) this.#trim(run, before)
     for (const { number, id, damage } of request.quarantined) this.#quarantine.add(number, id, damage)
@@ -157,7 +175,10 @@ class Committer {
 
   #trim(run: number, before: number): void {
     this.#writeSegments(this.#compaction.takeRun(run))
-    this.#segments.trim(run, before)
+    const damaged = this.#segments.trim(run, before)
+    if (damaged === undefined) return
+    const { first, count } = damaged
+    this.#setApart(run, { first, last: first + count - 1, reason: 'are not what was written' })
   }
 
   #remove(run: number): void {
@@ -174,7 +195,7 @@ class Committer {
       this.#insert(segment)
       this.#sealed.push(segment.run, segment.first + segment.count)
     }
-    for (const seq of this.#compaction.takeFreed()) this.#deleteLog.run(seq)
+    for (const seq of this.#compaction.takeFreed()) this.#log.free(seq)
     return { bytes, segments: segments.length }
   }
 
@@ -185,16 +206,20 @@ class Committer {
       this.#segments.insert(run, segment)
     } catch (cause) {
       if (!isConstraintViolation(cause)) throw cause
-      const id = this.#database.prepare('SELECT id FROM runs WHERE number = ?').get(run)?.['id'] as string | undefined
-      if (id === undefined) return
-      const damage = { first, last: first + count - 1, reason: 'were written twice' }
-      this.#quarantine.add(run, id, damage)
-      this.#quarantined.push({ number: run, id, damage })
+      this.#setApart(run, { first, last: first + count - 1, reason: 'were written twice' })
     }
+  }
+
+  #setApart(number: number, damage: LogDamage): void {
+    const id = this.#database.prepare('SELECT id FROM runs WHERE number = ?').get(number)?.['id'] as string | undefined
+    if (id === undefined) return
+    this.#quarantine.add(number, id, damage)
+    this.#quarantined.push({ number, id, damage })
   }
 
   close(): void {
     this.#database.close()
+    this.#record.close()
   }
 }
 
@@ -202,13 +227,6 @@ function shareOf({ compact, data }: CommitRequest): Share {
   if (compact !== 'share') return { ...IDLE_SHARE, all: compact === 'all' }
   const bytes = Math.max(SHARE_FACTOR * data.length, SHARE_BYTES_MIN)
   return { bytes, segments: Infinity, all: false }
-}
-
-function columns(row: RunRow): (string | number | null)[] {
-  return [
-    row.number, row.id, row.owner, row.component, row.session, row.status, row.created, row.finished,
-    row.epoch, row.first, row.next, row.run, row.stop, row.idempotencyKey, row.fingerprint,
-  ] // prettier-ignore
 }
 
 function failure(cause: unknown): CommitReply {
@@ -226,7 +244,8 @@ function serve(port: MessagePort, options: ThreadOptions): void {
     port.close()
     return
   }
-  reply({ kind: 'opened', warnings: committer.warnings, identity: committer.identity })
+  const { warnings, identity, lost } = committer
+  reply({ kind: 'opened', warnings, identity, ...(lost && { lost }) })
   port.on('message', (request: CommitRequest | 'check' | 'close') => {
     const answer = request === 'close' ? undefined : request === 'check' ? committer.check() : committer.commit(request)
     if (answer !== undefined) reply(answer)

@@ -1,0 +1,227 @@
+/** Reads rows of `runs`. One that is damaged does not keep the others from being read. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { type Position, positionOf } from '../../core/page.ts'
+import { isFinished, type RunStatus } from '../../core/run.ts'
+import type { RunQuery } from '../../core/store.ts'
+import { damageError, gapDamage } from './quarantine.ts'
+import { lostRun, type NumberedRun, readRow, type Row } from './run-rows.ts'
+import { segmentIn } from './segment.ts'
+import { isCorrupt } from './sqlite-errors.ts'
+
+export interface RunListing {
+  readonly runs: readonly NumberedRun[]
+  /** Runs that belong into the listing and of which nothing can be trusted. */
+  readonly unreadable: number
+}
+
+/** Unreadable runs that one listing looks past. */
+const PASSED_MAX = 1000
+/** Runs that it looks at one by one in a table that is damaged. */
+const ONE_BY_ONE_MAX = 10_000
+
+export class RunReader {
+  readonly #database: DatabaseSync
+  readonly #byId: StatementSync
+  readonly #byKey: StatementSync
+  readonly #byNumber: StatementSync
+  readonly #lastSegment: StatementSync
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#byId = database.prepare('SELECT * FROM runs WHERE id = ?')
+    this.#byKey = database.prepare('SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?')
+    this.#byNumber = database.prepare('SELECT * FROM runs NOT INDEXED WHERE number = ?')
+    this.#lastSegment = database.prepare('SELECT * FROM segments WHERE run = ? ORDER BY first DESC LIMIT 1')
+  }
+
+  /** Throws `log_damaged` when there is one of which nothing can be trusted. */
+  byId(id: string): NumberedRun | undefined {
+    const row = this.#byId.get(id)
+    const found = row && this.#runIn(row)
+    if (row === undefined || found?.stored.run.id === id) return found
+    throw damageError(id, { first: 0, last: 0, reason: 'and whatever followed cannot be read: its row is damaged' })
+  }
+
+  byKey(owner: string, key: string): NumberedRun | undefined {
+    const row = this.#byKey.get(owner, key)
+    const found = row && this.#runIn(row)
+    if (row === undefined || (found?.stored.run.owner === owner && found.idempotency?.key === key)) return found
+    const reason = 'and whatever followed cannot be read: the row of the run that has this idempotency key is damaged'
+    throw damageError(String(row['id']), { first: 0, last: 0, reason })
+  }
+
+  list(query: RunQuery): RunListing {
+    const { index, covers } = indexFor(query)
+    const conditions: string[] = covers === undefined ? [] : [covers]
+    const values: (string | number)[] = []
+    for (const column of ['owner', 'component', 'session'] as const) {
+      const value = query[column]
+      if (value === undefined) continue
+      conditions.push(`${column} = ?`)
+      values.push(value)
+    }
+    if (query.status !== undefined) {
+      conditions.push(`status IN (${query.status.map(() => '?').join(', ')})`)
+      values.push(...query.status)
+    }
+    if (query.after !== undefined) {
+      conditions.push('(created, id) < (?, ?)')
+      const { createdAt, id } = positionOf(query.after)
+      values.push(createdAt, id)
+    }
+    const statement = this.#database.prepare(
+      `SELECT * FROM runs INDEXED BY ${index} ${whereOf(conditions)} ORDER BY created DESC, id DESC LIMIT ?`,
+    )
+    try {
+      const listing = this.#listingOf(statement.all(...values, query.limit), query)
+      if (listing.unreadable === 0) return listing
+      return this.#listingOf(statement.all(...values, query.limit + PASSED_MAX), query)
+    } catch (cause) {
+      if (!isCorrupt(cause)) throw cause
+      return this.#listOneByOne(query)
+    }
+  }
+
+  /** Runs that follow a place, oldest first. */
+  following(limit: number, after: Position | undefined): NumberedRun[] {
+    const where = after === undefined ? '' : 'WHERE (created, id) > (?, ?)'
+    const rows = this.#database
+      .prepare(`SELECT * FROM runs ${where} ORDER BY created, id LIMIT ?`)
+      .all(...(after === undefined ? [] : [after.createdAt, after.id]), limit)
+    return rows.flatMap((row) => this.#runIn(row) ?? [])
+  }
+
+  /** Finished runs of an owner that follow a place, oldest first, each with the bytes of its segments. */
+  finished(owner: string, limit: number, after: Position | undefined): (NumberedRun & { readonly bytes: number })[] {
+    const where = after === undefined ? '' : 'AND (created, id) > (?, ?)'
+    const rows = this.#database
+      .prepare(
+        `SELECT *, (SELECT coalesce(sum(length(data)), 0) FROM segments WHERE run = number) AS bytes
+         FROM runs INDEXED BY runs_by_owner WHERE owner = ? AND finished IS NOT NULL ${where} ORDER BY created, id LIMIT ?`,
+      )
+      .all(owner, ...(after === undefined ? [] : [after.createdAt, after.id]), limit)
+    return rows.flatMap((row) => {
+      const found = this.#runIn(row)
+      return found?.stored.run.owner === owner ? { ...found, bytes: Number(row['bytes']) } : []
+    })
+  }
+
+  /** With as many events as the log has; those whose log lacks some are damaged. */
+  unfinished(): RunListing {
+    const statement = this.#database.prepare(
+      'SELECT number FROM runs INDEXED BY runs_unfinished WHERE finished IS NULL ORDER BY created, id',
+    )
+    const runs: NumberedRun[] = []
+    let unreadable = 0
+    for (const { number } of statement.all()) {
+      const found = this.#byNumberIfReadable(Number(number))
+      if (found === undefined) unreadable++
+      else if (found.isLost || found.stored.damage === undefined) runs.push(this.#extended(found))
+    }
+    return { runs, unreadable }
+  }
+
+  /** The row is written with some of the records, so that the log has at least those. */
+  #extended(found: NumberedRun): NumberedRun {
+    const { number, stored } = found
+    if (stored.damage !== undefined) return found
+    const row = this.#lastSegment.get(number)
+    const last = row && segmentIn(row)
+    const durable = last === undefined ? stored.first : last.first + last.count
+    const damage =
+      last?.isSound === false
+        ? { first: last.first, last: Math.max(durable, stored.next) - 1, reason: 'are not what was written' }
+        : durable < stored.next
+          ? gapDamage(durable, stored.next - 1)
+          : undefined
+    return { ...found, stored: { ...stored, ...(damage === undefined ? { next: durable } : { damage }) } }
+  }
+
+  #byNumberIfReadable(number: number): NumberedRun | undefined {
+    try {
+      const row = this.#byNumber.get(number)
+      return row && this.#runIn(row)
+    } catch (cause) {
+      if (isCorrupt(cause)) return undefined
+      throw cause
+    }
+  }
+
+  /** Undefined when nothing of the row can be trusted. */
+  #runIn(row: Row): NumberedRun | undefined {
+    let reading = readRow(row)
+    if (reading.kind !== 'sound') {
+      // What an index holds of the row may be damaged, and not the row: it is read without one.
+      const again = this.#byNumber.get(Number(row['number']))
+      if (again !== undefined) reading = readRow(again)
+    }
+    if (reading.kind === 'sound') return reading.run
+    return reading.kind === 'lost' ? lostRun(reading.run, this.#eventsOf(reading.run.number)) : undefined
+  }
+
+  #eventsOf(number: number): number {
+    const last = this.#lastSegment.get(number)
+    return last === undefined ? 1 : Number(last['first']) + Number(last['count'])
+  }
+
+  /** Checked once more: a damaged index finds runs that were not asked for. */
+  #listingOf(rows: readonly Row[], query: RunQuery): RunListing {
+    const runs: NumberedRun[] = []
+    let unreadable = 0
+    for (const row of rows) {
+      const found = this.#runIn(row)
+      if (found === undefined) unreadable++
+      else if (isMatch(query, found) && runs.push(found) === query.limit) break
+    }
+    return { runs, unreadable }
+  }
+
+  /** Part of the table cannot be read: goes by an index alone, and looks at each row by itself. */
+  #listOneByOne(query: RunQuery): RunListing {
+    const { createdAt, id } = query.after === undefined ? { createdAt: '\u{10ffff}', id: '' } : positionOf(query.after)
+    const numbers = this.#database
+      .prepare(
+        `SELECT number FROM runs INDEXED BY runs_by_creation WHERE (created, id) < (?, ?)
+           ORDER BY created DESC, id DESC LIMIT ${ONE_BY_ONE_MAX}`,
+      )
+      .all(createdAt, id)
+    const runs: NumberedRun[] = []
+    let unreadable = 0
+    for (const { number } of numbers) {
+      const found = this.#byNumberIfReadable(Number(number))
+      if (found === undefined) unreadable++
+      else if (isMatch(query, found) && runs.push(found) === query.limit) break
+    }
+    return { runs, unreadable }
+  }
+}
+
+function isMatch({ owner, component, session, status }: RunQuery, { stored, isLost }: NumberedRun): boolean {
+  const { run } = stored
+  return (
+    (owner === undefined || run.owner === owner) &&
+    (component === undefined || run.component === component) &&
+    (session === undefined || run.session === session) &&
+    (status === undefined || isLost === true || status.includes(run.status))
+  )
+}
+
+function whereOf(conditions: readonly string[]): string {
+  return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+}
+
+const UNSUCCESSFUL: readonly RunStatus[] = ['failed', 'cancelled', 'rejected']
+
+/**
+ * Which index a listing goes by, all of which are in its order: the one that fewest other runs are in. SQLite would take that of
+ * the owner, who may have every run there is. Without an owner, which no caller of a protocol does, a session or component is looked for
+ * among all. `covers` is what makes a partial index one that will do.
+ */
+function indexFor({ owner, component, session, status = [] }: RunQuery): { index: string; covers?: string } {
+  if (owner !== undefined && session !== undefined) return { index: 'runs_by_owner_session' }
+  if (status.length > 0 && !status.some(isFinished)) return { index: 'runs_unfinished', covers: 'finished IS NULL' }
+  if (status.length > 0 && status.every((each) => UNSUCCESSFUL.includes(each)))
+    return { index: 'runs_unsuccessful', covers: "status IN ('failed', 'cancelled', 'rejected')" }
+  if (owner !== undefined && component !== undefined) return { index: 'runs_by_owner_component' }
+  return { index: owner === undefined ? 'runs_by_creation' : 'runs_by_owner' }
+}

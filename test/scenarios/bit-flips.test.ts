@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { type Random, withSeed } from '../support/random.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { type Flip, judge, makeSpecimens, randomFlip, type Specimen, type Verdict } from './bit-flips/campaign.ts'
+
+/** `HOLDFAST_TEST_FLIPS=500` is the whole campaign. */
+const FLIPS = Number(process.env['HOLDFAST_TEST_FLIPS'] ?? 40)
+const FLIP_MS = 5000
+
+interface Tally {
+  readonly flips: number
+  unnoticeable: number
+  contained: number
+  missing: number
+  rolledBack: number
+  refused: number
+  /** Flips that took answers away, and that the doctor did not find. */
+  readonly undiagnosed: string[]
+}
+
+async function campaign(
+  random: Random,
+  folder: string,
+  specimens: readonly Specimen[],
+  file: Flip['file'],
+): Promise<Tally> {
+  const tally: Tally = {
+    flips: FLIPS,
+    unnoticeable: 0,
+    contained: 0,
+    missing: 0,
+    rolledBack: 0,
+    refused: 0,
+    undiagnosed: [],
+  }
+  for (let flips = 0; flips < FLIPS; flips++) {
+    const specimen = specimens[flips % specimens.length]!
+    const flip = randomFlip(random, specimen, file)
+    const verdict = await judge(folder, specimen, flip)
+    expect(verdict.wrong, `${JSON.stringify(flip)}: ${JSON.stringify(verdict)}`).toEqual([])
+    sort(tally, flip, verdict)
+  }
+  return tally
+}
+
+function sort(tally: Tally, flip: Flip, verdict: Verdict): void {
+  const { refused, damaged, missing, older, told, doctor } = verdict
+  const isRolledBack = told.some((line) => line.includes('acknowledged commit'))
+  const isSilent = refused === undefined && [...damaged, ...missing, ...older].length === 0
+  expect(isRolledBack || older.length === 0, `a rollback without a word: ${JSON.stringify({ flip, verdict })}`).toBe(
+    true,
+  )
+  if (isSilent) tally.unnoticeable++
+  else if (refused !== undefined) tally.refused++
+  else if (isRolledBack) tally.rolledBack++
+  else if (missing.length > 0) tally.missing++
+  else tally.contained++
+  if (!isSilent && doctor.length === 0)
+    tally.undiagnosed.push(JSON.stringify({ flip, damaged, missing, told, refused }))
+}
+
+test(
+  '[STO-1] SQLite: no flipped bit of the database file makes the store serve a wrong byte, and the doctor finds the damage',
+  async () => {
+    await withSeed(async (random) => {
+      const folder = temporaryFolder()
+      const { closed, unclean } = await makeSpecimens(folder)
+      const tally = await campaign(random, folder, [closed, unclean], '')
+      console.info({ seed: random.seed, ...tally })
+      expect(tally.undiagnosed).toEqual([])
+      expect(tally.contained).toBeGreaterThan(FLIPS / 4)
+    })
+  },
+  60_000 + FLIPS * FLIP_MS,
+)
+
+test(
+  '[STO-1] SQLite: commits that a flipped bit of the write-ahead log rolls back are missed and reported',
+  async () => {
+    await withSeed(async (random) => {
+      const folder = temporaryFolder()
+      const { crashed } = await makeSpecimens(folder)
+      const tally = await campaign(random, folder, [crashed], '-wal')
+      console.info({ seed: random.seed, ...tally })
+      expect(tally.undiagnosed).toEqual([])
+      expect(tally.rolledBack).toBeGreaterThan(0)
+    })
+  },
+  60_000 + FLIPS * FLIP_MS,
+)
