@@ -16,8 +16,11 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
       else chunks.push(chunk)
     })
     request.on('end', () => resolve(Buffer.concat(chunks)))
-    request.on('error', reject)
-    request.on('close', () => reject(new Error('the client left before it had sent its request')))
+    // Not a failure of the server: whoever reports it must not log it as one.
+    const cutOff = (cause?: Error): void =>
+      reject(new HoldfastError('invalid_request', 'the request was cut off before its body was complete', { cause }))
+    request.on('error', cutOff)
+    request.on('close', () => cutOff())
   })
 }
 
