@@ -69,6 +69,12 @@ const routes: Readonly<
     for: 'one run',
     probes: [{ body: { answer: 'yes' } }, { body: { answers: { question: 'yes' } } }, { body: { nonsense: true } }, {}],
   },
+  'GET /runs/{id}/shares': { for: 'one run', probes: [{}] },
+  'POST /runs/{id}/shares': {
+    for: 'one run',
+    probes: [{ body: { can: ['read', 'stop'] } }, { body: { can: ['nonsense'] } }, {}],
+  },
+  'DELETE /runs/{id}/shares/{share}': { for: 'one run', probes: [{}] },
 }
 
 const ABSENT = 'run_01aaaaaaaaaaaaaaaaaaaaaaaa'
