@@ -148,8 +148,12 @@ describe('a stream that has reached its limit', () => {
     scribe.text('waits for room')
     const waiting = scribe.flush()
     const refused = store.create(newRun(newRunId(), new Date().toISOString()))
-    await expect(refused).rejects.toMatchObject({ code: 'unavailable', status: 503 })
-    await expect(refused).rejects.toThrow(/maximum bytes exceeded/)
+    await expect(refused).rejects.toMatchObject({
+      code: 'unavailable',
+      status: 503,
+      message: 'the store is full: a limit of JetStream is reached',
+      detail: expect.stringContaining('maximum bytes exceeded'),
+    })
     await api(`STREAM.UPDATE.${name}-log-0`, { ...config, max_bytes: -1 })
     await waiting
     const next = await startRun(store)

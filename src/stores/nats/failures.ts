@@ -56,8 +56,22 @@ export function failureKind(cause: unknown): FailureKind {
   return cause instanceof ApiError && !UNFIT_STATUS.includes(cause.status) ? 'refused' : 'unsure'
 }
 
+/** Limits of the account or of the server: memory, storage, or all of it. */
+const RESOURCES_EXCEEDED = [10_002, 10_023, 10_028, 10_047]
+/** The server could not store the message; only its text says that a limit of the stream is the reason. */
+const STORE_FAILED = 10_077
+
+function isFull(cause: unknown): boolean {
+  if (!(cause instanceof ApiError)) return false
+  if (RESOURCES_EXCEEDED.includes(cause.code)) return true
+  return cause.code === STORE_FAILED && /^maximum .* exceeded/.test(cause.message)
+}
+
 /** What callers of the store are told of a failure that is not to be tried again. */
 export function storeError(cause: unknown): HoldfastError {
   if (cause instanceof HoldfastError) return cause
-  return storeUnavailable(`NATS does not do it: ${detailOf(cause)}`, { cause, retryAfterMs: 1000 })
+  const detail = `NATS does not do it: ${detailOf(cause)}`
+  const options = { cause, retryAfterMs: 1000 }
+  if (!isFull(cause)) return storeUnavailable(detail, options)
+  return new HoldfastError('unavailable', 'the store is full: a limit of JetStream is reached', { ...options, detail })
 }
