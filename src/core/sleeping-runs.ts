@@ -1,5 +1,5 @@
 /**
- * Worker slots of runs that do nothing but sleep (decision 20): others may have them. A run that wakes up waits for a slot, before
+ * Worker slots of runs that do nothing but sleep (decision 13): others may have them. A run that wakes up waits for a slot, before
  * any that has not begun.
  */
 

@@ -15,23 +15,14 @@ import { boundYoungGeneration } from '../young-generation.ts'
 import { DONE } from '../exit-codes.ts'
 import { fileOf, labIn } from './serve.ts'
 
-const {
-  store,
-  'store-outage': outage,
-  lab,
-  'log-level': logLevel,
-  'max-runs': maxRuns,
-  'loop-blocked-ms': loopBlockedMs,
-  'drain-ms': drainMs,
-} = configOptions
 const options = {
-  store,
-  'store-outage': outage,
-  lab,
-  'log-level': logLevel,
-  'max-runs': maxRuns,
-  'loop-blocked-ms': loopBlockedMs,
-  'drain-ms': drainMs,
+  store: configOptions.store,
+  'store-outage': configOptions['store-outage'],
+  lab: configOptions.lab,
+  'log-level': configOptions['log-level'],
+  'max-runs': configOptions['max-runs'],
+  'loop-blocked-ms': configOptions['loop-blocked-ms'],
+  'drain-ms': configOptions['drain-ms'],
 } satisfies OptionTable
 
 export const worker: Command = {
