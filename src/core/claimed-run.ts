@@ -7,7 +7,7 @@ import { type History, loadHistory } from './history.ts'
 import { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
-import type { NodeParts } from './parts.ts'
+import type { Digest, NodeParts } from './parts.ts'
 import { events } from './record.ts'
 import { Replay } from './replay.ts'
 import { SLOT_KEPT_MS_MAX } from './rest.ts'
@@ -99,11 +99,13 @@ async function settleOrDrive(
     await settle(log, stop, failure)
     return isOrphan && stop === undefined ? { takenUp: 'lost' } : {}
   }
+  if (continuation !== undefined && parked !== undefined && !isRestart(run, continuation)) {
+    await resume(log, component, continuation)
+    return { begun: { drive: parked, ended: parked.continueWith(log, continuation.answers) } }
+  }
+  const origin = await originOf(parts, run.id)
   if (continuation !== undefined) {
-    log.append({ type: 'run.resumed', data: { ...continuation, ...versionOf(component) } })
-    await log.flush()
-    if (parked !== undefined && !isRestart(run, continuation))
-      return { begun: { drive: parked, ended: parked.continueWith(log, continuation.answers) } }
+    await resume(log, component, continuation)
     await parked?.release()
   } else {
     const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
@@ -114,26 +116,60 @@ async function settleOrDrive(
     })
     await log.flush()
     // What the log held before is all that a resumed run needs of it.
-    if (!isAfresh && history !== undefined) return started(parts, log, component, history, isOrphan, slot)
+    if (!isAfresh && history !== undefined) return started({ parts, log, component, origin, slot }, history, isOrphan)
   }
   const past = run.status === 'queued' ? undefined : await loadHistory(store, run.id, log.next, limits.readBytesMax)
-  return started(parts, log, component, past, isOrphan, slot)
+  return started({ parts, log, component, origin, slot }, past, isOrphan)
 }
 
+async function resume(log: RunLog, component: Component, continuation: Continuation): Promise<void> {
+  log.append({ type: 'run.resumed', data: { ...continuation, ...versionOf(component) } })
+  await log.flush()
+}
+
+/** What a drive is made of, besides the history of its run. */
+interface DriveParts {
+  readonly parts: NodeParts
+  readonly log: RunLog
+  readonly component: Component
+  readonly origin: Origin
+  readonly slot: RunSlot
+}
+
+/** What a run was created with. */
+interface Origin {
+  readonly input: unknown
+  readonly digest: Digest
+}
+
+/** Read before the start is written: a store that goes away in between would make the run look interrupted. */
+async function originOf({ store, digests }: NodeParts, id: string): Promise<Origin> {
+  const first = await readLog(store, id, -1, 1)
+  const { input } = events(first!)[0]!.data as EventData['run.created']
+  return { input, digest: await digests.of(id) }
+}
+
+/** `history` is absent for a run that never ran. */
 async function started(
-  parts: NodeParts,
-  log: RunLog,
-  component: Component,
+  { parts, log, component, origin, slot }: DriveParts,
   history: History | undefined,
   isOrphan: boolean,
-  slot: RunSlot,
 ): Promise<Beginning> {
   if (history?.decision === 'fail') {
     const message = 'the code no longer fits the log of the run, and it was decided to fail it'
     await settle(log, undefined, divergedFailure(message))
     return {}
   }
-  const drive = await prepare(parts, log, component, history, slot)
+  const drive = new Drive({
+    ...parts,
+    ...origin,
+    component,
+    log,
+    ledger: history?.ledger ?? new Ledger(),
+    spending: history?.spending ?? new Spending(),
+    replay: history && new Replay(history.output),
+    slot,
+  })
   return { begun: { drive, ended: drive.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
 }
 
@@ -160,31 +196,6 @@ function versionOf({ version }: Component): { readonly version?: string } {
 /** Whether an agent that is still in memory is to begin again from its log: the code was put right. */
 function isRestart({ waiting = [] }: Run, { answers }: Continuation): boolean {
   return waiting.some(({ id, kind }) => kind === 'diverged' && divergenceDecision(answers[id]) === 'retry')
-}
-
-/** A drive for a run; `history` is absent for one that never ran. */
-async function prepare(
-  parts: NodeParts,
-  log: RunLog,
-  component: Component,
-  history: History | undefined,
-  slot: RunSlot,
-): Promise<Drive> {
-  const { store, digests } = parts
-  const { id } = log.run
-  const first = await readLog(store, id, -1, 1)
-  const created = events(first!)[0]!.data as EventData['run.created']
-  return new Drive({
-    ...parts,
-    component,
-    input: created.input,
-    log,
-    ledger: history?.ledger ?? new Ledger(),
-    digest: await digests.of(id),
-    spending: history?.spending ?? new Spending(),
-    replay: history && new Replay(history.output),
-    slot,
-  })
 }
 
 /** A run that nobody has seen executing with others. */

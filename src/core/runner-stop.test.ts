@@ -172,18 +172,25 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     // The stop comes between the look for one and the start of the agent.
     const clock = new ManualClock()
     const store = openMemoryStore({ clock })
+    const isRead = Promise.withResolvers<void>()
     const goOn = Promise.withResolvers<void>()
-    const slow = overriding(store, { read: async (...parameters) => (await goOn.promise, store.read(...parameters)) })
+    const slow = overriding(store, {
+      read: async (...parameters) => {
+        isRead.resolve()
+        await goOn.promise
+        return store.read(...parameters)
+      },
+    })
     const node = openNode({
       store: slow,
       clock, // which stands still: neither a renewal nor a look tells of the stop
       components: [subject((_, { signal }) => ({ [Symbol.asyncIterator]: () => ({ next: () => aborted(signal) }) }))],
     })
     const id = await node.start('subject')
-    await until('the run has started', async () => (await store.get(id))!.run.status === 'running', { everyMs: 1 })
+    await isRead.promise
     await node.stop(id)
     await settle()
-    expect((await store.get(id))!.run.status).toBe('running')
+    expect((await store.get(id))!.run.status).toBe('queued')
     goOn.resolve()
     await node.reached(id, 'cancelled')
   })

@@ -2,10 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf } from '../../test/support/node.ts'
+import { until } from '../../test/support/until.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { newRun } from '../testing/fixtures.ts'
 import { HoldfastError } from './errors.ts'
+import { isFinished } from './run.ts'
 import type { Store } from './store.ts'
 
 const LEASE_MS = 1500
@@ -146,4 +148,26 @@ test('[RUN-1] a silent run whose log lost its end in a failover is given up and 
   await node.emitted(id, 'attempt.discarded')
   isBehind = false
   expect(textOf(await node.ended(id))).toBe('[2]')
+})
+
+test('[RUN-1] a run does not fail because the store cannot be read right after its start was written', async () => {
+  const kept = openMemoryStore()
+  let outages = 3
+  const store = overriding(kept, {
+    read: async (id, ...parameters) => {
+      const { next } = (await kept.get(id))!
+      if (next > 1 && outages-- > 0) throw new HoldfastError('unavailable', 'the store is away')
+      return kept.read(id, ...parameters)
+    },
+  })
+  const once = subject(
+    async function* () {
+      yield 'done'
+    },
+    { recovery: 'fail' },
+  )
+  const node = openNode({ components: [once], store })
+  const id = await node.start('subject')
+  await until('the run has ended', async () => isFinished((await kept.get(id))!.run.status))
+  expect((await kept.get(id))!.run.status).toBe('completed')
 })
