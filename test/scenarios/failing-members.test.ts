@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkedEnd } from '../support/checker.ts'
-import { followRun, getRun, readLog, startRun, stopRun, untilFinished } from '../support/http.ts'
+import { call, followRun, readLog, startRun, stopRun, untilFinished } from '../support/http.ts'
 import { startServer } from '../support/process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
@@ -16,7 +16,6 @@ const told: readonly [string, RegExp][] = [
   ['throws-nothing', /^member said: failed: undefined$/],
   ['throws-unreadable', /^member said: failed: /],
   ['rejects-late', /^member said: failed: too late$/],
-  ['rejects-unheard', /^member said: done: fine$/],
   ['times-out', /^member said: failed: .*(?:aborted|timeout)/],
   ['breaks-off', /^member said: failed: no other half$/],
   ['unserializable', /^member failed: .*data\.output\.deep\[0\] is a function/],
@@ -36,8 +35,18 @@ test('[RUN-1] [EVT-1] the leader is told in which way the tool of each member fa
   const answers = JSON.parse(records.at(-1)!.data['output'] as string) as string[]
   expect(answers).toHaveLength(told.length)
   for (const [place, [member, message]] of told.entries()) expect(answers[place], member).toMatch(message)
-  await until('the rejection that nobody heard is logged', () => server.stderr.includes('unheard'))
-  expect((await getRun(server, id)).status).toBe('completed')
+})
+
+test('[RUN-1] a rejection that the tool of a member leaves unhandled fails the run of the team, and the server lives', async () => {
+  const server = await startServer({ store: temporaryDatabase(), command })
+  const { id } = await startRun(server, 'go', { component: 'careless' })
+  const { status, error } = await untilFinished(server, id, 60_000)
+  expect({ status, error }).toMatchObject({
+    status: 'failed',
+    error: { code: 'agent_failed', message: 'unhandled rejection: unheard' },
+  })
+  checkedEnd(id, await readLog(server, id))
+  expect((await call(server, 'GET', '/health')).status).toBe(200)
 })
 
 test('[RUN-2] a team is stopped although the tool of its member never ends and does not listen', async () => {

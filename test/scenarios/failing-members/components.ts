@@ -28,13 +28,6 @@ const troubles: Readonly<Record<string, Trouble>> = {
       throw new Error('too late')
     },
   },
-  /** Gives a result, and leaves a promise behind that nobody looks at when it rejects. */
-  'rejects-unheard': {
-    execute() {
-      void wait(5).then(() => fail(new Error('unheard')))
-      return 'fine'
-    },
-  },
   'times-out': { execute: () => wait(60_000, 'late', { signal: AbortSignal.timeout(20) }) },
   'breaks-off': {
     async *execute() {
@@ -101,4 +94,18 @@ export const deaf: Component = team({
   limits: { stopGraceMs: 200 },
   members: [member('deaf-member', { execute: () => new Promise(() => {}) })],
   model: scriptedModel({ script: () => [delegate('deaf-member')] }),
+})
+
+/** Its one member's tool gives a result, and leaves a promise behind that nobody handles when it rejects. */
+export const careless: Component = team({
+  id: 'careless',
+  members: [
+    member('careless-member', {
+      async execute() {
+        void wait(5).then(() => fail(new Error('unheard')))
+        return wait(60_000, 'fine')
+      },
+    }),
+  ],
+  model: scriptedModel({ script: () => [delegate('careless-member')] }),
 })
