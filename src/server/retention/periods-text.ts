@@ -7,7 +7,6 @@ export interface RetentionText extends RetentionOverrides {
 }
 
 const OVERRIDES_MAX = 1000
-const KINDS = { component: 'components', tenant: 'tenants', principal: 'principals' } as const
 
 export function toRetention(text: string): RetentionText {
   const entries = text.split(',')
@@ -17,6 +16,11 @@ export function toRetention(text: string): RetentionText {
     string,
     Map<string, number>
   >
+  const byKind = new Map<string, Map<string, number>>([
+    ['component', overrides.components],
+    ['tenant', overrides.tenants],
+    ['principal', overrides.principals],
+  ])
   for (const entry of entries.map((each) => each.trim())) {
     const equals = entry.lastIndexOf('=')
     if (equals < 0) {
@@ -26,7 +30,7 @@ export function toRetention(text: string): RetentionText {
     }
     const [, kind = 'component', name = ''] = /^(?:(component|tenant|principal):)?(.*)$/s.exec(entry.slice(0, equals))!
     if (name === '') throw new Error(`${JSON.stringify(entry)} names nothing: write writer=7d or tenant:acme=90d`)
-    const periods: Map<string, number> = overrides[KINDS[kind as keyof typeof KINDS]]
+    const periods = byKind.get(kind)!
     if (periods.has(name)) throw new Error(`${kind} ${JSON.stringify(name)} has two periods: give one`)
     periods.set(name, toDuration(entry.slice(equals + 1)))
   }
