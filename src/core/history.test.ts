@@ -7,7 +7,7 @@ import { loadHistory } from './history.ts'
 
 const EVENTS = 60_000
 
-test('[SUB-4] the history of a long run is loaded in slices, between which others have the thread', async () => {
+test('the history of a long run is loaded in slices, between which others have the thread', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   const made = newRun('run_1', clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
