@@ -1,5 +1,5 @@
 /** The HTTP+JSON binding: a path for each operation, below the agent's address or, for 0.3, below `/v1` of it. */
-import { isHoldfastError } from '../../core/errors.ts'
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { readJson } from '../../http/body.ts'
 import { discardRest } from '../../http/discard.ts'
 import { respondEmpty, respondError, respondText } from '../../http/respond.ts'
@@ -132,13 +132,15 @@ async function readRequest(call: Call, bytesMax: number): Promise<unknown> {
   const type = call.request.headers['content-type'] ?? ''
   if (type !== '' && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
     throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'send application/a2a+json or application/json')
-  try {
-    return await readJson(call.request, bytesMax)
-  } catch (cause) {
+  const body = await readJson(call.request, bytesMax).catch((cause: unknown) => {
     if (isHoldfastError(cause, 'invalid_request') && type === '')
       throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', cause.message)
     throw cause
-  }
+  })
+  // A text would be spread into as many fields as it has characters.
+  if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body)))
+    throw new HoldfastError('invalid_request', 'the body must be a JSON object')
+  return body
 }
 
 function listQuery(query: URLSearchParams): object {

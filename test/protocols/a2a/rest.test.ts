@@ -44,6 +44,20 @@ describe('HTTP+JSON', () => {
     expect(states(await drained(stream))).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
   })
 
+  test.each([
+    { what: 'a text', body: 'x' },
+    { what: 'a list', body: [{}] },
+    { what: 'null', body: null },
+  ])('A2A: $what instead of an object is 400', async ({ body }) => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'ask Go?')
+    for (const path of [`/tasks/${id}:cancel`, `/tasks/${id}/pushNotificationConfigs`, '/message:send']) {
+      const answer = await post(`${server.agent()}${path}`, body)
+      expect([path, answer.status]).toEqual([path, 400])
+    }
+    expect((await getTask(server.agent(), id)).status.state).toBe('TASK_STATE_INPUT_REQUIRED')
+  })
+
   test('a tenant before the path has tasks of its own, and so has one in the request', async () => {
     const server = await serveA2a()
     const { task } = (await (
