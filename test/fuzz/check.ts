@@ -1,9 +1,12 @@
 /**
- * Runs a property for some seconds and fails with its seed and the smallest case that breaks it. `npm run fuzz` sets how long and
- * from which seed; `npm test` gives every target its few seconds and a new seed.
+ * Runs a property for some seconds and fails with its seed and the smallest case that breaks it. `npm run fuzz` takes a new seed
+ * each time. `npm test` gives every target a few seconds of the same cases: a suite that is red by chance tells nobody anything.
  */
 import fc from 'fast-check'
 import { testSeed } from '../support/random.ts'
+
+/** The seed in `npm test`: it once found a body whose characters became fields. */
+const SUITE_SEED = 3_890_359_944
 
 /** How long a target is fuzzed, in seconds. */
 export function fuzzSeconds(inTests: number): number {
@@ -25,7 +28,8 @@ export async function assertHolds<Case>(
   seconds: number,
   hold: (tried: Case) => Promise<void> | void,
 ): Promise<void> {
-  const seed = testSeed()
+  const isCampaign = process.env['HOLDFAST_FUZZ_SECONDS'] !== undefined
+  const seed = isCampaign || process.env['HOLDFAST_TEST_SEED'] !== undefined ? testSeed() : SUITE_SEED
   let tried = 0
   let failedAt: number | undefined
   let last: { readonly tried: Case; readonly done: Promise<void> } | undefined
@@ -57,5 +61,5 @@ export async function assertHolds<Case>(
   await last?.done.catch((cause: unknown) => {
     throw failure(cause, last?.tried)
   })
-  if (process.env['HOLDFAST_FUZZ_SECONDS'] !== undefined) console.log(`${what}: ${tried} cases, seed ${seed}`)
+  if (isCampaign) console.log(`${what}: ${tried} cases, seed ${seed}`)
 }
