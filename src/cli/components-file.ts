@@ -1,20 +1,60 @@
 /** The components that a module exports. */
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Component } from '../core/agent.ts'
-import { HoldfastError, messageOf } from '../core/errors.ts'
+import { HoldfastError } from '../core/errors.ts'
+import { describeLoadError } from './load-error.ts'
+import { codeFrame, linesOf, type SourcePlace } from './source-place.ts'
 
 export async function loadComponents(file: string): Promise<Component[]> {
+  const path = resolve(file)
+  const entry = statSync(path, { throwIfNoEntry: false })
+  if (entry?.isFile() !== true) {
+    const what = entry === undefined ? 'there is no such file' : 'it is not a file'
+    throw new HoldfastError('invalid_request', `${file} cannot be loaded: ${what}`)
+  }
   let module: Record<string, unknown>
   try {
-    module = (await import(pathToFileURL(resolve(file)).href)) as Record<string, unknown>
+    module = (await import(pathToFileURL(path).href)) as Record<string, unknown>
   } catch (cause) {
-    throw new HoldfastError('invalid_request', `${file} cannot be loaded: ${messageOf(cause)}`, { cause })
+    const why = await describeLoadError(path, cause)
+    throw new HoldfastError('invalid_request', `${file} cannot be loaded: ${why}`, { cause })
   }
   const found = new Set(Object.values(module).flat().filter(isComponent))
   if (found.size === 0)
     throw new HoldfastError('invalid_request', `${file} exports no component; export what agent({ id, run }) returns`)
+  refuseSameIds(file, module, [...found])
   return [...found]
+}
+
+/** With the names of the exports and the place of the second id: the registry knows neither. */
+function refuseSameIds(file: string, module: Readonly<Record<string, unknown>>, components: readonly Component[]): void {
+  for (const [index, { id }] of components.entries()) {
+    const first = components.findIndex((other) => other.id === id)
+    if (first === index) continue
+    const names = [components[first], components[index]].map((component) => exportOf(module, component))
+    const place = placeOfId(resolve(file), id)
+    const frame = place === undefined ? '' : `\n\n${codeFrame(place)}\n`
+    throw new HoldfastError(
+      'invalid_request',
+      `${file} cannot be loaded: two components have the id ${id}, exported as ${names.join(' and ')}${frame}`,
+    )
+  }
+}
+
+function exportOf(module: Readonly<Record<string, unknown>>, component: unknown): string | undefined {
+  return Object.keys(module).find((name) => [module[name]].flat().includes(component))
+}
+
+/** Where an id is given for the second time, if the file says so in so many words. */
+function placeOfId(path: string, id: string): SourcePlace | undefined {
+  const places = (linesOf(path) ?? []).flatMap((text, index) =>
+    [...text.matchAll(/\bid['"]?\s*:\s*(["'`])(.*?)\1/g)]
+      .filter((match) => match[2] === id)
+      .map((match) => ({ path, line: index + 1, column: match.index + 1 })),
+  )
+  return places[1]
 }
 
 function isComponent(value: unknown): value is Component {

@@ -1,0 +1,97 @@
+/** Why a user's module does not load, and where in its source that is. */
+import { execFile } from 'node:child_process'
+import { dirname, isAbsolute, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { messageOf } from '../core/errors.ts'
+import { codeFrame, linesOf, type SourcePlace } from './source-place.ts'
+
+/** Files that are checked for the syntax error that Node gives no place for. */
+const CHECKED_MAX = 50
+const CHECK_MS_MAX = 5000
+
+/** Frames of this package say nothing about the user's module. */
+const OWN = fileURLToPath(new URL('..', import.meta.url))
+
+/** The message, with the code frame below it where a place is found. */
+export async function describeLoadError(path: string, cause: unknown): Promise<string> {
+  const stack = cause instanceof Error ? (cause.stack ?? '') : ''
+  const place =
+    placeInHeader(stack) ?? placeOfImport(cause) ?? placeInFrames(stack) ?? (await placeOfSyntaxError(path, cause))
+  const message = messageOf(cause)
+  return place === undefined ? message : `${message}\n\n${codeFrame(place)}\n`
+}
+
+/** Node writes the place of some errors before the stack: the file and line, that line, and carets below it. */
+function placeInHeader(stack: string): SourcePlace | undefined {
+  const [head = '', ...rest] = stack.split('\n')
+  const [, address, line] = /^(.+):(\d+)$/.exec(head) ?? []
+  const path = address === undefined ? undefined : pathOf(address)
+  const caret = rest.find((text) => /^\s*\^+\s*$/.test(text))
+  if (path === undefined || caret === undefined) return undefined
+  return { path, line: Number(line), column: caret.indexOf('^') + 1 }
+}
+
+/** The statement that imports what cannot be found. */
+function placeOfImport(cause: unknown): SourcePlace | undefined {
+  const [, missing, importer] = /'([^']+)' .*imported from (.+)$/m.exec(messageOf(cause)) ?? []
+  const path = importer === undefined ? undefined : pathOf(importer)
+  if (missing === undefined || path === undefined || path.startsWith(OWN)) return undefined
+  for (const { specifier, ...place } of importsIn(path)) {
+    const isMeant = specifier.startsWith('.')
+      ? resolve(dirname(path), specifier) === (pathOf(missing) ?? missing)
+      : specifier === missing || specifier.startsWith(`${missing}/`) || pathOf(specifier) === missing
+    if (isMeant) return { path, ...place }
+  }
+  return undefined
+}
+
+/** The first frame that is in a module of the user. */
+function placeInFrames(stack: string): SourcePlace | undefined {
+  for (const frame of stack.split('\n')) {
+    const [, address, line, column] = /^\s+at (?:.*\()?((?:file:|\/|[A-Za-z]:\\).*?):(\d+):(\d+)\)?$/.exec(frame) ?? []
+    const path = address === undefined ? undefined : pathOf(address.replace(/\?.*$/, ''))
+    if (path !== undefined && !path.startsWith(OWN) && !path.includes('node_modules'))
+      return { path, line: Number(line), column: Number(column) }
+  }
+  return undefined
+}
+
+/** Node keeps the place of a syntax error in an ES module to itself, so each file that may have it is checked alone. */
+async function placeOfSyntaxError(entry: string, cause: unknown): Promise<SourcePlace | undefined> {
+  if (!(cause instanceof SyntaxError)) return undefined
+  const found = new Set([entry])
+  for (const path of found) {
+    const place = placeInHeader(await syntaxErrorOf(path))
+    if (place !== undefined) return place
+    for (const { specifier } of importsIn(path))
+      if (specifier.startsWith('.') && found.size < CHECKED_MAX) found.add(resolve(dirname(path), specifier))
+  }
+  return undefined
+}
+
+function syntaxErrorOf(path: string): Promise<string> {
+  return new Promise((done) => {
+    execFile(process.execPath, ['--check', path], { timeout: CHECK_MS_MAX }, (_error, _stdout, stderr) => done(stderr))
+  })
+}
+
+interface Import {
+  readonly specifier: string
+  readonly line: number
+  readonly column: number
+}
+
+function importsIn(path: string): Import[] {
+  const specifiers = /\b(?:from|import|require)\s*\(?\s*(["'])([^"'\n]+)\1/g
+  return (linesOf(path) ?? []).flatMap((text, index) =>
+    [...text.matchAll(specifiers)].map((match) => {
+      const specifier = match[2]!
+      return { specifier, line: index + 1, column: match.index + match[0].lastIndexOf(specifier) }
+    }),
+  )
+}
+
+function pathOf(address: string): string | undefined {
+  if (address.startsWith('file:')) return URL.canParse(address) ? fileURLToPath(address) : undefined
+  return isAbsolute(address) ? address : undefined
+}

@@ -1,0 +1,50 @@
+/** A place in a source file, and the lines around it as a person reads them. */
+import { readFileSync } from 'node:fs'
+import { isAbsolute, relative } from 'node:path'
+import { printable } from '../core/printable.ts'
+
+export interface SourcePlace {
+  readonly path: string
+  /** Both from 1 on. */
+  readonly line: number
+  readonly column: number
+}
+
+/** Lines before and after the one that is meant. */
+const AROUND = 2
+const LINE_CHARS_MAX = 160
+
+/** `file:line:column`, and the code frame below it. */
+export function codeFrame({ path, line, column }: SourcePlace): string {
+  const head = `  ${shortest(path)}:${line}:${column}`
+  const lines = linesOf(path)
+  if (lines?.[line - 1] === undefined) return head
+  const first = Math.max(1, line - AROUND)
+  const last = Math.min(lines.length, line + AROUND)
+  const width = String(last).length
+  const shown = lines.slice(first - 1, last).flatMap((text, offset) => {
+    const number = first + offset
+    const row = `  ${number === line ? '>' : ' '} ${String(number).padStart(width)} | ${shownLine(text)}`.trimEnd()
+    if (number !== line || column > LINE_CHARS_MAX) return [row]
+    return [row, `    ${' '.repeat(width)} | ${' '.repeat(shownLine(text.slice(0, column - 1)).length)}^`]
+  })
+  return [head, ...shown].join('\n')
+}
+
+export function linesOf(path: string): readonly string[] | undefined {
+  try {
+    return readFileSync(path, 'utf8').trimEnd().split(/\r?\n/)
+  } catch {
+    return undefined
+  }
+}
+
+function shownLine(text: string): string {
+  return printable(text.slice(0, LINE_CHARS_MAX))
+}
+
+/** From the working directory where the file is in it. */
+function shortest(path: string): string {
+  const near = relative(process.cwd(), path)
+  return near === '' || near.startsWith('..') || isAbsolute(near) ? path : near
+}
