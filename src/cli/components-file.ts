@@ -29,7 +29,11 @@ export async function loadComponents(file: string): Promise<Component[]> {
 }
 
 /** With the names of the exports and the place of the second id: the registry knows neither. */
-function refuseSameIds(file: string, module: Readonly<Record<string, unknown>>, components: readonly Component[]): void {
+function refuseSameIds(
+  file: string,
+  module: Readonly<Record<string, unknown>>,
+  components: readonly Component[],
+): void {
   for (const [index, { id }] of components.entries()) {
     const first = components.findIndex((other) => other.id === id)
     if (first === index) continue

@@ -1,5 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, realpathSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { olderNode } from '../../scripts/older-node.ts'
 import { checkNodeVersion } from './node-version.ts'
 
 describe('the check of the Node version', () => {
@@ -33,5 +36,20 @@ describe('the check of the Node version', () => {
     const { engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     const needed = /Node (\S+) or newer/.exec(checkNodeVersion('0.0.0')!)?.[1]
     expect(engines.node).toBe(`>=${needed}`)
+  })
+
+  // What an old Node does with a file is decided by the extension that the link leads to.
+  test.each(['main.ts', 'node-version.ts'])(
+    'can be run from the sources by an old Node: %s is no TypeScript',
+    (name) => {
+      expect(realpathSync(fileURLToPath(new URL(name, import.meta.url)))).toMatch(/\.mjs$/)
+    },
+  )
+
+  const old = olderNode()
+  test.skipIf(old === undefined)('is what an old Node says of the sources, and it ends with 1', () => {
+    const program = fileURLToPath(new URL('main.ts', import.meta.url))
+    const { status, stdout, stderr } = spawnSync(old!.path, [program, 'demo'], { encoding: 'utf8', timeout: 10_000 })
+    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: `${checkNodeVersion(old!.version)}\n` })
   })
 })

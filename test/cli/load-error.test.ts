@@ -75,7 +75,8 @@ const cases: Record<string, Case> = {
     files: { 'agents.mjs': component('one') + component('two') },
     says: 'agents.mjs cannot be loaded: two components have the id writer, exported as one and two',
     place: 'agents.mjs:2:22',
-    frame: "  > 2 | export const two = { id: 'writer', kind: 'agent', async *run() {} }\n      |                      ^\n",
+    frame:
+      "  > 2 | export const two = { id: 'writer', kind: 'agent', async *run() {} }\n      |                      ^\n",
   },
 }
 

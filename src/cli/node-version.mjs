@@ -1,0 +1,16 @@
+/**
+ * Says what to do when this Node is too old. Runs on that old Node, so it imports nothing, uses nothing new and has no types;
+ * `node-version.ts` is a symbolic link to it, see `main.mjs`.
+ */
+
+/** `node:sqlite` without a flag, and TypeScript that runs without a build step. */
+const NEEDED_MAJOR = 22
+const NEEDED_MINOR = 18
+
+/** What to tell the user, or undefined when the version is good. */
+export function checkNodeVersion(version = process.versions.node) {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
+  const isEnough = major > NEEDED_MAJOR || (major === NEEDED_MAJOR && minor >= NEEDED_MINOR)
+  if (isEnough) return undefined
+  return `holdfast needs Node ${NEEDED_MAJOR}.${NEEDED_MINOR} or newer; this is ${version}. Get a current one from https://nodejs.org.`
+}
