@@ -1,6 +1,9 @@
 /** The wait between tries, and how many there are: grows with each failure in a row, and starts anew with progress. */
 import { ApiError, type ClientError } from './errors.ts'
 
+/** Told at once that a connection failed and is tried again, and told `undefined` when it is well again. */
+export type OnProblem = (problem: ClientError | undefined) => void
+
 /** However often it fails, and whatever a server asks for. */
 const DELAY_MS_MAX = 30_000
 const RETRY_AFTER_MS_MAX = 300_000
@@ -9,11 +12,14 @@ export class Backoff {
   /** The first delay. */
   #baseMs: number
   readonly #retries: number
+  readonly #tell: OnProblem
   #failures = 0
+  #hasTold = false
 
-  constructor(retries: number, baseMs: number) {
+  constructor(retries: number, baseMs: number, tell: OnProblem = () => {}) {
     this.#retries = retries
     this.#baseMs = baseMs
+    this.#tell = tell
   }
 
   /** Takes the first delay that a server asks for; what is not a delay is ignored. */
@@ -26,9 +32,19 @@ export class Backoff {
     this.#failures = 0
   }
 
+  /** The other side was heard. It may have said nothing new, so the budget is as it was. */
+  alive(): void {
+    if (!this.#hasTold) return
+    this.#hasTold = false
+    this.#tell(undefined)
+  }
+
   /** Waits for the next try; throws the failure when it was one too many. */
   async pause(failure: ClientError, signal: AbortSignal | undefined): Promise<void> {
     if (++this.#failures > this.#retries) throw failure
+    failure.retrying = true
+    this.#hasTold = true
+    this.#tell(failure)
     const grown = Math.min(DELAY_MS_MAX, this.#baseMs * 2 ** (this.#failures - 1))
     const asked = failure instanceof ApiError ? Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX) : 0
     // Jitter on top of what the server asks for: those that it sent away together shall not come back together.

@@ -1,8 +1,9 @@
 /** The client of one Holdfast server, for browsers and any runtime with `fetch`. */
+import type { OnProblem } from './backoff.ts'
 import { follow, type Follow } from './follow.ts'
-import { type EventsOptions, runAnswer, RunHandle, type RunStream, type StopOptions } from './run.ts'
+import { type EventsOptions, isRun, RunHandle, type RunStream, type StopOptions } from './run.ts'
 import { openSharing } from './tabs/sharing.ts'
-import { Transport, type TransportOptions } from './transport.ts'
+import { isFields, Transport, type TransportOptions } from './transport.ts'
 import type {
   Abortable,
   Answers,
@@ -27,6 +28,8 @@ export interface ClientOptions extends TransportOptions {
 export interface StartOptions extends Abortable {
   /** The same key and request again is the same run. One is made where none is given, so a start that is repeated is one run. */
   readonly idempotencyKey?: string
+  /** Told at once what failed and is tried again, and `undefined` when it is well again. */
+  readonly onProblem?: OnProblem
 }
 
 export interface Client {
@@ -55,7 +58,7 @@ export class Components {
     const { components } = await this.#transport.json<{ components: ComponentInfo[] }>({
       path: '/components',
       signal,
-      answer: ['components'],
+      answer: (body) => isListOf(body['components'], 'id'),
     })
     return components
   }
@@ -71,14 +74,16 @@ export class Runs {
   }
 
   /** Starts a run. The connection may fail and be tried again: it is one run. */
-  async start(request: StartRequest, { idempotencyKey = newKey(), signal }: StartOptions = {}): Promise<RunHandle> {
+  async start(request: StartRequest, options: StartOptions = {}): Promise<RunHandle> {
+    const { idempotencyKey = newKey(), signal, onProblem } = options
     const { id } = await this.#transport.json<RunInfo>({
       method: 'POST',
       path: '/runs',
       headers: { 'idempotency-key': idempotencyKey },
       body: request,
       signal,
-      answer: runAnswer,
+      onProblem,
+      answer: isRun,
     })
     return this.open(id)
   }
@@ -97,7 +102,12 @@ export class Runs {
 
   list({ status, ...filter }: RunFilter = {}, { signal }: Abortable = {}): Promise<RunPage> {
     const statuses = status === undefined ? {} : { status: [status].flat().join(',') }
-    return this.#transport.json<RunPage>({ path: '/runs', query: { ...filter, ...statuses }, signal, answer: ['runs'] })
+    return this.#transport.json<RunPage>({
+      path: '/runs',
+      query: { ...filter, ...statuses },
+      signal,
+      answer: ({ runs }) => Array.isArray(runs) && runs.every((run) => isFields(run) && isRun(run)),
+    })
   }
 
   /** Events of a run from a cursor to its end. */
@@ -154,7 +164,10 @@ export class Sessions {
       path: '/sessions',
       query,
       signal,
-      answer: ['data', 'meta'],
+      answer: (body) =>
+        isListOf(body['data'], 'session_id') &&
+        isFields(body['meta']) &&
+        typeof body['meta']['total_count'] === 'number',
     })
     return { sessions: data.map(toSession), total: meta.total_count }
   }
@@ -169,6 +182,11 @@ export class Sessions {
   runs(session: string, filter: Omit<RunFilter, 'session'> = {}, options?: Abortable): Promise<RunPage> {
     return this.#runs.list({ ...filter, session }, options)
   }
+}
+
+/** Whether it is a list of objects that have this name or id. */
+function isListOf(value: unknown, name: string): boolean {
+  return Array.isArray(value) && value.every((item) => isFields(item) && typeof item[name] === 'string')
 }
 
 function toSession(shape: SessionShape): SessionInfo {

@@ -15,6 +15,8 @@ export class ClientError extends Error {
   readonly retryable: boolean
   readonly run: string | undefined
   readonly details: unknown
+  /** The client is trying again by itself: what `onProblem` is told. Of what is thrown it is false. */
+  retrying = false
 
   constructor(message: string, { code, retryable, run, details, cause }: ClientErrorFacts) {
     super(message, cause === undefined ? undefined : { cause })

@@ -3,9 +3,9 @@ import type { LoggedEvent } from '../core/event.ts'
 import { checksumOf } from '../sse/checksum.ts'
 import type { ParsedEvent } from '../sse/parse.ts'
 import { eventsIn, piecesOf } from '../sse/read.ts'
-import { type Backoff, sleep } from './backoff.ts'
+import { type Backoff, type OnProblem, sleep } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError, GapError, LogChangedError } from './errors.ts'
-import { foreignAnswer, isTransient, lost, type Request, type Transport } from './transport.ts'
+import { type Answer, foreignAnswer, isTransient, lost, type Request, type Transport } from './transport.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** Told instead of an error where events were trimmed: the stream goes on at `earliest`. */
@@ -20,6 +20,8 @@ export interface FollowOptions {
   readonly onLogChanged?: OnLogChanged | undefined
   /** Something came, if only a heartbeat. */
   readonly onLife?: (() => void) | undefined
+  /** Told at once what failed and is tried again, and `undefined` when it is well again. */
+  readonly onProblem?: OnProblem | undefined
 }
 
 /** Where a reader stands: the index of the last event that it has, -1 before the first. */
@@ -45,6 +47,9 @@ const STEADY_MS = 2000
 /** The least that an empty page takes. */
 const EMPTY_PAGE_MS = 250
 
+const isPage: Answer = ({ events, cursor, done }) =>
+  Array.isArray(events) && typeof cursor === 'number' && typeof done === 'boolean'
+
 const terminals: readonly string[] = ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected']
 
 export function isLast({ type }: LoggedEvent): boolean {
@@ -56,7 +61,7 @@ export async function* follow(
   position: Position,
   options: FollowOptions,
 ): AsyncGenerator<LoggedEvent> {
-  const backoff = transport.newBackoff()
+  const backoff = transport.newBackoff(options.onProblem)
   let by: 'stream' | 'page' = 'stream'
   for (;;) {
     const connection = new Connection(transport, position, options, backoff)
@@ -98,6 +103,12 @@ export function goesOn(cause: unknown, position: Position, { onGap, onLogChanged
   return false
 }
 
+export interface PageBounds {
+  /** Events at most; the server has a limit of its own. */
+  readonly limit?: number
+  readonly silenceMs?: number
+}
+
 /** One request for events. */
 export class Connection {
   /** The server says that there is nothing more. */
@@ -133,6 +144,7 @@ export class Connection {
       const type = response.headers.get('content-type') ?? ''
       if (response.body === null || !type.startsWith('text/event-stream'))
         throw foreignAnswer(response, request.path, this.#position.run, await watchdog.wait(response.text()))
+      this.#alive()
       for await (const frame of this.#frames(response.body, watchdog)) {
         const event = this.#take(frame)
         if (event !== undefined) yield event
@@ -146,9 +158,9 @@ export class Connection {
   }
 
   /** What there is after the cursor, or what comes within the wait. */
-  async *page(waitMs: number = this.#transport.silenceMs / 2): AsyncGenerator<LoggedEvent> {
+  async *page(waitMs = this.#transport.silenceMs / 2, bounds: PageBounds = {}): AsyncGenerator<LoggedEvent> {
     const since = performance.now()
-    const { events, done } = await this.#read({ wait: Math.floor(waitMs) })
+    const { events, done } = await this.#read({ wait: Math.floor(waitMs), limit: bounds.limit }, bounds.silenceMs)
     for (const event of events) if (this.#admit(event)) yield event
     this.done = done
     // Whoever answers at once, wait or not, is not asked again at once.
@@ -161,7 +173,7 @@ export class Connection {
     try {
       return (await this.#read({ wait: 0, limit: 1 })).events.length > 0
     } catch (cause) {
-      if (cause instanceof GapError) return false // the next connection meets it, and tells
+      if (cause instanceof GapError || cause instanceof LogChangedError) return false // the next connection meets it, and tells
       if (cause instanceof ClientError && isTransient(cause)) return undefined
       throw cause
     }
@@ -174,10 +186,15 @@ export class Connection {
     if (!this.done) throw foreignAnswer(response, this.#request({}).path, this.#position.run, '')
   }
 
-  async #read(query: NonNullable<Request['query']>): Promise<Page> {
+  #alive(): void {
+    this.#backoff.alive()
+    this.#options.onLife?.()
+  }
+
+  async #read(query: NonNullable<Request['query']>, silenceMs = this.#transport.silenceMs): Promise<Page> {
     try {
-      const page = await this.#transport.once<Page>(this.#request({ format: 'json', ...query }))
-      this.#options.onLife?.()
+      const page = await this.#transport.once<Page>({ ...this.#request({ format: 'json', ...query }), silenceMs })
+      this.#alive()
       if (page.earliest !== undefined && this.#position.cursor < page.earliest - 1)
         throw new GapError(this.#position.run, page.earliest)
       return page
@@ -193,14 +210,14 @@ export class Connection {
       query: { ...query, after: cursor < 0 ? undefined : cursorText(this.#position) },
       signal: this.#options.signal,
       run,
-      answer: ['events', 'cursor', 'done'],
+      answer: isPage,
     }
   }
 
   #frames(body: ReadableStream<Uint8Array>, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
     const pieces = piecesOf(body, async (piece) => {
       const heard = await watchdog.wait(piece)
-      this.#options.onLife?.()
+      this.#alive()
       return heard
     })
     return eventsIn(pieces, { fatal: true, retry: (milliseconds) => this.#backoff.suggest(milliseconds) })
@@ -269,10 +286,11 @@ function cursorText({ cursor, frame }: Position): string {
   return `${cursor}~${checksumOf(new TextEncoder().encode(record))}`
 }
 
-function asPosition(cause: unknown, { run }: Position): unknown {
+function asPosition(cause: unknown, { run, cursor }: Position): unknown {
   if (!(cause instanceof ApiError)) return cause
   if (cause.code === 'log_changed') return new LogChangedError(run, cause)
   if (cause.code !== 'cursor_expired') return cause
   const { earliest } = (cause.details ?? {}) as { readonly earliest?: unknown }
-  return typeof earliest === 'number' ? new GapError(run, earliest) : cause
+  // To go on where we stand already would be to ask for the same for ever.
+  return typeof earliest === 'number' && cursor < earliest - 1 ? new GapError(run, earliest) : cause
 }

@@ -17,6 +17,7 @@ export {
   LogChangedError,
   RunError,
 } from './errors.ts'
+export type { OnProblem } from './backoff.ts'
 export type { OnGap, OnLogChanged } from './follow.ts'
 export type { EventsOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
 export { RunText } from './text.ts'

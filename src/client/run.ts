@@ -1,9 +1,10 @@
 /** One run, as a client holds it: its events, its text, its result, and the commands that concern it. */
 import type { LoggedEvent } from '../core/event.ts'
+import type { OnProblem } from './backoff.ts'
 import { RunError } from './errors.ts'
 import { type Follow, type FollowOptions, isLast, type OnGap, type OnLogChanged, type Position } from './follow.ts'
 import { RunText } from './text.ts'
-import type { Answer, Transport } from './transport.ts'
+import type { Fields, Transport } from './transport.ts'
 import type { Abortable, Answers, RunInfo, ShareInfo, ShareLink, ShareOptions } from './types.ts'
 
 export interface EventsOptions extends Abortable {
@@ -13,6 +14,8 @@ export interface EventsOptions extends Abortable {
   readonly onGap?: OnGap
   /** Told when the log is another one than before, instead of the error that is thrown without it; its events follow from the first. */
   readonly onLogChanged?: OnLogChanged
+  /** Told at once when the connection fails and is tried again, and told `undefined` when it is well again. */
+  readonly onProblem?: OnProblem
 }
 
 export interface TextOptions extends EventsOptions {
@@ -26,8 +29,10 @@ export interface StopOptions extends Abortable {
   readonly waitMs?: number
 }
 
-/** The fields by which the answer of our server is known. */
-export const runAnswer: Answer = ['id', 'status', 'events']
+/** Whether it is a run as our server describes it. */
+export function isRun({ id, status, events }: Fields): boolean {
+  return typeof id === 'string' && typeof status === 'string' && typeof events === 'number'
+}
 
 /** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
 export class RunStream implements AsyncIterable<LoggedEvent> {
@@ -60,15 +65,17 @@ export class RunHandle {
   readonly id: string
   readonly #transport: Transport
   readonly #follow: Follow
-  /** Where a loop begins that is not told: where the last finished loop ended. */
-  #from: number
+  readonly #isThis = (body: Fields): boolean => isRun(body) && body['id'] === this.id
+  /** Where a loop begins that is not told: where the last finished loop of its kind ended. */
+  readonly #from: { events: number; text: number }
   #furthest: number
 
   constructor(transport: Transport, follow: Follow, id: string, after = -1) {
     this.id = id
     this.#transport = transport
     this.#follow = follow
-    this.#from = this.#furthest = checked(after)
+    this.#furthest = checked(after)
+    this.#from = { events: after, text: after }
   }
 
   /** Index of the last event that any loop over `events` or `text` gave out; -1 before the first. */
@@ -77,15 +84,14 @@ export class RunHandle {
   }
 
   /**
-   * Events to the end of the run, from `after` or from where the last finished loop ended. Loops at the same time are
+   * Events to the end of the run, from `after` or from where the last finished loop over events ended. Loops are
    * independent: each gets every event. To leave the loop, or to abort, does not stop the run.
    */
-  events({ after, ...options }: EventsOptions = {}): RunStream {
-    const position = { run: this.id, cursor: after === undefined ? this.#from : checked(after) }
-    return new RunStream(position, () => this.#loop(position, options))
+  events(options: EventsOptions = {}): RunStream {
+    return this.#open('events', options)
   }
 
-  /** Pieces of text, as the run's own component says them; where it begins is as for `events`. */
+  /** Pieces of text, as the run's own component says them, from `after` or from where the last finished loop over text ended. */
   text({ onWithdrawn, onLogChanged, ...options }: TextOptions = {}): AsyncGenerator<string> {
     const text = new RunText()
     const restart: OnLogChanged = (change) => {
@@ -94,7 +100,8 @@ export class RunHandle {
       onWithdrawn?.('')
     }
     const canRestart = onLogChanged !== undefined || onWithdrawn !== undefined
-    return textIn(this.events({ ...options, ...(canRestart && { onLogChanged: restart }) }), text, onWithdrawn)
+    const events = this.#open('text', { ...options, ...(canRestart && { onLogChanged: restart }) })
+    return textIn(events, text, onWithdrawn)
   }
 
   /** What the run returns, once it has completed. Throws `RunError` when it ended in any other way. */
@@ -110,7 +117,7 @@ export class RunHandle {
   }
 
   get({ signal }: Abortable = {}): Promise<RunInfo> {
-    return this.#transport.json<RunInfo>({ path: this.#path(), run: this.id, signal, answer: runAnswer })
+    return this.#transport.json<RunInfo>({ path: this.#path(), run: this.id, signal, answer: this.#isThis })
   }
 
   /** Asks for a stop. Safe to repeat; a run that has ended is left as it is. */
@@ -122,7 +129,7 @@ export class RunHandle {
       body: reason === undefined ? {} : { reason },
       run: this.id,
       signal,
-      answer: runAnswer,
+      answer: this.#isThis,
     })
   }
 
@@ -134,7 +141,7 @@ export class RunHandle {
       body: answers,
       run: this.id,
       signal,
-      answer: runAnswer,
+      answer: this.#isThis,
       repeat: 'refused',
     })
   }
@@ -159,7 +166,7 @@ export class RunHandle {
       body: { can, expiresInMs: expiresIn },
       run: this.id,
       signal,
-      answer: ['id', 'path'],
+      answer: ({ id, path }) => typeof id === 'string' && typeof path === 'string',
       repeat: 'refused',
     })
     return { ...share, url: this.#transport.url + path }
@@ -168,8 +175,13 @@ export class RunHandle {
   /** The links of this run that have not expired, without their secrets. */
   async shares({ signal }: Abortable = {}): Promise<readonly ShareInfo[]> {
     const path = this.#path('/shares')
-    const answer = ['shares']
-    return (await this.#transport.json<{ shares: ShareInfo[] }>({ path, run: this.id, signal, answer })).shares
+    const { shares } = await this.#transport.json<{ shares: ShareInfo[] }>({
+      path,
+      run: this.id,
+      signal,
+      answer: (body) => Array.isArray(body['shares']),
+    })
+    return shares
   }
 
   /** Ends a link; what was opened with it ends within two seconds. */
@@ -184,7 +196,16 @@ export class RunHandle {
     })
   }
 
-  async *#loop(position: Position, { onLogChanged, ...options }: FollowOptions): AsyncGenerator<LoggedEvent> {
+  #open(kind: 'events' | 'text', { after, ...options }: EventsOptions): RunStream {
+    const position = { run: this.id, cursor: after === undefined ? this.#from[kind] : checked(after) }
+    return new RunStream(position, () => this.#loop(kind, position, options))
+  }
+
+  async *#loop(
+    kind: 'events' | 'text',
+    position: Position,
+    { onLogChanged, ...options }: FollowOptions,
+  ): AsyncGenerator<LoggedEvent> {
     const restart: OnLogChanged = (change) => {
       this.#furthest = -1
       onLogChanged?.(change)
@@ -196,7 +217,7 @@ export class RunHandle {
         yield event
       }
     } finally {
-      this.#from = position.cursor
+      this.#from[kind] = position.cursor
     }
   }
 

@@ -1,5 +1,5 @@
 /** Requests to one server: credentials, errors as they are meant, and repetition where it does no harm. */
-import { Backoff } from './backoff.ts'
+import { Backoff, type OnProblem } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError } from './errors.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -15,10 +15,14 @@ export interface TransportOptions {
   readonly retryMs?: number
   /** Silence after which a connection is taken for dead. The server shows life every 15 seconds; 45 where nothing is said. */
   readonly silenceMs?: number
+  /** Of every request and stream: told at once what failed and is tried again, and `undefined` when it is well again. */
+  readonly onProblem?: OnProblem
 }
 
-/** Fields that a JSON answer of our server has; `none` for one without a body. */
-export type Answer = readonly string[] | 'none'
+/** Whether a JSON answer is one of our server; `none` for 204. */
+export type Answer = ((body: Fields) => boolean) | 'none'
+
+export type Fields = Readonly<Record<string, unknown>>
 
 export interface Request {
   readonly method?: 'GET' | 'POST' | 'DELETE'
@@ -33,12 +37,21 @@ export interface Request {
   readonly answer: Answer
   /** `refused`: only after an answer that says that nothing was done. */
   readonly repeat?: 'always' | 'refused'
+  /** Of this request alone. */
+  readonly silenceMs?: number
+  readonly onProblem?: OnProblem | undefined
 }
 
 /** Answers that another try may change, whoever on the way gave them; CDNs have their own beyond 511. */
 function isTransientStatus(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501)
 }
+
+/**
+ * Answers with which a load balancer without a backend, a portal or a firewall stands in for our server. Its own have a body that is
+ * known, and another try does not change them.
+ */
+const STAND_INS = [403, 404]
 
 /** Answers that are sure to mean that nothing was done. */
 const REFUSED = [429, 503]
@@ -50,6 +63,7 @@ export class Transport {
   readonly #fetch: typeof fetch
   readonly #retries: number
   readonly #retryMs: number
+  readonly #onProblem: OnProblem | undefined
 
   constructor(options: TransportOptions) {
     const { url = globalThis.location?.origin, key, retries = 10, retryMs = 500, silenceMs = 45_000 } = options
@@ -59,6 +73,7 @@ export class Transport {
     this.#retries = retries
     this.#retryMs = retryMs
     this.silenceMs = silenceMs
+    this.#onProblem = options.onProblem
     // Called as a plain function: a browser's fetch refuses to be a method of anything else.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
   }
@@ -72,21 +87,25 @@ export class Transport {
       retries: this.#retries,
       retryMs: this.#retryMs,
       silenceMs: this.silenceMs,
+      ...(this.#onProblem !== undefined && { onProblem: this.#onProblem }),
     })
   }
 
-  newBackoff(): Backoff {
-    return new Backoff(this.#retries, this.#retryMs)
+  newBackoff(onProblem?: OnProblem): Backoff {
+    return new Backoff(this.#retries, this.#retryMs, (problem) => {
+      onProblem?.(problem)
+      this.#onProblem?.(problem)
+    })
   }
 
   /** One try, up to the head of the answer. Throws `ApiError` for a refusal and `ConnectionError` for no answer. */
   async open(request: Request, watchdog: Watchdog): Promise<Response> {
-    const { method = 'GET', path, query = {}, headers = {}, body, run } = request
+    const { method = 'GET', path, query = {}, headers = {}, body } = request
     const parameters = Object.entries(query).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
     )
     const address = this.url + path + (parameters.length === 0 ? '' : `?${parameters.join('&')}`)
-    const key = typeof this.key === 'function' ? await this.key() : this.key
+    const key = typeof this.key === 'function' ? await watchdog.wait(Promise.resolve(this.key())) : this.key
     let response: Response
     try {
       response = await watchdog.wait(
@@ -106,16 +125,18 @@ export class Transport {
       throw lost(cause, request, watchdog)
     }
     if (response.ok) return response
-    throw await refusal(response, run, watchdog)
+    throw await refusal(response, request, watchdog)
   }
 
   /** A whole answer as JSON, undefined for one without a body. Tries again while that may help and does no harm. */
   async json<Body>(request: Request): Promise<Body> {
-    const { signal, repeat = 'always' } = request
-    const backoff = this.newBackoff()
+    const { signal, repeat = 'always', onProblem } = request
+    const backoff = this.newBackoff(onProblem)
     for (;;) {
       try {
-        return await this.once<Body>(request)
+        const body = await this.once<Body>(request)
+        backoff.alive()
+        return body
       } catch (cause) {
         if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
         if (repeat === 'refused' && !(cause instanceof ApiError && REFUSED.includes(cause.status))) throw cause
@@ -126,7 +147,7 @@ export class Transport {
 
   /** One try of the same. */
   async once<Body>(request: Request): Promise<Body> {
-    const watchdog = new Watchdog(this.silenceMs, request.signal)
+    const watchdog = new Watchdog(request.silenceMs ?? this.silenceMs, request.signal)
     try {
       const response = await this.open(request, watchdog)
       try {
@@ -155,12 +176,16 @@ export function lost(cause: unknown, { path, run, signal }: Request, watchdog: W
 /** The body, if it is one that our server sends. */
 function checkedAnswer(text: string, response: Response, { path, run, answer }: Request): unknown {
   if (answer === 'none') {
-    if (text === '') return undefined
+    if (response.status === 204) return undefined
   } else {
     const body = parsed(text)
-    if (typeof body === 'object' && body !== null && answer.every((name) => Object.hasOwn(body, name))) return body
+    if (isFields(body) && answer(body)) return body
   }
   throw foreignAnswer(response, path, run, text)
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
 }
 
 function parsed(text: string): unknown {
@@ -175,28 +200,30 @@ const SHOWN_CHARS = 100
 
 /** Somebody on the way answered instead of our server. */
 export function foreignAnswer(
-  { status, headers, redirected }: Response,
+  response: Response,
   path: string,
   run: string | undefined,
   text: string,
 ): ConnectionError {
-  const type = headers.get('content-type') ?? 'no content type'
-  const shown = text === '' ? 'an empty body' : JSON.stringify(text.slice(0, SHOWN_CHARS))
-  const how = `${status}${redirected ? ' after a redirect' : ''}, ${type}, ${shown}`
-  return new ConnectionError(`${path}: this is not an answer of a Holdfast server: ${how}`, { run })
+  return new ConnectionError(`${path}: this is not an answer of a Holdfast server: ${received(response, text)}`, {
+    run,
+  })
 }
 
-async function refusal(response: Response, run: string | undefined, watchdog: Watchdog): Promise<ApiError> {
+function received({ status, headers, redirected }: Response, text: string): string {
+  const type = headers.get('content-type') ?? 'no content type'
+  const shown = text === '' ? 'an empty body' : JSON.stringify(text.slice(0, SHOWN_CHARS))
+  return `${status}${redirected ? ' after a redirect' : ''}, ${type}, ${shown}`
+}
+
+async function refusal(response: Response, { path, run }: Request, watchdog: Watchdog): Promise<ClientError> {
   const { status, headers } = response
-  let problem: Record<string, unknown> = {}
-  try {
-    const body: unknown = JSON.parse(await watchdog.wait(response.text()))
-    if (typeof body === 'object' && body !== null) problem = body as typeof problem
-  } catch {
-    // Whoever answered was not our server; its status says enough.
-  }
-  const { code, detail, retryable, requestId, details } = problem
-  return new ApiError(typeof detail === 'string' ? detail : `answered with status ${status}`, {
+  // A body that breaks off is not one of ours; the status says enough.
+  const text = await watchdog.wait(response.text()).catch(() => '')
+  const body = parsed(text)
+  const { code, detail, retryable, requestId, details } = isFields(body) ? body : {}
+  if (typeof detail !== 'string' && STAND_INS.includes(status)) return foreignAnswer(response, path, run, text)
+  return new ApiError(typeof detail === 'string' ? detail : `${path}: answered with ${received(response, text)}`, {
     status,
     run,
     code: typeof code === 'string' ? code : `http_${status}`,

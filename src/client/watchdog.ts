@@ -26,10 +26,18 @@ export class Watchdog {
       this.silent = true
       this.#controller.abort()
     }, this.#silenceMs)
+    let abort = (): void => {}
+    // Not every `fetch` obeys its signal, and a body that was handed on may not either.
+    const aborted = new Promise<never>((_, reject) => {
+      abort = () => reject(this.signal.reason as Error)
+      if (this.signal.aborted) abort()
+      else this.signal.addEventListener('abort', abort)
+    })
     try {
-      return await heard
+      return await Promise.race([heard, aborted])
     } finally {
       clearTimeout(this.#timer)
+      this.signal.removeEventListener('abort', abort)
     }
   }
 

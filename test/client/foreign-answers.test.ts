@@ -18,6 +18,28 @@ const foreign: readonly Answer[] = [
   ['200 {}', () => new Response('{}', json)],
   ['200 null', () => new Response('null', json)],
   ['another JSON', () => new Response('{"ok":true,"id":7}', json)],
+  [
+    'JSON with our names and other types',
+    () =>
+      Response.json({
+        id: 7,
+        status: 'ok',
+        events: [],
+        runs: {},
+        components: 1,
+        data: {},
+        meta: null,
+        shares: 'x',
+        cursor: 0,
+        done: 1,
+      }),
+  ],
+  [
+    'lists of something else',
+    () => Response.json({ runs: [1], components: [null], data: ['x'], meta: {}, events: {} }),
+  ],
+  ['a 404 page of a load balancer', () => new Response('default backend - 404', { status: 404 })],
+  ['a 403 page of a firewall', () => new Response('<html>Are you human?</html>', { status: 403, ...html })],
   ['a redirect to another JSON', redirected],
   ['a page', () => new Response('<html>Log in to the network</html>', html)],
 ]
@@ -71,6 +93,12 @@ describe.each(foreign)('%s', (_name, make) => {
       () => client.sessions.list(),
       () => collect(client.runs.stream('run_1')),
       () => client.runs.open('run_1').result(),
+      () => client.runs.stop('run_1'),
+      () => client.runs.continue('run_1', { answer: 1 }),
+      () => client.sessions.runs('session'),
+      () => client.runs.open('run_1').share(),
+      () => client.runs.open('run_1').shares(),
+      () => collect(client.runs.open('run_1').text()),
     ]) {
       const error = await ask().then(
         () => undefined,
@@ -78,8 +106,98 @@ describe.each(foreign)('%s', (_name, make) => {
       )
       expect(error).toBeInstanceOf(ConnectionError)
       expect((error as ConnectionError).message).toContain('not an answer of a Holdfast server')
+      expect((error as ConnectionError).retryable).toBe(true)
     }
   })
+})
+
+test.each(foreign.filter(([name]) => name !== 'an empty 204'))(
+  '%s is no word that something was deleted',
+  async (_name, make) => {
+    const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryMs: 1, fetch: async () => make() })
+    for (const ask of [
+      () => client.runs.delete('run_1'),
+      () => client.sessions.delete('session'),
+      () => client.runs.open('run_1').revokeShare('share_1'),
+    ])
+      await expect(ask()).rejects.toBeInstanceOf(ConnectionError)
+  },
+)
+
+test('the description of another run is not taken for that of the run that was asked for', async () => {
+  const other = { id: 'run_2', status: 'completed', events: 4 }
+  const client = createClient({
+    url: 'http://127.0.0.1:1',
+    retries: 1,
+    retryMs: 1,
+    fetch: async () => Response.json(other),
+  })
+  await expect(client.runs.get('run_1')).rejects.toBeInstanceOf(ConnectionError)
+})
+
+test('a 403 and a 404 of our server are not tried again', async () => {
+  const server = await serveNative()
+  let requests = 0
+  const counting: typeof fetch = (input, init) => (requests++, fetch(input, init))
+  const client = createClient({ url: server.url, retryMs: 1, fetch: counting })
+  await expect(client.runs.get('run_none')).rejects.toMatchObject({ name: 'ApiError', code: 'not_found' })
+  await expect(client.sessions.delete('none')).rejects.toMatchObject({ name: 'ApiError', status: 404 })
+  expect(requests).toBe(2)
+})
+
+test('a status of a proxy is an error that says what was received', async () => {
+  const page = (): Response => new Response('<html>Request too large</html>', { status: 413, ...html })
+  const client = createClient({ url: 'http://127.0.0.1:1', fetch: async () => page() })
+  await expect(client.components.list()).rejects.toMatchObject({
+    status: 413,
+    message: '/components: answered with 413, text/html, "<html>Request too large</html>"',
+  })
+})
+
+test('a fetch, a body and a key that never come, and obey no signal, are given up', async () => {
+  const never = new Promise<never>(() => {})
+  const stuck = { url: 'http://127.0.0.1:1', silenceMs: 50, retries: 1, retryMs: 1 }
+  const silent = new Response(new ReadableStream({ pull: () => never }), {
+    headers: { 'content-type': 'text/event-stream' },
+  })
+  for (const options of [{ fetch: () => never }, { fetch: async () => silent.clone() }, { key: () => never }])
+    await expect(collect(createClient({ ...stuck, ...options }).runs.stream('run_1'))).rejects.toBeInstanceOf(
+      ConnectionError,
+    )
+})
+
+test('a server that says again and again that the same events were trimmed is not asked for ever', async () => {
+  let requests = 0
+  const trimmed = (): Response =>
+    Response.json(
+      { code: 'cursor_expired', detail: 'gone', retryable: false, details: { earliest: 5 } },
+      { status: 410 },
+    )
+  const client = createClient({ url: 'http://127.0.0.1:1', fetch: async () => (requests++, trimmed()) })
+  await expect(collect(client.runs.stream('run_1', { onGap: () => {} }))).rejects.toMatchObject({
+    code: 'cursor_expired',
+  })
+  expect(requests).toBe(2)
+})
+
+test('another log is told of, also where it is met behind a stream that fell silent', async () => {
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3')
+  await untilFinished(server, id)
+  const log = eventsIn(await readLog(server, id))
+  let streams = 0
+  const changing: typeof fetch = async (input, init) => {
+    if (isStream(input as string) && ++streams > 1) return fetch((input as string).replace(/&after=[^&]*/, ''), init)
+    if (!isStream(input as string))
+      return Response.json({ code: 'log_changed', detail: 'another log', retryable: false }, { status: 409 })
+    const frames = (await (await fetch(input, init)).text()).split(/(?<=\n\n)/).slice(0, 4)
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(frames.join(''))),
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const client = createClient({ url: server.url, retryMs: 1, silenceMs: 200, fetch: changing })
+  expect((await collect(client.runs.stream(id, { onLogChanged: () => {} }))).at(-1)).toEqual(log.at(-1))
 })
 
 test('204 ends the loop of a reader that has the whole log', async () => {

@@ -7,6 +7,7 @@ export class Inbox {
   /** The last wait ended with nothing heard. */
   wasSilent = false
   #events: LoggedEvent[] = []
+  #hasChanged = false
   #failure: { readonly cause: unknown } | undefined
   #wake: (() => void) | undefined
 
@@ -17,6 +18,20 @@ export class Inbox {
       this.#events.push(event)
     }
     this.#wake?.()
+  }
+
+  /** The log is another one: what was told is of the old one. */
+  change(): void {
+    this.#events = []
+    this.#hasChanged = true
+    this.#wake?.()
+  }
+
+  /** Whether the log has become another one since this was asked last. */
+  takeChange(): boolean {
+    const hasChanged = this.#hasChanged
+    this.#hasChanged = false
+    return hasChanged
   }
 
   fail(cause: unknown): void {

@@ -48,7 +48,10 @@ export class Places {
     return false
   }
 
-  /** Does the work when it is this run's turn; it may take the time that it is given. */
+  /**
+   * Does the work when it is this run's turn; it may take the time that it is given. All other runs wait meanwhile, so it must
+   * not wait for anything else: not for the next try, and not long for an answer that does not come.
+   */
   async turn<Result>(work: (ms: number) => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const name = `${this.#name}:turn`
     return this.#locks.request(name, { signal }, async () => {

@@ -4,21 +4,32 @@
  */
 import type { LoggedEvent } from '../../core/event.ts'
 import type { Backoff } from '../backoff.ts'
-import { ClientError, ConnectionError } from '../errors.ts'
+import { ClientError, ConnectionError, LogChangedError } from '../errors.ts'
 import { Connection, follow, type FollowOptions, goesOn, isLast, type Position } from '../follow.ts'
 import { isTransient, type Transport } from '../transport.ts'
 import type { Places } from './places.ts'
 import { Inbox } from './inbox.ts'
 
-/** From the tab that leads: an event, or a sign of life. */
-type Message = LoggedEvent | 'alive'
+/** From the tab that leads: an event, a sign of life, that the log is another one, or why its connection fails. */
+type Message = LoggedEvent | 'alive' | 'changed' | Failing
+
+interface Failing {
+  readonly failing: string
+}
 
 /** A reader gives the tab that leads the time to find out for itself that its connection is dead. */
 const SILENCES = 1.5
 
+/** Of a page that is read in turn: an answer that does not come holds up all runs that wait for theirs. */
+const TURN_SILENCE_MS_MAX = 10_000
+const TURN_EVENTS_MAX = 200
+
 interface Reader {
   readonly inbox: Inbox
   readonly position: Position
+  readonly options: FollowOptions
+  /** It was told that the connection fails. */
+  isTold: boolean
 }
 
 export class SharedRun {
@@ -42,13 +53,18 @@ export class SharedRun {
 
   async *read(position: Position, options: FollowOptions): AsyncGenerator<LoggedEvent> {
     const inbox = new Inbox()
-    const reader = { inbox, position }
+    const reader: Reader = { inbox, position, options, isTold: false }
     this.#readers.add(reader)
-    const backoff = this.#transport.newBackoff()
+    const backoff = this.#transport.newBackoff(options.onProblem)
     try {
       // Whoever leads from the beginning is told everything; all others look at the log first.
       let upToDate = (await (this.#leads ??= this.#elect())) && this.#readers.size === 1
       for (;;) {
+        if (inbox.takeChange()) {
+          const changed = new LogChangedError(position.run)
+          if (!goesOn(changed, position, options)) throw changed
+          upToDate = false
+        }
         const event = inbox.take(position.cursor)
         if (event !== undefined) {
           position.cursor = event.index
@@ -127,8 +143,8 @@ export class SharedRun {
     } catch (cause) {
       taken.abort()
       if (this.#closed.signal.aborted) return
-      // A lock that is lost is told as a DOMException; our own requests fail with our own errors.
-      if (!(cause instanceof DOMException)) return this.#fail(cause)
+      // A lock that another tab takes is told as an AbortError; our own requests fail with our own errors.
+      if (!(cause instanceof DOMException && cause.name === 'AbortError')) return this.#fail(cause)
       await this.#holdLead((work) => this.#places.lead(work, this.#closed.signal))
     }
   }
@@ -140,46 +156,76 @@ export class SharedRun {
   /** Reads the log to its end, from where the foremost of our own readers stands, and tells everyone. */
   async #lead(signal: AbortSignal): Promise<void> {
     const position = { run: this.#run, cursor: Math.max(...[...this.#readers].map((reader) => reader.position.cursor)) }
-    // A gap, or another log, is met by every reader for itself.
-    const options: FollowOptions = { signal, onGap: () => {}, onLogChanged: () => {}, onLife: () => this.#tellLife() }
-    const backoff = this.#transport.newBackoff()
+    const options: FollowOptions = {
+      signal,
+      onGap: () => {}, // every reader meets it for itself
+      onLogChanged: () => this.#send('changed'),
+      onLife: () => this.#tellLife(),
+      onProblem: (problem) => this.#send(problem === undefined ? 'alive' : { failing: problem.message }),
+    }
+    const backoff = this.#transport.newBackoff(options.onProblem)
     try {
       let over = false
       while (!over && !signal.aborted) {
         over = await this.#places.stream(async () => {
-          for await (const event of follow(this.#transport, position, options)) this.#tell(event)
+          for await (const event of follow(this.#transport, position, options)) this.#send(event)
         })
-        if (!over) over = await this.#places.turn((ms) => this.#lookOnce(position, options, backoff, ms), signal)
+        if (!over) over = await this.#lookInTurn(position, options, backoff)
       }
     } catch (cause) {
       if (!signal.aborted) throw cause
     }
   }
 
-  async #lookOnce(position: Position, options: FollowOptions, backoff: Backoff, ms: number): Promise<boolean> {
-    const page = this.#page(position, options, backoff, ms)
-    for (;;) {
-      const { done, value } = await page.next()
-      if (done === true) return value
-      this.#tell(value)
+  /** One page when it is this run's turn; true when it holds the end. A failure is slept off when the turn is over. */
+  async #lookInTurn(position: Position, options: FollowOptions, backoff: Backoff): Promise<boolean> {
+    try {
+      return await this.#places.turn((ms) => this.#lookOnce(position, options, backoff, ms), options.signal!)
+    } catch (cause) {
+      if (goesOn(cause, position, options)) return false
+      if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
+      await backoff.pause(cause, options.signal)
+      return false
     }
   }
 
-  #tell(event: LoggedEvent): void {
-    this.#places.channel.postMessage(event)
-    this.#toldAt = performance.now()
-    this.#hear(event)
+  async #lookOnce(position: Position, options: FollowOptions, backoff: Backoff, ms: number): Promise<boolean> {
+    const connection = new Connection(this.#transport, position, options, backoff)
+    const silenceMs = ms + Math.min(TURN_SILENCE_MS_MAX, this.#transport.silenceMs / 4)
+    for await (const event of connection.page(ms, { limit: TURN_EVENTS_MAX, silenceMs })) {
+      backoff.progress()
+      this.#send(event)
+      if (isLast(event)) return true
+    }
+    return connection.done
   }
 
   #tellLife(): void {
-    if (performance.now() - this.#toldAt < this.#transport.silenceMs / 4) return
+    if (performance.now() - this.#toldAt >= this.#transport.silenceMs / 4) this.#send('alive')
+  }
+
+  /** To the other tabs, and to the readers of this one. */
+  #send(message: Message): void {
+    this.#places.channel.postMessage(message)
     this.#toldAt = performance.now()
-    this.#places.channel.postMessage('alive')
-    this.#hear('alive')
+    this.#hear(message)
   }
 
   #hear(message: Message): void {
-    for (const { inbox } of this.#readers) inbox.hear(message === 'alive' ? undefined : message)
+    for (const reader of this.#readers) {
+      const { inbox, options } = reader
+      if (typeof message === 'object' && 'failing' in message) {
+        const problem = new ConnectionError(message.failing, { run: this.#run })
+        problem.retrying = reader.isTold = true
+        options.onProblem?.(problem)
+        inbox.hear(undefined) // whoever leads is at work
+        continue
+      }
+      if (reader.isTold) options.onProblem?.(undefined)
+      reader.isTold = false
+      if (message === 'changed') inbox.change()
+      else inbox.hear(message === 'alive' ? undefined : message)
+    }
   }
 
   #close(): void {

@@ -3,7 +3,7 @@
  * six are all taken by streams can ask for nothing more.
  */
 import type { LoggedEvent } from '../../core/event.ts'
-import type { Follow, FollowOptions, Position } from '../follow.ts'
+import { type Follow, follow, type FollowOptions, type Position } from '../follow.ts'
 import type { Transport } from '../transport.ts'
 import { Places } from './places.ts'
 import { SharedRun } from './shared-run.ts'
@@ -23,6 +23,7 @@ class Sharing {
   readonly #transport: Transport
   readonly #locks: LockManager
   readonly #name: Promise<string>
+  #canLock: Promise<boolean> | undefined
   readonly #runs = new Map<string, SharedRun>()
 
   constructor(transport: Transport, locks: LockManager, principal: string) {
@@ -33,6 +34,8 @@ class Sharing {
 
   async *follow(position: Position, options: FollowOptions): AsyncGenerator<LoggedEvent> {
     const name = await this.#name
+    if (!(await (this.#canLock ??= canLock(this.#locks, name))))
+      return yield* follow(this.#transport, position, options)
     const { run } = position
     let shared = this.#runs.get(run)
     if (shared === undefined) {
@@ -42,6 +45,13 @@ class Sharing {
     }
     yield* shared.read(position, options)
   }
+}
+
+/** Sandboxed frames, and pages that may not store anything, have locks that refuse every request. */
+function canLock(locks: LockManager, name: string): Promise<boolean> {
+  return Promise.resolve()
+    .then(() => locks.request(`${name}:probe`, { mode: 'shared' }, () => true))
+    .catch(() => false)
 }
 
 /** Whoever may not see the same runs has another name, and a name tells nothing about the key. */

@@ -1,0 +1,167 @@
+/** What tabs of one browser share, in Node: its locks and channels are those of a browser. The rest is in test/browser. */
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type Client, type ClientError, type ClientOptions, createClient } from '../../src/client/index.ts'
+import { serveNative } from '../protocols/native/serve.ts'
+import { answerRun, eventsIn, readLog, startRun, untilFinished } from '../support/http.ts'
+import { until } from '../support/until.ts'
+import { collect } from './collect.ts'
+
+/** A client as a page has it: without a location, there are no tabs. */
+function tab(options: ClientOptions & { readonly url: string }): Client {
+  vi.stubGlobal('location', { origin: options.url })
+  onTestFinished(() => void vi.unstubAllGlobals())
+  return createClient(options)
+}
+
+/** As many as may have a stream of their own. */
+const STREAMS = 4
+
+interface Turns {
+  readonly ids: readonly string[]
+  readonly url: string
+  /** The runs that find no place for a stream. */
+  readonly inTurn: readonly string[]
+  release(): Promise<void>
+}
+
+/** Six runs, of which four hold the streams until they are released. */
+async function startTurns(): Promise<Turns> {
+  const server = await serveNative()
+  const held = await Promise.all(Array.from({ length: STREAMS }, () => startRun(server, 'ask "go?"')))
+  const free = await Promise.all(Array.from({ length: 2 }, () => startRun(server, 'text 3')))
+  for (const { id } of free) await untilFinished(server, id)
+  const ids = held.map(({ id }) => id)
+  return {
+    url: server.url,
+    ids,
+    inTurn: free.map(({ id }) => id),
+    async release() {
+      for (const id of ids) await answerRun(server, id, true)
+    },
+  }
+}
+
+const isPage = (url: string): boolean => url.includes('format=json')
+
+/** Follows the four that hold the streams, and returns when they do. */
+async function holdStreams(client: Client, ids: readonly string[]): Promise<Promise<unknown>[]> {
+  let paused = 0
+  const loops = ids.map(async (id) => {
+    for await (const event of client.runs.stream(id)) if (event.type === 'run.paused') paused++
+  })
+  await until('four streams are held', () => paused === STREAMS)
+  return loops
+}
+
+test('a run that waits for its next try does not keep the others from their turn', async () => {
+  const { url, ids, inTurn, release } = await startTurns()
+  const [failing, well] = inTurn as [string, string]
+  let refused = 0
+  const problems: (ClientError | undefined)[] = []
+  // It is asked to come back in five minutes: for so long nobody else would have a turn.
+  const busy: typeof fetch = (input, init) => {
+    if (!(input as string).includes(failing) || !isPage(input as string) || refused > 0) return fetch(input, init)
+    // The first page is read out of turn, so it is let through.
+    if ((input as string).includes('wait=0'))
+      return Promise.resolve(Response.json({ events: [], cursor: -1, done: false }))
+    refused++
+    return Promise.resolve(new Response('', { status: 503, headers: { 'retry-after': '300' } }))
+  }
+  const client = tab({ url, fetch: busy, share: 'turns' })
+  const loops = await holdStreams(client, ids)
+  const waiting = new AbortController()
+  const slow = collect(
+    client.runs.stream(failing, { signal: waiting.signal, onProblem: (problem) => problems.push(problem) }),
+  ).catch((cause: unknown) => cause)
+  await until('it was refused, and says so', () => refused === 1 && problems.length > 0)
+  expect(problems[0]).toMatchObject({ retrying: true, run: failing })
+  expect((await collect(client.runs.stream(well))).at(-1)).toMatchObject({ type: 'run.completed' })
+  waiting.abort(new Error('enough'))
+  expect(await slow).toMatchObject({ message: 'enough' })
+  await release()
+  await Promise.all(loops)
+})
+
+test('a page that does not come does not keep the others from their turn for as long as a stream may be silent', async () => {
+  const { url, ids, inTurn, release } = await startTurns()
+  const [stalled, well] = inTurn as [string, string]
+  const silenceMs = 12_000
+  let stalls = 0
+  const deaf: typeof fetch = (input, init) => {
+    if (!(input as string).includes(stalled) || !isPage(input as string)) return fetch(input, init)
+    if ((input as string).includes('wait=0'))
+      return Promise.resolve(Response.json({ events: [], cursor: -1, done: false }))
+    stalls++
+    return new Promise(() => {}) // obeys no signal either
+  }
+  const client = tab({ url, fetch: deaf, share: 'stall', silenceMs })
+  const loops = await holdStreams(client, ids)
+  const waiting = new AbortController()
+  const slow = collect(client.runs.stream(stalled, { signal: waiting.signal })).catch((cause: unknown) => cause)
+  await until('it stalls', () => stalls > 0)
+  const since = performance.now()
+  expect((await collect(client.runs.stream(well))).at(-1)).toMatchObject({ type: 'run.completed' })
+  expect(performance.now() - since).toBeLessThan(silenceMs)
+  waiting.abort(new Error('enough'))
+  await slow
+  await release()
+  await Promise.all(loops)
+}, 60_000)
+
+test('where locks refuse every request, as in a sandboxed frame, each stream has its own connection', async () => {
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3')
+  await untilFinished(server, id)
+  const refuse = (): Promise<never> => Promise.reject(new DOMException('access to locks is denied', 'SecurityError'))
+  vi.stubGlobal('navigator', { locks: { request: refuse, query: refuse } })
+  const client = tab({ url: server.url })
+  expect(await collect(client.runs.stream(id))).toEqual(eventsIn(await readLog(server, id)))
+})
+
+test('all readers of a tab start again where the log has become another one', async () => {
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3; ask "go?"; text 2')
+  const client = tab({ url: server.url, retryMs: 1, share: 'changed', fetch: changingFetch() })
+  const changes: number[] = []
+  const readers = [0, 1].map(async (number) => {
+    let seen: string[] = []
+    const onLogChanged = (): void => {
+      seen = []
+      changes.push(number)
+    }
+    for await (const event of client.runs.stream(id, { onLogChanged })) {
+      seen.push(event.type)
+      if (event.type === 'run.paused') paused[number] = true
+    }
+    return seen
+  })
+  const paused: boolean[] = []
+  await until('both have what there is', () => paused[0] === true && paused[1] === true)
+  await answerRun(server, id, true)
+  const log = eventsIn(await readLog(server, id)).map(({ type }) => type)
+  expect(await Promise.all(readers)).toEqual([log, log])
+  expect(changes.toSorted()).toEqual([0, 1])
+})
+
+/** Breaks the first stream off after `run.paused`, and says of its cursor that it stands in another log. */
+function changingFetch(): typeof fetch {
+  let streams = 0
+  return async (input, init) => {
+    if (!(input as string).includes('format=sse')) return fetch(input, init)
+    streams++
+    if (streams === 2)
+      return Response.json({ code: 'log_changed', detail: 'another log', retryable: false }, { status: 409 })
+    const response = await fetch(input, init)
+    if (streams > 2) return response
+    let text = ''
+    const decoder = new TextDecoder()
+    const cut = new TransformStream<Uint8Array, Uint8Array>({
+      transform(piece, controller) {
+        text += decoder.decode(piece, { stream: true })
+        controller.enqueue(piece)
+        if (text.includes('event: run.paused') && text.endsWith('\n\n')) controller.terminate()
+      },
+    })
+    return new Response(response.body!.pipeThrough(cut), response)
+  }
+}
