@@ -6,6 +6,7 @@ import {
   LogChangedError,
   type OnGap,
   type OnLogChanged,
+  type OnProblem,
   RunView,
   type RunViewState,
   type StartRequest,
@@ -17,8 +18,23 @@ export interface ShownRun extends Omit<RunViewState, 'status'> {
   readonly id: string | undefined
   /** `idle`: there is no run. `starting`: it is asked for. */
   readonly status: RunViewState['status'] | 'idle' | 'starting'
-  /** Why the run cannot be started or followed, or that its beginning was trimmed; what the run itself failed with is `error`. */
+  /**
+   * Why the run cannot be started, followed, stopped or answered, or that its beginning was trimmed; what the run itself failed with
+   * is `error`. While it is tried again, `problem.retrying` is true; it goes away when the connection is well again.
+   */
   readonly problem: ClientError | undefined
+}
+
+/** What is wrong, the most important first. */
+interface Problems {
+  /** It is followed no more, or could not be started. */
+  readonly ended?: ClientError | undefined
+  /** The connection fails, and is tried again. */
+  readonly connection?: ClientError | undefined
+  /** The last stop or answer was refused. */
+  readonly command?: ClientError | undefined
+  /** What is shown is not the whole run, or not what was shown before. */
+  readonly notice?: ClientError | undefined
 }
 
 const idle: ShownRun = { id: undefined, status: 'idle', problem: undefined, text: '', events: [], questions: [] }
@@ -31,6 +47,9 @@ export class RunShow {
   readonly #kept: KeptId | undefined
   readonly #listeners = new Set<() => void>()
   #state = idle
+  #problems: Problems = {}
+  /** The start whose run is to be shown: another one, or another run, takes its place. */
+  #starting: object | undefined
   #following: AbortController | undefined
   #unwatch: (() => void) | undefined
 
@@ -54,15 +73,21 @@ export class RunShow {
   }
 
   async start(request: StartRequest): Promise<void> {
-    this.#show(undefined, { ...idle, status: 'starting' })
-    const following = this.#following
+    this.#show(undefined)
+    const starting = (this.#starting = {})
+    this.#set({ ...idle, status: 'starting' })
+    const onProblem: OnProblem = (problem) => {
+      if (this.#starting === starting) this.#report({ connection: problem })
+    }
     try {
-      const { id } = await this.#client.runs.start(request)
-      if (this.#following !== following) return // another run is shown by now
+      const { id } = await this.#client.runs.start(request, { onProblem })
+      if (this.#starting !== starting) return // another run is shown by now
       this.#kept?.write(id)
       this.#show(id)
     } catch (cause) {
-      if (this.#following === following) this.#set({ ...idle, problem: asProblem(cause) })
+      if (this.#starting !== starting) return
+      this.#show(undefined)
+      this.#report({ ended: asProblem(cause) })
     }
   }
 
@@ -85,68 +110,86 @@ export class RunShow {
   async #command(send: (id: string) => Promise<unknown>): Promise<void> {
     const { id } = this.#state
     if (id === undefined) return
+    this.#report({ command: undefined })
     try {
       await send(id)
     } catch (cause) {
-      if (this.#state.id === id) this.#set({ ...this.#state, problem: asProblem(cause) })
+      if (this.#state.id === id) this.#report({ command: asProblem(cause) })
     }
   }
 
+  /** Goes on with what was shown, or shows what was chosen elsewhere meanwhile. What is being started goes before both. */
   #wake(): void {
     const look = (): void => {
-      const id = this.#kept?.read()
-      if (id !== this.#state.id) this.#show(id)
+      if (this.#starting !== undefined) return
+      const id = this.#kept === undefined ? this.#state.id : this.#kept.read()
+      if (id !== this.#state.id || (id !== undefined && this.#following === undefined)) this.#show(id)
     }
     this.#unwatch = this.#kept?.watch(look)
-    const { id } = this.#state
-    if (id !== undefined && this.#following === undefined) this.#show(id)
-    else look()
+    look()
   }
 
+  /** Nobody looks: a page that hides its views, or React in strict mode, may come back. A start goes on. */
   #sleep(): void {
     this.#unwatch?.()
     this.#following?.abort()
     this.#following = undefined
   }
 
-  #show(id: string | undefined, state: ShownRun = idle): void {
+  #show(id: string | undefined): void {
+    this.#starting = undefined
     this.#following?.abort()
+    this.#following = undefined
+    this.#problems = {}
+    this.#set(id === undefined ? idle : { ...idle, id, status: 'queued' })
+    if (id === undefined || this.#listeners.size === 0) return
     this.#following = new AbortController()
-    this.#set(id === undefined ? state : { ...idle, id, status: 'queued' })
-    if (id !== undefined) void this.#follow(id, this.#following.signal)
+    void this.#follow(id, this.#following.signal)
   }
 
   async #follow(id: string, signal: AbortSignal): Promise<void> {
     let view = new RunView()
     let batch: Parameters<RunView['apply']>[0][number][] = []
     let timer: ReturnType<typeof setTimeout> | undefined
-    let notice: GapError | LogChangedError | undefined
-    const flush = (problem: ClientError | undefined = notice): void => {
+    const flush = (problems: Problems = {}): void => {
       clearTimeout(timer)
+      timer = undefined
       view.apply(batch)
       batch = []
-      if (!signal.aborted) this.#set({ ...view.state, id, problem })
+      if (signal.aborted) return
+      this.#problems = { ...this.#problems, ...problems }
+      this.#set({ ...view.state, id })
     }
-    // What is shown is not the whole run, or not what was shown before, and says so for as long as it is shown.
-    const onGap: OnGap = ({ run, earliest }) => (notice = new GapError(run, earliest))
+    const report = (problems: Problems): void => {
+      if (!signal.aborted) this.#report(problems)
+    }
+    const onGap: OnGap = ({ run, earliest }) => report({ notice: new GapError(run, earliest) })
     const onLogChanged: OnLogChanged = ({ run }) => {
-      notice = new LogChangedError(run)
       view = new RunView()
       batch = []
+      flush({ notice: new LogChangedError(run) })
     }
+    const onProblem: OnProblem = (connection) => report({ connection })
     try {
-      for await (const event of this.#client.runs.stream(id, { signal, onGap, onLogChanged })) {
-        if (batch.push(event) === 1) timer = setTimeout(flush, TOGETHER_MS)
+      for await (const event of this.#client.runs.stream(id, { signal, onGap, onLogChanged, onProblem })) {
+        batch.push(event)
+        timer ??= setTimeout(() => flush(), TOGETHER_MS)
       }
-      flush()
+      flush({ connection: undefined })
     } catch (cause) {
       // The events that came before it are shown with it, and none of them takes it away again.
-      flush(asProblem(cause))
+      flush({ connection: undefined, ended: asProblem(cause) })
     }
   }
 
-  #set(state: ShownRun): void {
-    this.#state = state
+  #report(problems: Problems): void {
+    this.#problems = { ...this.#problems, ...problems }
+    this.#set(this.#state)
+  }
+
+  #set(state: Omit<ShownRun, 'problem'>): void {
+    const { ended, connection, command, notice } = this.#problems
+    this.#state = { ...state, problem: ended ?? connection ?? command ?? notice }
     for (const listener of this.#listeners) listener()
   }
 }

@@ -1,9 +1,9 @@
 /** What `useRun` shows, without a page around it. */
 import { expect, test } from 'vitest'
-import { createClient } from '../../src/client/index.ts'
+import { type ClientError, createClient } from '../../src/client/index.ts'
 import { RunShow } from '../../src/react/run-show.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
-import { startRun, untilFinished } from '../support/http.ts'
+import { answerRun, startRun, untilFinished } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import { serveNative } from '../protocols/native/serve.ts'
 
@@ -52,4 +52,128 @@ test('[SUB-2] useRun: a run whose beginning was trimmed says so', async () => {
   const show = showing(createClient({ url: server.url }), id)
   await until('it completed', () => show.state().status === 'completed')
   expect(show.state().problem).toMatchObject({ code: 'gap', earliest: events - 1 })
+})
+
+test('useRun: an error stays that comes right after another log has taken the place of the first', async () => {
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3')
+  await untilFinished(server, id)
+  let streams = 0
+  // A few events, then another log with a few events, then the word that there will be no more; all within one frame.
+  const changing: typeof fetch = async (input, init) => {
+    if (++streams === 2)
+      return Response.json({ code: 'log_changed', detail: 'another log', retryable: false }, { status: 409 })
+    const frames = (await (await fetch(input, init)).text()).split(/(?<=\n\n)/).slice(0, 4)
+    const end =
+      streams === 1
+        ? 'event: stream.closing\ndata: {"reason":"restart","retryMs":0}\n\n'
+        : 'event: stream.failed\ndata: {"code":"internal","message":"broken","retryable":false}\n\n'
+    return new Response(frames.join('') + end, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const show = showing(createClient({ url: server.url, retries: 1, retryMs: 0, fetch: changing }), id)
+  await until('it is over', () => show.state().problem?.code === 'internal')
+  const shown = show.state()
+  await new Promise((resolve) => setTimeout(resolve, 100)) // longer than events are collected for
+  expect(show.state()).toBe(shown)
+})
+
+test('useRun: a stop that is refused is shown, and stays while events come', async () => {
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3; ask "go?"; text 5')
+  const refusing: typeof fetch = (input, init) =>
+    (input as string).includes('/stop')
+      ? Promise.resolve(Response.json({ code: 'forbidden', detail: 'not yours', retryable: false }, { status: 403 }))
+      : fetch(input, init)
+  const show = showing(createClient({ url: server.url, fetch: refusing }), id)
+  await until('it asks', () => show.state().status === 'paused')
+  await show.stop()
+  expect(show.state().problem).toMatchObject({ code: 'forbidden', message: 'not yours' })
+  await answerRun(server, id, true)
+  await until('it completed', () => show.state().status === 'completed')
+  expect(show.state().problem).toMatchObject({ code: 'forbidden' })
+})
+
+test('useRun: a run that is started while the view is unmounted and mounted again, as in strict mode, is shown', async () => {
+  const server = await serveNative()
+  let answer = (): void => {}
+  const asked = new Promise<void>((resolve) => (answer = resolve))
+  const late: typeof fetch = async (input, init) => {
+    if (init?.method === 'POST') await asked
+    return fetch(input, init)
+  }
+  let kept: string | undefined = 'run_before'
+  const show = new RunShow(createClient({ url: server.url, fetch: late, retries: 0 }), {
+    read: () => kept,
+    write: (id) => (kept = id),
+    watch: () => () => {},
+  })
+  const unsubscribe = show.subscribe(() => {})
+  const started = show.start({ component: 'lab', input: 'text 3' })
+  unsubscribe()
+  show.subscribe(() => {})
+  expect(show.state().status).toBe('starting')
+  answer()
+  await started
+  await until('it completed', () => show.state().status === 'completed')
+  expect(kept).toBe(show.state().id)
+})
+
+test('useRun: a run whose start is answered while nobody looks is shown when somebody does', async () => {
+  const server = await serveNative()
+  const show = new RunShow(createClient({ url: server.url }), undefined)
+  const unsubscribe = show.subscribe(() => {})
+  const started = show.start({ component: 'lab', input: 'text 3' })
+  unsubscribe()
+  await started
+  expect(show.state()).toMatchObject({ id: expect.stringMatching(/^run_/) as string, status: 'queued' })
+  show.subscribe(() => {})
+  await until('it completed', () => show.state().status === 'completed')
+})
+
+test('useRun: a start that cannot reach the server says so at once, while it tries again', async () => {
+  const server = await serveNative()
+  let isDown = true
+  const broken: typeof fetch = (input, init) =>
+    isDown ? Promise.reject(new TypeError('Failed to fetch')) : fetch(input, init)
+  const show = new RunShow(createClient({ url: server.url, fetch: broken, retryMs: 200 }), undefined)
+  show.subscribe(() => {})
+  const started = show.start({ component: 'lab', input: 'text 3' })
+  await until('there is a problem', () => show.state().problem)
+  expect(show.state()).toMatchObject({ status: 'starting', problem: { code: 'connection', retrying: true } })
+  isDown = false
+  await started
+  await until('it completed', () => show.state().status === 'completed')
+  expect(show.state().problem).toBeUndefined()
+})
+
+test('useRun: a stream that fails says so at once, and that it is well again, although the run says nothing', async () => {
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3; ask "go?"')
+  let cut = (): void => {}
+  let isDown = false
+  const breaking: typeof fetch = async (input, init) => {
+    if (isDown) throw new TypeError('Failed to fetch')
+    const cutter = new AbortController()
+    cut = () => cutter.abort(new TypeError('network error'))
+    return fetch(input, { ...init, signal: AbortSignal.any([init!.signal!, cutter.signal]) })
+  }
+  const show = showing(createClient({ url: server.url, fetch: breaking, retryMs: 100 }), id)
+  await until('it asks', () => show.state().status === 'paused')
+  expect(show.state().problem).toBeUndefined()
+  isDown = true
+  cut()
+  const problem = await until<ClientError>('there is a problem', () => show.state().problem)
+  expect(problem).toMatchObject({ code: 'connection', retrying: true, run: id })
+  expect(show.state().status).toBe('paused')
+  isDown = false
+  await until('it is well again', () => show.state().problem === undefined)
+  await answerRun(server, id, true)
+  await until('it completed', () => show.state().status === 'completed')
+})
+
+test('useRun: what is given up is told, and is not tried again', async () => {
+  const broken: typeof fetch = () => Promise.reject(new TypeError('Failed to fetch'))
+  const show = showing(createClient({ url: 'http://127.0.0.1:1', fetch: broken, retries: 2, retryMs: 1 }), 'run_1')
+  await until('it is given up', () => show.state().problem?.retrying === false)
+  expect(show.state().problem).toMatchObject({ code: 'connection', retryable: true })
 })
