@@ -8,7 +8,7 @@ import { openAuthenticator } from '../server/auth/index.ts'
 import type { StoreConfig } from '../server/config-options.ts'
 import { configWarnings } from '../server/config-warnings.ts'
 import type { Config } from '../server/config.ts'
-import { createServer, type Server } from '../server/create-server.ts'
+import { createServer, type Server, type ServerOptions } from '../server/create-server.ts'
 import { openA2a } from '../server/open-a2a.ts'
 import { openStore } from '../server/open-store.ts'
 import { natsText } from '../server/nats-address.ts'
@@ -22,7 +22,7 @@ import { boundYoungGeneration } from './young-generation.ts'
 
 /** Serves until SIGTERM or SIGINT; resolves with the exit code. */
 export async function hostServer(
-  config: Config,
+  config: Config & Pick<ServerOptions, 'corsLoopback'>,
   components: readonly Component[],
   io: CommandIo,
   nextSteps: (url: string, server: Server) => string,
@@ -53,6 +53,7 @@ export async function hostServer(
       retention,
       authenticator,
       corsOrigins,
+      corsLoopback: config.corsLoopback ?? false,
       trustProxy,
       ...(allowedHosts !== undefined && { allowedHosts }),
       ...(tls !== undefined && { tls }),

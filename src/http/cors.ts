@@ -4,14 +4,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 export interface Cors {
   /** Origins whose pages may use this server, such as `https://app.example`. None where the list is empty. */
   readonly origins: readonly string[]
+  /** Also pages that this machine serves itself, at any port. */
+  readonly loopback?: boolean
+  /** Told of the origin of a page that is not let in. */
+  readonly onRefused?: (origin: string) => void
 }
 
+export function allowsOrigin({ origins, loopback = false }: Cors, origin: string): boolean {
+  return origins.includes(origin) || (loopback && LOOPBACK_ORIGIN.test(origin))
+}
+
+const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
+
 /** Lets pages of allowed origins read the answer. True when the request was only the browser's question whether it may ask. */
-export function answerCors(request: IncomingMessage, response: ServerResponse, { origins }: Cors): boolean {
+export function answerCors(request: IncomingMessage, response: ServerResponse, cors: Cors): boolean {
   const { origin } = request.headers
-  if (origins.length === 0) return false
-  response.setHeader('vary', 'Origin')
-  if (origin === undefined || !origins.includes(origin)) return false
+  if (cors.origins.length > 0 || cors.loopback === true) response.setHeader('vary', 'Origin')
+  if (origin === undefined) return false
+  if (!allowsOrigin(cors, origin)) {
+    if (isForeign(request)) cors.onRefused?.(origin)
+    return false
+  }
   response.setHeader('access-control-allow-origin', origin)
   response.setHeader('access-control-allow-credentials', 'true')
   response.setHeader('access-control-expose-headers', EXPOSED)
@@ -23,6 +36,11 @@ export function answerCors(request: IncomingMessage, response: ServerResponse, {
   response.setHeader('access-control-max-age', '600')
   response.writeHead(204).end()
   return true
+}
+
+/** Browsers ask beforehand, and name the origin of what only reads, for pages of other origins alone. */
+function isForeign({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' || (method === 'OPTIONS' && headers['access-control-request-method'] !== undefined)
 }
 
 const EXPOSED = 'Location, Retry-After, Holdfast-Run, Idempotency-Replayed, WWW-Authenticate, X-Request-Id'

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError } from '../core/errors.ts'
 import type { Authenticator } from '../core/principal.ts'
-import type { Cors } from './cors.ts'
+import { allowsOrigin, type Cors } from './cors.ts'
 import type { Peer } from './trusted-proxies.ts'
 
 export interface PagePolicy {
@@ -23,9 +23,9 @@ export function refuseForeignPages(
   refuseForeignName(request, peer, policy)
 }
 
-function refuseForeignChange({ headers }: IncomingMessage, { protocol, host }: Peer, { origins }: Cors): void {
+function refuseForeignChange({ headers }: IncomingMessage, { protocol, host }: Peer, cors: Cors): void {
   const { origin, 'sec-fetch-site': site } = headers
-  if (origin !== undefined && origins.includes(origin)) return
+  if (origin !== undefined && allowsOrigin(cors, origin)) return
   if (origin !== undefined && origin !== originOf(protocol, host))
     throw new HoldfastError(
       'forbidden',

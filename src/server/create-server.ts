@@ -16,6 +16,7 @@ import type { Store } from '../core/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { createApp } from '../http/app.ts'
 import { limitConnections } from '../http/connection-limit.ts'
+import type { Cors } from '../http/cors.ts'
 import { Mounts } from '../http/mounts.ts'
 import { RequestRate } from '../http/request-rate.ts'
 import { Streams } from '../http/stream.ts'
@@ -36,6 +37,7 @@ import { createHttpServer, urlOf } from './http-server.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
+import { warnOfOrigins } from './refused-origins.ts'
 import { Retention, type RetentionOptions } from './retention/retention.ts'
 import { createSecretBox, KEY_BYTES } from './secret-box.ts'
 import { parseSecretKey } from './secret-keys.ts'
@@ -59,6 +61,8 @@ export interface ServerOptions {
   readonly tls?: TlsOptions
   /** Other origins whose pages may use the server from a browser; none where nothing is said. */
   readonly corsOrigins?: readonly string[]
+  /** Also pages of localhost, 127.0.0.1 and [::1], at any port. Default: false; `holdfast dev` sets it. */
+  readonly corsLoopback?: boolean
   /**
    * Keys that encrypt stored credentials: 32 random bytes each, in hex or base64. The first encrypts, all decrypt. Every node of a
    * shared store needs the same. Default: none, and credentials of webhooks are refused; a store in memory gets a random one.
@@ -148,7 +152,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     nativeProtocol(service, streams, version, clock),
     mountedProtocols({ service, streams, logger, ids, auth, version, store, supervised, a2a }),
   )
-  const pages = { authenticator, cors: { origins: options.corsOrigins ?? [] }, allowedHosts: options.allowedHosts }
+  const cors: Cors = {
+    origins: options.corsOrigins ?? [],
+    loopback: options.corsLoopback ?? false,
+    onRefused: warnOfOrigins(logger),
+  }
+  const pages = { authenticator, cors, allowedHosts: options.allowedHosts }
   const app = createApp({ mounts, authenticator, ids, logger, pages, proxies, rate, stallMs: limits.subscriberStallMs })
   const http = createHttpServer({ app, mounts, limits, certificate })
   limitConnections(http, limits)

@@ -42,6 +42,9 @@ test('[RUN-2] runs that are under way go on with their code, and new ones have t
   write(join(folder, 'agents.ts'), agents())
   const server = new CommandLine(['dev', 'agents.ts', '--port', '0'], { cwd: folder })
   const target = { url: await server.url() }
+  const page = { origin: 'http://localhost:3000' }
+  const { headers } = await fetch(`${target.url}/components`, { headers: page })
+  expect(headers.get('access-control-allow-origin')).toBe(page.origin)
   const gate = join(folder, 'gate')
   const { id } = await startRun(target, gate, { component: 'teller' })
   const stream = followRun(target, id)

@@ -19,7 +19,8 @@ restarted: runs that are under way go on with the code that they began with, ope
 from then on have the new code. A change that does not load is told, and what was served before is served on.
 
 What a module holds open besides its exports (timers, servers) stays open when it is loaded again. CommonJS modules and packages in
-node_modules are not loaded again: restart for these. For anything but development, use holdfast serve.`,
+node_modules are not loaded again: restart for these. Pages of localhost may use the server, at any port.
+For anything but development, use holdfast serve.`,
   examples: [{ line: 'holdfast dev agents.ts', does: 'edit agents.ts and start another run' }],
   options: configOptions,
   async run(argv, io) {
@@ -29,7 +30,7 @@ node_modules are not loaded again: restart for these. For anything but developme
     const reloader = new ModuleReloader()
     const load = async (): ReturnType<typeof loadComponents> => [...(await loadComponents(file)), ...labIn(config)]
     const components = await load()
-    return hostServer(config, components, io, (url, server) => {
+    return hostServer({ ...config, corsLoopback: true }, components, io, (url, server) => {
       reloader.watch(() => reload(server, load, io))
       return `${whatToTry(url, components)}\nChanges are taken up while runs go on.\n`
     })
