@@ -166,7 +166,7 @@ export class RunHandle {
       body: { can, expiresInMs: expiresIn },
       run: this.id,
       signal,
-      answer: ({ id, path }) => typeof id === 'string' && typeof path === 'string',
+      answer: (body) => typeof body['id'] === 'string' && typeof body['path'] === 'string',
       repeat: 'refused',
     })
     return { ...share, url: this.#transport.url + path }

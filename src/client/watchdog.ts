@@ -26,13 +26,11 @@ export class Watchdog {
       this.silent = true
       this.#controller.abort()
     }, this.#silenceMs)
-    let abort = (): void => {}
     // Not every `fetch` obeys its signal, and a body that was handed on may not either.
-    const aborted = new Promise<never>((_, reject) => {
-      abort = () => reject(this.signal.reason as Error)
-      if (this.signal.aborted) abort()
-      else this.signal.addEventListener('abort', abort)
-    })
+    const { promise: aborted, reject } = Promise.withResolvers<never>()
+    const abort = (): void => reject(this.signal.reason as Error)
+    if (this.signal.aborted) abort()
+    else this.signal.addEventListener('abort', abort)
     try {
       return await Promise.race([heard, aborted])
     } finally {

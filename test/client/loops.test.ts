@@ -40,6 +40,8 @@ test('a second loop of one kind goes on where the first was left, whatever loops
   const run = await createClient({ url: server.url }).runs.start({ component: 'lab', input: script })
   const events = []
   for await (const event of run.events()) if (events.push(event) === 5) break
-  for await (const _piece of run.text()) break
+  const text = run.text()
+  await text.next()
+  await text.return(undefined)
   expect([...events, ...(await collect(run.events()))]).toEqual(eventsIn(await readLog(server, run.id)))
 })
