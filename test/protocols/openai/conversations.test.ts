@@ -6,6 +6,8 @@ import { describe, expect, test } from 'vitest'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import type { Component } from '../../../src/core/agent.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { call, getRun } from '../../support/http.ts'
 import { type OpenAiServer, raw, runsOf, serveOpenAi } from './serve.ts'
 
 /** Says all that it has been told, by whom, oldest first. */
@@ -151,4 +153,18 @@ describe('the conversations API', () => {
     await expect(client.conversations.retrieve(id)).rejects.toMatchObject({ status: 404 })
     expect(await runsOf(server)).toEqual([])
   })
+})
+
+test('[SUB-2] the items of a conversation whose events were trimmed say so', async () => {
+  const store = openMemoryStore()
+  const server = await serveOpenAi({ components: [rememberer], store })
+  const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
+  await client.responses.create({ model, input: 'one', conversation: 'talk' })
+  const whole = await call(server, 'GET', '/v1/conversations/talk/items')
+  expect(whole.body).not.toHaveProperty('events_trimmed')
+  const [run] = await runsOf(server)
+  const { events } = await getRun(server, run!.id)
+  await store.trim(run!.id, events - 1)
+  const { body } = await call<{ data: unknown[] }>(server, 'GET', '/v1/conversations/talk/items')
+  expect(body).toMatchObject({ data: [], events_trimmed: true })
 })

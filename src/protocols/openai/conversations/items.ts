@@ -16,7 +16,15 @@ export interface ListedItem {
   readonly id: string
 }
 
-type Source = { readonly time: string; readonly run: Run } | { readonly time: string; readonly added: AddedItem }
+export interface ListedItems {
+  readonly items: readonly ListedItem[]
+  /** Events of a run of this conversation were trimmed, so that items are missing. */
+  readonly isTrimmed: boolean
+}
+
+type Source =
+  | { readonly time: string; readonly run: Run; readonly first: number }
+  | { readonly time: string; readonly added: AddedItem }
 
 /**
  * As many items as a page needs, and one more: reading begins with the run that `after` is of, and ends when the page is full. A
@@ -27,7 +35,7 @@ export async function itemsOf(
   principal: Principal,
   conversation: StoredConversation,
   { limit, order, after }: PageWishes,
-): Promise<ListedItem[]> {
+): Promise<ListedItems> {
   const oldestFirst = await sourcesOf(service, principal, conversation)
   const sources = order === 'asc' ? oldestFirst : oldestFirst.toReversed()
   const first = after === undefined ? 0 : sources.findIndex((source) => isOf(source, after))
@@ -48,7 +56,8 @@ export async function itemsOf(
     }
     if (left <= 0 || (bytesLeft < 0 && left < limit)) break
   }
-  return order === 'asc' ? items : items.toReversed()
+  const isTrimmed = sources.some((source) => 'run' in source && source.first > 0)
+  return { items: order === 'asc' ? items : items.toReversed(), isTrimmed }
 }
 
 function isOf(source: Source, item: string): boolean {
@@ -89,7 +98,7 @@ async function sourcesOf(
       limit: service.limits.pageRunsMax,
       ...(after !== undefined && { after }),
     })
-    sources.push(...page.runs.map(({ run }) => ({ time: run.createdAt, run })))
+    sources.push(...page.runs.map(({ run, first }) => ({ time: run.createdAt, run, first })))
     if (page.cursor === undefined) break
     after = page.cursor
   }

@@ -78,8 +78,9 @@ async function remove(call: Call, service: Service): Promise<void> {
 async function list(call: Call, service: Service): Promise<void> {
   const conversation = await findConversation(service, call.principal, call.params['id']!)
   const wishes = readPage(call.query)
-  const items = await itemsOf(service, call.principal, conversation, wishes)
-  respondJson(call.response, 200, pageOf(items, wishes, service.limits.answerBytesMax))
+  const { items, isTrimmed } = await itemsOf(service, call.principal, conversation, wishes)
+  const page = pageOf(items, wishes, service.limits.answerBytesMax)
+  respondJson(call.response, 200, isTrimmed ? { ...page, events_trimmed: true } : page)
 }
 
 async function add(call: Call, service: Service, ids: Ids): Promise<void> {
