@@ -1,17 +1,31 @@
-/** Counts what an encoded message holds before it is decoded: two bytes can become an object. */
+/**
+ * Counts what an encoded message holds before it is decoded: two bytes can become an object. The decoder goes by the numbers of fields
+ * and not by their wire types, so a field of a wire type that is not its own would be counted as something else than is decoded.
+ */
 import { common, type MessageTexts, type ServiceText } from './schema.ts'
 import { fieldsOf } from './shape.ts'
 
 export interface MessageBounds {
   /** Fields in all, of the message and of those within it. */
   readonly fieldsMax: number
+  /** Entries in the maps of one message: objects with more names take long to build. */
+  readonly entriesMax: number
   readonly depthMax: number
 }
 
-/** The messages within a message, by the number of their field. A map has entries, whose second field is the value. */
-type Parts = ReadonlyMap<number, string>
+/** The fields of a message, by their number. A map has entries, whose first field is the key and the second the value. */
+type Parts = ReadonlyMap<number, Part>
+
+interface Part {
+  readonly type: string
+  readonly wire: number
+  /** Whether it is a message: of what else has a length, the bytes are no fields. */
+  readonly isMessage: boolean
+  readonly isEntry: boolean
+}
 
 const ENTRY = 'map of '
+const ENTRY_KEY = 1
 const ENTRY_VALUE = 2
 
 export class FieldCounter {
@@ -20,14 +34,14 @@ export class FieldCounter {
 
   constructor(service: ServiceText, bounds: MessageBounds) {
     const all = [
-      ...partsOf(service.messages, ''),
-      ...Object.entries(common).flatMap(([name, texts]) => partsOf(texts, `${name}.`)),
+      ...partsOf(service.messages, '', service.enums),
+      ...Object.entries(common).flatMap(([name, texts]) => partsOf(texts, `${name}.`, {})),
     ]
     this.#parts = new Map(all)
     this.#bounds = bounds
   }
 
-  /** Undefined when the bytes are no message of any type. */
+  /** Undefined when the bytes are no message of this type. */
   isWithin(type: string, bytes: Uint8Array): boolean | undefined {
     const walk = new Walk(bytes, this.#parts, this.#bounds)
     try {
@@ -50,6 +64,15 @@ const FIXED64 = 1
 const LENGTH = 2
 const FIXED32 = 5
 
+const scalarWires = new Map([
+  ['string', LENGTH],
+  ['bytes', LENGTH],
+  ['int32', VARINT],
+  ['int64', VARINT],
+  ['bool', VARINT],
+  ['double', FIXED64],
+])
+
 class Walk {
   readonly #bytes: Uint8Array
   readonly #parts: ReadonlyMap<string, Parts>
@@ -66,23 +89,27 @@ class Walk {
   message(type: string, end: number, depth: number): void {
     if (depth > this.#bounds.depthMax) throw CROWDED
     const parts = this.#parts.get(type)
+    let entries = 0
     while (this.#at < end) {
       if (++this.#fields > this.#bounds.fieldsMax) throw CROWDED
       const tag = this.#varint(end)
       const wire = tag & 7
+      const part = parts?.get(tag >>> 3)
+      if (part !== undefined && part.wire !== wire) throw MALFORMED
+      if (part?.isEntry === true && ++entries > this.#bounds.entriesMax) throw CROWDED
       if (wire === VARINT) this.#varint(end)
       else if (wire === FIXED64) this.#skip(8, end)
       else if (wire === FIXED32) this.#skip(4, end)
-      else if (wire === LENGTH) this.#part(parts?.get(tag >>> 3), end, depth)
+      else if (wire === LENGTH) this.#part(part, end, depth)
       else throw MALFORMED
     }
   }
 
-  #part(type: string | undefined, end: number, depth: number): void {
+  #part(part: Part | undefined, end: number, depth: number): void {
     const length = this.#varint(end)
     if (length > end - this.#at) throw MALFORMED
-    if (type === undefined) this.#skip(length, end)
-    else this.message(type, this.#at + length, depth + 1)
+    if (part?.isMessage !== true) this.#skip(length, end)
+    else this.message(part.type, this.#at + length, depth + 1)
   }
 
   #skip(bytes: number, end: number): void {
@@ -103,15 +130,29 @@ class Walk {
   }
 }
 
-function partsOf(texts: MessageTexts, prefix: string): [string, Parts][] {
+function partsOf(texts: MessageTexts, prefix: string, enums: ServiceText['enums']): [string, Parts][] {
   return Object.entries(texts).flatMap(([name, text]): [string, Parts][] => {
-    const fields = fieldsOf(text).map((field) => ({ ...field, type: nameIn(texts, prefix, field.type) }))
+    const fields = fieldsOf(text).map((field) => ({ ...field, part: partOf(nameIn(texts, prefix, field.type), enums) }))
     const maps = fields.filter(({ many }) => many === 'map')
     return [
-      [prefix + name, new Map(fields.map(({ id, type, many }) => [id, many === 'map' ? ENTRY + type : type]))],
-      ...maps.map(({ type }): [string, Parts] => [ENTRY + type, new Map([[ENTRY_VALUE, type]])]),
+      [
+        prefix + name,
+        new Map(fields.map(({ id, part, many }) => [id, many === 'map' ? partOf(ENTRY + part.type, {}) : part])),
+      ],
+      ...maps.map(({ part }): [string, Parts] => [
+        ENTRY + part.type,
+        new Map([
+          [ENTRY_KEY, partOf('string', {})],
+          [ENTRY_VALUE, part],
+        ]),
+      ]),
     ]
   })
+}
+
+function partOf(type: string, enums: ServiceText['enums']): Part {
+  const wire = Object.hasOwn(enums, type) ? VARINT : scalarWires.get(type)
+  return { type, wire: wire ?? LENGTH, isMessage: wire === undefined, isEntry: type.startsWith(ENTRY) }
 }
 
 /** Messages of one package name each other without it. Scalars are of no package, and have no parts. */

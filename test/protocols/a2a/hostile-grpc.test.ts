@@ -82,6 +82,10 @@ function field(number: number, content: Buffer): Buffer {
 
 const LARGE = 4 * 1024 * 1024 - 100
 
+/** An empty group of a field that no message has. */
+const group = Buffer.from([0x7b, 0x7c])
+const millionParts = field(2, Buffer.alloc(LARGE - 20, field(5, Buffer.alloc(0))))
+
 describe('[SEC-2] before authentication', () => {
   test('messages that are never completed are not read, and their calls are refused', async () => {
     const opened = await session(await serveGuarded({ loginFailuresBurstMax: 1000 }))
@@ -120,6 +124,13 @@ describe('[SEC-2] after authentication', () => {
     ['two million empty parts', field(2, Buffer.alloc(LARGE, field(5, Buffer.alloc(0)))), crowded],
     ['a million values in metadata', field(4, field(1, field(2, field(6, values(1_000_000))))), crowded],
     ['many levels', field(4, field(1, nested(500))), crowded],
+    ['a group before two million parts', Buffer.concat([group, millionParts]), malformed],
+    [
+      'two million parts behind a field of another wire type',
+      Buffer.concat([disguise(millionParts.length), millionParts]),
+      malformed,
+    ],
+    ['thirty thousand names in metadata', field(4, names(33_000)), crowded],
     ['bytes that are no message', Buffer.from('ffffffffffffffffffffff', 'hex'), malformed],
     ['a field that is cut', Buffer.from([0x12, 0x7f, 1]), malformed],
     ['a group', Buffer.from([0x0b]), malformed],
@@ -147,6 +158,27 @@ test('[SEC-2] gRPC connections of one address are limited', async () => {
   const freed = async (): Promise<boolean> => (await send(await session(server), Buffer.alloc(0)).status) !== 'reset'
   expect(await until('a connection is free', freed)).toBe(true)
 })
+
+/** Who goes by the wire type of the first field skips eight bytes, and then all that follows. */
+function disguise(hidden: number): Buffer {
+  const length = (bytes: number): number[] => [
+    0x80 | (bytes & 0x7f),
+    0x80 | ((bytes >> 7) & 0x7f),
+    0x80 | ((bytes >> 14) & 0x7f),
+    bytes >> 21,
+  ]
+  const skipped = [0x7a, ...length(hidden)]
+  return Buffer.from([(2 << 3) | 1, ...length(4 + skipped.length), 0x2a, 0x00, 0x7a, skipped.length, ...skipped])
+}
+
+/** A struct. */
+function names(count: number): Buffer {
+  return Buffer.concat(
+    Array.from({ length: count }, (_, index) =>
+      field(1, Buffer.concat([field(1, Buffer.from(`n${index}`)), field(2, Buffer.alloc(0))])),
+    ),
+  )
+}
 
 /** Empty values of a list. */
 function values(count: number): Buffer {

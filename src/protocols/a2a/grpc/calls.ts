@@ -62,7 +62,11 @@ export class Calls {
     this.#version = version
     this.#codecs = codecs
     this.#converter = new Converter(text)
-    this.#counter = new FieldCounter(text, { fieldsMax: jsonBounds.nodesMax, depthMax: DEPTH_MAX })
+    this.#counter = new FieldCounter(text, {
+      fieldsMax: jsonBounds.nodesMax,
+      entriesMax: jsonBounds.membersMax,
+      depthMax: DEPTH_MAX,
+    })
   }
 
   /** By the names of the service's methods. */
@@ -162,10 +166,12 @@ export class Calls {
   }
 
   #decode(type: string, bytes: Buffer): unknown {
-    if (this.#counter.isWithin(type, bytes) === false)
+    const isWithin = this.#counter.isWithin(type, bytes)
+    if (isWithin === undefined) throw new HoldfastError('invalid_request', `the message is no ${type}`)
+    if (!isWithin)
       throw new HoldfastError(
         'too_large',
-        `the message holds more than ${jsonBounds.nodesMax} fields or ${DEPTH_MAX} levels`,
+        `the message holds more than ${jsonBounds.nodesMax} fields, ${jsonBounds.membersMax} entries of one map or ${DEPTH_MAX} levels`,
       )
     const codec = this.#codecs[type] ?? this.#codecs[`${this.#text.package}.${type}`]
     try {
