@@ -1,6 +1,7 @@
 /** Reads stretches of a run's log. */
 import { assertReadable } from '../../core/cursor.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, storeUnavailable } from '../../core/errors.ts'
+import { faultIn } from '../../core/log-read.ts'
 import { lastOf, type Slice, sliceWithin } from '../../core/record.ts'
 import { isFinished, type Run } from '../../core/run.ts'
 import { joinAfter } from '../shared/join-slices.ts'
@@ -40,6 +41,10 @@ export async function readLog(
     bytes: Buffer.from(data),
     closed: false,
   }))
+  for (const piece of pieces) {
+    const fault = faultIn(id, piece)
+    if (fault !== undefined) throw storeUnavailable(`run ${id}: the database returned ${fault}`, { retryAfterMs: 1000 })
+  }
   const slice = sliceWithin(joinAfter(pieces, after, bytesMax), bytesMax)
   return { ...slice, closed: isFinished(run.status) && lastOf(slice) === head.next - 1 }
 }

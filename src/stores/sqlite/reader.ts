@@ -1,6 +1,6 @@
 /** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { faultAfter } from '../../core/log-read.ts'
+import { faultAfter, faultIn } from '../../core/log-read.ts'
 import type { LogDamage } from '../../core/store.ts'
 import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
@@ -72,9 +72,14 @@ export function damageIn(segments: readonly StoredSegment[], run: string, from: 
   for (const segment of segments) {
     if (segment.first !== next) return { first: next, last: segment.first - 1, reason: 'are missing from the log' }
     const last = segment.first + segment.count - 1
-    if (!segment.isSound || faultAfter(run, next - 1, { ...segment, closed: false }) !== undefined)
-      return { first: next, last, reason }
+    if (!segment.isSound || faultOf(segment, run) !== undefined) return { first: next, last, reason }
     next += segment.count
   }
   return next > from ? undefined : { first: from, last: from, reason: 'are missing from the log' }
+}
+
+/** With a checksum it is as this version wrote it, and then its ends are enough; without one, each record is looked at. */
+function faultOf(segment: StoredSegment, run: string): string | undefined {
+  const slice = { ...segment, closed: false }
+  return segment.hasChecksum ? faultAfter(run, slice.first - 1, slice) : faultIn(run, slice)
 }

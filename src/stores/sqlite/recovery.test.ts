@@ -227,6 +227,21 @@ describe('[STO-1] [STO-2] a store in use', () => {
     expect(await read(store, 'run_two')).toContain('run_two says 4')
   })
 
+  test('serves no record of another run from the middle of a segment that an older version wrote', async () => {
+    const path = temporaryDatabase()
+    const first = await open(path)
+    await finish(first, 'run_one', 5)
+    await first.close()
+    using database = new DatabaseSync(path)
+    const { data } = database.prepare('SELECT data FROM segments WHERE run = 1').get() as { data: Uint8Array }
+    const records = Buffer.from(data).toString().split('\n\n')
+    const mixed = records.with(3, records[3]!.replace('"run":"run_one"', '"run":"run_two"')).join('\n\n')
+    // Older versions wrote no checksums.
+    database.prepare('UPDATE segments SET data = ?, crc = NULL WHERE run = 1').run(Buffer.from(mixed))
+    const store = await open(path)
+    await expect(store.read('run_one', -1, 10_000)).rejects.toMatchObject({ code: 'log_damaged' })
+  })
+
   test('a run that is removed while it is trimmed stays removed', async () => {
     const path = temporaryDatabase()
     const store = await open(path)

@@ -33,6 +33,8 @@ export interface StoredSegment {
   readonly bytes: Uint8Array
   /** It is what was written, as far as its checksum says. */
   readonly isSound: boolean
+  /** Older versions wrote none. */
+  readonly hasChecksum: boolean
 }
 
 /** A row of `segments`, all columns. */
@@ -44,6 +46,7 @@ export function segmentIn(row: Record<string, unknown>): StoredSegment {
     count,
     bytes,
     isSound: isBytes(bytes) && fits(row['crc'], () => recordsChecksum(run, first, count, bytes)),
+    hasChecksum: row['crc'] !== null,
   }
 }
 
