@@ -43,7 +43,18 @@ describe('parseJson', () => {
     expect(parseJson(text, 'the body')).toEqual(JSON.parse(text))
   })
 
-  test.each(['', '{', '"', '"\\', ']', '[}', '}}}}[', '1e999', '[-1e999]'])('refuses %j', (text) => {
+  const digits = '9'.repeat(400)
+  const infinite = ['1e999', '[-1e999]', '{"a":1E+400 }', '[0,true, 1e400,0]', digits, `{"a":{"b":[-${digits}]}}`]
+  test.each(infinite)('refuses a number that no number can hold: %j', (text) => {
+    expect(() => parseJson(text, 'the body')).toThrow('holds a number that is too large')
+  })
+
+  test.each(['1e30', '[true,false,"1e999",{"e":1e3}]', `["${digits}",1]`, `0.${digits}`, `[${' '.repeat(400)}1]`])(
+    'takes %j',
+    (text) => expect(parseJson(text, 'the body')).toEqual(JSON.parse(text)),
+  )
+
+  test.each(['', '{', '"', '"\\', ']', '[}', '}}}}[', '1e', `1e${'e1'.repeat(1000)}`])('refuses %j', (text) => {
     expect(refusalOf(text).code).toBe('invalid_request')
   })
 })

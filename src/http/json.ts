@@ -12,14 +12,11 @@ export const jsonBounds = {
 /** `what` names the text in the message of the error: `the body`, `metadata`. Throws `invalid_request`, or `too_large`. */
 export function parseJson(text: string, what: string): unknown {
   refuseCrowded(text, what)
-  let value: unknown
   try {
-    value = JSON.parse(text)
+    return JSON.parse(text)
   } catch (cause) {
     throw new HoldfastError('invalid_request', `${what} is not JSON: ${messageOf(cause)}`, { cause })
   }
-  if (hasInfinity(value)) throw new HoldfastError('invalid_request', `${what} holds a number that is too large`)
-  return value
 }
 
 /** The value of a text that may be JSON; the text itself when it is not, or exceeds the bounds. */
@@ -34,19 +31,45 @@ export function parseJsonOrText(text: string): unknown {
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
+const COLON = 0x3a
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
+const UPPER_E = 0x45
+const LOWER_E = 0x65
 
-/** Counts brackets and commas outside of strings, which bound what the parser makes of any text, valid or not. */
+/** A number of fewer characters and without an exponent is finite. */
+const FINITE_CHARS_MAX = 300
+
+/**
+ * Counts brackets and commas outside of strings, which bound what the parser makes of any text, valid or not. Looks at the numbers too:
+ * to go through the values once they are parsed takes longer than to parse them.
+ */
 function refuseCrowded(text: string, what: string): void {
   const members = [0]
   let nodes = 1
+  /** Where the value that may be a number begins, and whether it may have an exponent. */
+  let from = 0
+  let hasExponent = false
+  const endValue = (at: number): void => {
+    if ((hasExponent || at - from > FINITE_CHARS_MAX) && isInfinite(text.slice(from, at)))
+      throw new HoldfastError('invalid_request', `${what} holds a number that is too large`)
+    hasExponent = false
+    from = at + 1
+  }
   for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
+    const character = text.charCodeAt(at)
+    switch (character) {
+      case UPPER_E:
+      case LOWER_E:
+        hasExponent = true
+        continue
       case QUOTE:
         at = endOfString(text, at)
+        from = at + 1
+        continue
+      case COLON:
         break
       case COMMA:
         if (++nodes > jsonBounds.nodesMax) throw over(what, `more than ${jsonBounds.nodesMax} values`)
@@ -57,7 +80,7 @@ function refuseCrowded(text: string, what: string): void {
       case OPEN_OBJECT:
         // Its first value; an array is bounded by the count of all values alone.
         if (++nodes > jsonBounds.nodesMax) throw over(what, `more than ${jsonBounds.nodesMax} values`)
-        members.push(text.charCodeAt(at) === OPEN_OBJECT ? 0 : -1)
+        members.push(character === OPEN_OBJECT ? 0 : -1)
         if (members.length > jsonBounds.depthMax + 1)
           throw new HoldfastError('invalid_request', `${what} is nested deeper than ${jsonBounds.depthMax} levels`)
         break
@@ -66,8 +89,11 @@ function refuseCrowded(text: string, what: string): void {
         if (members.length > 1) members.pop()
         break
       default:
+        continue
     }
+    endValue(at)
   }
+  endValue(text.length)
 }
 
 /** Of the closing quote; of the last character where there is none. */
@@ -85,12 +111,6 @@ function over(what: string, has: string): HoldfastError {
 }
 
 /** Of digits that are more than a number can hold `JSON.parse` makes Infinity, which is another value than was sent. */
-function hasInfinity(value: unknown): boolean {
-  const rest: unknown[] = [value]
-  while (rest.length > 0) {
-    const next = rest.pop()
-    if (typeof next === 'number' && !Number.isFinite(next)) return true
-    if (typeof next === 'object' && next !== null) for (const item of Object.values(next)) rest.push(item)
-  }
-  return false
+function isInfinite(value: string): boolean {
+  return Math.abs(Number(value)) === Infinity
 }

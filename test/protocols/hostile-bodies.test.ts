@@ -19,8 +19,15 @@ const values: Readonly<Record<string, string>> = {
   'a million levels': '['.repeat(BYTES / 4) + ']'.repeat(BYTES / 4),
   'many names': `{${Array.from({ length: 300_000 }, (_, index) => `"${index}":0`).join(',')}}`,
   'wrong items, as many as are read': `[${'{},'.repeat(40_000)}{}]`,
+  'wide objects': `[${Array.from({ length: 9 }, (_, index) => wideObject(`${index}`)).join(',')}]`,
+  'long names': wideObject('x'.repeat(400)),
   'long texts': JSON.stringify(Array.from({ length: 900 }, () => 'x'.repeat(4000))),
   'escaped quotes': JSON.stringify('"'.repeat(BYTES / 2 - 200)),
+}
+
+/** With as many members as are read. */
+function wideObject(prefix: string): string {
+  return `{${Array.from({ length: 9999 }, (_, index) => `"${prefix}-${index}":0`).join(',')}}`
 }
 
 interface Place {
