@@ -31,6 +31,10 @@ describe('the table of errors', () => {
   })
 })
 
+test('the message of an error is bounded, whatever it quotes', () => {
+  expect(new HoldfastError('invalid_request', 'x'.repeat(4_000_000)).message).toBe('x'.repeat(10_000))
+})
+
 test('an error keeps its cause, its details and when to try again', () => {
   const cause = new Error('below')
   const error = new HoldfastError('rate_limited', 'later', { cause, details: { run: 'run_1' }, retryAfterMs: 500 })

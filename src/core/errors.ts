@@ -114,7 +114,7 @@ export class HoldfastError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(code: ErrorCode, message: string, options: HoldfastErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(message.slice(0, MESSAGE_CHARS_MAX), options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.detail = options.detail
     this.details = options.details
@@ -155,7 +155,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** A longer message would not fit the event that tells it. */
+/** A longer message would not fit the event that tells it. It may quote all that a client sent. */
 const MESSAGE_CHARS_MAX = 10_000
 
 /** What was thrown, or an error in its place where looking at it throws: a revoked proxy, a getter for its name. */

@@ -214,6 +214,11 @@ describe('POST /runs/{id}/input', () => {
       status: 400,
       body: { detail: expect.stringContaining('there is no question depth') },
     })
+    const many = Object.fromEntries(Array.from({ length: 9000 }, (_, index) => [`${'x'.repeat(400)}${index}`, 1]))
+    expect(await input({ answers: many })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringMatching(/^there is no question x{400}0, x/) },
+    })
     expect((await getRun(server, id)).status).toBe('paused')
     expect((await input({ answers: { [wide!]: 8, [long!]: 7 } })).status).toBe(202)
     expect((await untilFinished(server, id)).output).toEqual([7, 8])
