@@ -98,7 +98,14 @@ async function readRpc(call: Call, bytesMax: number): Promise<unknown> {
 
 function idOf(body: unknown): RpcId {
   const { id } = (body ?? {}) as { id?: unknown }
-  return typeof id === 'string' || typeof id === 'number' ? id : null
+  return isId(id) ? id : null
+}
+
+/** Every event of a stream repeats it. */
+const ID_CHARS_MAX = 1000
+
+function isId(id: unknown): id is string | number {
+  return typeof id === 'number' || (typeof id === 'string' && id.length <= ID_CHARS_MAX)
 }
 
 function checkEnvelope(body: unknown): { readonly method: string; readonly params: unknown } {
@@ -107,8 +114,8 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
   const { jsonrpc, method, params, id } = body as Readonly<Record<string, unknown>>
   if (jsonrpc !== '2.0') throw rpcError(INVALID_REQUEST, 'jsonrpc is not "2.0"')
   if (typeof method !== 'string') throw rpcError(INVALID_REQUEST, 'method is not a string')
-  if (id !== undefined && id !== null && typeof id !== 'string' && typeof id !== 'number')
-    throw rpcError(INVALID_REQUEST, 'id is neither a string nor a number')
+  if (id !== undefined && id !== null && !isId(id))
+    throw rpcError(INVALID_REQUEST, `id is neither a number nor a string of at most ${ID_CHARS_MAX} characters`)
   return { method, params }
 }
 

@@ -276,6 +276,7 @@ describe('what is wrong is said in the words of the binding', () => {
     ['{"jsonrpc":"1.0","id":1,"method":"GetTask"}', -32600],
     ['{"jsonrpc":"2.0","id":1}', -32600],
     ['{"jsonrpc":"2.0","id":{},"method":"GetTask"}', -32600],
+    [`{"jsonrpc":"2.0","id":"${'1'.repeat(1001)}","method":"GetTask"}`, -32600],
   ])('a body of %s', async (body, code) => {
     const server = await serveA2a()
     const headers = { 'content-type': 'application/json', 'a2a-version': '1.0' }
