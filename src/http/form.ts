@@ -20,9 +20,10 @@ export interface UploadedFile {
 export async function readForm(request: IncomingMessage, bytesMax: number): Promise<Form> {
   const type = request.headers['content-type'] ?? ''
   if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
-    const text = (await readBody(request, bytesMax)).toString()
-    refuseCrowded(occurrences(text, '&') + 1)
-    return { fields: Object.fromEntries(new URLSearchParams(text)), files: [] }
+    const body = await readBody(request, bytesMax)
+    refuseCrowded(occurrences(body, '&') + 1)
+    replacePluses(body)
+    return { fields: Object.fromEntries(new URLSearchParams(body.toString())), files: [] }
   }
   if (/^multipart\/form-data\s*;/i.test(type)) return readMultipart(type, await readBody(request, bytesMax))
   return { fields: fieldsOf(await readJson(request, bytesMax)), files: [] }
@@ -36,10 +37,40 @@ function refuseCrowded(fields: number): void {
 }
 
 /** Counts no further than a form may have fields. */
-function occurrences(text: string | Buffer, part: string): number {
+function occurrences(text: Buffer, part: string): number {
   let count = 0
   for (let at = text.indexOf(part); at >= 0 && count <= FIELDS_MAX; at = text.indexOf(part, at + part.length)) count++
   return count
+}
+
+/** By the spaces that they mean: the parser takes long for each of them. */
+function replacePluses(body: Buffer): void {
+  for (let at = 0; at < body.length; at++) if (body[at] === PLUS) body[at] = SPACE
+}
+
+const PLUS = 0x2b
+const SPACE = 0x20
+
+const HEADERS_END = '\r\n\r\n'
+
+/** Bytes of the headers of one part: the parser takes longer for many than for the same bytes of content. */
+const HEADERS_BYTES_MAX = 16 * 1024
+
+function boundaryIn(type: string): string {
+  const [, quoted, plain] = /;\s*boundary=(?:"([^"\\]+)"|([^\s";,\\]+))\s*(?:;|$)/i.exec(type) ?? []
+  const boundary = quoted ?? plain
+  if (boundary !== undefined) return boundary
+  throw new HoldfastError('invalid_request', 'the content type of the form has no boundary that can be read')
+}
+
+function refuseLongHeaders(body: Buffer, boundary: string): void {
+  const delimiter = `--${boundary}`
+  for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length)) {
+    const end = body.indexOf(HEADERS_END, at)
+    if ((end < 0 ? body.length : end) - at > HEADERS_BYTES_MAX)
+      throw new HoldfastError('too_large', `a part of the form has more than ${HEADERS_BYTES_MAX} bytes of headers`)
+    if (end >= 0) at = end
+  }
 }
 
 function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
@@ -48,13 +79,16 @@ function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
   throw new HoldfastError('invalid_request', 'the body must be a form, or an object of its fields')
 }
 
-/** The parser is the platform's own; the body is whole and within its bound before it is asked. */
+/** The parser is the platform's own; the body is whole and within its bounds before it is asked. */
 async function readMultipart(type: string, body: Buffer): Promise<Form> {
   // Every part has this header; what is counted too much is content of a file that looks like one.
-  refuseCrowded(occurrences(body, '\r\n\r\n'))
+  refuseCrowded(occurrences(body, HEADERS_END))
+  const boundary = boundaryIn(type)
+  refuseLongHeaders(body, boundary)
   let data: FormData
   try {
-    data = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()
+    const headers = { 'content-type': `multipart/form-data; boundary="${boundary}"` }
+    data = await new Response(new Uint8Array(body), { headers }).formData()
   } catch (cause) {
     throw new HoldfastError('invalid_request', `the body is not a multipart form: ${messageOf(cause)}`, { cause })
   }

@@ -23,10 +23,11 @@ test('[STO-2] [SEC-1] a record of another run in the middle of a row is not serv
   const records = data.split('\n\n')
   expect(records.length).toBeGreaterThan(3)
   const mixed = records.with(1, records[1]!.replace(scribe.id, other.id)).join('\n\n')
-  await server.query(
-    `UPDATE ${schema}.log SET data = convert_to($3, 'UTF8') WHERE run = $1 AND first = $2`,
-    [run, first, mixed],
-  )
+  await server.query(`UPDATE ${schema}.log SET data = convert_to($3, 'UTF8') WHERE run = $1 AND first = $2`, [
+    run,
+    first,
+    mixed,
+  ])
   await expect(readRecords(store, scribe.id)).rejects.toMatchObject({
     code: 'unavailable',
     detail: expect.stringMatching(`run ${scribe.id}: .*something else in the place of event`) as unknown,

@@ -133,6 +133,31 @@ describe('[SEC-2] POST /agents/lab/runs', () => {
     expect(longest).toBeLessThan(TURN_MS_MAX)
   })
 
+  const part = (headers: string): string => `--b\r\n${headers}\r\n\r\ntext 1\r\n--b--\r\n`
+  const disposition = 'content-disposition: form-data; name="message"'
+  test.each([
+    ['a field of spaces', 'application/x-www-form-urlencoded', `message=${'+'.repeat(BYTES)}`, 400],
+    [
+      'a part of many headers',
+      'multipart/form-data; boundary=b',
+      part(`${'a: b\r\n'.repeat(BYTES / 6)}${disposition}`),
+      413,
+    ],
+    [
+      'a header of many parameters',
+      'multipart/form-data; boundary="b"',
+      part(`${disposition}${'; a=b'.repeat(BYTES / 5)}`),
+      413,
+    ],
+    ['headers that do not end', 'multipart/form-data; x=y; Boundary=b', `--b\r\n${'a: b\r\n'.repeat(BYTES / 6)}`, 413],
+    ['a boundary that cannot be read', 'multipart/form-data; boundary="b\\"', part('a: b\r\n'.repeat(BYTES / 6)), 400],
+  ])('with %s is answered in short turns', async (_name, type, body, expected) => {
+    let status = 0
+    const longest = await stallOf(async () => (status = await post('/agents/lab/runs', body, type)))
+    expect(status).toBe(expected)
+    expect(longest).toBeLessThan(TURN_MS_MAX)
+  })
+
   test.each(Object.keys(values))('with JSON in a field of a form, %s, is answered in short turns', async (name) => {
     const form = `message=text+1&session_state=${encodeURIComponent(values[name]!.slice(0, 1_300_000))}`
     const type = 'application/x-www-form-urlencoded'
