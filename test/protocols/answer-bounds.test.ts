@@ -63,6 +63,49 @@ test('AgentOS: a list of runs that is not whole says so, and created_before lead
   expect(rest.body.at(-1)!.run_id).toBe(ids.at(-body.length - 1))
 })
 
+test('AgentOS: a session of more runs than a page is read to its first run by created_before', async () => {
+  const store = openMemoryStore()
+  const about = { component: 'chatter', eventsPerRun: 1, session: 'many', runs: 25 }
+  const all = await addLongSession(store, about)
+  const small = await serveInProcess({
+    store,
+    components: [agent({ id: 'chatter', async *run() {} })],
+    limits: { pageRunsMax: 10 },
+  })
+  const seen: string[] = []
+  let pages = 1
+  for (let before = ''; ; pages++) {
+    const { body, headers } = await call<{ run_id: string; created_at: string }[]>(
+      small,
+      'GET',
+      `/sessions/many/runs?${before}`,
+    )
+    seen.unshift(...body.map(({ run_id: id }) => id))
+    if (headers.get('holdfast-whole') === 'true') break
+    before = `created_before=${(Date.parse(body[0]!.created_at) - 1) / 1000}`
+  }
+  expect(pages).toBe(3)
+  expect(seen).toEqual(all)
+  const { body } = await call<{ history_truncated?: boolean }>(small, 'GET', '/sessions/many')
+  expect(body.history_truncated).toBe(true)
+})
+
+test.each([
+  ['created_before=0', 0, 'true'],
+  ['created_before=-1', 0, 'true'],
+  ['created_before=999999999999', 8, 'false'],
+  ['created_after=999999999999', 0, 'true'],
+  ['status=COMPLETED', 8, 'false'],
+  ['status=completed&status=ERROR', 8, 'false'],
+  ['status=RUNNING', 0, 'true'],
+  ['status=strange', 0, 'true'],
+])('AgentOS: runs of a session with %s', async (query, most, whole) => {
+  const { body, headers } = await call<unknown[]>(server, 'GET', `/sessions/talk/runs?${query}`)
+  expect(body.length > 0).toBe(most > 0)
+  expect(body.length).toBeLessThanOrEqual(most)
+  expect(headers.get('holdfast-whole')).toBe(whole)
+})
+
 test('AgentOS: a page of sessions that is too large is refused with what to do', async () => {
   const state = { note: 'x'.repeat(3000) }
   for (let count = 0; count < 4; count++) await call(server, 'POST', '/sessions', { body: { session_state: state } })

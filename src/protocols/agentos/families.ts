@@ -91,3 +91,8 @@ export const statusNames: Readonly<Record<RunStatus, string>> = {
   rejected: 'ERROR',
   cancelled: 'CANCELLED',
 }
+
+/** The states that have any of these names. */
+export function statusesNamed(names: readonly string[]): readonly RunStatus[] {
+  return (Object.keys(statusNames) as RunStatus[]).filter((status) => names.includes(statusNames[status]))
+}

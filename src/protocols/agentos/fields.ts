@@ -41,6 +41,19 @@ export function integerField(fields: Fields, name: string, where: 'body' | 'quer
   throw fieldError(where, name, 'int_parsing', 'Input should be a valid integer, unable to parse string as an integer')
 }
 
+/** A time of a query in seconds. The reference takes whole ones; of many runs in one second, only milliseconds lead to the next. */
+export function secondsField(fields: Fields, name: string): number | undefined {
+  const value = fields[name]
+  if (value === undefined || value === null || value === '') return undefined
+  if (/^-?\d{1,12}(?:\.\d{1,3})?$/.test(asText(value))) return Number(value)
+  throw fieldError(
+    'query',
+    name,
+    'int_parsing',
+    'Input should be a valid integer, unable to parse string as an integer',
+  )
+}
+
 /** JSON, as text in a form or as a value in a JSON body. What cannot be read is refused and never left out. */
 export function jsonField(fields: Fields, name: string): unknown {
   const value = fields[name]

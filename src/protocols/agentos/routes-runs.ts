@@ -11,7 +11,7 @@ import type { Call, Route } from '../../http/route.ts'
 import { foldRun } from '../../http/view.ts'
 import { answersFrom } from './answers.ts'
 import { fieldError } from './errors.ts'
-import { type Family, statusNames } from './families.ts'
+import { type Family, statusesNamed, statusNames } from './families.ts'
 import { type Fields, nameField, switchField, textField } from './fields.ts'
 import { follow } from './follow.ts'
 import { modesOf, parseRunForm, type RunModes } from './input.ts'
@@ -98,8 +98,12 @@ async function listRuns(call: Call, os: AgentOs, family: Family): Promise<void> 
   const component = os.component(family, call)
   const session = requiredSession(call)
   const status = call.query.get('status')
-  const fits = (run: Run): boolean => status === null || statusNames[run.status] === status
-  respondRuns(call, await runsOf(os, call.principal, session, { component: component.id, fits, show: listedRun }))
+  const shown = await runsOf(os, call.principal, session, {
+    component: component.id,
+    ...(status !== null && { statuses: statusesNamed([status]) }),
+    show: listedRun,
+  })
+  respondRuns(call, shown)
 }
 
 async function getRun(call: Call, os: AgentOs, family: Family): Promise<void> {

@@ -2,13 +2,12 @@
 import type { ComponentKind } from '../../core/agent.ts'
 import { type Document, type DocumentQuery, SESSIONS } from '../../core/document.ts'
 import { HoldfastError } from '../../core/errors.ts'
-import type { Run } from '../../core/run.ts'
 import { readJson } from '../../http/body.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import { fieldError } from './errors.ts'
-import { families, statusNames } from './families.ts'
-import { type Fields, integerField, nameField, objectField, queryFields } from './fields.ts'
+import { families, statusesNamed } from './families.ts'
+import { type Fields, integerField, nameField, objectField, queryFields, secondsField } from './fields.ts'
 import type { AgentOs } from './os.ts'
 import { listedRun, previewedRun } from './run-output.ts'
 import { respondRuns, runOf, runsOf, sessionOf, type ShownRuns } from './session-runs.ts'
@@ -246,15 +245,15 @@ async function previewSessionRuns(call: Call, os: AgentOs): Promise<void> {
 async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) => Shown): Promise<ShownRuns<Shown>> {
   const { id } = await named(call, os)
   const fields = queryFields(call.query)
-  const after = integerField(fields, 'created_after', 'query')
-  const before = integerField(fields, 'created_before', 'query')
-  const statuses = call.query.getAll('status').map((status) => status.toUpperCase())
-  const fits = ({ createdAt, status }: Run): boolean => {
-    const seconds = Date.parse(createdAt) / 1000
-    const inTime = (after === undefined || seconds >= after) && (before === undefined || seconds <= before)
-    return inTime && (statuses.length === 0 || statuses.includes(statusNames[status]))
-  }
-  return runsOf(os, call.principal, id, { fits, show })
+  const after = secondsField(fields, 'created_after')
+  const before = secondsField(fields, 'created_before')
+  const names = call.query.getAll('status').map((status) => status.toUpperCase())
+  return runsOf(os, call.principal, id, {
+    ...(names.length > 0 && { statuses: statusesNamed(names) }),
+    ...(after !== undefined && { createdAfter: after * 1000 }),
+    ...(before !== undefined && { createdBefore: Math.floor(before * 1000) }),
+    show,
+  })
 }
 
 async function getSessionRun(call: Call, os: AgentOs): Promise<void> {

@@ -1,9 +1,9 @@
 /** The runs of a session, folded, oldest first. A session that was forked begins with the runs of the one it was forked from. */
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { type Document, SESSIONS } from '../../core/document.ts'
-import { comesBefore, type Position } from '../../core/page.ts'
+import { comesBefore, cursorOf, type Position } from '../../core/page.ts'
 import type { Principal } from '../../core/principal.ts'
-import type { Run } from '../../core/run.ts'
+import type { Run, RunStatus } from '../../core/run.ts'
 import { jsonBytes, respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { AgentOs } from './os.ts'
@@ -11,15 +11,18 @@ import type { State } from './state.ts'
 
 export interface RunsQuery<Shown> {
   readonly component?: string
-  /** Which runs are shown. Default: all. */
-  readonly fits?: (run: Run) => boolean
+  /** Runs of any of these. Default: all. */
+  readonly statuses?: readonly RunStatus[]
+  /** In milliseconds; runs of that moment are among them. Default: runs of any time. */
+  readonly createdAfter?: number
+  readonly createdBefore?: number
   /** What is shown of each. */
   readonly show: (state: State) => Shown
 }
 
 export interface ShownRuns<Shown> {
   readonly runs: readonly Shown[]
-  /** False when runs were left out because the answer would be too large. */
+  /** False when runs were left out because the answer would be too large, or have more of them than a page. */
   readonly whole: boolean
 }
 
@@ -37,12 +40,13 @@ export async function runsOf<Shown>(
   os: AgentOs,
   principal: Principal,
   session: string,
-  { component, fits = () => true, show }: RunsQuery<Shown>,
+  { show, ...filters }: RunsQuery<Shown>,
 ): Promise<ShownRuns<Shown>> {
   const newestFirst: Shown[] = []
   let bytesLeft = os.service.limits.answerBytesMax
-  let whole = true
-  for (const { id } of (await listRuns(os, principal, session, component)).filter(fits)) {
+  const listed = await listRuns(os, principal, session, filters)
+  let { whole } = listed
+  for (const { id } of listed.runs) {
     const state = await os.fold(principal, id).catch((cause: unknown) => {
       if (isHoldfastError(cause, 'too_large')) whole = false
       else if (!isHoldfastError(cause, 'not_found') && !isHoldfastError(cause, 'cursor_expired')) throw cause
@@ -62,25 +66,52 @@ export function respondRuns({ response }: Call, { runs, whole }: ShownRuns<objec
   respondJson(response, 200, runs, { 'holdfast-whole': String(whole) })
 }
 
-/** Newest first. */
+/** Newest first. The store filters, so that runs that are not asked for take none of the places on the page. */
 async function listRuns(
   os: AgentOs,
   principal: Principal,
   session: string,
-  component: string | undefined,
-): Promise<Run[]> {
+  { component, statuses, createdAfter = -Infinity, createdBefore }: Omit<RunsQuery<unknown>, 'show'>,
+): Promise<ShownRuns<Run>> {
   const most = os.service.limits.pageRunsMax
   const found: Run[] = []
-  for await (const { id, last } of lineage(os, principal, await sessionOf(os, principal, session))) {
-    const { runs } = await os.service.list(principal, {
+  let whole = true
+  const asked = await sessionOf(os, principal, session)
+  if (statuses?.length === 0) return { runs: [], whole }
+  for await (const { id, last } of lineage(os, principal, asked)) {
+    const { runs, cursor } = await os.service.list(principal, {
       session: id,
       limit: most,
       ...(component !== undefined && { component }),
+      ...(statuses !== undefined && { status: statuses }),
+      ...startOf(last, createdBefore),
     })
-    found.push(...runs.map(({ run }) => run).filter((run) => isPartOf(run, last)))
+    const wanted = runs.map(({ run }) => run).filter((run) => Date.parse(run.createdAt) >= createdAfter)
+    found.push(...wanted)
+    whole &&= cursor === undefined || wanted.length < runs.length
   }
-  return found.slice(0, most)
+  return { runs: found.slice(0, most), whole: whole && found.length <= most }
 }
+
+/** Where a listing begins that has the runs up to a position and a time. */
+function startOf(last: Position | undefined, createdBefore: number | undefined): { readonly after?: string } {
+  const starts = [
+    ...(last === undefined ? [] : [{ createdAt: last.createdAt, id: `${last.id}${LEAST_CHARACTER}` }]),
+    ...(createdBefore === undefined ? [] : [{ createdAt: timeAfter(createdBefore), id: LEAST_CHARACTER }]),
+  ]
+  const [start] = starts.toSorted((a, b) => (comesBefore(a, b) ? 1 : -1))
+  return start === undefined ? {} : { after: cursorOf(start) }
+}
+
+/** Before the ids of all runs, and with it behind an id comes after that id and before all others. */
+const LEAST_CHARACTER = '!'
+
+/** As runs have it: in the years that have four digits. */
+function timeAfter(milliseconds: number): string {
+  return new Date(Math.min(Math.max(milliseconds + 1, 0), TIME_MAX)).toISOString()
+}
+
+const TIME_MAX = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** One run of a session, found without a look at the others. */
 export async function runOf(os: AgentOs, principal: Principal, session: Document, id: string): Promise<State> {
