@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { agent } from '../../src/agents/generator.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
+import { overriding } from '../../src/testing/broken-stores/overriding.ts'
 import { call } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { addLongSession } from '../support/long-session.ts'
@@ -10,6 +11,8 @@ import { addLongSession } from '../support/long-session.ts'
 const RUNS = 12
 let server: Server
 let ids: string[]
+/** Runs whose logs were read. */
+const read = new Set<string>()
 
 /** Each run says 1,000 characters, so that one answer holds a few of them. */
 beforeEach(async () => {
@@ -18,7 +21,12 @@ beforeEach(async () => {
   ids = await addLongSession(store, { ...about, session: 'talk', runs: RUNS })
   await addLongSession(store, { ...about, session: 'huge', runs: 1, eventsPerRun: 1000 })
   server = await serveInProcess({
-    store,
+    store: overriding(store, {
+      read: (id, ...rest) => {
+        read.add(id)
+        return store.read(id, ...rest)
+      },
+    }),
     components: [agent({ id: 'chatter', async *run() {} })],
     limits: { answerBytesMax: 8000, foldBytesMax: 100_000 },
   })
@@ -131,6 +139,13 @@ test('OpenAI: the items of a conversation are paged by bytes, none is left out a
   }
   expect(pages).toBeGreaterThan(1)
   expect(seen).toEqual(ids.map((id) => id.slice(4)).flatMap((name) => [`in_${name}_0`, `msg_${name}_0`]))
+})
+
+test('OpenAI: no more runs are read than a page of items has room for', async () => {
+  read.clear()
+  await call(server, 'GET', '/v1/conversations/talk/items?limit=100')
+  expect(read.size).toBeGreaterThan(1)
+  expect(read.size).toBeLessThan(RUNS)
 })
 
 test('OpenAI: an item of another conversation is not found in a conversation', async () => {
