@@ -54,19 +54,27 @@ export interface FoldOptions<State> {
   readonly until?: (state: State, event: LoggedEvent) => boolean
   /** Without it the log is read as it is now. */
   readonly wait?: AbortSignal
+  /** The state is looked at and not answered with: its content may be larger than an answer. */
+  readonly isLookup?: boolean
 }
 
-/** The state of a projection at the end of a run's log, which is waited for. Throws `too_large` beyond `foldBytesMax`. */
+/** Of a record, what is not content: its names, its number and its time. */
+const RECORD_BYTES = 200
+/** Of the content of one run in an answer, as a multiple of the answers that list several: to write more takes too long a turn. */
+const CONTENT_ANSWERS = 2
+
+/** The state of a projection at the end of a run's log, which is waited for. Throws `too_large` when it is more than one answer holds. */
 export async function foldRun<State>(
   service: Service,
   principal: Principal,
   id: string,
   projection: Projection<State, unknown>,
-  { until, wait }: FoldOptions<State> = {},
+  { until, wait, isLookup = false }: FoldOptions<State> = {},
 ): Promise<State> {
   const { run, first, next } = await service.get(principal, id)
   let state = projection.initial(run)
   let bytesLeft = service.limits.foldBytesMax
+  let contentLeft = isLookup ? Infinity : CONTENT_ANSWERS * service.limits.answerBytesMax
   for (let after = Math.max(START, first - 1); ;) {
     // As it was when it was asked for: a run may write faster than its log is read.
     if (wait === undefined && after >= next - 1) return state
@@ -77,7 +85,8 @@ export async function foldRun<State>(
       continue
     }
     bytesLeft -= slice.bytes.length
-    if (bytesLeft < 0) throw foldTooLarge(id, service.limits.foldBytesMax)
+    contentLeft -= Math.max(slice.bytes.length - RECORD_BYTES * slice.count, 0)
+    if (bytesLeft < 0 || contentLeft < 0) throw foldTooLarge(id)
     for (const event of eventsOf(slice)) {
       state = projection.apply(state, event).state
       if (until?.(state, event) === true) return state
@@ -89,10 +98,10 @@ export async function foldRun<State>(
   }
 }
 
-function foldTooLarge(id: string, bytesMax: number): HoldfastError {
+function foldTooLarge(id: string): HoldfastError {
   return new HoldfastError(
     'too_large',
-    `the log of run ${id} has more than ${bytesMax} bytes, too many for one answer; read its events as a stream instead`,
+    `the log of run ${id} is too long for one answer; read its events as a stream instead`,
   )
 }
 

@@ -20,6 +20,7 @@ beforeEach(async () => {
   const about = { component: 'chatter', eventsPerRun: 10, text: 'x'.repeat(100) }
   ids = await addLongSession(store, { ...about, session: 'talk', runs: RUNS })
   await addLongSession(store, { ...about, session: 'huge', runs: 1, eventsPerRun: 1000 })
+  await addLongSession(store, { ...about, session: 'heavy', runs: 1, eventsPerRun: 2, text: 'x'.repeat(10_000) })
   server = await serveInProcess({
     store: overriding(store, {
       read: (id, ...rest) => {
@@ -174,6 +175,11 @@ test.each([
   ['/v1/responses/resp_huge0000', 413],
   ['/agents/chatter/runs/run_huge0000?session_id=huge', 413],
   ['/a2a/chatter/tasks/run_huge0000', 413],
+  ['/v1/responses/resp_heavy0000', 413],
+  ['/v1/conversations/heavy/items', 413],
+  ['/agents/chatter/runs/run_heavy0000?session_id=heavy', 413],
+  ['/sessions/heavy/runs/run_heavy0000', 413],
+  ['/a2a/chatter/tasks/run_heavy0000', 413],
 ])('a log that is too long for one answer is refused in the form of the protocol: %s', async (path, expected) => {
   const { status, body } = await call(server, 'GET', path, { headers: { 'a2a-version': '1.0' } })
   expect(status).toBe(expected)
@@ -184,3 +190,13 @@ test('a log that is too long for one answer is still streamed whole', async () =
   const response = await fetch(`${server.url}/runs/run_huge0000/events`)
   expect((await response.text()).match(/^id: /gm)).toHaveLength(1003)
 })
+
+test.each(['/agents/chatter/runs/run_heavy0000/resume', '/v1/responses/resp_heavy0000?stream=true&starting_after=1'])(
+  'a run whose content is too large for one answer is streamed: %s',
+  async (path) => {
+    const method = path.endsWith('resume') ? 'POST' : 'GET'
+    const response = await fetch(server.url + path, { method })
+    expect(response.status).toBe(200)
+    expect((await response.text()).length).toBeGreaterThan(20_000)
+  },
+)

@@ -236,6 +236,7 @@ export class Operations {
     if (beginning.kind !== 'answer') return 0
     let from = Infinity
     await foldRun(this.#service, caller.principal, run.id, taskProjection, {
+      isLookup: true,
       wait: caller.signal,
       until: (_state, event) => {
         const isAnswer = event.type === 'run.resumed' && event.index >= beginning.from

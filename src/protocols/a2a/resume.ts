@@ -27,7 +27,7 @@ export async function resumeFrom(
     throw new HoldfastError('cursor_invalid', `${JSON.stringify(after.slice(0, 100))} is not a position of an event`)
   if (first > 0) return { beginning: { kind: 'index', index: next - 1 }, gap: true }
   const sequence = Number(digits)
-  const { task, origin } = await foldRun(service, principal, run.id, originAt(sequence))
+  const { task, origin } = await foldRun(service, principal, run.id, originAt(sequence), { isLookup: true })
   if (checksum !== undefined && checksumOfOrigin(origin) !== checksum)
     throw new HoldfastError(
       'log_changed',

@@ -7,7 +7,7 @@ import type { Service } from '../../core/service.ts'
 import type { StoredRun } from '../../core/store.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
-import { foldRun } from '../../http/view.ts'
+import { type FoldOptions, foldRun } from '../../http/view.ts'
 import type { Family } from './families.ts'
 import { agentosProjection } from './projection.ts'
 import type { Frame } from './scribe.ts'
@@ -66,7 +66,7 @@ export class AgentOs {
   }
 
   /** The log of a run as it is now, folded. */
-  fold(principal: Principal, id: string): Promise<State> {
-    return foldRun(this.service, principal, id, this.projection)
+  fold(principal: Principal, id: string, options: Pick<FoldOptions<State>, 'isLookup'> = {}): Promise<State> {
+    return foldRun(this.service, principal, id, this.projection, options)
   }
 }

@@ -20,7 +20,7 @@ export async function resumeRun(call: Call, os: AgentOs, family: Family): Promis
   const requested = integerField(fields, 'last_event_index')
   const stored = await os.findRun(call.principal, component.id, id, session)
   if (stored === undefined) return unknown(call, id)
-  const state = await os.fold(call.principal, id)
+  const state = await os.fold(call.principal, id, { isLookup: true })
   const place = placeIn(state, requested)
   // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
   if (call.request.method === 'GET' && isFinished(state.status) && place.missed === 0 && requested !== undefined)

@@ -171,7 +171,7 @@ async function newRunFor(call: Call, os: AgentOs, { run }: StoredRun, fields: Fi
   const regenerate = switchField(fields, 'regenerate', false) || fields['continue_from'] === 'last_user'
   const text = textField(fields, 'input')
   if (!regenerate && text === undefined) throw new HoldfastError('conflict', NOT_PAUSED[run.status])
-  const { speakers } = await os.fold(call.principal, run.id)
+  const { speakers } = await os.fold(call.principal, run.id, { isLookup: true })
   const original = speakers.get(run.id)?.input
   const link = regenerate ? { regenerated_from: run.id } : { forked_from_run_id: run.id }
   const instructions = textField(fields, 'additional_instructions')

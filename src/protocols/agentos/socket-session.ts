@@ -194,7 +194,7 @@ export class SocketSession {
     const requested = integerField(fields, 'last_event_index')
     const stored = await this.#run(principal, fields)
     if (stored === undefined) return this.#send(notFound(id))
-    const state = await this.#os.fold(principal, id)
+    const state = await this.#os.fold(principal, id, { isLookup: true })
     const place = placeIn(state, requested)
     const { opening, caughtUp } = metasOf(this.#family, state, place)
     for (const meta of opening) this.#send(meta)

@@ -78,7 +78,7 @@ async function exchangesOf(
   run: string,
 ): Promise<readonly Exchange[] | undefined> {
   try {
-    return await foldRun(service, principal, run, exchangesProjection)
+    return await foldRun(service, principal, run, exchangesProjection, { isLookup: true })
   } catch (cause) {
     if (isHoldfastError(cause, 'not_found')) return undefined
     throw cause

@@ -31,7 +31,7 @@ async function retrieve(call: Call, service: Service, streams: Streams): Promise
   const isStream = call.query.get('stream') === 'true'
   const fromStart = isStream && part.number === 0 && !call.query.has('starting_after')
   if (fromStart) return followResponse(call, service, streams, { part, run: stored.run, headers })
-  const state = await readResponse(service, call.principal, id, found)
+  const state = await readResponse(service, call.principal, id, found, isStream)
   if (!isStream) return respondJson(call.response, 200, toResponse(state), headers)
   const after = readStartingAfter(call.query, state)
   await followResponse(call, service, streams, {
@@ -53,7 +53,7 @@ async function remove(call: Call, service: Service): Promise<void> {
 async function cancel(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   const found = await findResponse(service, call.principal, id)
-  await readResponse(service, call.principal, id, found)
+  await readResponse(service, call.principal, id, found, true)
   let stored = await service.stop(call.principal, found.part.run, 'cancelled by its caller')
   const until = performance.now() + service.limits.longPollMs
   while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {
@@ -68,7 +68,7 @@ async function cancel(call: Call, service: Service): Promise<void> {
 async function listInput(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   const found = await findResponse(service, call.principal, id)
-  const { input } = await readResponse(service, call.principal, id, found)
+  const { input } = await readResponse(service, call.principal, id, found, true)
   const items = toInputItems(found.part, input) as { readonly id: string }[]
   respondJson(call.response, 200, pageOf(items, readPage(call.query)))
 }

@@ -34,15 +34,16 @@ export async function findResponse(
   }
 }
 
-/** A response as it is now. */
+/** A response as it is now. `isLookup`: it is not answered with. */
 export async function readResponse(
   service: Service,
   principal: Principal,
   id: string,
   { part, stored }: StoredResponse,
+  isLookup = false,
 ): Promise<ResponseState> {
   assertUntrimmed(stored)
-  const state = await foldRun(service, principal, part.run, responseProjection(part.number))
+  const state = await foldRun(service, principal, part.run, responseProjection(part.number), { isLookup })
   if (state.created !== undefined) return state
   throw notFound(`Response with id '${id.slice(0, 200)}' not found.`, {
     param: 'response_id',
@@ -62,7 +63,7 @@ export function itemLookup(service: Service, principal: Principal): ItemLookup {
     let reading = responses.get(response)
     if (reading === undefined) {
       reading = findResponse(service, principal, response, missing).then((found) =>
-        readResponse(service, principal, response, found),
+        readResponse(service, principal, response, found, true),
       )
       responses.set(response, reading)
     }
