@@ -1,4 +1,6 @@
 /** Somebody sets the wall clock while runs execute: no duration, no lease and no order changes. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serveInProcess } from '../../test/support/in-process.ts'
 import { ManualClock, settle } from '../../test/support/manual-clock.ts'
@@ -128,4 +130,14 @@ describe('[RUN-1] runs are listed and take their turns in the order in which the
     await until('all have run', () => order.length === 3)
     expect(order).toEqual([1, 2, 3])
   })
+})
+
+test('the stores measure no duration with the wall clock', () => {
+  const stores = join(import.meta.dirname, '../stores')
+  const calls = readdirSync(stores, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+    .map((path) => [path, readFileSync(join(stores, path), 'utf8').split('Date.now()').length - 1] as const)
+    .filter(([, count]) => count > 0)
+  // The numbers of its creations are moments, and nodes compare theirs.
+  expect(calls).toEqual([['nats/creation.ts', 2]])
 })

@@ -34,9 +34,9 @@ export class Alarms {
   /** What the leader says of a message is not what the run says of it. The error is what whoever asked is told. */
   quarantine(run: string, reason: string, seq?: number): HoldfastError {
     const known = this.#quarantined.get(run)
-    if (known?.seq === seq && known !== undefined) this.#quarantined.set(run, { ...known, at: Date.now() })
+    if (known?.seq === seq && known !== undefined) this.#quarantined.set(run, { ...known, at: performance.now() })
     if (known === undefined || (known.seq !== undefined && seq === undefined)) {
-      if (this.#quarantined.size < RUNS_MAX) this.#quarantined.set(run, { reason, seq, at: Date.now() })
+      if (this.#quarantined.size < RUNS_MAX) this.#quarantined.set(run, { reason, seq, at: performance.now() })
       this.#logger.error(
         { run, seq, reason },
         'run quarantined: its messages on the NATS servers are not what was written',
@@ -61,7 +61,7 @@ export class Alarms {
   /** Whether nobody should take a run now. One of which a message is wrong is tried again from time to time. */
   isSuspended(run: string): boolean {
     const found = this.#quarantined.size === 0 ? undefined : this.#quarantined.get(run)
-    return found !== undefined && (found.seq === undefined || Date.now() - found.at < RETRY_MS)
+    return found !== undefined && (found.seq === undefined || performance.now() - found.at < RETRY_MS)
   }
 
   /** A replica returned something else than was asked for, and the leader was asked instead. */

@@ -120,13 +120,13 @@ export class Creation {
     const { lanes, messages, stored, signal } = this.#options
     const number = this.#next()
     if (run.lane === undefined) return { number, isFirst: true }
-    for (const until = Date.now() + 2 * CREATION_MS; ; await pause(LOOK_MS, signal)) {
+    for (const until = performance.now() + 2 * CREATION_MS; ; await pause(LOOK_MS, signal)) {
       const entered = await lanes.enter(run.lane, run.id, number, mustBeFree)
       if (!('busy' in entered)) return entered
       const busy = await messages.read(entered.busy)
       if (busy !== undefined) return { busy: stored(busy) }
       // It is being created, or never will be.
-      if (Date.now() > until || signal.aborted)
+      if (performance.now() > until || signal.aborted)
         throw storeUnavailable(`the run ${entered.busy} is being created`, { retryAfterMs: 1000 })
     }
   }
@@ -149,13 +149,13 @@ export class Creation {
   /** What a key stands for; waits for a run that is being created. */
   async #lookUp(owner: string, key: string): Promise<{ readonly key: Key; readonly stored?: StoredRun } | undefined> {
     const { keys, messages, stored, signal } = this.#options
-    for (const since = Date.now(); ; await pause(LOOK_MS, signal)) {
+    for (const since = performance.now(); ; await pause(LOOK_MS, signal)) {
       const found = await keys.find(owner, key)
       if (found === undefined) return undefined
       const current = await messages.read(found.id)
       if (current !== undefined) return { key: found, stored: stored(current) }
       if ((await messages.tip(found.id))?.head.gone !== undefined) return { key: found }
-      if (Date.now() - since > CREATION_MS) await this.#giveUp(found.id)
+      if (performance.now() - since > CREATION_MS) await this.#giveUp(found.id)
     }
   }
 

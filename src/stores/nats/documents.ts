@@ -213,7 +213,7 @@ export class NatsDocuments implements Documents {
     })
     if (summary.gone) {
       this.#known.delete(key)
-      this.#gone.set(key, { name: summary, seq: summary.seq, at: Date.now() })
+      this.#gone.set(key, { name: summary, seq: summary.seq, at: performance.now() })
     } else {
       this.#known.set(key, summary)
       this.#gone.delete(key)

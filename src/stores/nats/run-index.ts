@@ -57,7 +57,7 @@ export class RunIndex {
     if (fault !== undefined) return { isNews: false, fault }
     if (head.gone !== undefined) {
       if (entry !== undefined) this.#drop(entry)
-      this.#gone.set(head.id, { seq, at: Date.now() })
+      this.#gone.set(head.id, { seq, at: performance.now() })
       return { isNews: true, before: entry?.head }
     }
     this.#gone.delete(head.id)

@@ -383,7 +383,7 @@ export class NatsStore implements Store {
 
   /** What says that something was removed is removed itself, when every node has heard of it. */
   async #sweep(): Promise<void> {
-    const heard = Date.now() - SWEEP_EVERY_MS
+    const heard = performance.now() - SWEEP_EVERY_MS
     try {
       for (const { id, seq } of this.#index.goneBefore(heard)) {
         const { stream, subject } = this.#layout.run(id)

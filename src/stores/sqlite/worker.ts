@@ -125,7 +125,7 @@ class Committer {
       this.#write(request)
       const documents = request.documents.map((command) => this.#documents.apply(command))
       const share = shareOf(request)
-      const written = this.#writeSegments(this.#compaction.take(share, Date.now()))
+      const written = this.#writeSegments(this.#compaction.take(share, performance.now()))
       this.#vacuum.run(request.compact !== 'share')
       this.#commit.run()
       assertInPlace(this.#path, this.identity) // or the commit is durable where nobody will look for it
@@ -166,7 +166,7 @@ class Committer {
     }
     const { directory, data } = request
     if (request.compact === 'share') this.#log.add(directory, data)
-    if (directory.length > 0) this.#compaction.add(this.#log.seq, data, directory, Date.now())
+    if (directory.length > 0) this.#compaction.add(this.#log.seq, data, directory, performance.now())
     for (const run of request.ended) this.#compaction.ended(run)
     for (const [run, before] of request.trimmed) this.#trim(run, before)
     for (const { number, id, damage } of request.quarantined) this.#quarantine.add(number, id, damage)
