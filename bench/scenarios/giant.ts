@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createClient } from '../../src/client/index.ts'
 import type { Scenario } from '../bench.ts'
 import { atLeast, atMost, noted, show } from '../figures.ts'
-import { type HealthWatch, timeToAnswer, watchHealth } from '../installed.ts'
+import { answered, type HealthWatch, timeToAnswer, watchHealth } from '../installed.ts'
 import { startShortRuns } from '../short-runs.ts'
 import { serving } from './backlog.ts'
 
@@ -40,6 +40,8 @@ export const giant: Scenario = {
     await server.stop()
     const again = await timeToAnswer(parameters, '/health')
     bench.keep(again.server)
+    // Both have loaded what the native protocol needs: that is no part of the recovery.
+    for (const { url } of [again.server, idle]) await answered(`${url}/runs?limit=1`)
     const recovering = [again.server, idle].map(({ url }) => watchHealth(url))
     const next = createClient({ url: again.server.url })
     const recovered = await took(() => until(RECOVERY_MS_MAX, async () => (await next.runs.get(id)).attempt === 2))

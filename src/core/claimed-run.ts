@@ -1,14 +1,14 @@
 /** What becomes of a run that was claimed: it is started, gone on with, or ended because it cannot be. */
 import type { Component } from './agent.ts'
-import { RunFailure } from './emission.ts'
+import { encodeEvent, RunFailure } from './emission.ts'
 import { divergedFailure } from './divergence.ts'
-import type { EventData, Failure, Suspect } from './event.ts'
-import { type History, loadHistory } from './history.ts'
+import type { Event, EventData, Failure, Suspect } from './event.ts'
+import { type History, HistoryReader } from './history.ts'
 import { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
 import type { Digest, NodeParts } from './parts.ts'
-import { events } from './record.ts'
+import { eventOf, events } from './record.ts'
 import { Replay } from './replay.ts'
 import { SLOT_KEPT_MS_MAX } from './rest.ts'
 import type { Run } from './run.ts'
@@ -90,40 +90,51 @@ async function settleOrDrive(
   const isAnswered = continuation !== undefined || (await wasAnswered(store, claimed))
   const isOrphan = !isAnswered && wasInterrupted(run)
   let failure = stop === undefined ? refusal(claimed, component, isAnswered) : undefined
-  const isRecovered = isOrphan && stop === undefined && failure === undefined
-  const history = isRecovered ? await loadHistory(store, run.id, next, limits.readBytesMax) : undefined
-  const suspect = history && suspectOf(run, history, suspicion, parts.clock.now())
+  const isRefused = stop !== undefined || failure !== undefined
+  const isParked = continuation !== undefined && parked !== undefined && !isRestart(run, continuation)
+  // Read before anything is written: a store that goes away in between would make the run look interrupted.
+  const past =
+    run.status === 'queued' || isRefused || isParked
+      ? undefined
+      : await HistoryReader.read(store, run.id, next, limits.readBytesMax)
+  const suspect = isOrphan && past !== undefined ? suspectOf(run, past, suspicion, parts.clock.now()) : undefined
   if (suspect !== undefined) failure = conviction(run, component!, suspect, suspicion, limits)
   if (stop !== undefined || failure !== undefined || component === undefined) {
     await parked?.release()
     await settle(log, stop, failure)
     return isOrphan && stop === undefined ? { takenUp: 'lost' } : {}
   }
-  if (continuation !== undefined && parked !== undefined && !isRestart(run, continuation)) {
-    await resume(log, component, continuation)
+  const resumed: Event | undefined = continuation && {
+    type: 'run.resumed',
+    data: { ...continuation, ...versionOf(component) },
+  }
+  if (isParked) {
+    await write(log, [resumed!])
     return { begun: { drive: parked, ended: parked.continueWith(log, continuation.answers) } }
   }
   const origin = await originOf(parts, run.id)
-  if (continuation !== undefined) {
-    await resume(log, component, continuation)
+  if (resumed !== undefined) {
+    await write(log, [resumed], past)
     await parked?.release()
   } else {
     const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
-    if (isAfresh) discardAttempt(log, history ?? (await loadHistory(store, run.id, next, limits.readBytesMax)))
-    log.append({
+    const begins: Event = {
       type: 'run.started',
       data: { attempt: run.attempt + 1, ...versionOf(component), ...(suspect !== undefined && { suspect }) },
-    })
-    await log.flush()
-    // What the log held before is all that a resumed run needs of it.
-    if (!isAfresh && history !== undefined) return started({ parts, log, component, origin, slot }, history, isOrphan)
+    }
+    await write(log, isAfresh && past !== undefined ? [discarded(run, past), begins] : [begins], past)
   }
-  const past = run.status === 'queued' ? undefined : await loadHistory(store, run.id, log.next, limits.readBytesMax)
-  return started({ parts, log, component, origin, slot }, past, isOrphan)
+  return started({ parts, log, component, origin, slot }, await past?.history(), isOrphan)
 }
 
-async function resume(log: RunLog, component: Component, continuation: Continuation): Promise<void> {
-  log.append({ type: 'run.resumed', data: { ...continuation, ...versionOf(component) } })
+/** Writes events, and lets the past of the run know them as they stand in the log. */
+async function write(log: RunLog, written: readonly Event[], past?: HistoryReader): Promise<void> {
+  for (const event of written) {
+    const index = log.next
+    log.append(event)
+    const stored = eventOf(encodeEvent(event, log.bounds).body)
+    past?.note({ ...stored, run: log.run.id, index, time: log.run.updatedAt })
+  }
   await log.flush()
 }
 
@@ -181,12 +192,11 @@ async function wasAnswered(store: Store, { run, next }: StoredRun): Promise<bool
   return last?.type === 'run.released' && last.data.reason === ANSWERED
 }
 
-function discardAttempt(log: RunLog, { attemptFrom: from }: History): void {
-  const { attempt } = log.run
-  log.append({
+function discarded({ attempt }: Run, { attemptFrom: from }: HistoryReader): Event {
+  return {
     type: 'attempt.discarded',
     data: { attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },
-  })
+  }
 }
 
 function versionOf({ version }: Component): { readonly version?: string } {
@@ -202,7 +212,7 @@ function isRestart({ waiting = [] }: Run, { answers }: Continuation): boolean {
 const LONE: Suspicion = { among: 1, concurrency: 1, concurrencyAfterProgress: 1 }
 
 /** What an interrupted run is suspected of. An attempt that made progress and was interrupted is the first of a new series. */
-function suspectOf(run: Run, { progress, asleepUntil }: History, suspicion: Suspicion, now: number): Suspect {
+function suspectOf(run: Run, { progress, asleepUntil }: HistoryReader, suspicion: Suspicion, now: number): Suspect {
   const { concurrency } = suspicion
   // Its last attempt has long done nothing but sleep: another run, or nobody, ended the process.
   if (asleepUntil !== undefined && now < asleepUntil && now - Date.parse(run.updatedAt) > SLOT_KEPT_MS_MAX)

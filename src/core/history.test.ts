@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { openMemoryStore } from '../stores/memory.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { newRun, Scribe } from '../testing/fixtures.ts'
-import { loadHistory } from './history.ts'
+import { HistoryReader } from './history.ts'
 
 const EVENTS = 60_000
 
@@ -17,9 +17,9 @@ test('the history of a long run is loaded in slices, between which others have t
   await scribe.flush()
   let turns = 0
   const timer = setInterval(() => turns++, 1)
-  const history = await loadHistory(store, 'run_1', EVENTS + 2, 256 * 1024)
+  const history = await (await HistoryReader.read(store, 'run_1', EVENTS + 2, 256 * 1024)).history()
   clearInterval(timer)
-  expect(history.output.get('')!.emitted).toHaveLength(EVENTS)
+  expect(history.output.get('')!.emitted.length).toBe(EVENTS)
   // The fold takes a hundred milliseconds and more. Without a rest no timer fires before it is done.
   expect(turns).toBeGreaterThan(5)
 })

@@ -2,39 +2,74 @@
  * The work that a run's log has, and which of it the code has asked for again. A request is matched with the record of the same
  * kind, name, scope and input, so that a result reaches its own call in whatever order parallel branches come (RUN-5).
  */
+import { shareLoop } from './loop-share.ts'
 import { prefixOf, type WorkIdentity, type WorkKind, type WorkRecord, workRef } from './work.ts'
+
+/** Records between two looks at the clock. */
+const SHARED_EVERY = 16
 
 export class Ledger {
   readonly #byRef = new Map<string, WorkRecord>()
-  /** Records that nobody has been given yet, by identity; the oldest is the last of its list. */
-  readonly #alike = new Map<string, WorkRecord[]>()
+  /** By identity, and how many of each have been given. */
+  readonly #alike = new Map<string, { readonly records: WorkRecord[]; given: number }>()
   readonly #below = new Map<string, WorkRecord[]>()
-  /** Records that new work waits for, in the order of the log. */
+  /** Records that new work waits for. */
   readonly #missing = new Set<WorkRecord>()
+  /** All that have ever been missing, in the order of the log. */
+  readonly #awaited: WorkRecord[] = []
+  /** References of work that is below work that has ended. */
+  readonly #covered = new Set<string>()
   readonly #used: Set<string>
-  /** Whether there is work of a log that does not say what it was asked for with. */
-  readonly hasLegacy: boolean
+  #hasLegacy = false
   readonly #counts = new Map<string, number>()
   readonly #listeners = new Set<() => void>()
   #changes = 0
 
   /** `reserved`: references of work that must not be given to other work, although no record of it is left. */
-  constructor(records: Iterable<WorkRecord> = [], reserved: Iterable<string> = []) {
+  constructor(reserved: Iterable<string> = []) {
     this.#used = new Set(reserved)
-    const all = [...records]
-    this.hasLegacy = all.some(({ within }) => within === undefined)
-    for (const record of all) this.#add(record)
-    for (const record of all.toReversed())
-      if (record.within !== undefined) push(this.#alike, identityOf(record), record)
+  }
+
+  /** Records in the order of the log, in slices of the event loop. */
+  static async of(records: Iterable<WorkRecord>, reserved: Iterable<string>): Promise<Ledger> {
+    const ledger = new Ledger(reserved)
+    let added = 0
+    for (const record of records) {
+      ledger.#add(record)
+      if (++added % SHARED_EVERY === 0) await shareLoop()
+    }
+    return ledger
+  }
+
+  /** Whether there is work of a log that does not say what it was asked for with. */
+  get hasLegacy(): boolean {
+    return this.#hasLegacy
   }
 
   #add(record: WorkRecord): void {
+    const { within } = record
     const ref = workRef(record.kind, record.key)
     this.#byRef.set(ref, record)
     this.#used.add(ref)
-    if (record.within === undefined) return
-    push(this.#below, record.within, record)
-    if (record.awaited) this.#missing.add(record)
+    if (within === undefined) {
+      this.#hasLegacy = true
+      return
+    }
+    const identity = identityOf(record)
+    const alike = this.#alike.get(identity)
+    if (alike === undefined) this.#alike.set(identity, { records: [record], given: 0 })
+    else alike.records.push(record)
+    // Whoever asks for work that has ended does not ask for what is below it.
+    const around = this.#byRef.get(within)
+    if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
+    else this.#await(record, within)
+  }
+
+  #await(record: WorkRecord, within: string): void {
+    push(this.#below, within, record)
+    if (!record.awaited) return
+    this.#missing.add(record)
+    this.#awaited.push(record)
   }
 
   /**
@@ -44,8 +79,12 @@ export class Ledger {
   take(asked: WorkIdentity, counted: string): WorkRecord | undefined {
     const legacy = this.#byRef.get(workRef(asked.kind, counted))
     if (legacy !== undefined && legacy.within === undefined) return legacy
-    const record = this.#alike.get(identityText(asked))?.pop()
-    if (record !== undefined) this.#asked(record)
+    const alike = this.#alike.get(identityText(asked))
+    const record = alike?.records[alike.given]
+    if (record === undefined) return undefined
+    alike!.given++
+    this.#settle(record)
+    this.#changed()
     return record
   }
 
@@ -54,7 +93,8 @@ export class Ledger {
    * order, this may be the request that was recorded.
    */
   isRepeat(asked: WorkIdentity): boolean {
-    return this.#alike.get(identityText(asked))?.length === 0
+    const alike = this.#alike.get(identityText(asked))
+    return alike !== undefined && alike.given === alike.records.length
   }
 
   /** A record by its key; it does not count as asked for. */
@@ -80,10 +120,17 @@ export class Ledger {
     return this.#missing.size > 0
   }
 
-  /** The first record that was not asked for again. */
-  firstMissing(among: (record: WorkRecord) => boolean = () => true): WorkRecord | undefined {
-    for (const record of this.#missing) if (among(record)) return record
-    return undefined
+  /**
+   * A function that gives the first record, of some, that was not asked for again. Calls of it cost as much as a look at each
+   * record, all together.
+   */
+  firstMissing(among?: (record: WorkRecord) => boolean): () => WorkRecord | undefined {
+    const records = among === undefined ? this.#awaited : [...this.#missing].filter(among)
+    let at = 0
+    return () => {
+      while (at < records.length && !this.#missing.has(records[at]!)) at++
+      return records[at]
+    }
   }
 
   /** Whether a record is below some work: within it, or within work that is. */
@@ -124,21 +171,17 @@ export class Ledger {
     return () => this.#listeners.delete(listener)
   }
 
-  #asked(record: WorkRecord): void {
-    this.#settle(record)
-    if (record.outcome.state !== 'begun') this.#settleBelow(workRef(record.kind, record.key))
-    this.#changed()
-  }
-
   #settle(record: WorkRecord): void {
     this.#missing.delete(record)
   }
 
   #settleBelow(ref: string): void {
-    if (this.#missing.size === 0) return
-    for (const record of this.#below.get(ref) ?? []) {
-      this.#settle(record)
-      this.#settleBelow(workRef(record.kind, record.key))
+    const refs = [ref]
+    for (let around = refs.pop(); around !== undefined && this.#missing.size > 0; around = refs.pop()) {
+      for (const record of this.#below.get(around) ?? []) {
+        this.#settle(record)
+        refs.push(workRef(record.kind, record.key))
+      }
     }
   }
 

@@ -46,7 +46,7 @@ export class Past {
 
   /** Resolves when work that the log does not know may begin. */
   admit(held: Held): Promise<void> {
-    return this.#hold(() => this.#ledger.firstMissing(), held)
+    return this.#hold(this.#ledger.firstMissing(), held)
   }
 
   /** Resolves when all that the log has below a piece of work, or in the run, was asked for: before that it cannot have ended. */
@@ -58,7 +58,7 @@ export class Past {
   ): Promise<void> {
     if (!this.#ledger.isBehind) return
     const isBelow = (record: WorkRecord): boolean => ref === undefined || this.#ledger.isBelow(record, ref)
-    await this.#hold(() => this.#ledger.firstMissing(isBelow), { wanted, enclosure, signal })
+    await this.#hold(this.#ledger.firstMissing(isBelow), { wanted, enclosure, signal })
   }
 
   /** Cut-off work is done again until the returned function is called. */
@@ -104,7 +104,8 @@ export class Past {
   /** Whether all that is missing is below work that is being done again elsewhere. */
   #isComing(enclosure: Enclosure | undefined): boolean {
     const others = [...this.#redone].filter((ref) => !isAround(enclosure, ref))
-    return this.#ledger.firstMissing((record) => !others.some((ref) => this.#ledger.isBelow(record, ref))) === undefined
+    const isElsewhere = (record: WorkRecord): boolean => !others.some((ref) => this.#ledger.isBelow(record, ref))
+    return this.#ledger.firstMissing(isElsewhere)() === undefined
   }
 
   /** One decision for all that is held. */

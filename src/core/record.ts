@@ -142,10 +142,6 @@ export function rawRecords(slice: Slice): RawRecord[] {
   return records
 }
 
-export function bodyOf(record: RawRecord): RecordBody {
-  return `${record.envelope.slice(record.envelope.indexOf('"type":'))}\n\n`
-}
-
 export function events(slice: Slice): LoggedEvent[] {
   return rawRecords(slice).map((record) => JSON.parse(record.envelope) as LoggedEvent)
 }

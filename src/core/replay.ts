@@ -4,8 +4,9 @@
  * withdrawn.
  */
 import type { Encoded } from './emission.ts'
+import { digestOfBody } from './emitted.ts'
 import { type Actor, actorKey } from './event.ts'
-import { type ActorOutput, digest, type OutputByActor } from './history.ts'
+import type { ActorOutput, OutputByActor } from './history.ts'
 import type { RunLog } from './run-log.ts'
 
 interface Expected extends ActorOutput {
@@ -30,7 +31,7 @@ export class Replay {
     const key = actorKey(actor)
     const expected = this.#expected.get(key)
     if (expected === undefined) return false
-    if (digest(body) !== expected.emitted[expected.matched]!.digest) {
+    if (!expected.emitted.isAt(expected.matched, digestOfBody(body))) {
       this.#withdraw(key, expected, log)
       return false
     }
@@ -61,10 +62,9 @@ export class Replay {
 
   #withdraw(key: string, { actor, emitted, matched }: Expected, log: RunLog): void {
     this.#expected.delete(key)
-    const { attempt, index: from } = emitted[matched]!
     const data = {
-      attempt,
-      from,
+      attempt: emitted.attemptOf(matched),
+      from: emitted.indexOf(matched),
       scope: 'own',
       ledger: 'kept',
       reason: 'diverged',

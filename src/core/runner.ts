@@ -473,4 +473,4 @@ export class Drive {
 }
 
 /** Longest time for which one agent may keep the thread. */
-const TURN_MS_MAX = 20
+const TURN_MS_MAX = 10

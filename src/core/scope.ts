@@ -93,7 +93,7 @@ export async function ask(scope: Scope, { key, timeoutMs, kind = 'input', ...opt
     ...(actor !== undefined && { actor }),
     ...(timeoutMs !== undefined && { deadline: new Date(host.clock.now() + timeoutMs).toISOString() }),
   }
-  const instead = (): WorkRecord | undefined => host.ledger.firstMissing(isReplaced)
+  const instead = (): WorkRecord | undefined => host.ledger.firstMissing(isReplaced)()
   return perform(scope, work, { isExclusive: false, isRepeatable: true, instead }, () =>
     host.wait(question, work.marks),
   )

@@ -171,3 +171,29 @@ test('[RUN-1] a run does not fail because the store cannot be read right after i
   await until('the run has ended', async () => isFinished((await kept.get(id))!.run.status))
   expect((await kept.get(id))!.run.status).toBe('completed')
 })
+
+test('[RUN-1] a run that is answered after a restart does not fail because the store cannot be read right after its answers were written', async () => {
+  const kept = openMemoryStore()
+  const asking = subject(
+    async function* (_, { ask }) {
+      yield String(await ask('Go on?'))
+    },
+    { recovery: 'fail' },
+  )
+  const first = openNode({ components: [asking], store: kept })
+  const id = await first.start('subject')
+  await first.emitted(id, 'run.paused')
+  const paused = (await kept.get(id))!.next
+  let outages = 3
+  const store = overriding(kept, {
+    read: async (run, ...parameters) => {
+      if ((await kept.get(run))!.next > paused && outages-- > 0)
+        throw new HoldfastError('unavailable', 'the store is away')
+      return kept.read(run, ...parameters)
+    },
+  })
+  const second = openNode({ components: [asking], store })
+  await second.continue(id, { question: 'yes' })
+  await until('the run has ended', async () => isFinished((await kept.get(id))!.run.status))
+  expect((await kept.get(id))!.run.status).toBe('completed')
+})

@@ -39,8 +39,8 @@ export class WorkReader {
     return known?.outcome.state === 'begun' ? known : undefined
   }
 
-  ledger(): Ledger {
-    return new Ledger(
+  ledger(): Promise<Ledger> {
+    return Ledger.of(
       this.#drafts.values(),
       [...this.#questions.keys()].map((id) => workRef('ask', id)),
     )
