@@ -97,6 +97,8 @@ export interface RunFilter {
   readonly component?: string
   readonly session?: string
   readonly status?: RunStatus | readonly RunStatus[]
+  /** That the component last had. */
+  readonly version?: string
   readonly limit?: number
   /** Of the page before. */
   readonly cursor?: string

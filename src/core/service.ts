@@ -48,6 +48,7 @@ export interface ListRequest {
   readonly component?: string
   readonly session?: string
   readonly status?: readonly RunStatus[]
+  readonly version?: string
   readonly after?: string
   readonly limit?: number
 }

@@ -99,6 +99,8 @@ export interface RunQuery {
   readonly component?: string
   readonly session?: string
   readonly status?: readonly RunStatus[]
+  /** Of the component, as the run says it. */
+  readonly version?: string
   /** Only runs created before this one, in listing order; the `cursor` of the page before. */
   readonly after?: string
   readonly limit: number

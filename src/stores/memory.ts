@@ -361,11 +361,12 @@ function keep(entry: Entry, record: string): number {
   return bytes
 }
 
-function matches(run: Run, { owner, component, session, status }: RunQuery): boolean {
+function matches(run: Run, { owner, component, session, status, version }: RunQuery): boolean {
   return (
     (owner === undefined || run.owner === owner) &&
     (component === undefined || run.component === component) &&
     (session === undefined || run.session === session) &&
-    (status === undefined || status.includes(run.status))
+    (status === undefined || status.includes(run.status)) &&
+    (version === undefined || run.version === version)
   )
 }

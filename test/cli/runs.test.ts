@@ -158,6 +158,8 @@ describe('holdfast runs', () => {
     expect(
       (await call('runs', '--version', '2.0', '--limit', '1', '--json')).stdout.trimEnd().split('\n'),
     ).toHaveLength(1)
+    const page = (await (await fetch(`${url}/runs?version=1.0&limit=1`)).json()) as { runs: { component: string }[] }
+    expect(page.runs.map(({ component }) => component)).toEqual(['a'])
     expect((await call('runs', '--version', '3.0')).stderr).toContain('There are no such runs')
     const answer = await fetch(`${url}/components`)
     const { components } = (await answer.json()) as { components: { id: string; version?: string }[] }

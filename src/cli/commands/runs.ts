@@ -26,8 +26,6 @@ const colours: Readonly<Record<RunStatus, keyof Style>> = {
 const WATCH_MS = 1000
 
 const PAGE_RUNS = 200
-/** Runs that are looked at for those of a version: stores do not index it. */
-const SCANNED_MAX = 10_000
 
 export const runs = defineCommand({
   operands: [],
@@ -51,7 +49,7 @@ is new or has another status.`,
     version: {
       value: 'VERSION',
       parse: toText,
-      help: `Only runs whose component last had this version; found among the newest ${SCANNED_MAX} of the others.`,
+      help: 'Only runs whose component last had this version.',
     },
     limit: { value: 'N', fallback: '20', parse: toCount(1, 10_000), help: 'How many at most.' },
     watch: { fallback: 'false', parse: toSwitch, help: 'Keep the list current.' },
@@ -64,8 +62,9 @@ is new or has another status.`,
         ...(component !== undefined && { component }),
         ...(session !== undefined && { session }),
         ...(status !== undefined && { status }),
+        ...(version !== undefined && { version }),
       }
-      const list = (): Promise<RunInfo[]> => newest(target, filter, version, limit)
+      const list = (): Promise<RunInfo[]> => newest(target, filter, limit)
       if (watch) return watchRuns(list, io, json)
       const found = await list()
       if (json) for (const each of found) io.stdout.write(`${JSON.stringify(each)}\n`)
@@ -75,26 +74,19 @@ is new or has another status.`,
     }),
 })
 
-async function newest(
-  { client }: Target,
-  filter: RunFilter,
-  version: string | undefined,
-  limit: number,
-): Promise<RunInfo[]> {
+async function newest({ client }: Target, filter: RunFilter, limit: number): Promise<RunInfo[]> {
   const found: RunInfo[] = []
   let cursor: string | undefined
-  for (let scanned = 0; found.length < limit && scanned < SCANNED_MAX;) {
+  do {
     const page = await client.runs.list({
       ...filter,
-      limit: version === undefined ? Math.min(PAGE_RUNS, limit - found.length) : PAGE_RUNS,
+      limit: Math.min(PAGE_RUNS, limit - found.length),
       ...(cursor !== undefined && { cursor }),
     })
-    scanned += page.runs.length
-    found.push(...page.runs.filter((run) => version === undefined || run.version === version))
-    if (page.cursor === undefined) break
+    found.push(...page.runs)
     cursor = page.cursor
-  }
-  return found.slice(0, limit)
+  } while (cursor !== undefined && found.length < limit)
+  return found
 }
 
 function rows(found: readonly RunInfo[], style: Style): string[] {

@@ -136,6 +136,7 @@ const paths = {
         query('component', text, 'Only runs of this component.'),
         query('session', text, 'Only runs of this session.'),
         query('status', text, 'Only runs in these states, separated by commas.'),
+        query('version', text, 'Only runs whose component last had this version.'),
         query('limit', count, 'Runs on a page.'),
         query('cursor', text, 'The cursor of the page before.'),
       ],

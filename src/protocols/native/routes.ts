@@ -74,12 +74,14 @@ async function listRuns(call: Call, service: Service): Promise<void> {
   const { query } = call
   const component = query.get('component')
   const session = query.get('session')
+  const version = query.get('version')
   const after = query.get('cursor')
   const status = query.getAll('status').flatMap((value) => value.split(','))
   const page = await service.list(call.principal, {
     limit: readNumber(query, 'limit', service.limits.pageRunsMax, 1, 50),
     ...(component !== null && { component }),
     ...(session !== null && { session }),
+    ...(version !== null && { version }),
     ...(after !== null && { after }),
     ...(status.length > 0 && { status: await parseStatuses(status) }),
   })

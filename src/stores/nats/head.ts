@@ -33,6 +33,8 @@ export interface Head {
   readonly number: number
   readonly owner: string
   readonly component: string
+  /** Of the component. Absent in messages of earlier versions of the store. */
+  readonly version?: string | undefined
   readonly session: string
   readonly createdAt: string
   readonly status: RunStatus
@@ -52,8 +54,8 @@ export interface Description {
 }
 
 /** The fields of a head that are a copy of the run's. */
-export function headOfRun({ id, owner, component, session, createdAt, status, lane, wakeAt }: Run) {
-  return { id, owner, component, session, createdAt, status, lane, wakeAt }
+export function headOfRun({ id, owner, component, version, session, createdAt, status, lane, wakeAt }: Run) {
+  return { id, owner, component, version, session, createdAt, status, lane, wakeAt }
 }
 
 /** Short names: it is in every message. */
@@ -76,6 +78,7 @@ export function encodeHead(head: Head): string {
     m: head.number,
     o: head.owner,
     c: head.component,
+    v: head.version,
     s: head.session,
     t: head.createdAt,
     r: head.status,
@@ -104,6 +107,7 @@ interface Encoded {
   readonly m: number
   readonly o: string
   readonly c: string
+  readonly v?: string
   readonly s: string
   readonly t: string
   readonly r: RunStatus
@@ -133,6 +137,7 @@ export function decodeHead(text: string): Head {
     number: encoded.m,
     owner: encoded.o,
     component: encoded.c,
+    version: encoded.v,
     session: encoded.s,
     createdAt: encoded.t,
     status: encoded.r,

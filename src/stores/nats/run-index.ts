@@ -139,7 +139,7 @@ export class RunIndex {
 
   /** Newest first. */
   *select(
-    { owner, component, session, status }: Omit<RunQuery, 'limit' | 'after'>,
+    { owner, component, session, status, version }: Omit<RunQuery, 'limit' | 'after'>,
     after?: Position,
   ): Generator<Entry> {
     const ofOwner = owner === undefined ? this.#all : this.#byOwner.get(owner)
@@ -149,6 +149,7 @@ export class RunIndex {
       const { head } = entry
       if (session !== undefined && head.session !== session) continue
       if (component !== undefined && head.component !== component) continue
+      if (version !== undefined && head.version !== version) continue
       if (status === undefined || status.includes(head.status)) yield entry
     }
   }

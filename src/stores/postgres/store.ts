@@ -200,6 +200,19 @@ export class PostgresStore implements Store {
   }
 
   async list(query: RunQuery): Promise<RunPage> {
+    const found: StoredRun[] = []
+    for (let { after } = query; ;) {
+      const page = await this.#newest({ ...query, ...(after !== undefined && { after }) })
+      found.push(...page.filter(({ run }) => query.version === undefined || run.version === query.version))
+      if (found.length > query.limit || page.length <= query.limit) break
+      after = cursorOf(page.at(-1)!.run)
+    }
+    const runs = found.slice(0, query.limit)
+    return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
+  }
+
+  /** One more than the limit, where there are so many. Among them may be runs that only name the version somewhere. */
+  #newest(query: RunQuery): Promise<StoredRun[]> {
     const values: unknown[] = []
     const conditions: string[] = []
     for (const column of ['owner', 'component', 'session'] as const) {
@@ -207,15 +220,16 @@ export class PostgresStore implements Store {
       if (value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
     }
     if (query.status !== undefined) conditions.push(`status = ANY($${values.push(query.status)})`)
+    // JSON is text here (see tables.ts), written by JSON.stringify.
+    if (query.version !== undefined)
+      conditions.push(`strpos(run, $${values.push(`"version":${JSON.stringify(query.version)}`)}) > 0`)
     if (query.after !== undefined) {
       const { createdAt, id } = positionOf(query.after)
       conditions.push(`(created, id) < ($${values.push(createdAt)}, $${values.push(id)})`)
     }
     const where = conditions.length === 0 ? 'true' : conditions.join(' AND ')
     const order = `ORDER BY created DESC, id DESC LIMIT $${values.push(query.limit + 1)}`
-    const found = await this.#stored(`${where} ${order}`, values)
-    const runs = found.slice(0, query.limit)
-    return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
+    return this.#stored(`${where} ${order}`, values)
   }
 
   async remove(id: string): Promise<boolean> {

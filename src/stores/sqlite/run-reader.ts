@@ -5,6 +5,7 @@ import { isFinished, type RunStatus } from '../../core/run.ts'
 import type { RunQuery } from '../../core/store.ts'
 import { damageError, gapDamage } from './quarantine.ts'
 import { lostRun, type NumberedRun, readRow, type Row } from './run-rows.ts'
+import { VERSION } from './schema.ts'
 import { segmentIn } from './segment.ts'
 import { isCorrupt } from './sqlite-errors.ts'
 
@@ -63,6 +64,10 @@ export class RunReader {
     if (query.status !== undefined) {
       conditions.push(`status IN (${query.status.map(() => '?').join(', ')})`)
       values.push(...query.status)
+    }
+    if (query.version !== undefined) {
+      conditions.push(`${VERSION} = ?`)
+      values.push(query.version)
     }
     if (query.after !== undefined) {
       conditions.push('(created, id) < (?, ?)')
@@ -196,13 +201,14 @@ export class RunReader {
   }
 }
 
-function isMatch({ owner, component, session, status }: RunQuery, { stored, isLost }: NumberedRun): boolean {
+function isMatch({ owner, component, session, status, version }: RunQuery, { stored, isLost }: NumberedRun): boolean {
   const { run } = stored
   return (
     (owner === undefined || run.owner === owner) &&
     (component === undefined || run.component === component) &&
     (session === undefined || run.session === session) &&
-    (status === undefined || isLost === true || status.includes(run.status))
+    (status === undefined || isLost === true || status.includes(run.status)) &&
+    (version === undefined || isLost === true || run.version === version)
   )
 }
 
@@ -217,11 +223,13 @@ const UNSUCCESSFUL: readonly RunStatus[] = ['failed', 'cancelled', 'rejected']
  * the owner, who may have every run there is. Without an owner, which no caller of a protocol does, a session or component is looked for
  * among all. `covers` is what makes a partial index one that will do.
  */
-function indexFor({ owner, component, session, status = [] }: RunQuery): { index: string; covers?: string } {
+function indexFor({ owner, component, session, status = [], version }: RunQuery): { index: string; covers?: string } {
   if (owner !== undefined && session !== undefined) return { index: 'runs_by_owner_session' }
   if (status.length > 0 && !status.some(isFinished)) return { index: 'runs_unfinished', covers: 'finished IS NULL' }
   if (status.length > 0 && status.every((each) => UNSUCCESSFUL.includes(each)))
     return { index: 'runs_unsuccessful', covers: "status IN ('failed', 'cancelled', 'rejected')" }
+  if (owner !== undefined && version !== undefined)
+    return { index: 'runs_by_owner_version', covers: `${VERSION} IS NOT NULL` }
   if (owner !== undefined && component !== undefined) return { index: 'runs_by_owner_component' }
   return { index: owner === undefined ? 'runs_by_creation' : 'runs_by_owner' }
 }

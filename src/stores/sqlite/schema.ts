@@ -5,6 +5,9 @@ import { USAGE_MIGRATION } from './usage-schema.ts'
 /** Marks a SQLite file as ours: "HFST". */
 export const APPLICATION_ID = 0x48465354
 
+/** Version of a run's component. Damaged text has none: what cannot be parsed must not keep the row from being changed or removed. */
+export const VERSION = "CASE WHEN json_valid(run) THEN json_extract(run, '$.version') END"
+
 /**
  * `log` takes one row per commit, holding the records of every run in it: one page write where a row per event would be one
  * per run. Compaction moves them into `segments`, some sixty-four records of one run in a row, which is what readers read.
@@ -86,6 +89,7 @@ const migrations: readonly string[] = [
    ALTER TABLE documents ADD COLUMN crc INTEGER;
    ALTER TABLE documents ADD COLUMN touched INTEGER;
    CREATE INDEX runs_damaged ON runs (number) WHERE damage IS NOT NULL;`,
+  `CREATE INDEX runs_by_owner_version ON runs (owner, ${VERSION}, created, id) WHERE ${VERSION} IS NOT NULL;`,
 ]
 
 export const SCHEMA_VERSION: number = migrations.length

@@ -22,6 +22,7 @@ export const brokenIndexes: readonly BrokenStore[] = [
   { name: 'lists oldest first', section: 'listing', breakStore: listsOldestFirst },
   { name: 'does not list who holds a run', section: 'listing', breakStore: hidesLeases },
   { name: 'does not look at the filters', section: 'listing', breakStore: ignoresFilters },
+  { name: 'lists runs of every version', section: 'listing', breakStore: ignoresVersions },
 ]
 
 export function forgetsKeys(store: Store): Store {
@@ -212,4 +213,8 @@ function ignoresFilters(store: Store): Store {
   return overriding(store, {
     list: ({ limit, after }) => store.list({ limit, ...(after !== undefined && { after }) }),
   })
+}
+
+function ignoresVersions(store: Store): Store {
+  return overriding(store, { list: ({ version: _version, ...query }) => store.list(query) })
 }

@@ -16,6 +16,7 @@ export const listingSection: ConformanceSection = {
     { name: 'pages stay where they are while runs are created', run: staysWhileCreated },
     { name: 'pages stay where they are while runs change and are removed', run: staysWhileRemoved },
     { name: 'every filter is kept, alone and together', run: filters },
+    { name: 'a run is listed by the version that last executed it', run: listsByLastVersion },
     { name: 'a listed run is what get gives', run: listsWhatGetGives },
     { name: '[SUB-2] a cursor that no page gave is an error', run: refusesBadCursors },
   ],
@@ -94,6 +95,9 @@ async function filters(trial: Trial): Promise<void> {
       owner: `owner-${index % 2}`,
       component: `component-${index % 3}`,
       session: `session-${index % 4}`,
+      // What only looks like one is none.
+      metadata: { version: '2.0' },
+      ...(index % 3 !== 0 && { version: `${index % 3}.0` }),
     }
     trial.clock.advance(1)
     if (index % 5 === 0) await trial.finish(options)
@@ -107,6 +111,12 @@ async function filters(trial: Trial): Promise<void> {
     { session: 'session-3' },
     { status: ['completed'] },
     { status: ['queued', 'running'] },
+    { version: '2.0' },
+    { owner: 'owner-1', version: '1.0' },
+    { owner: 'owner-1', version: '2.0', status: ['completed', 'queued'] },
+    { owner: 'owner-0', session: 'session-2', version: '2.0' },
+    { owner: 'owner-0', version: '3.0' },
+    { version: '"2.0' },
     { owner: 'owner-0', component: 'component-1' },
     { owner: 'owner-1', session: 'session-1', status: ['running', 'completed'] },
     { owner: 'owner-0', component: 'component-0', session: 'session-0', status: ['completed'] },
@@ -118,6 +128,18 @@ async function filters(trial: Trial): Promise<void> {
     for (const limit of [1, 2, 100])
       expect(idsOf(await walk(trial, { ...query, limit })), `listing ${JSON.stringify(query)}`).toEqual(expected)
   }
+}
+
+async function listsByLastVersion(trial: Trial): Promise<void> {
+  const { run } = await trial.create({ version: '1.0' })
+  const listed = async (version: string): Promise<string[]> =>
+    idsOf((await trial.store.list({ owner: run.owner, version, limit: 10 })).runs)
+  expect(await listed('1.0')).toEqual([run.id])
+  const scribe = await trial.takeOver(run.id)
+  scribe.append({ type: 'run.started', data: { attempt: 1, version: '2.0' } })
+  scribe.complete()
+  await scribe.flush()
+  expect([await listed('1.0'), await listed('2.0')]).toEqual([[], [run.id]])
 }
 
 async function listsWhatGetGives(trial: Trial): Promise<void> {
