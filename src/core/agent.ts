@@ -56,7 +56,17 @@ export interface Component<Input = unknown> {
   /** Default: `ask`. */
   readonly onDivergence?: DivergencePolicy
   readonly limits?: Partial<
-    Pick<Limits, 'runDeadlineMs' | 'runIdleMs' | 'replayWaitMs' | 'attemptsMax' | 'stopGraceMs'>
+    Pick<
+      Limits,
+      | 'runDeadlineMs'
+      | 'runIdleMs'
+      | 'replayWaitMs'
+      | 'attemptsMax'
+      | 'stopGraceMs'
+      | 'workInFlightMax'
+      | 'workTotalMax'
+      | 'callsTotalMax'
+    >
   >
   /**
    * What becomes of the agent of a paused run: it stays in memory, bounded by `runsParkedMax`, or it is let go, and rebuilt from the log

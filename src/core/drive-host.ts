@@ -3,6 +3,7 @@ import { conversationBefore } from './conversation.ts'
 import { type Encoded, RunFailure } from './emission.ts'
 import { settleDivergence } from './divergence.ts'
 import type { Event, Failure, Question, WorkMarks } from './event.ts'
+import { FanOut } from './fan-out.ts'
 import type { Limits } from './limits.ts'
 import { Past } from './past.ts'
 import type { Rest } from './rest.ts'
@@ -50,6 +51,7 @@ export function hostOf(drive: Hosting): ContextHost {
       clock,
       diverged: (divergence) => settleDivergence(diverging, divergence),
     }),
+    fanOut: new FanOut(ledger, drive.limits),
     underWay: new Set(),
     enclosures,
     digest,

@@ -20,6 +20,8 @@ export class Ledger {
   /** References of work that is below work that has ended. */
   readonly #covered = new Set<string>()
   readonly #used: Set<string>
+  #total = 0
+  #calls = 0
   #hasLegacy = false
   readonly #counts = new Map<string, number>()
   readonly #listeners = new Set<() => void>()
@@ -41,6 +43,16 @@ export class Ledger {
     return ledger
   }
 
+  /** Steps, tools, calls and questions, those of earlier attempts included. */
+  get total(): number {
+    return this.#total
+  }
+
+  /** Calls of components, those of earlier attempts included. */
+  get calls(): number {
+    return this.#calls
+  }
+
   /** Whether there is work of a log that does not say what it was asked for with. */
   get hasLegacy(): boolean {
     return this.#hasLegacy
@@ -50,7 +62,7 @@ export class Ledger {
     const { within } = record
     const ref = workRef(record.kind, record.key)
     this.#byRef.set(ref, record)
-    this.#used.add(ref)
+    this.#use(record.kind, ref)
     if (within === undefined) {
       this.#hasLegacy = true
       return
@@ -63,6 +75,12 @@ export class Ledger {
     const around = this.#byRef.get(within)
     if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
     else this.#await(record, within)
+  }
+
+  #use(kind: WorkKind, ref: string): void {
+    this.#used.add(ref)
+    if (kind !== 'sleep') this.#total++
+    if (kind === 'actor') this.#calls++
   }
 
   #await(record: WorkRecord, within: string): void {
@@ -110,7 +128,7 @@ export class Ledger {
       const ref = workRef(kind, key)
       if (this.#used.has(ref)) continue
       this.#counts.set(counted, count)
-      this.#used.add(ref)
+      this.#use(kind, ref)
       return key
     }
   }

@@ -72,6 +72,12 @@ export interface Limits {
   readonly unservedMs: number
   /** How long a recovered run may take to ask for what its log has before it counts as diverged. */
   readonly replayWaitMs: number
+  /** Steps, tools, calls and questions of one run that are under way at once. */
+  readonly workInFlightMax: number
+  /** Steps, tools, calls and questions in the whole life of a run. */
+  readonly workTotalMax: number
+  /** Calls of components in the whole life of a run. */
+  readonly callsTotalMax: number
   /** Attempts that may be interrupted in a row without progress before the run fails for good. */
   readonly attemptsMax: number
   /** Interruptions in the whole life of a run, progress or not, before it fails for good. */
@@ -176,6 +182,9 @@ export const defaultLimits: Limits = {
   leaseMs: 10 * SECOND, // with the look every third of it, a dead worker's runs are taken over within 15 seconds
   unservedMs: 1 * HOUR,
   replayWaitMs: 30 * SECOND,
+  workInFlightMax: 1000,
+  workTotalMax: 100_000,
+  callsTotalMax: 10_000,
   attemptsMax: 3,
   interruptionsMax: 100,
   suspectMs: 5 * SECOND,

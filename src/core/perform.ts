@@ -37,6 +37,7 @@ export function request(scope: Scope, { kind, name, input, shown = name }: Reque
   const digest = input === undefined ? undefined : digestOf(scope, input)
   const identity: WorkIdentity = { kind, name: shown, prefix, within, digest }
   const record = host.ledger.take(identity, counted(kind, name))
+  if (record === undefined) host.fanOut.checkTotal(kind)
   const key = record?.key ?? host.ledger.newKey(kind, prefix + name)
   const marks = { within, ...(digest !== undefined && { digest }) }
   return { identity, record, key, ref: workRef(kind, key), marks, enclosure }
@@ -126,10 +127,18 @@ function enter(scope: Scope, { identity }: Work, isExclusive: boolean): () => vo
   const { host } = scope
   const text = identityText(identity)
   if (isExclusive && host.underWay.has(text)) throw ambiguous(identity)
-  const left = scope.branch?.enter()
+  const done = host.fanOut.enter(identity.kind)
+  let left: (() => void) | undefined
+  try {
+    left = scope.branch?.enter()
+  } catch (thrown) {
+    done()
+    throw thrown
+  }
   if (isExclusive) host.underWay.add(text)
   return () => {
     if (isExclusive) host.underWay.delete(text)
+    done()
     left?.()
   }
 }

@@ -4,6 +4,7 @@ import type { Clock } from './clock.ts'
 import type { Encoded } from './emission.ts'
 import type { AsyncLocal, Enclosure } from './enclosure.ts'
 import type { Actor, Event, EventData, Failure, Question, Usage, WorkMarks } from './event.ts'
+import type { FanOut } from './fan-out.ts'
 import type { Ledger } from './ledger.ts'
 import type { Past } from './past.ts'
 import type { Branch } from './branches.ts'
@@ -18,6 +19,8 @@ export interface ContextHost {
   readonly ledger: Ledger
   /** Holds new work until the log's was asked for. */
   readonly past: Past
+  /** Bounds what the run has under way and in all. */
+  readonly fanOut: FanOut
   /** Identities of exclusive work that is being done. */
   readonly underWay: Set<string>
   readonly enclosures: AsyncLocal<Enclosure>
