@@ -178,7 +178,12 @@ export interface EventData {
   'step.failed': { readonly step: string; readonly name: string; readonly error: Failure; readonly key?: string }
   'step.skipped': { readonly step: string; readonly name: string; readonly reason?: string }
   /** The run waits until a time, an ISO one. */
-  'sleep.started': { readonly until: string; readonly key: string; readonly within?: string }
+  'sleep.started': {
+    readonly until: string
+    readonly key: string
+    readonly within?: string
+    readonly digest?: string
+  }
   /** One chunk of an artifact; `append` continues the one before, `last` ends it. */
   'artifact.added': {
     readonly artifact: string

@@ -11,7 +11,10 @@ const SHARED_EVERY = 16
 export class Ledger {
   readonly #byRef = new Map<string, WorkRecord>()
   /** By identity, and how many of each have been given. */
-  readonly #alike = new Map<string, { readonly records: WorkRecord[]; given: number }>()
+  readonly #alike = new Map<string, Alike>()
+  /** Sleeps by identity without their length, which may vary between attempts. */
+  readonly #sleeps = new Map<string, Alike>()
+  readonly #given = new Set<WorkRecord>()
   readonly #below = new Map<string, WorkRecord[]>()
   /** Records that new work waits for. */
   readonly #missing = new Set<WorkRecord>()
@@ -68,9 +71,8 @@ export class Ledger {
       return
     }
     const identity = identityOf(record)
-    const alike = this.#alike.get(identity)
-    if (alike === undefined) this.#alike.set(identity, { records: [record], given: 0 })
-    else alike.records.push(record)
+    addAlike(this.#alike, identityText(identity), record)
+    if (record.kind === 'sleep') addAlike(this.#sleeps, identityText({ ...identity, digest: undefined }), record)
     // Whoever asks for work that has ended does not ask for what is below it.
     const around = this.#byRef.get(within)
     if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
@@ -92,15 +94,15 @@ export class Ledger {
 
   /**
    * Takes the record of the work that is asked for. `counted` is the key that the request would have by its name and number:
-   * older logs know their work by nothing else.
+   * older logs know their work by nothing else. A sleep whose length is another one takes the oldest that is left: to sleep again
+   * what has been slept, or to hold it as new work, would be worse.
    */
   take(asked: WorkIdentity, counted: string): WorkRecord | undefined {
     const legacy = this.#byRef.get(workRef(asked.kind, counted))
     if (legacy !== undefined && legacy.within === undefined) return legacy
-    const alike = this.#alike.get(identityText(asked))
-    const record = alike?.records[alike.given]
+    const record = this.#next(this.#alike.get(identityText(asked))) ?? this.#next(this.#otherSleeps(asked))
     if (record === undefined) return undefined
-    alike!.given++
+    this.#given.add(record)
     this.#settle(record)
     this.#changed()
     return record
@@ -111,8 +113,19 @@ export class Ledger {
    * order, this may be the request that was recorded.
    */
   isRepeat(asked: WorkIdentity): boolean {
-    const alike = this.#alike.get(identityText(asked))
-    return alike !== undefined && alike.given === alike.records.length
+    const alike = this.#otherSleeps(asked) ?? this.#alike.get(identityText(asked))
+    return alike !== undefined && this.#next(alike) === undefined
+  }
+
+  #otherSleeps(asked: WorkIdentity): Alike | undefined {
+    return asked.kind === 'sleep' ? this.#sleeps.get(identityText({ ...asked, digest: undefined })) : undefined
+  }
+
+  /** The oldest that was not given yet. */
+  #next(alike: Alike | undefined): WorkRecord | undefined {
+    if (alike === undefined) return undefined
+    while (alike.given < alike.records.length && this.#given.has(alike.records[alike.given]!)) alike.given++
+    return alike.records[alike.given]
   }
 
   /** A record by its key; it does not count as asked for. */
@@ -209,8 +222,21 @@ export class Ledger {
   }
 }
 
-function identityOf({ kind, key, name, within, digest }: WorkRecord): string {
-  return identityText({ kind, name, prefix: prefixOf(key), within: within!, digest })
+/** Records that are told apart by their order alone. */
+interface Alike {
+  readonly records: WorkRecord[]
+  /** All before this one have been given. */
+  given: number
+}
+
+function addAlike(lists: Map<string, Alike>, identity: string, record: WorkRecord): void {
+  const alike = lists.get(identity)
+  if (alike === undefined) lists.set(identity, { records: [record], given: 0 })
+  else alike.records.push(record)
+}
+
+function identityOf({ kind, key, name, within, digest }: WorkRecord): WorkIdentity {
+  return { kind, name, prefix: prefixOf(key), within: within!, digest }
 }
 
 export function identityText({ kind, name, prefix, within, digest = '' }: WorkIdentity): string {

@@ -1,8 +1,9 @@
 /** Sleeps of any length, across crashes, that count neither as silence nor towards a deadline. */
 import { describe, expect, test, vi } from 'vitest'
-import { ManualClock } from '../../test/support/manual-clock.ts'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
 import { openNode, subject, textOf } from '../../test/support/node.ts'
-import { recovering, World } from '../../test/support/world.ts'
+import { ManualWorld, recovering, World } from '../../test/support/world.ts'
+import type { RunContext } from './agent.ts'
 import { startTimer, TIMER_MAX_MS } from './timer.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -97,6 +98,44 @@ describe('a sleep', () => {
     expect(textOf(log)).toBe('ab')
     expect(log.filter(({ type }) => type === 'sleep.started')).toHaveLength(1)
   })
+
+  test.each([
+    ['sleep', (context: RunContext, wake: number, now: number) => context.sleep(wake - now)],
+    ['sleepUntil', (context: RunContext, wake: number) => context.sleepUntil(wake)],
+  ])(
+    '[RUN-5] ends when it was to end, although parallel branches come in another order after a crash: %s',
+    async (_, sleep) => {
+      const world = new ManualWorld(
+        recovering('resume', async function* (_input, context) {
+          const branch = async (name: string, wake: number): Promise<void> => {
+            await sleep(context, wake, start)
+            if (context.attempt > 1) woken.push([name, world.clock.now() >= wake])
+          }
+          const branches = [() => branch('short', short), () => branch('long', long)]
+          await Promise.all((context.attempt === 1 ? branches : branches.toReversed()).map((each) => each()))
+          yield 'done'
+        }),
+      )
+      const woken: [string, boolean][] = []
+      const start = world.clock.now()
+      const [short, long] = [start + 5000, start + 50_000]
+      const first = world.worker()
+      const id = await first.start('subject')
+      await first.emitted(id, 'sleep.started', 2)
+      world.kill()
+      const second = world.worker(world.components, { leaseMs: 600_000, pollMs: 60_000 })
+      await second.emitted(id, 'run.started', 2)
+      await settle()
+      for (let seconds = 0; seconds < 60 && woken.length < 2; seconds++) {
+        world.clock.advance(1000)
+        await settle()
+      }
+      expect(woken).toEqual([
+        ['short', true],
+        ['long', true],
+      ])
+    },
+  )
 
   test('counts neither as silence nor towards the deadline', async () => {
     const clock = new ManualClock()

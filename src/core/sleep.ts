@@ -22,7 +22,8 @@ export async function sleep(scope: Scope, milliseconds: number, until?: number):
   } else if (host.ledger.hasLegacy && host.isReplaying(actor)) {
     return // such a log does not have its sleeps
   } else {
-    await recordedSleep(scope, until ?? host.clock.now() + milliseconds)
+    const input = until === undefined ? { milliseconds: finite(milliseconds) } : { until: finite(until) }
+    await recordedSleep(scope, input, until ?? host.clock.now() + milliseconds)
   }
 }
 
@@ -32,17 +33,21 @@ function isReplaying(scope: Scope): boolean {
   return host.isReplaying(actor) || host.ledger.isBehind || enclosureOf(scope)?.isRevisited === true
 }
 
-async function recordedSleep(scope: Scope, wanted: number): Promise<void> {
+/** JSON has no Infinity. */
+function finite(milliseconds: number): number {
+  return Math.min(milliseconds, LAST_MS)
+}
+
+async function recordedSleep(scope: Scope, input: object, wanted: number): Promise<void> {
   const { host } = scope
-  const work = request(scope, { kind: 'sleep', name: 'sleep' })
+  const work = request(scope, { kind: 'sleep', name: 'sleep', input })
   const known = work.record?.until
   if (known === undefined && work.enclosure?.isRevisited === true) return
-  const wake = known ?? Math.min(wanted, LAST_MS)
+  const wake = known ?? finite(wanted)
   const rest = wake - host.clock.now()
   const go = async (): Promise<void> => {
-    const { within } = work.marks
     if (known === undefined)
-      await record(scope, 'sleep.started', { until: new Date(wake).toISOString(), key: work.key, within: within! })
+      await record(scope, 'sleep.started', { until: new Date(wake).toISOString(), key: work.key, ...work.marks })
     await asleep(scope, wake - host.clock.now())
   }
   // A length that varies between attempts must not stop a run: a short one is slept again, a long one waits for the past.
