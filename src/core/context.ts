@@ -60,43 +60,53 @@ function checkName(name: unknown): string {
   throw new TypeError(`a step, tool, call or branch needs a name of 1 to ${NAME_CHARS_MAX} characters`)
 }
 
-async function step<Result>(
+function step<Result>(
   scope: Scope,
   name: string,
   body: (signal: AbortSignal) => Promise<Result> | Result,
-  { key: input, revisit: again, ...about }: StepCallOptions = { kind: 'function' },
+  options?: StepCallOptions,
 ): Promise<Result> {
-  const { signal } = scope
-  const work = request(scope, { kind: 'step', name: escapeName(name), input })
-  const { key, marks, record: begun } = work
-  if (begun !== undefined && begun.outcome.state !== 'begun') {
-    await revisit(scope, work, again)
-    return recorded(begun.outcome) as Result
-  }
-  return perform(scope, work, { isExclusive: true }, async (ending) => {
-    if (begun === undefined) await record(scope, 'step.started', { step: key, name, ...about, key, ...marks })
-    let result: Result
-    try {
-      result = await body(signal)
-    } catch (thrown) {
-      if (signal.aborted) throw thrown
-      const error = failureOf(thrown)
-      await record(scope, 'step.failed', { step: key, name, error, key })
-      throw toThrow(error, thrown)
-    }
-    await ending()
-    await record(scope, 'step.completed', { step: key, name, output: result, key })
-    return asRecorded(scope, result)
-  })
+  return recordedStep(scope, name, options, async () => body(scope.signal))
 }
 
-async function stage<Result>(
+/** A step whose output is part of it: withdrawn when it fails, and not said again once it has ended. */
+function stage<Result>(
   scope: Scope,
   name: string,
   body: () => AsyncGenerator<Emission, Result, void>,
-  { key: input, revisit: again, ...about }: StepCallOptions = { kind: 'function' },
+  options?: StepCallOptions,
 ): Promise<Result> {
-  const { host, signal, actor } = scope
+  const { host, actor } = scope
+  return recordedStep(
+    scope,
+    name,
+    options,
+    async () => (await emitAll(scope, iterate(body()), goOn, new Promise(() => {}))) as Result,
+    {
+      completed: () => host.endReplayOfStep(actor),
+      failed: (from) => {
+        host.endReplayOfStep(actor)
+        return host.discard(actor, from, 'own')
+      },
+    },
+  )
+}
+
+/** What becomes of the output of a step, before its end is recorded. */
+interface StepOutput {
+  completed(): void
+  /** `from`: index of its first event. */
+  failed(from: number): Promise<void>
+}
+
+async function recordedStep<Result>(
+  scope: Scope,
+  name: string,
+  { key: input, revisit: again, ...about }: StepCallOptions = { kind: 'function' },
+  body: () => Promise<Result>,
+  output?: StepOutput,
+): Promise<Result> {
+  const { host, signal } = scope
   const work = request(scope, { kind: 'step', name: escapeName(name), input })
   const { key, marks, record: begun } = work
   if (begun !== undefined && begun.outcome.state !== 'begun') {
@@ -105,20 +115,20 @@ async function stage<Result>(
   }
   return perform(scope, work, { isExclusive: true }, async (ending) => {
     const from = begun?.index ?? host.next()
+    const covers = output !== undefined && ({ covers: true } as const)
     if (begun === undefined)
-      await record(scope, 'step.started', { step: key, name, ...about, covers: true, key, ...marks })
+      await record(scope, 'step.started', { step: key, name, ...about, ...covers, key, ...marks })
     let result: Result
     try {
-      result = (await emitAll(scope, iterate(body()), goOn, new Promise(() => {}))) as Result
+      result = await body()
     } catch (thrown) {
       if (signal.aborted) throw thrown
-      host.endReplayOfStep(actor)
-      await host.discard(actor, from, 'own')
+      await output?.failed(from)
       const error = failureOf(thrown)
       await record(scope, 'step.failed', { step: key, name, error, key })
       throw toThrow(error, thrown)
     }
-    host.endReplayOfStep(actor)
+    output?.completed()
     await ending()
     await record(scope, 'step.completed', { step: key, name, output: result, key })
     return asRecorded(scope, result)

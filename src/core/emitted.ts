@@ -66,16 +66,16 @@ export class Emitted {
 const END_CHARS = '\n\n'.length
 
 export function digestOfBody(body: RecordBody): EmittedDigest {
-  return digest(body, 0, body.length - END_CHARS)
+  return hash(body, 0, body.length - END_CHARS)
 }
 
 /** Of the same body in an envelope, where it is what follows run, index and time. */
 export function digestOfEnvelope(envelope: string): EmittedDigest {
-  return digest(envelope, envelope.indexOf('"type":'), envelope.length)
+  return hash(envelope, envelope.indexOf('"type":'), envelope.length)
 }
 
 /** The mixing is that of cyrb53, twice with different seeds. */
-function digest(text: string, start: number, end: number): EmittedDigest {
+function hash(text: string, start: number, end: number): EmittedDigest {
   let [a, b, c, d] = [0x40d65f56, 0xdf7bb7ee, 0x5bc51bd1, 0xc4adf33c]
   for (let at = start; at < end; at++) {
     const unit = text.charCodeAt(at)
