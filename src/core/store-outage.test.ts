@@ -197,3 +197,28 @@ test('[RUN-1] a run that is answered after a restart does not fail because the s
   await until('the run has ended', async () => isFinished((await kept.get(id))!.run.status))
   expect((await kept.get(id))!.run.status).toBe('completed')
 })
+
+test('[RUN-1] a run does not fail because the store cannot be read right after its answer was written', async () => {
+  const kept = openMemoryStore()
+  let outages = 3
+  const store = overriding(kept, {
+    read: async (id, ...parameters) => {
+      const { run } = (await kept.get(id))!
+      if (run.status === 'running' && outages-- > 0) throw new HoldfastError('unavailable', 'the store is away')
+      return kept.read(id, ...parameters)
+    },
+  })
+  const asking = subject(
+    async function* (_, context) {
+      yield `[${String(await context.ask('Go on?'))}]`
+    },
+    { recovery: 'fail' },
+  )
+  // Nothing is kept in memory: the agent begins again from its log.
+  const node = openNode({ components: [asking], store, limits: { runsParkedMax: 0 } })
+  const id = await node.start('subject')
+  await node.reached(id, 'paused')
+  await node.continue(id, { question: 'yes' }).catch(() => {})
+  await until('the run has ended', async () => isFinished((await kept.get(id))!.run.status))
+  expect((await kept.get(id))!.run.status).toBe('completed')
+})
