@@ -29,14 +29,26 @@ class Options:
     """A run must end within this time after its start and after the faults are over."""
     bound_s: float
     seed: int
+    """Every fault is told by a command, so what happens to a run without one is the server's own doing."""
+    told: bool = False
 
 
 async def run_campaign(options: Options, commands: AsyncIterator[str]) -> Verdict:
-    """`commands`: `fault NAME` and `healed` are recorded, `finish` ends the load."""
+    """
+    `commands`: `fault NAME`, `outage NAME` and `healed` are recorded, `finish` ends the load. An outage is a fault of the store that
+    ends no worker and that the server promises to survive: no run may be interrupted or attempted again because of it.
+    """
     history = History(options.history)
     random = Random(options.seed)
     group = f"judge-{random.getrandbits(48):012x}-{os.getpid()}"
-    history.record("campaign", target=options.target, nodes=options.nodes, bound_s=options.bound_s, seed=options.seed)
+    history.record(
+        "campaign",
+        target=options.target,
+        nodes=options.nodes,
+        bound_s=options.bound_s,
+        seed=options.seed,
+        told=options.told,
+    )
     # Two readers and two commands for each client, and the audit.
     async with open_http(options.clients * 4 + 32) as http:
         load = Load(TARGETS[options.target], options.nodes, http, history, random, group, options.runs_max)
@@ -64,7 +76,7 @@ async def _obey(commands: AsyncIterator[str], history: History) -> None:
         command, _, name = line.partition(" ")
         if command == "finish":
             return
-        if command in ("fault", "healed"):
+        if command in ("fault", "outage", "healed"):
             history.record(command, name=name)
     await asyncio.Event().wait()  # nobody commands: the time decides
 

@@ -73,6 +73,7 @@ class Load:
             key=key,
             request=work.request,
             outcomes=sorted(work.outcomes),
+            outcomes_of_death=sorted(work.outcomes_of_death),
             texts=work.texts,
         )
         while True:

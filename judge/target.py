@@ -32,10 +32,12 @@ class Work:
     """One run to start, and what may become of it."""
 
     request: dict[str, Any]
-    """Outcomes that are honest for this request, such as `completed` or `failed:interrupted`."""
+    """Outcomes that are honest for this request, such as `completed`."""
     outcomes: frozenset[str]
     """Numbered texts that a completed run must have delivered: 0, 1, 2 … without a gap or a repeat."""
     texts: int
+    """Outcomes that are honest only where the worker of the run may have died, such as `failed:interrupted`."""
+    outcomes_of_death: frozenset[str] = frozenset()
     """The client answers when the run asks."""
     answers: bool = False
     """The client stops the run when it sees this numbered text."""
@@ -83,6 +85,9 @@ class Target(Protocol):
 
     def outcome_of(self, event: Event) -> str | None:
         """The outcome that a terminal event states; None for any other event."""
+
+    def attempt_of(self, event: Event) -> int | None:
+        """The number of the attempt that the event begins, 1 for the first; None for any other event."""
 
     def standing_numbers(self, log: Sequence[Event]) -> list[int]:
         """Numbers of the texts that no later event retracts."""

@@ -34,8 +34,11 @@ class Seen:
 
 @dataclass
 class RunRecord:
+    """`deaths`: events that say that a worker of the run died, each with when it was first seen."""
+
     accepted_at: float
     key: str
+    deaths: dict[int, tuple[float, str]] = field(default_factory=dict)
     ended_at: float | None = None
     log: dict[int, Seen] = field(default_factory=dict)
     outcomes: dict[str, str] = field(default_factory=dict)
@@ -49,6 +52,8 @@ class Verdict:
     runs: int
     events: int
     outcomes: Counter[str]
+    """Runs that lost a worker: they were interrupted or attempted again."""
+    lost: int
     """Longest time between the start of a run, or the end of the faults, and the run's end."""
     slowest_s: float
 
@@ -62,6 +67,7 @@ class Verdict:
             "runs": self.runs,
             "events": self.events,
             "outcomes": dict(sorted(self.outcomes.items())),
+            "lost": self.lost,
             "slowest_s": round(self.slowest_s, 2),
             "violations": {name: len(found) for name, found in self.violations.items()},
             "examples": {name: found[:EXAMPLES_MAX] for name, found in self.violations.items() if found},
@@ -82,6 +88,9 @@ class _Judge:
         self.cursors: dict[str, int] = {}
         self.ended: set[str] = set()
         self.faults_over = 0.0
+        # Times in which workers may have died; the last one may have no end yet.
+        self.deadly: list[tuple[float, float]] = []
+        self.told = False
         self.bound_s = float("inf")
         self.events = 0
         self.target: Target
@@ -98,9 +107,15 @@ class _Judge:
     def on_campaign(self, entry: dict[str, Any]) -> None:
         self.target = TARGETS[entry["target"]]
         self.bound_s = entry["bound_s"]
+        self.told = entry.get("told", False)
+
+    def on_fault(self, entry: dict[str, Any]) -> None:
+        self.deadly.append((entry["t"], float("inf")))
 
     def on_healed(self, entry: dict[str, Any]) -> None:
         self.faults_over = entry["t"]
+        if self.deadly and self.deadly[-1][1] == float("inf"):
+            self.deadly[-1] = (self.deadly[-1][0], entry["t"])
 
     def on_start(self, entry: dict[str, Any]) -> None:
         self.starts[entry["key"]] = entry
@@ -143,7 +158,17 @@ class _Judge:
         event = Event(run, index, entry["type"], entry["raw"].encode())
         if self.target.outcome_of(event) is not None:
             self.ended.add(reader)
+        self.note_death(entry["t"], event)
         self.compare(where, event)
+
+    def note_death(self, at: float, event: Event) -> None:
+        record = self.runs[event.run]
+        attempt = self.target.attempt_of(event)
+        if attempt is not None and attempt > 1:
+            record.deaths.setdefault(event.index, (at, f"attempt {attempt} began"))
+        outcome = self.target.outcome_of(event)
+        if outcome is not None and outcome in self.starts[record.key].get("outcomes_of_death", []):
+            record.deaths.setdefault(event.index, (at, f"it ended as {outcome}"))
 
     def compare(self, where: str, event: Event) -> None:
         log = self.runs[event.run].log
@@ -188,6 +213,7 @@ class _Judge:
             self.violate("RUN-1", f"start {key} was not accepted within the bound")
         for run, record in self.runs.items():
             self.check_whole(run, record)
+            self.check_deaths(run, record)
             outcome = self.check_end(run, record)
             outcomes[outcome] += 1
             if record.ended_at is not None:
@@ -198,7 +224,8 @@ class _Judge:
             else:
                 self.violate("RUN-1", f"{run}: its follower did not see its end; the server says {record.outcomes}")
         found = {name: list(whats) for name, whats in self.violations.items()}
-        return Verdict(found, len(self.runs), self.events, outcomes, slowest)
+        lost = sum(1 for record in self.runs.values() if record.deaths)
+        return Verdict(found, len(self.runs), self.events, outcomes, lost, slowest)
 
     def check_whole(self, run: str, record: RunRecord) -> None:
         """Every replay must have all that anybody has ever seen."""
@@ -206,6 +233,16 @@ class _Judge:
         for reader, last in record.replays.items():
             if last < highest:
                 self.violate("LOG-2", f"{run}: {reader} shows events up to {last}, and a client has seen {highest}")
+
+    def check_deaths(self, run: str, record: RunRecord) -> None:
+        """A run may lose its worker only to a fault that ends workers, between its start and when the loss was seen."""
+        if not self.told:
+            return
+        # An answer to a start may be lost: the run is as old as the first try.
+        began = self.starts[record.key]["t"]
+        for at, what in record.deaths.values():
+            if not any(since <= at and until >= began for since, until in self.deadly):
+                self.violate("RUN-3", f"{run}: {what}, and no fault ended its worker")
 
     def check_end(self, run: str, record: RunRecord) -> str:
         log = [record.log[index].event for index in sorted(record.log)]
@@ -218,8 +255,9 @@ class _Judge:
             if said != outcome:
                 self.violate("RUN-3", f"{run}: its log says {outcome}, and {node} says {said}")
         start = self.starts[record.key]
-        if ends and outcome not in start["outcomes"]:
-            self.violate("RUN-3", f"{run} {start['request']}: ended as {outcome}, not as {start['outcomes']}")
+        honest = [*start["outcomes"], *start.get("outcomes_of_death", [])]
+        if ends and outcome not in honest:
+            self.violate("RUN-3", f"{run} {start['request']}: ended as {outcome}, not as {honest}")
         if outcome == "completed":
             numbers = self.target.standing_numbers(log)
             if numbers != list(range(start["texts"])):

@@ -3,11 +3,11 @@ import asyncio
 import json
 import sys
 import tempfile
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 
-from ..campaign import Options, no_commands, run_campaign
+from ..campaign import Options, run_campaign
 from ..target import Work
 from ..targets import TARGETS
 from ..targets.holdfast import Holdfast
@@ -30,6 +30,10 @@ EXPECTED: dict[str, set[str]] = {
     "starts twice": {"RUN-1", "RUN-4"},
     "takes any body": {"RUN-4"},
     "mixes runs": {"LOG-1", "RUN-3", "STO-2"},
+    "interrupts in an outage": {"RUN-3"},
+    "attempts again in an outage": {"RUN-3"},
+    "interrupts after a death": set(),
+    "attempts again after a death": set(),
 }
 
 
@@ -39,7 +43,14 @@ class Simple(Holdfast):
     name = "selftest"
 
     def draw_work(self, random: Random) -> Work:
-        return Work({"component": "lab", "input": f"text {TEXTS}"}, frozenset({"completed"}), TEXTS)
+        request = {"component": "lab", "input": f"text {TEXTS}"}
+        return Work(request, frozenset({"completed"}), TEXTS, frozenset({"failed:interrupted"}))
+
+
+async def fault_of(defect: str) -> AsyncIterator[str]:
+    """One fault for as long as there is load: one that ends workers, or one that ends none."""
+    yield "fault kill" if defect.endswith("after a death") else "outage crash"
+    await asyncio.Event().wait()
 
 
 async def examine(defect: str, folder: Path) -> bool:
@@ -53,8 +64,9 @@ async def examine(defect: str, folder: Path) -> bool:
             seconds=1,
             bound_s=3 if "RUN-1" in EXPECTED[defect] else 30,
             seed=1,
+            told=True,
         )
-        verdict = await run_campaign(options, no_commands())
+        verdict = await run_campaign(options, fault_of(defect))
     red = {name for name, found in verdict.violations.items() if found}
     passed = red == EXPECTED[defect] and verdict.runs > 0
     result = {"defect": defect, "passed": passed, "red": sorted(red), "expected": sorted(EXPECTED[defect])}

@@ -85,6 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
         if run is None:
             return self._problem(404, "not_found")
         if len(parts) == 2:
+            if self.server.defect.startswith("interrupts"):
+                return self._json(200, {"status": "failed", "error": {"code": "interrupted"}})
             status = "cancelled" if self.server.defect == "lies about the outcome" else "completed"
             return self._json(200, {"status": status})
         run.reads += 1
@@ -137,6 +139,11 @@ class _Handler(BaseHTTPRequestHandler):
             log.append((last[0] + 1, ("text.delta", {"text": "one more thing"})))
         elif defect == "never ends":
             log.pop()
+        elif defect.startswith("interrupts"):
+            log = log[:6] + [(6, ("run.failed", {"error": {"code": "interrupted"}}))]
+        elif defect.startswith("attempts again"):
+            second = ("run.started", {"attempt": 2})
+            log = log[:6] + [(6, second), *((index + 1, event) for index, event in log[6:])]
         elif defect == "completes without the work":
             log = log[:6] + [(6, last[1])]
         spaces = (", ", ": ") if defect == "writes other bytes" and again else (",", ":")

@@ -37,10 +37,8 @@ class Holdfast:
     def draw_work(self, random: Random) -> Work:
         component = random.choice(COMPONENTS)
         work = random.choice(SCRIPTS)
-        interrupted = {"failed:interrupted"} if component == "lab" else set()
-        return replace(
-            work, request={"component": component, **work.request}, outcomes=work.outcomes | interrupted
-        )
+        interrupted = frozenset({"failed:interrupted"} if component == "lab" else ())
+        return replace(work, request={"component": component, **work.request}, outcomes_of_death=interrupted)
 
     async def start(self, http: httpx.AsyncClient, node: str, work: Work, key: str, group: str) -> str:
         body = {**work.request, "session": group}
@@ -104,6 +102,9 @@ class Holdfast:
         if event.type not in TERMINAL:
             return None
         return _outcome(event.type.removeprefix("run."), _data(event).get("error"))
+
+    def attempt_of(self, event: Event) -> int | None:
+        return _data(event)["attempt"] if event.type == "run.started" else None
 
     def standing_numbers(self, log: Sequence[Event]) -> list[int]:
         retracted: set[int] = set()

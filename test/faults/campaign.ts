@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { NatsRelease } from '../support/nats.ts'
+import { configOptions } from '../../src/server/config-options.ts'
 import { Judge, type Verdict } from './judged.ts'
 import type { PartitionMethod } from './link.ts'
 import { SmallDisk } from './small-disk.ts'
@@ -51,6 +52,21 @@ const onlyFor: Partial<Record<FaultName, readonly StoreName[]>> = {
   'partition-server': ['postgres', 'nats'],
   'route-cut': ['nats'],
   quorum: ['nats'],
+}
+
+/** Faults that nodes must bear without a run that loses its worker: the store is away for all of them, or they can reach the rest of it. */
+const outages: Record<StoreName, readonly FaultName[]> = {
+  sqlite: [],
+  postgres: ['backend-kill', 'crash', 'partition-server', 'full-disk'],
+  nats: ['crash', 'quorum', 'partition-server', 'route-cut', 'full-disk'],
+}
+const { fallback, parse } = configOptions['store-outage']
+const STORE_OUTAGE_MS = parse(fallback)
+/** Servers that come back need some of the time that nodes bear an outage. */
+const COMING_BACK_MS = 10_000
+
+function isOutage(store: StoreName, fault: FaultName, faultMs: number): boolean {
+  return outages[store].includes(fault) && faultMs + COMING_BACK_MS <= STORE_OUTAGE_MS
 }
 
 /** Why a fault cannot be injected here; undefined where it can. */
@@ -124,7 +140,7 @@ async function runRound(
     let injected = 0
     for (const [place, fault] of faults.entries()) {
       if (place > 0) await wait(BETWEEN_FAULTS_MS)
-      judge.tell(`fault ${fault}`)
+      judge.tell(isOutage(store, fault, faultMs) ? `outage ${fault}` : `fault ${fault}`)
       injected += await world.inject[fault]!(faultMs, number - 1)
       judge.tell('healed')
     }

@@ -11,6 +11,8 @@ export interface Verdict {
   readonly runs: number
   readonly events: number
   readonly outcomes: Readonly<Record<string, number>>
+  /** Runs that were interrupted or attempted again. */
+  readonly lost: number
   /** The longest time between the end of the faults, or the start of a run, and the run's end. */
   readonly slowest_s: number
   readonly violations: Readonly<Record<string, number>>
@@ -65,7 +67,8 @@ export class Judge {
     return new Judge(child)
   }
 
-  tell(command: `fault ${string}` | 'healed'): void {
+  /** An outage ends no worker and is shorter than nodes bear: the judge lets no run be interrupted or attempted again because of it. */
+  tell(command: `fault ${string}` | `outage ${string}` | 'healed'): void {
     this.#child.stdin!.write(`${command}\n`)
   }
 

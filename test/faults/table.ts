@@ -10,7 +10,7 @@ export interface Totals {
   readonly skipped: string[]
 }
 
-const COLUMNS = ['store', 'fault', 'round', 'injected', 'runs', 'events', 'outcomes', 'slowest end', 'violations']
+const COLUMNS = ['store', 'fault', 'round', 'injected', 'runs', 'events', 'outcomes', 'lost a worker', 'slowest end', 'violations']
 
 export function headerRow(): string {
   return `${row(COLUMNS)}\n${row(COLUMNS.map(() => '---'))}`
@@ -18,7 +18,7 @@ export function headerRow(): string {
 
 /** The round as a row; it is added to the totals. */
 export function roundRow(store: string, fault: string, round: Round, totals: Totals): string {
-  const { runs, events, outcomes, slowest_s: slowest, violations, examples } = round.verdict
+  const { runs, events, outcomes, lost, slowest_s: slowest, violations, examples } = round.verdict
   const found = Object.entries(violations).filter(([, count]) => count > 0)
   totals.rounds++
   totals.injected += round.injected
@@ -35,6 +35,7 @@ export function roundRow(store: string, fault: string, round: Round, totals: Tot
     Object.entries(outcomes)
       .map(([name, count]) => `${name} ${count}`)
       .join(', '),
+    String(lost),
     `${slowest.toFixed(1)} s`,
     found.length === 0 ? '0' : found.map(([name, count]) => `${name}: ${count}`).join(', '),
   ])
