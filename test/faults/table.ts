@@ -10,7 +10,18 @@ export interface Totals {
   readonly skipped: string[]
 }
 
-const COLUMNS = ['store', 'fault', 'round', 'injected', 'runs', 'events', 'outcomes', 'lost a worker', 'slowest end', 'violations']
+const COLUMNS = [
+  'store',
+  'fault',
+  'round',
+  'injected',
+  'runs',
+  'events',
+  'outcomes',
+  'lost a worker',
+  'slowest end',
+  'violations',
+]
 
 export function headerRow(): string {
   return `${row(COLUMNS)}\n${row(COLUMNS.map(() => '---'))}`
