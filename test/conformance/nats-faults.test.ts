@@ -246,6 +246,14 @@ test('while no server can be reached, callers are told within a bound and nothin
   expect(store.health().ok).toBe(true)
 }, 60_000)
 
+test('[RUN-1] a connection over which nothing is heard is replaced before a renewal gives up', async () => {
+  const proxy = await startTcpProxy(server.port)
+  const store = await open({ name: newName(), ...through(proxy) })
+  await store.renew('worker-1', 10_000, [])
+  proxy.strand()
+  await expect(store.renew('worker-1', 10_000, [])).resolves.toEqual([])
+}, 60_000)
+
 describe('a cluster of three', () => {
   const servers = cluster.map(({ address }) => address)
 

@@ -52,6 +52,8 @@ export interface StreamState {
 }
 
 const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
+/** Without any answer of JetStream for so many answer times, the node tries another server: this one may be cut off from the rest. */
+const FRUITLESS_ANSWERS = 1.5
 const RETRY_MIN_MS = 20
 const RETRY_MAX_MS = 1000
 /** How long what a caller waits for is tried, before the caller is told. */
@@ -65,6 +67,8 @@ export class Link {
   readonly #questions: Questions
   readonly #onReconnect = new Set<() => void>()
   #connected = true
+  /** When JetStream last answered, or when another server was last tried. */
+  #fruitfulAt = performance.now()
   #failure: string | undefined
 
   private constructor(nats: Nats, connection: NatsConnection, options: LinkOptions) {
@@ -246,16 +250,29 @@ export class Link {
       try {
         const answer = await ask()
         this.#failure = undefined
+        this.#fruitfulAt = performance.now()
         return answer
       } catch (cause) {
         const kind = failureKind(cause)
-        if (kind === 'refused') throw cause
+        if (kind === 'refused') {
+          this.#fruitfulAt = performance.now()
+          throw cause
+        }
+        this.#moveOn()
         if (kind === 'unsure') onUnsure?.()
         this.#failure = detailOf(cause)
         if (performance.now() + delay > until || this.#closing.signal.aborted) throw cause
         await pause(delay, this.#closing.signal)
       }
     }
+  }
+
+  /** Nothing that was asked over this connection was of use for a while: the next server may do better. */
+  #moveOn(): void {
+    const now = performance.now()
+    if (!this.#connected || now - this.#fruitfulAt < this.#options.answerMs * FRUITLESS_ANSWERS) return
+    this.#fruitfulAt = now
+    void this.#connection.reconnect().catch(() => {})
   }
 
   #ask(subject: string, data?: Uint8Array, headers?: MsgHdrs): Promise<Msg> {
@@ -292,6 +309,7 @@ export class Link {
           continue
         }
         this.#connected = true
+        this.#fruitfulAt = performance.now()
         this.#failure = undefined
         for (const listener of this.#onReconnect) listener()
       }
