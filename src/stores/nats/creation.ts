@@ -21,6 +21,8 @@ export interface CreationOptions {
   readonly lanes: Lanes
   readonly keys: Keys
   readonly now: () => number
+  /** By which the order of creation is decided, whatever clock leases are compared with. */
+  readonly serverNow: () => number
   readonly stored: (current: Current) => StoredRun
   /** Whether this node knows a run of this id. */
   readonly isKnown: (id: string) => boolean
@@ -73,7 +75,7 @@ export class Creation {
   async isOver([id, number]: Waiting): Promise<boolean> {
     const tip = await this.#options.messages.tip(id)
     if (tip !== undefined) return tip.head.gone !== undefined || isFinished(tip.head.status)
-    return Date.now() - number / 1000 > CREATION_MS && this.#giveUp(id)
+    return this.#options.serverNow() - number / 1000 > CREATION_MS && this.#giveUp(id)
   }
 
   async #createWithKey(run: NewRun): Promise<Created> {
@@ -178,7 +180,7 @@ export class Creation {
 
   /** Microseconds since 1970, and never the same twice: the order of creation, as well as nodes can agree on it. */
   #next(): number {
-    this.#number = Math.max(this.#number + 1, Date.now() * 1000)
+    this.#number = Math.max(this.#number + 1, Math.floor(this.#options.serverNow() * 1000))
     return this.#number
   }
 }

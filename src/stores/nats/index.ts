@@ -1,5 +1,5 @@
 /** The cluster store on NATS JetStream (nats-server 2.11 or later), for any number of nodes. */
-import { type Clock, systemClock } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import { type Logger, silentLogger } from '../../core/logger.ts'
 import { optionalPackage } from '../../core/optional-package.ts'
 import type { Store } from '../../core/store.ts'
@@ -35,21 +35,23 @@ export interface OpenNatsOptions {
   readonly answerMs?: number
   /** How long appends are tried while no server can be reached, before their runs are given up here: 60 seconds. */
   readonly outageMs?: number
-  /** Claims run out by it; that of this machine where it is not given. */
+  /** Claims run out by it; the servers' own where it is not given. */
   readonly clock?: Clock
   /** Where the store reports what an operator should know, such as replicas that differ. */
   readonly logger?: Logger
 }
 
 export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
-  const { outageMs = 60_000, clock = systemClock, name = 'holdfast', logger = silentLogger } = options
+  const { outageMs = 60_000, clock, name = 'holdfast', logger = silentLogger } = options
   if (options.sync === 'always') await expectSyncAlways(options.monitor ?? '')
   const alarms = new Alarms(logger)
   const link = await openLink(options, alarms)
   try {
     const { layout, streams } = await setUp(link, { ...options, name: checkName(name) })
     const isReplicated = streams.some(({ config }) => config.num_replicas > 1)
-    return await NatsStore.open({ link, layout, isReplicated, outageMs, now: () => clock.now(), alarms })
+    await link.state(layout.states[0]!.stream) // the time of the servers is known before anything is written
+    const now = (): number => clock?.now() ?? link.time.now()
+    return await NatsStore.open({ link, layout, isReplicated, outageMs, now, alarms })
   } catch (cause) {
     await link.close()
     throw cause

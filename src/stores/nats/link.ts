@@ -18,6 +18,7 @@ import {
   type ReadMessage,
 } from './message.ts'
 import { Questions } from './questions.ts'
+import { ServerTime } from './server-time.ts'
 import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
 
 export interface LinkOptions extends ConnectOptions {
@@ -60,6 +61,7 @@ const RETRY_MAX_MS = 1000
 export const COMMAND_MS = 10_000
 
 export class Link {
+  readonly time = new ServerTime()
   readonly #nats: Nats
   readonly #options: LinkOptions
   readonly #connection: NatsConnection
@@ -183,8 +185,12 @@ export class Link {
     throw new ApiError({ code: 400, err_code: DUPLICATE, description: 'another one is there' })
   }
 
+  /** What a stream holds, by its leader, which also says what time it has. */
   async state(stream: string): Promise<StreamState> {
-    return (await this.api<{ state: StreamState }>(`STREAM.INFO.${stream}`, {})).state
+    const asked = performance.now()
+    const { state, ts } = await this.api<{ state: StreamState; ts?: string }>(`STREAM.INFO.${stream}`, {})
+    this.time.note(Date.parse(ts ?? ''), asked, performance.now())
+    return state
   }
 
   /** Forgets the messages of a subject, all of them or those before a sequence. */

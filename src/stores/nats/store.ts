@@ -133,6 +133,7 @@ export class NatsStore implements Store {
       lanes: this.#lanes,
       keys: this.#keys,
       now,
+      serverNow: () => link.time.now(),
       stored: (current) => this.#stored(current),
       isKnown: (id) => this.#index.get(id) !== undefined,
       signal: link.signal,
