@@ -2,12 +2,12 @@
  * A message that the servers deliver twice, as after the routes between them were cut: the answer to the second copy, a refusal, may
  * come first. Whoever is refused looks for its own message before it believes that somebody else was faster.
  */
-import { connect, createServer, type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
 import { newRun } from '../../src/testing/fixtures.ts'
 import { startNats } from '../support/nats.ts'
+import { openRelay } from '../support/relay.ts'
 import { newRunId, startRun } from './failing-servers.ts'
 
 const server = await startNats()
@@ -23,8 +23,7 @@ interface DoublingProxy {
 async function startDoublingProxy(): Promise<DoublingProxy> {
   let state: 'quiet' | 'armed' | 'answering' = 'quiet'
   let wanted = 'log'
-  const relay = createServer((incoming) => {
-    const outgoing = connect(server.port, '127.0.0.1')
+  const relay = await openRelay(server.port, (incoming, outgoing) => {
     incoming.on('data', (piece: Buffer) => {
       outgoing.write(piece)
       if (state !== 'armed' || !new RegExp(`^HPUB doubled-\\d+\\.${wanted}\\.`).test(piece.toString('latin1'))) return
@@ -42,22 +41,13 @@ async function startDoublingProxy(): Promise<DoublingProxy> {
       const end = text.indexOf('\r\n', start) + 2 + Number(answer[1]) + 2
       incoming.write(Buffer.concat([piece.subarray(0, start), piece.subarray(end)]))
     })
-    for (const [one, other] of [
-      [incoming, outgoing],
-      [outgoing, incoming],
-    ] as const) {
-      one.on('error', () => {})
-      one.on('close', () => other.destroy())
-    }
   })
-  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void relay.close())
-  const { port } = relay.address() as AddressInfo
+  onTestFinished(() => relay.close())
   const doubleNext = (subject = 'log'): void => {
     state = 'armed'
     wanted = subject
   }
-  const proxy = { address: `127.0.0.1:${port}`, doubleNext, doubled: 0 }
+  const proxy = { address: `127.0.0.1:${relay.port}`, doubleNext, doubled: 0 }
   return proxy
 }
 

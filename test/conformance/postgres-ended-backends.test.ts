@@ -1,9 +1,9 @@
 /** Backends that the server ends the moment they are ready: an error that comes before anybody asked anything ends no process. */
-import { connect, createServer, type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
 import { startPostgres } from '../support/postgres.ts'
+import { openRelay } from '../support/relay.ts'
 import { startRun } from './failing-servers.ts'
 
 const server = await startPostgres()
@@ -26,8 +26,7 @@ async function startEndingProxy(): Promise<{
   ended: number
 }> {
   let left = 0
-  const relay = createServer((incoming) => {
-    const outgoing = connect(server.port, '127.0.0.1')
+  const relay = await openRelay(server.port, (incoming, outgoing) => {
     let isStarting = true
     incoming.pipe(outgoing)
     outgoing.on('data', (piece: Buffer) => {
@@ -39,19 +38,10 @@ async function startEndingProxy(): Promise<{
       incoming.end(Buffer.concat([piece, terminated()]))
       outgoing.destroy()
     })
-    for (const [one, other] of [
-      [incoming, outgoing],
-      [outgoing, incoming],
-    ] as const) {
-      one.on('error', () => {})
-      one.on('close', () => other.destroy())
-    }
   })
-  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void relay.close())
-  const { port } = relay.address() as AddressInfo
+  onTestFinished(() => relay.close())
   const proxy = {
-    url: server.url.replace(`:${server.port}/`, `:${port}/`),
+    url: server.url.replace(`:${server.port}/`, `:${relay.port}/`),
     endNext: (connections: number) => void (left = connections),
     ended: 0,
   }

@@ -1,6 +1,7 @@
 /** Stands between a program and a server and can be a bad network: slow, deaf, or gone. */
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { openRelay } from './relay.ts'
 
 export interface TcpProxy {
   readonly port: number
@@ -29,45 +30,30 @@ export async function startTcpProxy(target: number | (() => number)): Promise<Tc
 export async function openTcpProxy(
   target: number | (() => number),
 ): Promise<TcpProxy & { readonly close: () => Promise<void> }> {
-  const sockets = new Set<Socket>()
   let state: 'open' | 'deaf' | 'blocked' = 'open'
   const stranded = new WeakSet<Socket>()
   let delayMs = 0
-  const relay = (from: Socket, to: Socket, passes: () => boolean): void => {
+  const pass = (from: Socket, to: Socket, passes: () => boolean): void => {
     from.on('data', (piece) => {
       if (!passes() || stranded.has(from)) return
       if (delayMs === 0) to.write(piece)
       else setTimeout(() => to.writable && to.write(piece), delayMs)
     })
-    from.on('error', () => {})
-    from.on('close', () => {
-      sockets.delete(from)
-      to.destroy()
-    })
-    sockets.add(from)
   }
-  const server = createServer((incoming) => {
-    const outgoing = connect(typeof target === 'number' ? target : target(), '127.0.0.1')
-    relay(incoming, outgoing, () => state !== 'blocked')
-    relay(outgoing, incoming, () => state === 'open')
+  const { port, sockets, close } = await openRelay(target, (incoming, outgoing) => {
+    pass(incoming, outgoing, () => state !== 'blocked')
+    pass(outgoing, incoming, () => state === 'open')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const cut = (): void => {
-    for (const socket of sockets) socket.destroy()
-  }
-  const close = async (): Promise<void> => {
-    const closed = new Promise((resolve) => server.close(resolve))
-    cut()
-    await closed
-  }
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     loseAnswers: () => (state = 'deaf'),
     block: () => (state = 'blocked'),
     strand: () => {
       for (const socket of sockets) stranded.add(socket)
     },
-    cut,
+    cut: () => {
+      for (const socket of sockets) socket.destroy()
+    },
     heal: () => (state = 'open'),
     delay: (milliseconds) => (delayMs = milliseconds),
     close,
