@@ -4,25 +4,31 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Follower } from '../../src/stores/nats/follower.ts'
 import { Link } from '../../src/stores/nats/link.ts'
 import { startNats } from '../support/nats.ts'
+import { until } from '../support/until.ts'
 
 const server = await startNats()
 
-/** A link whose server promises a message that never comes, as when it was removed before it was delivered. */
-function misled(link: Link): Link {
-  const api = async (what: string, body: { config: object }): Promise<object> => {
-    const nothingOfOld = { ...body, config: { ...body.config, deliver_policy: 'new' } }
-    return { ...(await link.api<object>(what, nothingOfOld)), num_pending: 1 }
+type CreateConsumer = (create: (overrides: object) => Promise<object>) => Promise<object>
+
+/** A link over which consumers are made in another way. */
+function misled(link: Link, createConsumer: CreateConsumer, onReconnect?: (listener: () => void) => void): Link {
+  const overridden: Record<string, unknown> = {
+    api: (what: string, body: { config?: object }) =>
+      what.startsWith('CONSUMER.CREATE')
+        ? createConsumer((overrides) => link.api<object>(what, { ...body, config: { ...body.config, ...overrides } }))
+        : link.api(what, body),
+    ...(onReconnect && { onReconnect }),
   }
   return new Proxy(link, {
     get: (target, name) => {
-      if (name === 'api') return api
+      if (typeof name === 'string' && name in overridden) return overridden[name]
       const member: unknown = Reflect.get(target, name, target)
       return typeof member === 'function' ? (member.bind(target) as unknown) : member
     },
   })
 }
 
-test('a message that was counted and never comes keeps nobody waiting', async () => {
+async function openStream(name: string): Promise<Link> {
   const link = await Link.open(nats, {
     servers: [server.address],
     answerMs: 2000,
@@ -30,22 +36,49 @@ test('a message that was counted and never comes keeps nobody waiting', async ()
     onUnfit: () => {},
   })
   onTestFinished(() => link.close())
-  await link.api('STREAM.CREATE.counted', {
-    name: 'counted',
-    subjects: ['counted.>'],
-    storage: 'file',
-    allow_direct: true,
-  })
-  await link.publish({ stream: 'counted', subject: 'counted.a', head: '{}' })
+  await link.api(`STREAM.CREATE.${name}`, { name, subjects: [`${name}.>`], storage: 'file', allow_direct: true })
+  return link
+}
+
+/** What a follower of a stream is given, by sequence. */
+function follow(link: Link, stream: string): { readonly follower: Follower; readonly seen: number[] } {
   const seen: number[] = []
-  const follower = new Follower({
-    link: misled(link),
-    spot: { stream: 'counted', subject: 'counted.>' },
-    onMessage: (_subject, _head, seq) => seen.push(seq),
-  })
+  const spot = { stream, subject: `${stream}.>` }
+  const follower = new Follower({ link, spot, onMessage: (_subject, _head, seq) => seen.push(seq) })
   onTestFinished(() => follower.stop())
+  return { follower, seen }
+}
+
+test('a message that was counted, and removed before it came, keeps nobody waiting', async () => {
+  const link = await openStream('counted')
+  await link.publish({ stream: 'counted', subject: 'counted.a', head: '{}' })
+  await link.purge('counted', 'counted.a')
+  const { follower, seen } = follow(
+    misled(link, async (create) => ({ ...(await create({})), num_pending: 1 })),
+    'counted',
+  )
   await follower.start()
   await link.publish({ stream: 'counted', subject: 'counted.b', head: '{}' })
   await follower.caughtUp()
   expect(seen).toEqual([2])
+}, 20_000)
+
+test('[LOG-2] what a replica that is behind did not deliver is delivered after a reconnect', async () => {
+  const link = await openStream('behind')
+  await link.publish({ stream: 'behind', subject: 'behind.a', head: '{}' })
+  let reconnected: (() => void) | undefined
+  let consumers = 0
+  const createConsumer: CreateConsumer = async (create) => {
+    // The first one is on a replica that does not have the message yet.
+    if (++consumers > 1) return create({})
+    return { ...(await create({ deliver_policy: 'new' })), num_pending: 0 }
+  }
+  const lagging = misled(link, createConsumer, (listener) => (reconnected = listener))
+  const { follower, seen } = follow(lagging, 'behind')
+  const started = follower.start()
+  await until('there is a consumer', () => consumers === 1)
+  reconnected!()
+  await started
+  await follower.caughtUp()
+  expect(seen).toEqual([1])
 }, 20_000)

@@ -14,7 +14,7 @@ const logger = {
 }
 const server = await createServer({
   components: labComponents(),
-  store: await openStore(configOptions.store.parse(store!)),
+  store: await openStore(configOptions.store.parse(store!), logger),
   port: Number(port),
   logger,
   // Heartbeats come often, since the judge takes silence for a dead connection; however often a node dies, runs go on.

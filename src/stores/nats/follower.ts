@@ -42,6 +42,9 @@ export class Follower {
   readonly #options: FollowerOptions
   /** All messages up to this one have been seen. */
   #seq = 0
+  /** The last one that was delivered. What was seen may be more, where the messages after it were removed. */
+  #deliveredSeq = 0
+  #settling = false
   #subscription: Subscription | undefined
   /** Counts the consumers that were made: what an earlier one still sends is not listened to. */
   #begun = 0
@@ -81,7 +84,7 @@ export class Follower {
 
   /** Follows the stream from its beginning, as a new node does: it is not the one that was followed so far. */
   async rewind(): Promise<void> {
-    this.#seq = 0
+    this.#seq = this.#deliveredSeq = 0
     this.#isCurrent = false
     this.#lastHeard = undefined
     await this.#begin()
@@ -140,13 +143,13 @@ export class Follower {
     })
     if (begun !== this.#begun) return
     this.#heardAt = performance.now() // on a slow way the silence that counts begins only now
-    if (pending === 0 && this.#delivered === 0) this.#seeAll(last)
+    if (pending === 0 && this.#delivered === 0) this.#endsAt(last)
   }
 
   #beginning(): object {
-    return this.#seq === 0
+    return this.#deliveredSeq === 0
       ? { deliver_policy: 'last_per_subject' }
-      : { deliver_policy: 'by_start_sequence', opt_start_seq: this.#seq + 1 }
+      : { deliver_policy: 'by_start_sequence', opt_start_seq: this.#deliveredSeq + 1 }
   }
 
   async #again(): Promise<void> {
@@ -170,13 +173,14 @@ export class Follower {
     if (delivery === undefined) return
     if (delivery.number !== this.#delivered + 1) return void this.#again()
     this.#delivered = delivery.number
+    this.#deliveredSeq = delivery.seq
     const head = message.headers?.get(HEAD) ?? ''
     this.#lastHeard = { seq: delivery.seq, head }
     this.#options.onMessage(message.subject, head, delivery.seq)
     // They come in order, and those between may have been removed. A server's count of what is to come can be wrong for good.
-    const isLast = delivery.pending === 0 || delivery.seq >= this.#lastBefore
-    if (isLast) this.#seeAll(Math.max(delivery.seq, this.#lastBefore))
+    if (delivery.seq >= this.#lastBefore) this.#seeAll(delivery.seq)
     else this.#see(delivery.seq)
+    if (delivery.pending === 0) this.#endsAt(this.#lastBefore)
   }
 
   /** A question whether we keep up, which is answered; or a heartbeat: there is nothing that is not delivered. */
@@ -187,10 +191,34 @@ export class Follower {
     const last = message.headers?.get('Nats-Last-Consumer')
     if (last && Number(last) !== this.#delivered) return void this.#again()
     // What was counted as still to come may have been removed before it came: then no message says that it is the last.
-    if (!stalled && !this.#isCurrent) this.#seeAll(this.#lastBefore)
+    if (!stalled && !this.#isCurrent) this.#endsAt(this.#lastBefore)
     // Who waits for longer than that waits for a message that was removed.
     const before = performance.now() - HEARTBEAT_MS
-    this.#resolve(({ since }) => since < before)
+    const overdue = this.#waiting.filter(({ since }) => since < before).map(({ seq }) => seq)
+    if (overdue.length > 0) this.#endsAt(Math.max(...overdue))
+  }
+
+  /**
+   * The consumer has no more messages up to this one. Either they were removed, or it is on a replica that is behind: then they
+   * are still to come, and must not count as seen. The leader knows.
+   */
+  #endsAt(seq: number): void {
+    if (this.#deliveredSeq >= seq) return this.#seeAll(seq)
+    if (!this.#settling) void this.#settle(seq)
+  }
+
+  async #settle(upTo: number): Promise<void> {
+    const { link, spot } = this.#options
+    const begun = this.#begun
+    this.#settling = true
+    try {
+      const next = await link.after(spot, this.#deliveredSeq)
+      if (begun === this.#begun && (next === undefined || next.seq > upTo)) this.#seeAll(upTo)
+    } catch {
+      // The next heartbeat asks again.
+    } finally {
+      this.#settling = false
+    }
   }
 
   #seeAll(seq: number): void {
@@ -200,13 +228,9 @@ export class Follower {
 
   #see(seq: number): void {
     this.#seq = Math.max(this.#seq, seq)
-    if (this.#waiting.length > 0) this.#resolve((waiter) => waiter.seq <= this.#seq)
-  }
-
-  #resolve(isSatisfied: (waiter: Waiter) => boolean): void {
     const waiting = this.#waiting
-    this.#waiting = waiting.filter((waiter) => !isSatisfied(waiter))
-    for (const waiter of waiting) if (isSatisfied(waiter)) waiter.resolve()
+    this.#waiting = waiting.filter((waiter) => waiter.seq > this.#seq)
+    for (const waiter of waiting) if (waiter.seq <= this.#seq) waiter.resolve()
   }
 }
 

@@ -161,6 +161,11 @@ export class Link {
     return this.#get(stream, { seq: 1, next_by_subj: subject }, onSubject(subject), COMMAND_MS)
   }
 
+  /** The first message after a sequence that is on such subjects, by the stream's leader. */
+  after({ stream, subject }: Spot, seq: number): Promise<Message | undefined> {
+    return this.#get(stream, { seq: seq + 1, next_by_subj: subject }, (message) => message, COMMAND_MS)
+  }
+
   /** A message that was written before, from any replica: it never changes, so it is there or gone. */
   at<Read>(stream: string, seq: number, read: ReadMessage<Read>): Promise<Read | undefined> {
     return this.#fromAny(stream, { seq }, read)
