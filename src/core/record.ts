@@ -59,6 +59,23 @@ export function sliceOf(first: number, records: readonly string[], closed: boole
   return { first, count: records.length, bytes: encoder.encode(records.join('')), closed }
 }
 
+const marks = new WeakMap<Slice, string>()
+
+/** Tells the last record of a slice from another one in its place; computed once for each slice, however many ask. */
+export function lastMark(slice: Slice): string {
+  let mark = marks.get(slice)
+  if (mark === undefined) {
+    const { bytes } = slice
+    let start = bytes.length - 2
+    while (start > 0 && !(bytes[start - 1] === 10 && bytes[start - 2] === 10)) start--
+    let hash = 0x811c9dc5
+    for (let at = start; at < bytes.length; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193)
+    mark = `${bytes.length - start}.${hash >>> 0}`
+    marks.set(slice, mark)
+  }
+  return mark
+}
+
 /** The records of a slice that come after an index. */
 export function sliceAfter(slice: Slice, after: number): Slice {
   if (after < slice.first) return slice

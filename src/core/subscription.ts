@@ -3,11 +3,11 @@
  * sink has room, so it queues nothing. Those at the tail share the bytes of each commit.
  */
 import type { Clock } from './clock.ts'
-import { HoldfastError } from './errors.ts'
+import { HoldfastError, isHoldfastError } from './errors.ts'
 import type { Limits } from './limits.ts'
 import { faultAfter, readLog } from './log-read.ts'
 import { shareLoop } from './loop-share.ts'
-import { lastOf, type Slice } from './record.ts'
+import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from './record.ts'
 import type { Hint, Store } from './store.ts'
 import { repeatTimer } from './timer.ts'
 
@@ -160,6 +160,10 @@ export class Subscription {
   readonly #readBytesMax: number
   readonly #onClose: () => void
   #cursor: number
+  /** Of the record at the cursor, once one was delivered. */
+  #mark: string | undefined
+  /** Somebody wrote where records were delivered already: the log may have lost its end, and been written anew. */
+  #isDoubted = false
   /** Records known to be durable. */
   #known = 0
   #state: 'tail' | 'reading' | 'full' | 'closed' = 'tail'
@@ -188,7 +192,8 @@ export class Subscription {
   offer(hint: Hint): void {
     if (hint.next > this.#known) this.#known = hint.next
     if (this.#state !== 'tail') return
-    if (hint.slice !== undefined && hint.slice.first === this.#cursor + 1) this.#deliver(hint.slice)
+    this.#isDoubted ||= hint.next <= this.#cursor || (hint.slice !== undefined && hint.slice.first <= this.#cursor)
+    if (hint.slice?.first === this.#cursor + 1 && !this.#isDoubted) this.#deliver(hint.slice)
     else if (this.#known > this.#cursor + 1) void this.#read()
   }
 
@@ -214,19 +219,44 @@ export class Subscription {
 
   async #read(): Promise<void> {
     this.#state = 'reading'
+    let isFirst = true
     try {
       while (this.#state === 'reading') {
         await shareLoop()
         if (this.#isClosed()) return
         const known = this.#known
-        const slice = await readLog(this.#store, this.#run, this.#cursor, this.#readBytesMax)
+        const slice = (isFirst ? await this.#checkedNext() : undefined) ?? (await this.#readAfter(this.#cursor))
         if (this.#isClosed()) return
+        isFirst = this.#isDoubted = false
         if (slice !== undefined) this.#deliver(slice)
         else if (this.#known === known) this.#state = 'tail' // nothing was announced while we looked
       }
     } catch (cause) {
       this.fail(cause)
     }
+  }
+
+  /**
+   * What follows the cursor, read together with the record at the cursor: after a failover that lost events, that may be another one,
+   * and what follows it of another history (SUB-2). Undefined where nothing came with it.
+   */
+  async #checkedNext(): Promise<Slice | undefined> {
+    const [cursor, mark] = [this.#cursor, this.#mark]
+    if (mark === undefined) return undefined
+    const overlapping = await this.#readAfter(cursor - 1).catch((cause: unknown) => {
+      if (isHoldfastError(cause, 'cursor_expired')) return undefined // that record was trimmed
+      throw cause
+    })
+    if (overlapping === undefined) return undefined
+    if (lastMark(sliceBefore(overlapping, cursor + 1)) !== mark) {
+      const what = `event ${cursor} is not the one that was sent; the log was restored or lost events`
+      throw new HoldfastError('log_changed', `run ${this.#run}: ${what}. Read it from the beginning`)
+    }
+    return overlapping.count > 1 ? sliceAfter(overlapping, cursor) : undefined
+  }
+
+  #readAfter(after: number): Promise<Slice | undefined> {
+    return readLog(this.#store, this.#run, after, this.#readBytesMax)
   }
 
   /** Ends it with a reason that its sink is told. */
@@ -238,6 +268,7 @@ export class Subscription {
 
   #deliver(slice: Slice): void {
     this.#cursor = lastOf(slice)
+    this.#mark = lastMark(slice)
     let room: boolean
     try {
       room = this.#sink.write(slice)

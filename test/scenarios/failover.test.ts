@@ -1,8 +1,9 @@
 /** A failover to a streaming replica that was behind: whoever saw what is lost is told, and every run ends or goes on. */
+import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { isHoldfastError } from '../../src/core/errors.ts'
 import { localPrincipal } from '../../src/core/principal.ts'
-import { lastOf } from '../../src/core/record.ts'
+import { events, lastOf } from '../../src/core/record.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { aborted, openNode, subject, type TestNode, textOf } from '../support/node.ts'
 import { PostgresServer } from '../support/postgres.ts'
@@ -30,12 +31,19 @@ async function cutOff(replica: PostgresServer, primary: PostgresServer): Promise
   await until('the replica is cut off', async () => (await primary.query(streams)).length === 0, PATIENT)
 }
 
+interface Followed {
+  cursor: number
+  end?: string
+  readonly seen: string[]
+}
+
 /** What a subscriber was given last, and how its stream ended. */
-async function follow(node: TestNode, id: string): Promise<{ cursor: number; end?: string }> {
-  const seen: { cursor: number; end?: string } = { cursor: -1 }
+async function follow(node: TestNode, id: string): Promise<Followed> {
+  const seen: Followed = { cursor: -1, seen: [] }
   await node.service.subscribe(localPrincipal, id, -1, {
     write: (slice) => {
       seen.cursor = lastOf(slice)
+      for (const { type, data } of events(slice)) if (type === 'text.delta') seen.seen.push(data.text)
       return true
     },
     finished: () => (seen.end = 'finished'),
@@ -90,5 +98,61 @@ test(
     expect(textOf(retried)).toBe('[2]')
     expect(retried.at(-1)!.type).toBe('run.completed')
     expect(failed.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
+  },
+)
+
+test(
+  '[SUB-2] [LOG-5] a stream that is open during a failover never goes on with events of the new history',
+  { timeout: 180_000 },
+  async () => {
+    const { primary, replica } = await startPair()
+    let current = primary
+    const proxy = await startTcpProxy(() => current.port)
+    const url = primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`)
+    const goOn = Promise.withResolvers<void>()
+    // It writes all the time, so it is refused at once; its next attempt passes every cursor before anybody polls.
+    const component = subject(
+      async function* (_, { attempt, signal }) {
+        yield `[${attempt}]`
+        if (attempt === 1) await goOn.promise
+        for (let event = 0; event < 4 * LOST_EVENTS; event++) {
+          yield `${attempt}.${event} `
+          if (attempt === 1) await wait(event < LOST_EVENTS ? 0 : 50, undefined, { signal })
+        }
+      },
+      { recovery: 'retry' },
+    )
+    const nodes = await Promise.all(
+      [0, 1].map(async () => {
+        const store = await openPostgresStore({ url })
+        onTestFinished(() => store.close())
+        return openNode({ components: [component], store, limits: { leaseMs: 1500, pollMs: 60_000 } })
+      }),
+    )
+    const id = await nodes[0]!.start('subject')
+    await nodes[0]!.emitted(id, 'text.delta')
+    const [{ at }] = (await primary.query<{ at: string }>('SELECT pg_current_wal_lsn()::text AS at')) as [
+      { at: string },
+    ]
+    const received = 'SELECT FROM (SELECT pg_last_wal_replay_lsn() AS at) r WHERE r.at >= $1::pg_lsn'
+    await until('the replica has the run', async () => (await replica.query(received, [at])).length === 1, PATIENT)
+    await cutOff(replica, primary)
+    const streams = await Promise.all(nodes.map((node) => follow(node, id)))
+    goOn.resolve()
+    await until('events were seen that are lost', () => streams.every(({ cursor }) => cursor > LOST_EVENTS), PATIENT)
+
+    await primary.stop('SIGQUIT')
+    await replica.query('SELECT pg_promote()')
+    current = replica
+    proxy.cut()
+
+    const log = await nodes[1]!.ended(id, 60_000)
+    await until('both streams ended', () => streams.every(({ end }) => end !== undefined), PATIENT)
+    for (const { end, seen } of streams) {
+      expect(['cursor_invalid', 'log_changed']).toContain(end)
+      // What was seen is of the old history up to its last event.
+      expect(seen.filter((text) => text.startsWith('2.'))).toEqual([])
+    }
+    expect(log.at(-1)!.type).toBe('run.completed')
   },
 )
