@@ -54,11 +54,14 @@ const onlyFor: Partial<Record<FaultName, readonly StoreName[]>> = {
   quorum: ['nats'],
 }
 
-/** Faults that nodes must bear without a run that loses its worker: the store is away for all of them, or they can reach the rest of it. */
+/**
+ * Faults that nodes must bear without a run that loses its worker: the store is away for all of them. Where only some are cut off from it,
+ * the others rightly take over what those could not renew.
+ */
 const outages: Record<StoreName, readonly FaultName[]> = {
   sqlite: [],
   postgres: ['backend-kill', 'crash', 'partition-server', 'full-disk'],
-  nats: ['crash', 'quorum', 'partition-server', 'route-cut', 'full-disk'],
+  nats: ['crash', 'quorum', 'full-disk'],
 }
 const { fallback, parse } = configOptions['store-outage']
 const STORE_OUTAGE_MS = parse(fallback)

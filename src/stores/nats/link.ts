@@ -53,7 +53,10 @@ export interface StreamState {
 }
 
 const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
-/** Without any answer of JetStream for so many answer times, the node tries another server: this one may be cut off from the rest. */
+/**
+ * Without any answer of JetStream, or any to what is written, for so many answer times, the node tries another server: this one may be
+ * cut off from the rest. Such a server still answers questions about what it has.
+ */
 const FRUITLESS_ANSWERS = 1.5
 const RETRY_MIN_MS = 20
 const RETRY_MAX_MS = 1000
@@ -69,8 +72,8 @@ export class Link {
   readonly #questions: Questions
   readonly #onReconnect = new Set<() => void>()
   #connected = true
-  /** When JetStream last answered, or when another server was last tried. */
-  #fruitfulAt = performance.now()
+  /** When JetStream last answered, to a question or to a message; or when another server was last tried. */
+  readonly #fruitfulAt = { asking: performance.now(), writing: performance.now() }
   #failure: string | undefined
 
   private constructor(nats: Nats, connection: NatsConnection, options: LinkOptions) {
@@ -139,7 +142,7 @@ export class Link {
     try {
       const ask = async (): Promise<number> =>
         (unsure ? await this.#written(draft) : undefined) ?? seqOf(await this.#ask(subject, data, headers))
-      return { kind: 'done', seq: await this.#repeat(ask, patienceMs, () => (unsure = true)) }
+      return { kind: 'done', seq: await this.#repeat(ask, patienceMs, 'writing', () => (unsure = true)) }
     } catch (cause) {
       if (isStale(cause)) return { kind: 'stale', unsure }
       throw storeError(cause)
@@ -255,21 +258,26 @@ export class Link {
   }
 
   /** Asks until there is an answer, or a refusal, or for so long. */
-  async #repeat<Answer>(ask: () => Promise<Answer>, patienceMs: number, onUnsure?: () => void): Promise<Answer> {
+  async #repeat<Answer>(
+    ask: () => Promise<Answer>,
+    patienceMs: number,
+    doing: 'asking' | 'writing' = 'asking',
+    onUnsure?: () => void,
+  ): Promise<Answer> {
     const until = performance.now() + patienceMs
     for (let delay = RETRY_MIN_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
       try {
         const answer = await ask()
         this.#failure = undefined
-        this.#fruitfulAt = performance.now()
+        this.#fruitfulAt[doing] = performance.now()
         return answer
       } catch (cause) {
         const kind = failureKind(cause)
         if (kind === 'refused') {
-          this.#fruitfulAt = performance.now()
+          this.#fruitfulAt[doing] = performance.now()
           throw cause
         }
-        this.#moveOn()
+        this.#moveOn(doing)
         if (kind === 'unsure') onUnsure?.()
         this.#failure = detailOf(cause)
         if (performance.now() + delay > until || this.#closing.signal.aborted) throw cause
@@ -279,11 +287,15 @@ export class Link {
   }
 
   /** Nothing that was asked over this connection was of use for a while: the next server may do better. */
-  #moveOn(): void {
+  #moveOn(doing: 'asking' | 'writing'): void {
     const now = performance.now()
-    if (!this.#connected || now - this.#fruitfulAt < this.#options.answerMs * FRUITLESS_ANSWERS) return
-    this.#fruitfulAt = now
+    if (!this.#connected || now - this.#fruitfulAt[doing] < this.#options.answerMs * FRUITLESS_ANSWERS) return
+    this.#startAnew()
     void this.#connection.reconnect().catch(() => {})
+  }
+
+  #startAnew(): void {
+    this.#fruitfulAt.asking = this.#fruitfulAt.writing = performance.now()
   }
 
   #ask(subject: string, data?: Uint8Array, headers?: MsgHdrs): Promise<Msg> {
@@ -320,7 +332,7 @@ export class Link {
           continue
         }
         this.#connected = true
-        this.#fruitfulAt = performance.now()
+        this.#startAnew()
         this.#failure = undefined
         for (const listener of this.#onReconnect) listener()
       }
