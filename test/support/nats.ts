@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll } from 'vitest'
 import type { Certificate } from './certificate.ts'
-import { freePort } from './postgres.ts'
+import { freePort } from './free-port.ts'
 import { ensurePython } from './python.ts'
 import { until } from './until.ts'
 

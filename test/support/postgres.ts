@@ -1,12 +1,12 @@
 /** A real PostgreSQL server for one test file, on a folder and a port of its own. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll } from 'vitest'
 import { ensureAptPackage } from './apt.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 /** What Debian has; any later one that is there already is taken instead. */
@@ -146,15 +146,4 @@ export function postgresIdentity(): { readonly uid?: number; readonly gid?: numb
 
 function idOfPostgres(flag: '-u' | '-g'): number {
   return Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout)
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
 }

@@ -5,7 +5,7 @@ export interface Relay {
   readonly port: number
   /** Both ends of every connection that there is. */
   readonly sockets: ReadonlySet<Socket>
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** `join` is given both ends of each connection, and passes on what is to be passed on. When one end closes, so does the other. */
