@@ -1,5 +1,6 @@
 /** Positions in a log as clients write them: `41`, or `run_…:41` for one that names its log. */
 import { HoldfastError } from './errors.ts'
+import type { Run } from './run.ts'
 import type { StoredRun } from './store.ts'
 
 /** Before the first event. */
@@ -20,7 +21,10 @@ export function parseCursor(text: string, run: string): number {
 }
 
 /** A cursor is answered exactly, or refused (SUB-2): what every store and the service ask of a position. */
-export function assertReadable({ run, first, next }: StoredRun, after: number): void {
+export function assertReadable(
+  { run, first, next }: Pick<StoredRun, 'first' | 'next'> & { readonly run: Pick<Run, 'id'> },
+  after: number,
+): void {
   if (!Number.isInteger(after) || after < START || after >= next) {
     throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
   }

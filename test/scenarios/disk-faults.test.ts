@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { READING_THREAD } from '../../src/stores/sqlite/reading-thread.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { assertSeenIsInLog, checkedEnd, numbersIn, standingTexts } from '../support/checker.ts'
-import { breakSyncs, ensureStrace, makeRoom, onSmallDisk } from '../support/disk-faults.ts'
+import { blockReads, breakSyncs, ensureStrace, makeRoom, onSmallDisk } from '../support/disk-faults.ts'
 import type { EventStream } from '../support/event-stream.ts'
 import { call, followRun, getRun, postRun, readLog, startRun, type Target, untilFinished } from '../support/http.ts'
 import { ServerProcess, startServer } from '../support/process.ts'
@@ -158,6 +159,62 @@ describe('with a disk that stalls', () => {
     for (const run of runs) await untilFinished(server, run.id, 30_000)
   }, 90_000)
 })
+
+describe.each([
+  { of: 'the store for a subscriber', thread: READING_THREAD },
+  { of: 'the store at all', thread: undefined }, // nor those of a writer
+])('with a disk that finishes no read of $of', ({ thread }) => {
+  test('health answers at once, readiness turns red, what needs no read goes on, and all goes on when the disk does', async () => {
+    const store = temporaryDatabase()
+    const first = await startServer({ store })
+    const finished = (await startRun(first, 'text 5')).id
+    await untilFinished(first, finished)
+    await first.terminate()
+    const server = await startServer({ store }) // nothing of the finished run is in memory
+    const { id } = await startRun(server, 'text 3000 every 10')
+    const stream = followRun(server, id)
+    await until('it has started', () => stream.events >= 12)
+    const fault = await blockReads(server.pid, store, thread)
+
+    const blocked = [
+      timed(call(server, 'GET', `/runs/${finished}`)),
+      timed(call(server, 'GET', `/runs/${finished}/events`)),
+      timed(call(server, 'GET', '/runs')),
+      timed(postRun(server, 'text 1', { key: 'while reads are blocked' })),
+    ]
+    const { events } = stream
+    if (thread !== undefined) await until('the live stream goes on', () => stream.events > events + 20)
+    const health = await until('health is red', async () => {
+      const answer = await timed(call<{ store: unknown }>(server, 'GET', '/health'))
+      expect(answer.ms, 'health was answered late').toBeLessThan(STALL_BOUND_MS)
+      return answer.status === 503 && answer
+    })
+    expect(health.body.store).toEqual({ ok: false, reason: 'the store is unavailable' })
+    for (const refused of await Promise.all([...blocked, timed(call(server, 'GET', `/runs/${finished}`))])) {
+      expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable', retryable: true } })
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    expect(await getRun(server, id)).toMatchObject({ status: 'running' })
+
+    await fault.heal()
+    await until('health is green', async () => (await call(server, 'GET', '/health')).status === 200)
+    expect(await getRun(server, finished)).toMatchObject({ status: 'completed' })
+    expect((await readLog(server, finished)).length).toBeGreaterThan(0)
+    await untilFinished(server, (await startRun(server, 'text 3', { key: 'while reads are blocked' })).id)
+    await call(server, 'POST', `/runs/${id}/stop`)
+    await untilFinished(server, id, 30_000)
+    assertSeenIsInLog(id, stream.log, await readLog(server, id))
+  }, 90_000)
+})
+
+/** Far below the time that a read is blocked for, far above what a busy machine needs for an answer. */
+const STALL_BOUND_MS = 3000
+
+async function timed<Answer extends object>(answer: Promise<Answer>): Promise<Answer & { readonly ms: number }> {
+  const since = performance.now()
+  const answered = await answer
+  return Object.assign(answered, { ms: performance.now() - since })
+}
 
 interface Scene {
   readonly server: ServerProcess

@@ -1,5 +1,6 @@
 /** Faults of the disk, made below the store: the server's own system calls fail, and heal when they are told to. */
 import { execFile, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { ensureAptPackage } from './apt.ts'
@@ -18,26 +19,30 @@ export interface Fault {
 }
 
 /** From now on every sync of a process fails, or takes long, or first the one and then the other. */
-export async function breakSyncs(
-  pid: number,
-  { error, delayMs = 0 }: { error?: 'EIO'; delayMs?: number },
-): Promise<Fault> {
+export function breakSyncs(pid: number, { error, delayMs = 0 }: { error?: 'EIO'; delayMs?: number }): Promise<Fault> {
   const injection = [
     ...(error === undefined ? [] : [`error=${error}`]),
     ...(delayMs === 0 ? [] : [`delay_enter=${delayMs * 1000}`]),
   ]
-  const calls = 'fsync,fdatasync'
-  const args = [
-    '-f',
-    '-p',
-    String(pid),
-    '-o',
-    '/dev/null',
-    '-e',
-    `trace=${calls}`,
-    '-e',
-    `inject=${calls}:${injection.join(':')}`,
-  ]
+  return inject(['-f', '-p', String(pid)], 'fsync,fdatasync', injection)
+}
+
+/** From now on no read of a store's files finishes; with the name of a thread, none of that thread. */
+export function blockReads(pid: number, store: string, thread?: string): Promise<Fault> {
+  const files = ['-P', store, '-P', `${store}-wal`]
+  const target = thread === undefined ? ['-f', '-p', String(pid)] : ['-p', threadOf(pid, thread)]
+  return inject([...files, ...target], 'pread64,read', ['delay_enter=600s'])
+}
+
+function threadOf(pid: number, name: string): string {
+  const tasks = `/proc/${pid}/task`
+  const found = readdirSync(tasks).find((task) => readFileSync(`${tasks}/${task}/comm`, 'utf8').trim() === name)
+  if (found === undefined) throw new Error(`the server has no thread ${name}`)
+  return found
+}
+
+async function inject(target: readonly string[], calls: string, injection: readonly string[]): Promise<Fault> {
+  const args = [...target, '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:${injection.join(':')}`]
   const strace = spawn(STRACE, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const exited = new Promise((resolve) => strace.once('exit', resolve))
   const heal = async (): Promise<void> => {

@@ -2,7 +2,7 @@
 import { assertReadable } from '../../core/cursor.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { lastOf, type Slice, sliceWithin } from '../../core/record.ts'
-import { isFinished, type Run } from '../../core/run.ts'
+import { isFinished } from '../../core/run.ts'
 import { joinAfter } from '../shared/join-slices.ts'
 import { UnreadableRun } from './alarms.ts'
 import type { RunMessages, Tip } from './run-messages.ts'
@@ -29,7 +29,7 @@ export async function readLog(
     }
     if (tip === undefined || tip.head.gone !== undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
     const { first, next } = tip.head
-    assertReadable({ run: { id } as Run, first, next, epoch: 0 }, after)
+    assertReadable({ run: { id }, first, next }, after)
     if (after === next - 1) return undefined
     const slice = await readFrom(messages, tip, after, bytesMax)
     if (slice !== undefined) return slice

@@ -33,7 +33,7 @@ export async function readLog(
   const [head] = rows
   if (head === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
   const run = JSON.parse(head.run) as Run
-  assertReadable({ run, first: head.kept, next: head.next, epoch: 0 }, after)
+  assertReadable({ run, first: head.kept, next: head.next }, after)
   if (after === head.next - 1) return undefined
   const pieces = rows.map(({ first, count, data }) => ({
     first: first!,

@@ -17,13 +17,11 @@ export class CommittingThread {
   warnings: readonly string[] = []
   lost: LostCommits | undefined
   #answered = 0
-  /** Since when the thread is at work on what it has not answered. */
-  #busySince = 0
-  #patient: (() => void)[] = []
   #identity: FileIdentity | undefined
 
   private constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
     this.#worker = new Worker(entry, {
+      name: 'holdfast-write', // as the system shows it, in top -H
       workerData: options,
       execArgv: [],
       // What it handles is bytes outside the heap; by default the heap would grow by some fifty megabytes all the same.
@@ -75,30 +73,15 @@ export class CommittingThread {
     return this.#answers.length > 0
   }
 
-  /** How long the thread has been at work on one thing, in milliseconds. */
-  get busyMs(): number {
-    return this.isWaiting ? performance.now() - this.#busySince : 0
-  }
-
-  /** Resolves with its next answer, or when whoever waits is told to go on. */
-  nextAnswer(): Promise<void> {
-    return new Promise((resolve) => this.#patient.push(resolve))
-  }
-
-  /** Whoever waits for an answer goes on without one. */
-  wake(): void {
-    for (const resolve of this.#patient.splice(0)) resolve()
-  }
-
   /** Looks whether the file is still this process's; answered in turn with commits. */
   check(answer: (reply: CommitReply) => void): void {
-    this.#await(answer)
+    this.#answers.push(answer)
     this.#worker.postMessage('check')
   }
 
   /** One transaction; the answer comes when it is durable, or has failed. After a failure no other is answered. */
   commit(request: CommitRequest, answer: (reply: CommitReply) => void): void {
-    this.#await(answer)
+    this.#answers.push(answer)
     this.#worker.postMessage(request, [request.directory.buffer as ArrayBuffer])
   }
 
@@ -107,18 +90,11 @@ export class CommittingThread {
     await this.#gone
   }
 
-  #await(answer: (reply: CommitReply) => void): void {
-    if (!this.isWaiting) this.#busySince = performance.now()
-    this.#answers.push(answer)
-  }
-
   #reply(reply: CommitReply): void {
     this.#answered++
     const answer = this.#answers.shift()
     if (reply.kind === 'failed') this.#answers.length = 0
-    if (this.isWaiting) this.#busySince = performance.now()
     answer?.(reply)
-    this.wake()
   }
 }
 

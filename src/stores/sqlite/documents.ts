@@ -8,12 +8,12 @@ import {
   type Documents,
   folded,
 } from '../../core/document.ts'
-import type { DocumentReader } from './document-reader.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
+import type { ReadingThread } from './reading-thread.ts'
 
 /** What the store gives: both refuse when it is not open. */
 export interface DocumentAccess {
-  readonly read: <Result>(read: (reader: DocumentReader) => Result) => Promise<Result>
+  readonly ask: ReadingThread['ask']
   /** Resolves when the command is durable. */
   readonly write: (command: DocumentCommand) => Promise<DocumentAnswer>
 }
@@ -28,7 +28,7 @@ export class SqliteDocuments implements Documents {
   }
 
   get(owner: string, collection: string, id: string): Promise<Document | undefined> {
-    return this.#access.read((reader) => reader.get(owner, collection, id))
+    return this.#access.ask('document', owner, collection, id)
   }
 
   async put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
@@ -52,6 +52,6 @@ export class SqliteDocuments implements Documents {
   }
 
   list(query: DocumentQuery): Promise<DocumentPage> {
-    return this.#access.read((reader) => reader.list(query))
+    return this.#access.ask('documents', query)
   }
 }

@@ -28,7 +28,7 @@ export class SqliteMoving implements Moving {
   }
 
   documents(limit: number, after?: DocumentName): Promise<readonly Document[]> {
-    return this.#access.documents.read((reader) => reader.all(limit, after))
+    return this.#access.documents.ask('documentsFollowing', limit, after)
   }
 
   admit(kept: KeptRun, record: string): Promise<void> {

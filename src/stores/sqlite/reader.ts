@@ -5,9 +5,21 @@ import type { LogDamage } from '../../core/store.ts'
 import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
 import { highestRunNumber } from './run-numbers.ts'
-import { RunReader } from './run-reader.ts'
+import { type RunListing, RunReader } from './run-reader.ts'
+import type { NumberedRun } from './run-rows.ts'
 import { segmentIn, type StoredSegment } from './segment.ts'
 import { UsageReader } from './usage-reader.ts'
+
+export interface Opening {
+  readonly highestNumber: number
+  readonly damagedRuns: number
+  readonly unfinished: RunListing
+}
+
+export interface Newcomer {
+  readonly isTaken: boolean
+  readonly known: NumberedRun | undefined
+}
 
 export class Reader {
   readonly documents: DocumentReader
@@ -18,6 +30,7 @@ export class Reader {
 
   constructor(path: string) {
     this.#database = connect(path)
+    this.#database.exec('PRAGMA query_only = ON')
     this.documents = new DocumentReader(this.#database)
     this.runs = new RunReader(this.#database)
     this.usage = new UsageReader(this.#database)
@@ -40,12 +53,23 @@ export class Reader {
     return segments
   }
 
-  highestNumber(): number {
-    return highestRunNumber(this.#database)
+  /** All that the store must know of the file before it takes commands. */
+  opening(): Opening {
+    return {
+      highestNumber: highestRunNumber(this.#database),
+      damagedRuns: this.#damagedRuns(),
+      unfinished: this.runs.unfinished(),
+    }
+  }
+
+  /** What stands in the way of a run that is to be created: one of its id, or one that has its idempotency key. */
+  newcomer(id: string, owner: string, key: string | undefined): Newcomer {
+    const known = key === undefined ? undefined : this.runs.byKey(owner, key)
+    return { isTaken: known === undefined && this.runs.byId(id) !== undefined, known }
   }
 
   /** Runs that are marked as damaged. */
-  damagedRuns(): number {
+  #damagedRuns(): number {
     return Number(
       this.#database
         .prepare('SELECT count(*) AS runs FROM runs INDEXED BY runs_damaged WHERE damage IS NOT NULL')

@@ -10,7 +10,7 @@ import type { Logger } from '../../core/logger.ts'
 import type { KeptRun, Moving } from '../../core/moving.ts'
 import { cursorOf, type Position } from '../../core/page.ts'
 import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../core/record.ts'
-import { isFinished } from '../../core/run.ts'
+import { isFinished, type Run } from '../../core/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
@@ -28,7 +28,7 @@ import type {
   StoreHealth,
 } from '../../core/store.ts'
 import type { StoredUsage } from '../../core/usage.ts'
-import { joinAfter } from '../shared/join-slices.ts'
+import { KeyedQueue } from '../shared/keyed-queue.ts'
 import { ServedComponents } from '../shared/served-components.ts'
 import { ActiveRun } from './active-run.ts'
 import { type DocumentAccess, SqliteDocuments } from './documents.ts'
@@ -42,9 +42,11 @@ import { SqliteMoving } from './moving.ts'
 import { PinnedJournal } from './pinned-journal.ts'
 import { DamageRegister } from './damage-register.ts'
 import { damageError } from './quarantine.ts'
-import { damageIn, Reader } from './reader.ts'
+import { headOf, type LogHead, type PageRequest } from './log-page.ts'
+import { type Opening, Reader } from './reader.ts'
+import type { Readings } from './reading-messages.ts'
+import { ReadingThread } from './reading-thread.ts'
 import type { NumberedRun } from './run-rows.ts'
-import { isCorrupt } from './sqlite-errors.ts'
 import { RunIndex } from './run-index.ts'
 import { ThreadWatch } from './thread-watch.ts'
 import { SqliteWriter } from './writer.ts'
@@ -70,13 +72,12 @@ export interface SqliteStoreOptions {
 
 const BACKLOG_RETRY_MS = 1000
 
-interface Found {
-  readonly number: number
-  readonly stored: StoredRun
+/** A run that has an idempotency key. */
+interface KeyedRun {
+  readonly fingerprint: string
+  /** Resolves when its creation is durable. */
+  stored(): Promise<StoredRun>
 }
-
-/** Nothing was read or changed: the disk has been at work on one write for too long. */
-class SlowDisk extends Error {}
 
 export class SqliteStore implements Store {
   readonly name = 'sqlite'
@@ -84,23 +85,22 @@ export class SqliteStore implements Store {
   readonly documents: SqliteDocuments
   readonly moving: Moving
   readonly usage: StoredUsage = {
-    of: (owner) => this.#reading(() => this.#file.usage.of(owner)),
-    total: () => this.#reading(() => this.#file.usage.total()),
-    largest: (limit) => this.#reading(() => this.#file.usage.largest(limit)),
-    finishedRuns: (owner, limit, after) =>
-      this.#reading(() =>
-        this.#file.runs.finished(owner, limit, after).map(({ stored, bytes }) => ({
-          stored: this.#active.get(stored.run.id)?.view() ?? stored,
-          bytes,
-        })),
-      ),
+    of: (owner) => this.#ask('usage', owner),
+    total: () => this.#ask('usageTotal'),
+    largest: (limit) => this.#ask('usageLargest', limit),
+    finishedRuns: async (owner, limit, after) => {
+      const found = await this.#ask('finishedRuns', owner, limit, after)
+      return found.map(({ stored, bytes }) => ({ stored: this.#latest(stored), bytes }))
+    },
   }
   readonly #options: SqliteStoreOptions
   readonly #hints = new Hints()
   readonly #active = new RunIndex()
   readonly #served = new ServedComponents()
   readonly #pinned: PinnedJournal
-  #reader!: Reader
+  readonly #reads: ReadingThread
+  /** Commands that read the file before they decide, by run and by idempotency key. */
+  readonly #turns = new KeyedQueue()
   #commits!: GroupCommit
   #watch!: ThreadWatch
   #identity!: FileIdentity
@@ -116,8 +116,11 @@ export class SqliteStore implements Store {
     this.#options = options
     this.#pinned = new PinnedJournal(options.lock.path, options.logger)
     this.#damage = new DamageRegister(options.onDamage)
+    this.#reads = new ReadingThread(options.lock.path, options.watchMs, (reason) =>
+      options.logger.error({ store: options.lock.path, reason }, 'the store cannot be read'),
+    )
     const documents: DocumentAccess = {
-      read: (read) => this.#reading(() => read(this.#file.documents)),
+      ask: (name, ...args) => this.#ask(name, ...args),
       write: async (command) => {
         this.#assertHealthy()
         return this.#commits.document(command)
@@ -127,7 +130,7 @@ export class SqliteStore implements Store {
     this.moving = new SqliteMoving({
       workers: () => this.#workers(),
       runs: (limit, after) => this.#kept(limit, after),
-      admit: (kept, record) => this.#patiently(() => this.#admit(kept, record)),
+      admit: (kept, record) => this.#turns.do(kept.stored.run.id, () => this.#admit(kept, record)),
       documents,
     })
   }
@@ -135,7 +138,8 @@ export class SqliteStore implements Store {
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(options)
     try {
-      store.#open(await options.thread)
+      store.#open(await options.thread, openingOf(options.lock.path))
+      store.#reads.start()
     } catch (cause) {
       store.#options.lock.release()
       throw cause
@@ -143,14 +147,13 @@ export class SqliteStore implements Store {
     return store
   }
 
-  #open(thread: CommittingThread): void {
+  #open(thread: CommittingThread, { highestNumber, damagedRuns, unfinished }: Opening): void {
     const commits = new GroupCommit(thread, {
       durable: (active, slice) => this.#announce(active, slice),
       idle: (active) => this.#forget(active),
       quarantined: (found) => this.#setApart(found),
       failed: ({ message, because }) => this.#fail({ message, fenced: because === 'fenced' }),
     })
-    this.#reader = new Reader(this.#options.lock.path)
     this.#commits = commits
     this.#identity = thread.identity
     this.#watch = new ThreadWatch(
@@ -162,12 +165,11 @@ export class SqliteStore implements Store {
       },
       this.#options.watchMs,
     )
-    this.#highestNumber = this.#reader.highestNumber()
+    this.#highestNumber = highestNumber
     this.#active.clear()
-    this.#damage.opened(this.#reader.damagedRuns(), thread.warnings, thread.lost)
-    const { runs, unreadable } = this.#reader.runs.unfinished()
-    this.#damage.unreadable(unreadable)
-    for (const { number, stored, idempotency } of runs) {
+    this.#damage.opened(damagedRuns, thread.warnings, thread.lost)
+    this.#damage.unreadable(unfinished.unreadable)
+    for (const { number, stored, idempotency } of unfinished.runs) {
       // No lease: the lock says that whoever held one is dead.
       const active = new ActiveRun(number, stored, idempotency)
       active.durable = active.snapshot()
@@ -181,7 +183,7 @@ export class SqliteStore implements Store {
   }
 
   health(): StoreHealth {
-    const reason = this.#failure ?? this.#watch.stall
+    const reason = this.#failure ?? this.#watch.stall ?? this.#reads.stall
     if (reason !== undefined) return { ok: false, reason }
     const { warning } = this.#pinned
     const alarms = [...(warning === undefined ? [] : [warning]), ...this.#damage.alarms]
@@ -189,20 +191,24 @@ export class SqliteStore implements Store {
   }
 
   create(request: NewRun): Promise<Created> {
-    return this.#patiently(() => this.#create(request))
+    const { run, idempotency } = request
+    const inTurn = (): Promise<Created> => this.#turns.do(run.id, () => this.#create(request))
+    return idempotency === undefined ? inTurn() : this.#turns.do(keyOf(run.owner, idempotency.key), inTurn)
   }
 
   async #create(request: NewRun): Promise<Created> {
     this.#assertHealthy()
-    const known = request.idempotency && this.#byKey(request.run.owner, request.idempotency.key)
-    if (known !== undefined) {
-      const kind = known.fingerprint === request.idempotency!.fingerprint ? 'existing' : 'key_conflict'
-      return { kind, stored: await known.stored() }
+    const { run, idempotency } = request
+    const creating = idempotency && this.#creating(run.owner, idempotency.key)
+    const found = creating ?? (await this.#newcomer(run, idempotency?.key))
+    if (found !== undefined) {
+      const kind = found.fingerprint === idempotency!.fingerprint ? 'existing' : 'key_conflict'
+      return { kind, stored: await found.stored() }
     }
-    const busy = request.rejectIfBusy ? this.#active.head(request.run.lane) : undefined
+    this.#assertHealthy()
+    const busy = request.rejectIfBusy ? this.#active.head(run.lane) : undefined
     if (busy !== undefined) return { kind: 'busy', stored: busy.view() ?? busy.snapshot() }
     this.#assertKeepsUp()
-    this.#assertNew(request.run.id)
     const active = new ActiveRun(
       ++this.#highestNumber,
       { run: request.run, first: 0, next: 1, epoch: 0 },
@@ -223,46 +229,43 @@ export class SqliteStore implements Store {
     return { kind: 'created', stored }
   }
 
-  get(id: string): Promise<StoredRun | undefined> {
-    return this.#reading(() => this.#durable(id)?.stored)
+  async get(id: string): Promise<StoredRun | undefined> {
+    this.#assertReadable()
+    const active = this.#active.get(id)
+    return active === undefined ? this.#noticed(await this.#ask('run', id))?.stored : active.view()
   }
 
   async findByKey(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
-    const known = await this.#reading(() => this.#byKey(owner, key))
+    const known = this.#creating(owner, key) ?? this.#keyed(await this.#ask('runByKey', owner, key))
     return known && { stored: await known.stored(), fingerprint: known.fingerprint }
   }
 
-  list(query: RunQuery): Promise<RunPage> {
-    return this.#reading(() => {
-      const found = this.#file.runs.list({ ...query, limit: query.limit + 1 })
-      for (const run of found.runs) this.#noticed(run)
-      const runs = found.runs
-        .slice(0, query.limit)
-        .map(({ stored }) => this.#active.get(stored.run.id)?.view() ?? stored)
-      return {
-        runs,
-        ...(found.runs.length > query.limit && { cursor: cursorOf(runs.at(-1)!.run) }),
-        ...(found.unreadable > 0 && { unreadable: found.unreadable }),
-      }
-    })
+  async list(query: RunQuery): Promise<RunPage> {
+    const found = await this.#ask('runs', { ...query, limit: query.limit + 1 })
+    for (const run of found.runs) this.#noticed(run)
+    const runs = found.runs.slice(0, query.limit).map(({ stored }) => this.#latest(stored))
+    return {
+      runs,
+      ...(found.runs.length > query.limit && { cursor: cursorOf(runs.at(-1)!.run) }),
+      ...(found.unreadable > 0 && { unreadable: found.unreadable }),
+    }
   }
 
   remove(id: string): Promise<boolean> {
-    return this.#patiently(() => this.#remove(id))
+    return this.#turns.do(id, () => this.#remove(id))
   }
 
   async #remove(id: string): Promise<boolean> {
     this.#assertHealthy()
-    const found = this.#durable(id)
-    if (found === undefined) return false
-    if (!isFinished(found.stored.run.status) && found.stored.damage === undefined)
-      throw new HoldfastError('conflict', `run ${id} is ${found.stored.run.status}; stop it first`)
     // It can be read until the removal is durable, and is kept here so that nothing more is written of it.
-    const active = this.#active.get(id) ?? this.#load(id)
-    if (active === undefined) return false
+    const active = await this.#loaded(id)
+    const stored = active?.view()
+    if (active === undefined || stored === undefined) return false
+    if (!isFinished(stored.run.status) && stored.damage === undefined)
+      throw new HoldfastError('conflict', `run ${id} is ${stored.run.status}; stop it first`)
     await this.#commits.remove(active)
     this.#active.delete(active)
-    if (found.stored.damage !== undefined) this.#damage.removed(id)
+    if (stored.damage !== undefined) this.#damage.removed(id)
     return true
   }
 
@@ -276,32 +279,40 @@ export class SqliteStore implements Store {
     return new SqliteWriter(this.#commits, active, id, claim, (changed) => this.#active.changed(changed))
   }
 
-  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
-    return this.#reading(() => {
-      const found = this.#durable(id)
-      if (found === undefined) throw new HoldfastError('not_found', `no run ${id}`)
-      const { next, run, damage } = found.stored
-      if (damage !== undefined) throw damageError(id, damage)
-      assertReadable(found.stored, after)
-      if (after === next - 1) return undefined
-      const tail = this.#active.get(id)?.tail
-      const from =
-        tail !== undefined && !tail.isEmpty && after + 1 >= tail.first
-          ? [tail.after(after)]
-          : this.#segments(found, after + 1, bytesMax)
-      // A commit may be in the file before this thread has heard of it; what it holds is not announced yet.
-      const slice = sliceWithin(sliceBefore(joinAfter(from, after, bytesMax), next), bytesMax)
-      return { ...slice, closed: isFinished(run.status) && lastOf(slice) === next - 1 }
-    })
+  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+    this.#assertReadable()
+    const active = this.#active.get(id)
+    const stored = active?.view()
+    if (active !== undefined && stored === undefined) throw noRun(id)
+    const known = active && headOf({ number: active.number, stored: stored! })
+    if (known !== undefined) assertPageIn(id, known, after)
+    if (after + 1 === known?.next) return undefined
+    const tail = active?.tail
+    if (tail === undefined || tail.isEmpty || after + 1 < tail.first) return this.#page({ id, after, bytesMax, known })
+    return pageOf(known!, sliceWithin(sliceBefore(tail.after(after), known!.next), bytesMax))
+  }
+
+  /** From the file. */
+  async #page(request: PageRequest): Promise<Slice | undefined> {
+    const { id, after } = request
+    const { head, slice, found } = await this.#ask('page', request)
+    if (head === undefined) throw noRun(id)
+    if (head.isNewlyLost) this.#quarantine({ number: head.number, id, damage: head.damage! })
+    assertPageIn(id, head, after)
+    if (found === undefined) return slice && pageOf(head, slice)
+    const { damage, isLasting } = found
+    if (isLasting) this.#quarantine({ number: head.number, id, damage })
+    else this.#setApart({ number: head.number, id, damage })
+    throw damageError(id, damage)
   }
 
   trim(id: string, before: number): Promise<void> {
-    return this.#patiently(() => this.#trim(id, before))
+    return this.#turns.do(id, () => this.#trim(id, before))
   }
 
   async #trim(id: string, before: number): Promise<void> {
     this.#assertHealthy()
-    const active = this.#active.get(id) ?? this.#load(id)
+    const active = await this.#loaded(id)
     if (active === undefined || active.removed || active.damage !== undefined) return
     const first = Math.min(before, active.next - 1)
     if (first <= active.first) return
@@ -311,7 +322,7 @@ export class SqliteStore implements Store {
   }
 
   size(): Promise<number> {
-    return this.#reading(() => this.#file.size())
+    return this.#ask('size')
   }
 
   async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
@@ -389,7 +400,7 @@ export class SqliteStore implements Store {
     clearTimeout(this.#reopenTimer)
     this.#watch.stop()
     await this.#commits.close()
-    this.#reader.close()
+    await this.#reads.close()
     this.#options.lock.release()
   }
 
@@ -400,21 +411,21 @@ export class SqliteStore implements Store {
     return [...new Set(held.map((active) => active.lease!.owner))]
   }
 
-  #kept(limit: number, after: Position | undefined): Promise<readonly KeptRun[]> {
-    return this.#reading(() =>
-      this.#file.runs.following(limit, after).map(({ stored, idempotency }) => ({
-        stored: this.#active.get(stored.run.id)?.view() ?? stored,
-        ...(idempotency !== undefined && { idempotency }),
-      })),
-    )
+  async #kept(limit: number, after: Position | undefined): Promise<readonly KeptRun[]> {
+    const found = await this.#ask('runsFollowing', limit, after)
+    return found.map(({ stored, idempotency }) => ({
+      stored: this.#latest(stored),
+      ...(idempotency !== undefined && { idempotency }),
+    }))
   }
 
   async #admit({ stored, idempotency }: KeptRun, record: string): Promise<void> {
     this.#assertHealthy()
     const { run, first, epoch, stop } = stored
-    this.#assertNew(run.id)
-    if (idempotency !== undefined && this.#byKey(run.owner, idempotency.key) !== undefined)
+    const creating = idempotency && this.#creating(run.owner, idempotency.key)
+    if ((creating ?? (await this.#newcomer(run, idempotency?.key))) !== undefined)
       throw new HoldfastError('conflict', `run ${run.id}: its idempotency key is in use`)
+    this.#assertHealthy()
     const head: StoredRun = { run, first, next: first + 1, epoch, ...(stop !== undefined && { stop }) }
     const active = new ActiveRun(++this.#highestNumber, head, idempotency)
     active.text = record
@@ -423,9 +434,12 @@ export class SqliteStore implements Store {
     await this.#commits.changed(active)
   }
 
-  #assertNew(id: string): void {
-    if (this.#active.get(id) === undefined && this.#file.runs.byId(id) === undefined) return
-    throw new HoldfastError('conflict', `run ${id} exists`)
+  /** The run that has the idempotency key of one that is to be created. Throws where its id is taken. */
+  async #newcomer({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
+    const { isTaken, known } = await this.#ask('newcomer', id, owner, key)
+    if (isTaken || (known === undefined && this.#active.get(id) !== undefined))
+      throw new HoldfastError('conflict', `run ${id} exists`)
+    return this.#keyed(known)
   }
 
   /** Records of a run became durable, or its row did. */
@@ -445,8 +459,12 @@ export class SqliteStore implements Store {
     if (active.finished && active.tail.isEmpty && active.pending === 0) this.#active.delete(active)
   }
 
-  #load(id: string): ActiveRun | undefined {
-    const found = this.#file.runs.byId(id)
+  /** Brought into memory, to be changed; in its turn, so that nothing else changes it before. */
+  async #loaded(id: string): Promise<ActiveRun | undefined> {
+    const known = this.#active.get(id)
+    if (known !== undefined) return known
+    const found = await this.#ask('run', id)
+    this.#assertHealthy()
     if (found === undefined) return undefined
     const active = new ActiveRun(found.number, found.stored, found.idempotency)
     active.durable = found.stored
@@ -472,85 +490,51 @@ export class SqliteStore implements Store {
     this.#hintHeir(active.run.lane)
   }
 
-  #durable(id: string): Found | undefined {
-    const active = this.#active.get(id)
-    if (active === undefined) return this.#noticed(this.#file.runs.byId(id))
-    const stored = active.view()
-    return stored && { number: active.number, stored }
+  /** What is in memory of a run that was read from the file, where it is. */
+  #latest(stored: StoredRun): StoredRun {
+    return this.#active.get(stored.run.id)?.view() ?? stored
   }
 
-  #byKey(owner: string, key: string): { readonly fingerprint: string; stored(): Promise<StoredRun> } | undefined {
+  /** One of those whose creation is not durable yet. */
+  #creating(owner: string, key: string): KeyedRun | undefined {
     for (const active of this.#commits.creating()) {
       if (active.run.owner !== owner || active.idempotency?.key !== key) continue
       return { fingerprint: active.idempotency.fingerprint, stored: () => active.wait().then(() => active.view()!) }
     }
-    const found = this.#file.runs.byKey(owner, key)
-    if (found === undefined) return undefined
-    const stored = this.#active.get(found.stored.run.id)?.view() ?? found.stored
-    return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(stored) }
+    return undefined
   }
 
-  /** Checked to be what was asked for: records of this run, from the one that is wanted on, without a hole (STO-2). */
-  #segments({ number, stored: { run, next } }: Found, from: number, bytesMax: number): Slice[] {
-    try {
-      const segments = this.#file.segments(number, from, bytesMax)
-      const damage = damageIn(segments, run.id, from)
-      if (damage === undefined) return segments.map((segment) => ({ ...segment, closed: false }))
-      this.#quarantine({ number, id: run.id, damage })
-      throw damageError(run.id, damage)
-    } catch (cause) {
-      if (!isCorrupt(cause)) throw cause
-      // Not for good: what is damaged may be an index, which can be made anew.
-      const damage = { first: from, last: next - 1, reason: 'cannot be read: the database is damaged there' }
-      this.#setApart({ number, id: run.id, damage })
-      throw damageError(run.id, damage)
-    }
+  #keyed(found: NumberedRun | undefined): KeyedRun | undefined {
+    if (found === undefined) return undefined
+    return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(this.#latest(found.stored)) }
   }
 
   /** The row of a run is damaged: it is quarantined, once. */
-  #noticed<Run extends NumberedRun | undefined>(found: Run): Run {
+  #noticed<Row extends NumberedRun | undefined>(found: Row): Row {
     if (found?.isLost && !found.isMarked && !this.#damage.has(found.stored.run.id))
       this.#quarantine({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })
     return found
   }
 
-  /**
-   * Reads the file. Not while the disk stalls, or may be about to: a read that blocks would stop the event loop, and with it all
-   * that is in memory.
-   */
-  get #file(): Reader {
-    const { stall, isSlow } = this.#watch
-    if (stall !== undefined) throw this.#unreadable(`the store cannot be read: ${stall}`)
-    if (isSlow) throw new SlowDisk()
-    return this.#reader
+  /** Reads the file, in the reading thread. */
+  async #ask<Name extends keyof Readings>(
+    name: Name,
+    ...args: Parameters<Readings[Name]>
+  ): Promise<ReturnType<Readings[Name]>> {
+    this.#assertReadable()
+    const result = await this.#reads.ask(name, ...args)
+    this.#assertReadable()
+    return result
   }
 
-  /** Does what may need the file; while the disk is slow it waits until a write is finished, or until it is known to stall. */
-  async #patiently<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    for (;;) {
-      try {
-        return await work()
-      } catch (cause) {
-        if (!(cause instanceof SlowDisk)) throw cause
-        await this.#watch.settled()
-      }
-    }
-  }
-
-  #unreadable(message: string, cause?: unknown): HoldfastError {
-    return storeUnavailable(message, { cause, retryAfterMs: this.#options.reopenMs })
-  }
-
-  async #reading<Result>(read: () => Result): Promise<Result> {
+  #assertReadable(): void {
     if (this.#closed) throw this.#unreadable('the store is closed')
     // What is kept in memory is no longer the latest: another process goes on with these runs.
     if (this.#fenced) throw this.#unreadable(`the store is not read: ${this.#failure}`)
-    try {
-      return await this.#patiently(read)
-    } catch (cause) {
-      if (cause instanceof HoldfastError) throw cause
-      throw this.#unreadable(`the store cannot be read: ${String(cause)}`, cause)
-    }
+  }
+
+  #unreadable(message: string): HoldfastError {
+    return storeUnavailable(message, { retryAfterMs: this.#options.reopenMs })
   }
 
   #assertHealthy(): void {
@@ -613,13 +597,21 @@ export class SqliteStore implements Store {
       this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenMs)
   }
 
+  async #openingOf(thread: CommittingThread): Promise<Opening> {
+    try {
+      return await this.#reads.ask('opening')
+    } catch (cause) {
+      await thread.close()
+      throw cause
+    }
+  }
+
   async #reopen(): Promise<void> {
-    const reader = this.#reader
     try {
       await this.#commits.abandon()
       const options = { ...this.#options.threadOptions, reopen: this.#identity }
-      this.#open(await CommittingThread.open(options, (message) => (this.#failure = message)))
-      reader.close()
+      const thread = await CommittingThread.open(options, (message) => (this.#failure = message))
+      this.#open(thread, await this.#openingOf(thread))
     } catch (cause) {
       return this.#fail({ message: detailOf(cause), fenced: cause instanceof FencedError })
     }
@@ -628,4 +620,31 @@ export class SqliteStore implements Store {
     for (const { run, durable } of this.#active.all())
       this.#hints.give({ run: run.id, next: durable!.next, claimable: true })
   }
+}
+
+/** What the file holds when the store begins: read in this thread, which serves nobody yet, while the reading one starts. */
+function openingOf(path: string): Opening {
+  const reader = new Reader(path)
+  try {
+    return reader.opening()
+  } finally {
+    reader.close()
+  }
+}
+
+function keyOf(owner: string, key: string): string {
+  return JSON.stringify([owner, key])
+}
+
+function noRun(id: string): HoldfastError {
+  return new HoldfastError('not_found', `no run ${id}`)
+}
+
+function assertPageIn(id: string, { first, next, damage }: LogHead, after: number): void {
+  if (damage !== undefined) throw damageError(id, damage)
+  assertReadable({ run: { id }, first, next }, after)
+}
+
+function pageOf({ isFinished: ended, next }: LogHead, slice: Slice): Slice {
+  return { ...slice, closed: ended && lastOf(slice) === next - 1 }
 }

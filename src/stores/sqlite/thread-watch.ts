@@ -2,6 +2,7 @@
  * Watches over the committing thread. Every second it has the thread look whether the file is still this process's; and it
  * notices when the thread answers nothing, which is what a stalled disk looks like from here.
  */
+import { AnswerWatch } from './answer-watch.ts'
 import type { CommittingThread } from './committing-thread.ts'
 import type { CommitFailure } from './messages.ts'
 
@@ -14,60 +15,33 @@ export interface WatchListener {
   pinned(journalBytes: number): void
 }
 
-/** How long the disk may take for one write. */
-const STALL_MS = 4000
-/** A write that takes longer may be the beginning of a stall. */
-const SLOW_MS = 250
-
 export class ThreadWatch {
   readonly #thread: CommittingThread
   readonly #listener: WatchListener
   readonly #timer: NodeJS.Timeout
-  /** Looks in a row at which the same answer may be missing. Counted, and not timed: a process that was suspended has no stall. */
-  readonly #looksMax: number
-  #answered = -1
-  #looks = 0
+  readonly #answers: AnswerWatch
 
   constructor(thread: CommittingThread, listener: WatchListener, everyMs: number) {
     this.#thread = thread
     this.#listener = listener
-    this.#looksMax = Math.ceil(STALL_MS / everyMs)
+    this.#answers = new AnswerWatch(thread, 'write', everyMs)
     this.#timer = setInterval(() => this.#look(), everyMs)
     this.#timer.unref()
   }
 
   /** Why nothing can be written now; undefined while the thread answers. */
   get stall(): string | undefined {
-    if (this.#looks < this.#looksMax || this.#answered !== this.#thread.answered) return undefined
-    return `the disk has not finished a write for more than ${STALL_MS / 1000} s`
-  }
-
-  /** The disk is slow, and may be about to stall. */
-  get isSlow(): boolean {
-    return this.#thread.busyMs > SLOW_MS
-  }
-
-  /** Resolves when the disk has finished a write, or when it is known to stall. */
-  async settled(): Promise<void> {
-    if (this.stall === undefined && this.#thread.isWaiting) await this.#thread.nextAnswer()
+    return this.#answers.stall
   }
 
   stop(): void {
     clearInterval(this.#timer)
-    this.#thread.wake()
   }
 
   #look(): void {
-    const { answered, isWaiting } = this.#thread
-    if (isWaiting && answered === this.#answered) {
-      this.#looks++
-      if (this.#looks !== this.#looksMax) return
-      this.#listener.stalled(this.stall!)
-      this.#thread.wake()
-      return
-    }
-    this.#looks = isWaiting ? 1 : 0
-    this.#answered = answered
+    const { isWaiting } = this.#thread
+    const stall = this.#answers.look()
+    if (stall !== undefined) this.#listener.stalled(stall)
     if (isWaiting) return // a commit looks by itself
     this.#thread.check((reply) => {
       if (reply.kind === 'failed') this.#listener.failed(reply)

@@ -1,0 +1,83 @@
+/** Reads a page of a run's log from its segments, and checks that it is what was asked for (STO-2). */
+import { type Slice, sliceBefore, sliceWithin } from '../../core/record.ts'
+import { isFinished } from '../../core/run.ts'
+import type { LogDamage } from '../../core/store.ts'
+import { joinAfter } from '../shared/join-slices.ts'
+import { damageIn, type Reader } from './reader.ts'
+import type { NumberedRun } from './run-rows.ts'
+import { isCorrupt } from './sqlite-errors.ts'
+
+/** Of a run, what its reader must know. */
+export interface LogHead {
+  readonly number: number
+  readonly first: number
+  /** No record from here on is shown: a commit may be in the file before the store has announced it. */
+  readonly next: number
+  readonly isFinished: boolean
+  readonly damage?: LogDamage
+  /** Its row is damaged, and nobody has noticed before. */
+  readonly isNewlyLost?: boolean
+}
+
+export interface PageRequest {
+  readonly id: string
+  readonly after: number
+  readonly bytesMax: number
+  /** What the store has of it in memory; otherwise what the file says counts. */
+  readonly known: LogHead | undefined
+}
+
+export interface LogPage {
+  /** Undefined when there is no such run. */
+  readonly head: LogHead | undefined
+  /** Undefined where the log has nothing to read after the index. */
+  readonly slice?: Slice
+  /** What was found to be damaged now; `isLasting` unless it may be an index, which can be made anew. */
+  readonly found?: { readonly damage: LogDamage; readonly isLasting: boolean }
+}
+
+export function readPage(reader: Reader, { id, after, bytesMax, known }: PageRequest): LogPage {
+  const head = known ?? headIn(reader, id)
+  if (head === undefined || head.damage !== undefined || after + 1 < head.first || after + 1 >= head.next)
+    return { head }
+  const read = segmentsFrom(reader, id, head, after + 1, bytesMax)
+  if ('slice' in read) return { head, slice: sliceWithin(sliceBefore(read.slice, head.next), bytesMax) }
+  // A trim or a removal may be in the file since somebody looked at the run: what is gone by it is not damaged.
+  const now = headIn(reader, id)
+  const isCurrent = now?.number === head.number && now.first <= after + 1
+  return isCurrent ? { head, found: read } : { head: now }
+}
+
+type Read = { readonly slice: Slice } | { readonly damage: LogDamage; readonly isLasting: boolean }
+
+function segmentsFrom(reader: Reader, id: string, { number, next }: LogHead, from: number, bytesMax: number): Read {
+  try {
+    const segments = reader.segments(number, from, bytesMax)
+    const damage = damageIn(segments, id, from)
+    if (damage !== undefined) return { damage, isLasting: true }
+    const slices = segments.map((segment) => ({ ...segment, closed: false }))
+    return { slice: joinAfter(slices, from - 1, bytesMax) }
+  } catch (cause) {
+    if (!isCorrupt(cause)) throw cause
+    const damage = { first: from, last: next - 1, reason: 'cannot be read: the database is damaged there' }
+    return { damage, isLasting: false }
+  }
+}
+
+function headIn(reader: Reader, id: string): LogHead | undefined {
+  const found = reader.runs.byId(id)
+  return found && headOf(found)
+}
+
+export function headOf({ number, stored, isLost, isMarked }: Omit<NumberedRun, 'idempotency'>): LogHead {
+  const { run, first, next, damage } = stored
+  const isNewlyLost = isLost === true && isMarked !== true
+  return {
+    number,
+    first,
+    next,
+    isFinished: isFinished(run.status),
+    ...(damage !== undefined && { damage }),
+    ...(isNewlyLost && { isNewlyLost }),
+  }
+}

@@ -1,0 +1,22 @@
+/** What the store and its reading thread say to each other. */
+import type { ErrorCode } from '../../core/errors.ts'
+import type { readingsOf } from './reading-worker.ts'
+
+export type Readings = ReturnType<typeof readingsOf>
+
+export interface ReadingRequest {
+  readonly name: keyof Readings
+  readonly args: readonly unknown[]
+}
+
+export interface ReadingFault {
+  /** Of an error that is meant for a client. */
+  readonly code?: ErrorCode
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+export type Reading = { readonly result: unknown } | { readonly fault: ReadingFault }
+
+/** One for each request, in the same order. */
+export type ReadingReply = readonly Reading[]

@@ -1,0 +1,157 @@
+/** The store's end of the reading thread. */
+import { Worker } from 'node:worker_threads'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
+import { AnswerWatch } from './answer-watch.ts'
+import { Fifo } from './fifo.ts'
+import type { ReadingFault, ReadingReply, ReadingRequest, Readings } from './reading-messages.ts'
+
+const entry = new URL(import.meta.url.endsWith('.ts') ? './reading-worker.ts' : './reading-worker.js', import.meta.url)
+
+/** What the system calls it, as in `top -H`. */
+export const READING_THREAD = 'holdfast-read'
+
+/** Requests of one message, and messages that the thread may have: one that it works on, and one in advance. */
+const REQUESTS_PER_MESSAGE = 16
+const UNDER_WAY_MAX = 2
+/** Requests that may wait; beyond it they are refused. */
+const WAITING_MAX = 10_000
+const RETRY_MS = 1000
+
+interface Asked extends ReadingRequest {
+  readonly resolve: (result: never) => void
+  readonly reject: (cause: unknown) => void
+}
+
+export class ReadingThread {
+  readonly #path: string
+  #worker: Worker | undefined
+  #gone: Promise<void> = Promise.resolve()
+  readonly #waiting = new Fifo<Asked>()
+  /** Oldest first. */
+  readonly #underWay: (readonly Asked[])[] = []
+  #answered = 0
+  #closed = false
+
+  readonly #watch: AnswerWatch
+  readonly #timer: NodeJS.Timeout
+
+  /** `onStall` is told why the disk cannot be read, once for each stall. */
+  constructor(path: string, watchMs: number, onStall: (reason: string) => void) {
+    this.#path = path
+    this.#watch = new AnswerWatch(this, 'read', watchMs)
+    this.#timer = setInterval(() => {
+      const stall = this.#watch.look()
+      if (stall === undefined) return
+      onStall(stall)
+      this.#rejectAll(stall)
+    }, watchMs)
+    this.#timer.unref()
+  }
+
+  /** Why nothing can be read now; undefined while the thread answers. */
+  get stall(): string | undefined {
+    return this.#watch.stall
+  }
+
+  /** How many times it has answered. */
+  get answered(): number {
+    return this.#answered
+  }
+
+  /** Something that was asked is not answered yet. */
+  get isWaiting(): boolean {
+    return this.#underWay.length > 0
+  }
+
+  /** Begins to start the thread, so that the first to ask does not wait for it. */
+  start(): void {
+    this.#worker ??= this.#started()
+  }
+
+  ask<Name extends keyof Readings>(
+    name: Name,
+    ...args: Parameters<Readings[Name]>
+  ): Promise<ReturnType<Readings[Name]>> {
+    const refusal = this.#closed ? 'it is closed' : (this.stall ?? this.#overload)
+    if (refusal !== undefined) return Promise.reject(unreadable(refusal))
+    return new Promise((resolve, reject) => {
+      // What is asked in the same moment comes in one message, and is so answered in one moment, too.
+      if (this.#waiting.length === 0) queueMicrotask(() => this.#send())
+      this.#waiting.push({ name, args, resolve, reject })
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#timer)
+    this.#rejectAll('it is closed')
+    this.#worker?.postMessage('close')
+    await this.#gone
+  }
+
+  #send(): void {
+    while (this.#waiting.length > 0 && this.#underWay.length < UNDER_WAY_MAX) {
+      this.start()
+      const asked = this.#take(REQUESTS_PER_MESSAGE)
+      this.#underWay.push(asked)
+      this.#worker!.postMessage(asked.map(({ name, args }) => ({ name, args })))
+    }
+  }
+
+  get #overload(): string | undefined {
+    return this.#waiting.length < WAITING_MAX ? undefined : 'too many requests wait for it'
+  }
+
+  #take(max: number): Asked[] {
+    const taken: Asked[] = []
+    while (taken.length < max && this.#waiting.length > 0) taken.push(this.#waiting.take()!)
+    return taken
+  }
+
+  #started(): Worker {
+    const worker = new Worker(entry, {
+      name: READING_THREAD,
+      workerData: { path: this.#path },
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 8 }, // as that of the committing thread
+    })
+    worker.on('message', (reply: ReadingReply) => this.#reply(reply))
+    let cause: unknown
+    worker.on('error', (error) => (cause = error))
+    this.#gone = new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.#worker = undefined // the next request starts another one
+        this.#rejectAll(`the reading thread ended: ${cause === undefined ? 'it was stopped' : detailOf(cause)}`)
+        this.#underWay.length = 0
+        resolve()
+      })
+    })
+    return worker
+  }
+
+  #reply(reply: ReadingReply): void {
+    this.#answered++
+    const asked = this.#underWay.shift()!
+    this.#send() // before the delivery of this one: the thread works meanwhile
+    for (const [place, reading] of reply.entries()) {
+      const { resolve, reject } = asked[place]!
+      if ('fault' in reading) reject(errorOf(reading.fault))
+      else resolve(reading.result as never)
+    }
+  }
+
+  #rejectAll(reason: string): void {
+    const cause = unreadable(reason)
+    for (const asked of this.#underWay) for (const { reject } of asked) reject(cause)
+    for (const { reject } of this.#take(WAITING_MAX)) reject(cause)
+  }
+}
+
+function errorOf({ code, message, details }: ReadingFault): HoldfastError {
+  if (code === undefined) return unreadable(message)
+  return new HoldfastError(code, message, details === undefined ? {} : { details })
+}
+
+function unreadable(reason: string): HoldfastError {
+  return storeUnavailable(`the store cannot be read: ${reason}`, { retryAfterMs: RETRY_MS })
+}
