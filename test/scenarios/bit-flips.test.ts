@@ -55,7 +55,7 @@ function sort(tally: Tally, flip: Flip, verdict: Verdict): void {
   else if (isRolledBack) tally.rolledBack++
   else if (missing.length > 0) tally.missing++
   else tally.contained++
-  if (!isSilent && refused === undefined && doctor.length === 0)
+  if (!isSilent && doctor.length === 0)
     tally.undiagnosed.push(JSON.stringify({ flip, damaged, missing, told, refused }))
 }
 

@@ -1,5 +1,5 @@
 /** Looks at everything that a file holds, for damage: what `holdfast doctor` does. Changes nothing. */
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../core/errors.ts'
 import { isFinished } from '../../core/run.ts'
 import { lossText, lostSince, readCommitRecord } from './commit-record.ts'
@@ -8,6 +8,7 @@ import { entriesOf } from './log-rows.ts'
 import { damageLine, gapDamage } from './quarantine.ts'
 import { highestRunNumber } from './run-numbers.ts'
 import { type NumberedRun, readRow, type Row } from './run-rows.ts'
+import { migrate } from './schema.ts'
 import { segmentIn } from './segment.ts'
 
 export interface Examination {
@@ -43,6 +44,7 @@ class Walk {
 
   run(): void {
     this.#section('the database', () => this.#structure())
+    this.#section('the schema', () => this.#schema())
     this.#section('the log', () => this.#log())
     this.#section('the runs', () => this.#runs())
     this.#section('the documents', () => this.#documents())
@@ -66,6 +68,17 @@ class Walk {
   #structure(): void {
     for (const { integrity_check: found } of this.#database.prepare(`PRAGMA integrity_check(${NAMED_MAX})`).all())
       if (found !== 'ok') this.#report(`SQLite: ${String(found)}`)
+  }
+
+  /** What is written by a trigger or found by an index goes by the text of its definition, which has no checksum. */
+  #schema(): void {
+    const found = definitionsIn(this.#database)
+    using expected = new DatabaseSync(':memory:')
+    migrate(expected, this.#path)
+    for (const [name, definition] of definitionsIn(expected)) {
+      if (found.get(name) === definition) continue
+      this.#report(`the schema: ${name} ${found.has(name) ? 'is not what this version made' : 'is missing'}`)
+    }
   }
 
   #log(): void {
@@ -149,6 +162,12 @@ class Walk {
     const lost = lostSince(record?.last, { token, commit, run: highestRunNumber(this.#database) }) ?? record?.lost
     if (lost !== undefined) this.#report(lossText(lost))
   }
+}
+
+/** Of tables, indexes and triggers, by type and name. Those that SQLite makes by itself have no text. */
+function definitionsIn(database: DatabaseSync): Map<string, string | null> {
+  const rows = database.prepare('SELECT type, name, sql FROM sqlite_schema').all()
+  return new Map(rows.map(({ type, name, sql }) => [`${String(type)} ${String(name)}`, sql as string | null]))
 }
 
 function next(rows: NodeJS.Iterator<Row>): Row | undefined {

@@ -196,6 +196,15 @@ describe('[STO-1] a damaged document', () => {
 })
 
 describe('the doctor', () => {
+  test('finds that a trigger is another one, and that an index is missing', async () => {
+    const path = await harmed(`DROP TRIGGER usage_run_removed; DROP INDEX runs_damaged;
+      CREATE TRIGGER usage_run_removed AFTER DELETE ON runs BEGIN SELECT 1; END`)
+    expect(doctorOn(path)).toEqual([
+      'the schema: trigger usage_run_removed is not what this version made',
+      'the schema: index runs_damaged is missing',
+    ])
+  })
+
   test.each([
     ['a run', 'DELETE FROM runs WHERE number = 2', /^the row of run number 2 is missing: its events are there$/],
     [
