@@ -5,6 +5,7 @@ import { catalogue } from './catalogue.ts'
 import { commandHelp } from './command.ts'
 import { DONE, FAILED, MISUSED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
+import { isSupervised } from './supervised.ts'
 
 export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const [name = 'help', ...rest] = argv
@@ -21,6 +22,7 @@ export async function runCommand(argv: readonly string[], io: CommandIo): Promis
   } catch (error) {
     io.stderr.write(`holdfast ${name}: ${detailOf(error)}\n`)
     if (isHoldfastError(error, 'unavailable')) return UNAVAILABLE
+    if (isSupervised(io) && (error as NodeJS.ErrnoException).code === 'EBUSY') return UNAVAILABLE
     return isHoldfastError(error) ? MISUSED : FAILED
   }
 }

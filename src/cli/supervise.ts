@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../server/config.ts'
 import { FAILED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
+import { SUPERVISED } from './supervised.ts'
 
 /** Starts in a row after each of which the server ended at once. */
 const RESTARTS_MAX = 20
@@ -55,7 +56,7 @@ function start(line: readonly string[], { env }: CommandIo): ChildProcess {
   return spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...line], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
-    env: childEnv,
+    env: { ...childEnv, ...SUPERVISED },
   })
 }
 

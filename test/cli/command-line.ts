@@ -59,6 +59,10 @@ export class CommandLine {
     return this.#stdout
   }
 
+  get stderr(): string {
+    return this.#stderr
+  }
+
   /** Where it listens, once it does. */
   async url(): Promise<string> {
     const found = (): string | undefined => /Holdfast listens at (\S+)\n/.exec(this.#stdout)?.[1]

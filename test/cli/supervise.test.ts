@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { UNAVAILABLE } from '../../src/cli/exit-codes.ts'
+import { lockFile } from '../../src/stores/sqlite/lock.ts'
 import { call, readEvents, startRun, untilFinished } from '../support/http.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
@@ -97,6 +98,18 @@ describe('a supervised server', { timeout: 120_000 }, () => {
     expect(await call({ url }, 'GET', '/health')).toMatchObject({ status: 200 })
     line.kill('SIGTERM')
     expect((await line.ended()).stderr).toContain('The server could not use its store; it is started again.')
+  })
+
+  test('waits for another process that uses its store, and serves when that one has ended', async () => {
+    const path = temporaryDatabase()
+    const lock = lockFile(path)
+    const line = new CommandLine(['demo', '--supervise', '--port', '0', '--store', `sqlite:${path}`])
+    await until('it is started again', () => line.stderr.includes('it is started again'), WITHIN)
+    expect(line.stderr).toContain(`${path} is in use by another process`)
+    lock.release()
+    expect(await call({ url: await line.url() }, 'GET', '/health')).toMatchObject({ status: 200 })
+    line.kill('SIGTERM')
+    expect((await line.ended()).code).toBe(0)
   })
 
   test('is not started again when it ends by itself, as with a file that is not there', async () => {

@@ -41,9 +41,8 @@ function lockGuard(lock: string, path: string): DatabaseSync {
   } catch (cause) {
     guard?.close()
     if (isBusy(cause)) {
-      throw new Error(`${path} is in use by another process; stop that one, or give this one another --store`, {
-        cause,
-      })
+      const message = `${path} is in use by another process; stop that one, or give this one another --store`
+      throw Object.assign(new Error(message, { cause }), { code: 'EBUSY' }) // for a supervisor: that one may be about to end
     }
     throw new Error(`${lock} cannot be taken (${detailOf(cause)}); it should be an empty file, or not be there`, {
       cause,
