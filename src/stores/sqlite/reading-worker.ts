@@ -4,7 +4,7 @@
  */
 import { isMarkedAsUntransferable, type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { isHoldfastError, messageOf } from '../../core/errors.ts'
-import { type PageRequest, readPage } from './log-page.ts'
+import { type LogPage, type PageRequest, readPage } from './log-page.ts'
 import { Reader } from './reader.ts'
 import type { Reading, ReadingFault, ReadingReply, ReadingRequest } from './reading-messages.ts'
 
@@ -51,7 +51,8 @@ function serve(port: MessagePort, path: string): void {
     const answer = ({ name, args }: ReadingRequest): Reading => {
       try {
         open()
-        return { result: handedOver(readings![name]!(...(args as never[])), moved) }
+        const result = readings![name]!(...(args as never[]))
+        return { result: name === 'page' ? handedOver(result as LogPage, moved) : result }
       } catch (cause) {
         return { fault: faultOf(cause) }
       }
@@ -62,13 +63,13 @@ function serve(port: MessagePort, path: string): void {
 }
 
 /** The bytes of a page are handed over, and not copied. */
-function handedOver(result: unknown, moved: ArrayBuffer[]): unknown {
-  const slice = (result as { slice?: { bytes: Uint8Array } } | undefined)?.slice
-  if (slice === undefined) return result
+function handedOver(page: LogPage, moved: ArrayBuffer[]): LogPage {
+  const { slice } = page
+  if (slice === undefined) return page
   // Node keeps small buffers in a pool, which cannot be handed over.
   const bytes = isMarkedAsUntransferable(slice.bytes.buffer) ? new Uint8Array(slice.bytes) : slice.bytes
   moved.push(bytes.buffer as ArrayBuffer)
-  return { ...(result as object), slice: { ...slice, bytes } }
+  return { ...page, slice: { ...slice, bytes } }
 }
 
 function faultOf(cause: unknown): ReadingFault {
