@@ -19,7 +19,7 @@ export async function withTarget(
   }
 }
 
-function explained(cause: unknown, { url, key, flags, local }: Target): unknown {
+export function explained(cause: unknown, { url, key, flags, local }: Omit<Target, 'client' | 'close'>): unknown {
   if (cause instanceof ConnectionError) return new Error(`${url} no longer answers: ${cause.message}`, { cause })
   if (!(cause instanceof ApiError)) return cause
   if (cause.code === 'unauthenticated') {

@@ -13,6 +13,8 @@ export type AuditAction =
   | 'read'
   | 'share'
   | 'revoke share'
+  | 'forget'
+  | 'forget (dry run)'
 
 export interface AuditEntry {
   /** ISO time. */
@@ -27,12 +29,14 @@ export interface AuditEntry {
   readonly run?: string
   readonly component?: string
   readonly session?: string
+  /** The principal that was forgotten. */
+  readonly subject?: string
   readonly result: 'ok' | ErrorCode
 }
 
 export type AuditSink = (entry: AuditEntry) => void
 
-export type AuditTarget = Pick<AuditEntry, 'run' | 'component' | 'session'>
+export type AuditTarget = Pick<AuditEntry, 'run' | 'component' | 'session' | 'subject'>
 
 export class Audit {
   readonly #clock: Clock

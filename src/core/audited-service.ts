@@ -1,8 +1,9 @@
 /** The service, with every command on the audit log that changes something or opens a stream. */
 import type { Audit } from './audit.ts'
 import type { StartRequest } from './new-run.ts'
-import type { Principal } from './principal.ts'
-import { Service, type ServiceOptions, type Started } from './service.ts'
+import type { ForgetRequest } from './forget.ts'
+import { ownerKey, type Principal } from './principal.ts'
+import { type Forgotten, Service, type ServiceOptions, type Started } from './service.ts'
 import type { Share, ShareRequest } from './shares.ts'
 import type { StoredRun } from './store.ts'
 import type { Sink, Subscription } from './subscription.ts'
@@ -51,6 +52,12 @@ export class AuditedService extends Service {
 
   override revokeShare(principal: Principal, id: string, share: string): Promise<void> {
     return this.#audit.around(principal, 'revoke share', about(id), () => super.revokeShare(principal, id, share))
+  }
+
+  override forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<Forgotten> {
+    const work = (): Promise<Forgotten> => super.forget(principal, who, request)
+    const action = request.dryRun ? 'forget (dry run)' : 'forget'
+    return this.#audit.around(principal, action, { subject: ownerKey(who).slice(0, CHARS_MAX) }, work)
   }
 
   override subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {

@@ -45,6 +45,8 @@ export interface Authenticator {
   authenticate(credential: Credential): Promise<Principal>
   /** Whether a credential that was valid has been revoked since. Asked about every second for each that has something open. */
   isRevoked?(credential: CredentialFacts): Promise<boolean>
+  /** Removes the credentials of a principal that this server keeps, or only counts them; how many there were. */
+  removeCredentials?(who: Principal, options: { readonly dryRun: boolean }): Promise<number>
 }
 
 /** Everyone, on a server without authentication. */

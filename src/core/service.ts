@@ -13,6 +13,7 @@ import type { DocumentPage, DocumentQuery } from './document.ts'
 import { detailOf, HoldfastError, STORE_UNAVAILABLE } from './errors.ts'
 import type { LoggedEvent } from './event.ts'
 import type { EventLoopHealth } from './event-loop.ts'
+import { forgetOwner, type ForgetReport, type ForgetRequest } from './forget.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
 import { shareLoop } from './loop-share.ts'
@@ -20,7 +21,7 @@ import type { StartRequest } from './new-run.ts'
 import { nextRecord } from './next-record.ts'
 import { listWithin, OwnedDocuments } from './owned-documents.ts'
 import type { NodeParts } from './parts.ts'
-import { actorOf, ownerKey, type Principal } from './principal.ts'
+import { actorOf, type Authenticator, localOwner, ownerKey, type Principal } from './principal.ts'
 import { PrincipalQuotas } from './principal-quotas.ts'
 import { events, type Slice } from './record.ts'
 import { encodeRequested } from './requested-event.ts'
@@ -42,6 +43,14 @@ export interface ServiceOptions extends Omit<NodeParts, 'limits'> {
   readonly eventLoop?: () => EventLoopHealth
   /** Share links; none can be made without it. */
   readonly shares?: Shares
+  /** Removes the credentials of a principal that are kept here, and says how many there were. */
+  readonly removeCredentials?: Authenticator['removeCredentials']
+}
+
+/** What becomes of a principal that is forgotten. */
+export interface Forgotten extends ForgetReport {
+  /** API keys removed, or to be removed. */
+  readonly apiKeys: number
 }
 
 export interface ListRequest {
@@ -70,6 +79,7 @@ export class Service {
   #toldFailure: string | undefined
   readonly #eventLoop: (() => EventLoopHealth) | undefined
   readonly #shares: Shares | undefined
+  readonly #removeCredentials: NonNullable<Authenticator['removeCredentials']>
   /** Aborted when nothing more will come from here. */
   readonly #closing = new AbortController()
 
@@ -85,6 +95,7 @@ export class Service {
     this.#access = new Access(options, options.credentials)
     this.#eventLoop = options.eventLoop
     this.#shares = options.shares
+    this.#removeCredentials = options.removeCredentials ?? (() => Promise.resolve(0))
   }
 
   /** Begins to drive runs, those that a dead worker left included. */
@@ -203,6 +214,24 @@ export class Service {
         return more
       },
     })
+  }
+
+  /** Deletes all that a principal has: its credentials first, so that it starts nothing meanwhile. For administrators alone. */
+  async forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<Forgotten> {
+    this.#assertOpen()
+    await this.#access.require(principal, 'admin')
+    const owner = ownerKey(who)
+    if (owner === ownerKey(principal) && owner !== localOwner)
+      throw new HoldfastError('conflict', 'a credential cannot forget its own principal: use one of another principal')
+    const { dryRun } = request
+    let apiKeys = 0
+    const removeCredentials = async (): Promise<void> => {
+      apiKeys = await this.#removeCredentials(who, { dryRun })
+    }
+    if (dryRun) await removeCredentials()
+    const { clock } = this.#parts
+    const report = await forgetOwner({ store: this.#store, clock, owner, removeCredentials }, request)
+    return { ...report, apiKeys }
   }
 
   /** The documents of the caller. */

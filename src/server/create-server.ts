@@ -124,6 +124,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       limits,
       credentials,
       shares,
+      removeCredentials: (who, how) => authenticator.removeCredentials?.(who, how) ?? Promise.resolve(0),
       eventLoop: () => loop.health(),
       ...workIdentity(store),
     },

@@ -49,6 +49,7 @@ const webhook = { url: 'https://example.com/hook', token: 'kelp' }
 /** Bodies by the end of the path; what has none here is sent an empty object. */
 const bodies: readonly (readonly [RegExp, () => unknown])[] = [
   [/^POST \/runs$/, () => ({ component: 'lab', input: text })],
+  [/^POST \/admin\/forget$/, () => ({ principal: 'alice', stop: true })],
   [/\/input$/, () => ({ answer: 'yes' })],
   [/^POST \/v1\/chat\/completions$/, () => ({ model: 'lab', messages: [{ role: 'user', content: text }] })],
   [/^POST \/v1\/responses$/, () => ({ model: 'lab', input: text, background: true })],

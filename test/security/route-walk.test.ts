@@ -34,7 +34,7 @@ const PUBLIC = [
 const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$/
 
 /** Facts about the server and all its users. */
-const FOR_ADMINS = ['GET /console/api/server']
+const FOR_ADMINS = ['GET /console/api/server', 'POST /admin/forget']
 
 /** Parts of AgentOS that are not served, and say so. */
 const NOT_HERE = /is not a part of this server/

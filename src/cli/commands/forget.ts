@@ -1,84 +1,159 @@
 /** `holdfast forget`: deletes everything that a principal has. */
 import { existsSync } from 'node:fs'
-import { HoldfastError } from '../../core/errors.ts'
+import { detailOf, HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import type { Removed } from '../../core/forget.ts'
 import { ownerKey } from '../../core/principal.ts'
 import { printable } from '../../core/printable.ts'
+import type { Forgotten } from '../../core/service.ts'
 import { removeKeysOf } from '../../server/auth/keys.ts'
-import { configOptions } from '../../server/config-options.ts'
+import { configOptions, type StoreConfig } from '../../server/config-options.ts'
 import { forgetPrincipal } from '../../server/forget.ts'
 import { openStore } from '../../server/open-store.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
+import type { Environment, OptionTable, OptionValues } from '../../server/options.ts'
 import { vacuumStore } from '../../server/store-backup.ts'
 import { defineCommand } from '../command.ts'
 import { copyProgress } from '../copy-progress.ts'
 import { DONE } from '../exit-codes.ts'
+import { forgetAtServer } from '../forget-at-server.ts'
+import type { CommandIo } from '../io.ts'
 import { stderrLogger } from '../stderr-logger.ts'
-import { defaultStore, storeText, targetOptions } from '../target.ts'
+import { defaultStore, defaultUrl, problemOf, storeText, targetOptions } from '../target.ts'
+import { explained } from '../with-target.ts'
+
+const options = {
+  ...targetOptions,
+  principal: { value: 'ID', parse: toText, help: 'Whose data: an id as tokens say it, or key:NAME.' },
+  tenant: { value: 'TENANT', parse: toText, help: 'The tenant of that principal.' },
+  'auth-keys': {
+    ...configOptions['auth-keys'],
+    help: 'Remove its API keys from this file too. A server removes them from the file that it uses, whatever is said here.',
+  },
+  stop: { parse: toSwitch, fallback: 'false', help: 'Stop runs that have not ended.' },
+  'dry-run': { parse: toSwitch, fallback: 'false', help: 'Only say what there is.' },
+  vacuum: {
+    parse: toSwitch,
+    fallback: 'false',
+    help: 'Rewrite a SQLite file without the deleted bytes; not while a server uses it.',
+  },
+  json: { parse: toSwitch, fallback: 'false', help: 'Report as JSON.' },
+} as const satisfies OptionTable
+
+interface Wanted {
+  readonly values: OptionValues<typeof options>
+  readonly who: { readonly id: string; readonly tenant?: string }
+  readonly onProgress: (removed: Removed) => void
+}
 
 export const forget = defineCommand({
   operands: [],
-  about: `Deletes everything that a principal has in a store: runs with their logs and idempotency keys, sessions, webhooks and all other
-documents; and with --auth-keys its API keys, first, so that it starts nothing meanwhile. What cannot be undone is worth a --dry-run.
+  about: `Deletes everything that a principal has: API keys first, so that it starts nothing meanwhile; runs with their logs and idempotency
+keys, sessions, webhooks, share links and all other documents. What cannot be undone is worth a --dry-run.
 
 Runs that have not ended are refused, or stopped first with --stop. When the command is interrupted, run it again: it goes on.
 
-It opens the store itself: a file while no server uses it, a store that servers share at any time. A SQLite file keeps deleted bytes in
-free pages until they are overwritten: --vacuum rewrites it without them. Backups, log files and the audit log are not touched
-(docs/operations.md).`,
+A running server does it where there is one: the key needs the scope admin, and the audit log says who it was. Otherwise the store is
+opened: a file while no server uses it, a store that servers share at any time. A SQLite file keeps deleted bytes in free pages until they
+are overwritten: --vacuum rewrites it without them. Backups, log files and the audit log are not touched (docs/operations.md).`,
   examples: [
     { line: 'holdfast forget --principal anna --dry-run', does: 'what would go' },
-    { line: 'holdfast forget --principal key:ci --auth-keys .holdfast/keys.json --stop --vacuum', does: 'all of it' },
+    {
+      line: 'holdfast forget --principal anna --stop --url https://agents.example --key hf_…',
+      does: 'by a running server',
+    },
+    {
+      line: 'holdfast forget --principal key:ci --store sqlite:x.db --auth-keys keys.json --vacuum',
+      does: 'in a file',
+    },
   ],
-  options: {
-    store: targetOptions.store,
-    principal: { value: 'ID', parse: toText, help: 'Whose data: an id as tokens say it, or key:NAME.' },
-    tenant: { value: 'TENANT', parse: toText, help: 'The tenant of that principal.' },
-    'auth-keys': { ...configOptions['auth-keys'], help: 'Remove its API keys from this file too.' },
-    stop: { parse: toSwitch, fallback: 'false', help: 'Stop runs that have not ended.' },
-    'dry-run': { parse: toSwitch, fallback: 'false', help: 'Only say what there is.' },
-    vacuum: { parse: toSwitch, fallback: 'false', help: 'Rewrite a SQLite file without the deleted bytes.' },
-    json: { parse: toSwitch, fallback: 'false', help: 'Report as JSON.' },
-  },
+  options,
   async run({ values }, io) {
-    const { principal: id, tenant, stop, 'dry-run': dryRun, 'auth-keys': keys } = values
+    const { principal: id, tenant, 'dry-run': dryRun } = values
     if (id === undefined) throw new HoldfastError('invalid_request', 'say whose data: --principal ID')
-    const config = values.store ?? defaultStore(io.env)
-    if (config.kind === 'memory') throw new HoldfastError('unsupported', 'a store in memory is only in its server')
-    if (config.kind === 'sqlite' && !existsSync(config.path)) throw new Error(`there is no store ${config.path}`)
-    if (values.vacuum && config.kind !== 'sqlite')
-      throw new HoldfastError('invalid_request', '--vacuum is for a SQLite store')
-    const store = await openStore(config, stderrLogger(io))
-    let report: Awaited<ReturnType<typeof forgetPrincipal>> & { readonly apiKeys: number }
-    try {
-      const owner = ownerKey({ id, ...(tenant !== undefined && { tenant }) })
-      let apiKeys = 0
-      const removeKeys = async (): Promise<void> => {
-        if (keys !== undefined) apiKeys = await removeKeysOf(keys, { principal: id, tenant }, { dryRun })
-      }
-      if (dryRun) await removeKeys()
-      const onProgress = (runs: number): void => void io.stderr.write(`removed ${runs} runs\n`)
-      const removed = await forgetPrincipal(store, owner, { dryRun, stop, beforeRemoval: removeKeys, onProgress })
-      report = { ...removed, apiKeys }
-    } finally {
-      await store.close()
+    const who = { id, ...(tenant !== undefined && { tenant }) }
+    let told = 0
+    const onProgress = ({ runs }: Removed): void => {
+      if (runs > told) io.stderr.write(`removed ${runs} runs\n`)
+      told = Math.max(told, runs)
     }
-    // Opening it settles what a store tidies up only then, such as whose turn it was.
-    if (!dryRun) await (await openStore(config, stderrLogger(io))).close()
-    if (values.vacuum && !dryRun) vacuumStore(config, copyProgress(io))
+    const wanted = { values, who, onProgress }
+    const url = await serverFor(values, io.env)
+    const config = url === undefined ? storeFor(values, io.env) : undefined
+    const { runs, unfinished, documents, apiKeys } =
+      config === undefined ? await atServer(url!, wanted) : await inStore(config, wanted, io)
+    const where = config === undefined ? url! : storeText(config)
     if (values.json) {
-      const who = { principal: id, ...(tenant !== undefined && { tenant }) }
-      io.stdout.write(`${JSON.stringify({ store: storeText(config), ...who, dryRun, ...report }, undefined, 2)}\n`)
+      const place = config === undefined ? { url: where } : { store: where }
+      const report = { ...place, principal: id, ...(tenant !== undefined && { tenant }), dryRun }
+      io.stdout.write(`${JSON.stringify({ ...report, runs, unfinished, documents, apiKeys }, undefined, 2)}\n`)
       return DONE
     }
-    const { runs, unfinished, documents, apiKeys } = report
     const ended = unfinished === 0 ? '' : ` (${unfinished} of them ${dryRun ? 'have not ended' : 'were stopped'})`
-    const who = printable(tenant === undefined ? id : `${id} of ${tenant}`)
+    const name = printable(tenant === undefined ? id : `${id} of ${tenant}`)
     const does = dryRun ? 'has' : 'is forgotten:'
-    io.stdout.write(
-      `${storeText(config)}: ${who} ${does} ${runs} runs${ended}, ${documents} documents, ${apiKeys} API keys\n`,
-    )
-    if (!dryRun && config.kind === 'sqlite' && !values.vacuum)
-      io.stderr.write('Free pages of the file may still hold deleted bytes: holdfast gc --vacuum removes them.\n')
+    io.stdout.write(`${where}: ${name} ${does} ${runs} runs${ended}, ${documents} documents, ${apiKeys} API keys\n`)
+    if (!dryRun && config?.kind !== 'postgres' && config?.kind !== 'nats' && !values.vacuum)
+      io.stderr.write('Free pages of a SQLite file may still hold deleted bytes: holdfast gc --vacuum removes them.\n')
     return DONE
   },
 })
+
+/** The server that is to do it; undefined where the store is to be opened. */
+async function serverFor({ store, url }: Wanted['values'], env: Environment): Promise<string | undefined> {
+  if (store !== undefined) return undefined
+  const asked = url ?? defaultUrl(env)
+  const problem = await problemOf(asked)
+  if (problem === undefined) return asked
+  if (url === undefined) return undefined
+  throw new Error(`${url} is no Holdfast server that can be talked to: ${problem}`)
+}
+
+function storeFor({ store, vacuum }: Wanted['values'], env: Environment): StoreConfig {
+  const config = store ?? defaultStore(env)
+  if (config.kind === 'memory')
+    throw new HoldfastError('unsupported', 'a store in memory is only in its server: give --url')
+  if (config.kind === 'sqlite' && !existsSync(config.path)) throw new Error(`there is no store ${config.path}`)
+  if (vacuum && config.kind !== 'sqlite') throw new HoldfastError('invalid_request', '--vacuum is for a SQLite store')
+  return config
+}
+
+async function atServer(url: string, { values, who, onProgress }: Wanted): Promise<Forgotten> {
+  const { key, stop, 'dry-run': dryRun, vacuum } = values
+  if (vacuum)
+    throw new HoldfastError(
+      'invalid_request',
+      '--vacuum rewrites the file: stop the server, then call holdfast gc --vacuum',
+    )
+  const { id: principal, tenant } = who
+  const body = { principal, ...(tenant !== undefined && { tenant }), stop, dryRun }
+  try {
+    return await forgetAtServer({ url, key, body, onProgress })
+  } catch (cause) {
+    throw explained(cause, { url, key, flags: '', local: false })
+  }
+}
+
+async function inStore(config: StoreConfig, { values, who, onProgress }: Wanted, io: CommandIo): Promise<Forgotten> {
+  const { stop, 'dry-run': dryRun, 'auth-keys': keys, vacuum } = values
+  const store = await openStore(config, stderrLogger(io)).catch((cause: unknown) => {
+    if (config.kind !== 'sqlite' || isHoldfastError(cause)) throw cause
+    throw new Error(`${detailOf(cause)}; a server that uses it is talked to with --url`, { cause })
+  })
+  let report: Forgotten
+  try {
+    let apiKeys = 0
+    const removeKeys = async (): Promise<void> => {
+      const { id: principal, tenant } = who
+      if (keys !== undefined) apiKeys = await removeKeysOf(keys, { principal, tenant }, { dryRun })
+    }
+    if (dryRun) await removeKeys()
+    const removed = await forgetPrincipal(store, ownerKey(who), { dryRun, stop, onProgress }, removeKeys)
+    report = { ...removed, apiKeys }
+  } finally {
+    await store.close()
+  }
+  // Opening it settles what a store tidies up only then, such as whose turn it was.
+  if (!dryRun) await (await openStore(config, stderrLogger(io))).close()
+  if (vacuum && !dryRun) vacuumStore(config, copyProgress(io))
+  return report
+}

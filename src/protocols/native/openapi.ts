@@ -3,6 +3,8 @@ import { z } from 'zod'
 import {
   componentShape,
   eventShape,
+  forgetBody,
+  forgottenShape,
   inputBody,
   problemShape,
   runShape,
@@ -18,6 +20,8 @@ const shapes = {
   Input: inputBody,
   NewShare: shareBody,
   Share: shareShape,
+  Forget: forgetBody,
+  Forgotten: forgottenShape,
   Run: runShape,
   Event: eventShape,
   Component: componentShape,
@@ -67,7 +71,7 @@ function json(description: string, schema: object, headers?: object): object {
 
 function problems(...statuses: number[]): object {
   return Object.fromEntries(
-    [401, 503, ...statuses].map((status) => [status, { $ref: '#/components/responses/Problem' }]),
+    [401, 429, 503, ...statuses].map((status) => [status, { $ref: '#/components/responses/Problem' }]),
   )
 }
 
@@ -127,7 +131,7 @@ const paths = {
           headers: location,
         },
         202: json('Accepted.', ref('Run'), location),
-        ...problems(400, 403, 404, 409, 413, 429),
+        ...problems(400, 403, 404, 409, 413, 507),
       },
     },
     get: {
@@ -187,7 +191,7 @@ const paths = {
         },
         204: { description: 'The run is over and the client has every event.' },
         303: { description: 'A browser that opens a share link goes to the page of the run.' },
-        ...problems(400, 404, 410, 429),
+        ...problems(400, 404, 410),
       },
     },
   },
@@ -236,6 +240,19 @@ const paths = {
     delete: {
       summary: 'Revokes a link. What it has open ends within two seconds.',
       responses: { 204: { description: 'Revoked.' }, ...problems(403, 404) },
+    },
+  },
+  '/admin/forget': {
+    post: {
+      summary: 'Deletes everything that a principal has, its API keys first. Needs the scope admin. Safe to repeat.',
+      requestBody: body('Forget', true),
+      responses: {
+        200: {
+          description: 'Lines of progress, and the report or what went wrong as the last one.',
+          content: { 'application/x-ndjson': { schema: ref('Forgotten') } },
+        },
+        ...problems(400, 403, 409, 413),
+      },
     },
   },
   '/health': {

@@ -12,6 +12,7 @@ import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { follow, readNumber, serveEvents } from './events.ts'
+import { forgetRoute } from './forget.ts'
 import { shareRoutes } from './shares.ts'
 import type { RunShape } from './shapes.ts'
 import { toComponent, toRun } from './wire.ts'
@@ -39,6 +40,7 @@ export function nativeRoutes(service: Service, streams: Streams, startedAt: stri
     { method: 'POST', path: '/runs/{id}/stop', shareable: true, handle: (call) => stopRun(call, service) },
     { method: 'POST', path: '/runs/{id}/input', shareable: true, handle: (call) => continueRun(call, service) },
     ...shareRoutes(service),
+    forgetRoute(service),
     { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service.health(), startedAt) },
     {
       method: 'GET',

@@ -70,6 +70,31 @@ export const shareShape = z.object({
 })
 export type ShareShape = z.infer<typeof shareShape>
 
+export const forgetBody = z.strictObject({
+  principal: name.describe('Whose data: an id as tokens say it, or key:NAME.'),
+  tenant: name.optional().describe('The tenant of that principal.'),
+  stop: z.boolean().optional().describe('Stop runs that have not ended. Default: false, and they are refused.'),
+  dryRun: z.boolean().optional().describe('Only count. Default: false.'),
+})
+
+const removedCounts = { runs: z.int(), documents: z.int().describe('Sessions included.') }
+
+export const forgottenShape = z.union([
+  z.object({ progress: z.object(removedCounts) }),
+  z.object({
+    report: z.object({
+      principal: z.string(),
+      tenant: z.string().optional(),
+      dryRun: z.boolean(),
+      ...removedCounts,
+      unfinished: z.int().describe('Of the runs: those that had not ended.'),
+      apiKeys: z.int(),
+    }),
+  }),
+  z.object({ error: z.record(z.string(), z.unknown()).describe('A problem: what keeps it from going on.') }),
+])
+export type ForgottenShape = z.infer<typeof forgottenShape>
+
 const question = z.object({
   id: z.string(),
   kind: z.enum(['input', 'approval', 'tool', 'choice', 'review', 'uncertain', 'diverged']),

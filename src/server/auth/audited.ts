@@ -16,5 +16,6 @@ export function auditedAuthenticator(authenticator: Authenticator, audit: Audit)
       }
     },
     isRevoked: async (credential) => (await authenticator.isRevoked?.(credential)) === true,
+    removeCredentials: async (who, how) => (await authenticator.removeCredentials?.(who, how)) ?? 0,
   }
 }

@@ -47,5 +47,6 @@ async function both(keys: Authenticator, jwt: Authenticator): Promise<Authentica
       return (credential.bearer.startsWith(KEY_PREFIX) ? keys : jwt).authenticate(credential)
     },
     isRevoked: async (credential) => (await keys.isRevoked?.(credential)) === true,
+    removeCredentials: async (who, how) => (await keys.removeCredentials?.(who, how)) ?? 0,
   }
 }

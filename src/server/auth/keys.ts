@@ -169,6 +169,12 @@ class KeyAuthenticator implements Authenticator {
     return entry === undefined || entry.revokedAt !== undefined
   }
 
+  async removeCredentials({ id, tenant }: Principal, { dryRun }: { readonly dryRun: boolean }): Promise<number> {
+    const removed = await removeKeysOf(this.#path, { principal: id, tenant }, { dryRun })
+    if (removed > 0 && !dryRun) await this.load()
+    return removed
+  }
+
   /** All requests of one moment share one look at the file. A clock that was set back does not put the next one off. */
   async #refresh(): Promise<void> {
     const elapsedMs = this.#clock.now() - this.#checkedAt

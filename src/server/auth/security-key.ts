@@ -14,6 +14,7 @@ export function securityKeyAuthenticator(key: string, others?: Authenticator): A
       return others.authenticate(credential)
     },
     isRevoked: async (credential) => (await others?.isRevoked?.(credential)) === true,
+    removeCredentials: async (who, how) => (await others?.removeCredentials?.(who, how)) ?? 0,
   }
 }
 

@@ -13,5 +13,6 @@ export function sharedAuthenticator(authenticator: Authenticator, shares: Shares
     },
     isRevoked: async (credential) =>
       (await shares.isRevoked(credential)) ?? (await authenticator.isRevoked?.(credential)) === true,
+    removeCredentials: async (who, how) => (await authenticator.removeCredentials?.(who, how)) ?? 0,
   }
 }

@@ -249,6 +249,25 @@ describe('real answers', () => {
     stream.cut()
   })
 
+  test('of a principal that is forgotten, or that stores too much, are as declared', async () => {
+    const server = await serveSmall()
+    const forget = (body: unknown): Promise<Response> =>
+      expectDeclared(server, 'POST /admin/forget', '/admin/forget', json(body))
+    await forget({ principal: 'anna' })
+    await forget({})
+    await forget({ principal: 'x'.repeat(2000) }) // 413
+    const { id } = await startRun(server, 'ask Go on?')
+    await untilStatus(server, id, ['paused'])
+    await forget({ principal: 'local' }) // 409
+    const keys = `${temporaryFolder()}/keys.json`
+    const { key: token } = await createKey(keys, { name: 'ci' })
+    const limits = { storedBytesPerPrincipalMax: 1 }
+    const full = await serveNative({ authenticator: await openAuthenticator({ keys }), limits })
+    await startRun({ url: full.url, token }, 'text 1')
+    const start = json({ component: 'lab', input: 'text 1' })
+    await expectDeclared({ ...full, token }, 'POST /runs', '/runs', start) // 507
+  })
+
   test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/input', 'POST /runs/{id}/shares'])(
     'of a body that is too large are as declared: %s',
     async (name) => {
@@ -294,7 +313,7 @@ describe('real answers', () => {
       Object.keys(operation.responses).map((status) => `${method.toUpperCase()} ${path} ${status}`),
     )
     // What any route can answer was seen on some of them.
-    const common = / (401|403|405|500|503)$/
+    const common = / (401|403|405|429|500|503)$/
     expect(declared.filter((each) => !seen.has(each) && !common.test(each))).toEqual([])
   })
 })

@@ -8,5 +8,5 @@ const store = await openStore(configOptions.store.parse(address))
 await forgetPrincipal(store, owner, {
   dryRun: false,
   stop: false,
-  onProgress: () => process.kill(process.pid, 'SIGKILL'),
+  onProgress: ({ runs }) => runs > 0 && process.kill(process.pid, 'SIGKILL'),
 })

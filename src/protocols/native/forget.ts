@@ -1,0 +1,77 @@
+/** `POST /admin/forget`: deletes everything that a principal has, and tells how far it is while it does. */
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import type { Removed } from '../../core/forget.ts'
+import type { Service } from '../../core/service.ts'
+import { readJson } from '../../http/body.ts'
+import { logFailure } from '../../http/log-failure.ts'
+import { ISOLATION_HEADERS } from '../../http/respond.ts'
+import type { Call, Route } from '../../http/route.ts'
+import { toProblem } from './errors.ts'
+import type { ForgottenShape } from './shapes.ts'
+
+/** Whoever waits sees that often that it goes on. */
+const PROGRESS_MS = 1000
+
+export function forgetRoute(service: Service): Route {
+  return { method: 'POST', path: '/admin/forget', handle: (call) => forget(call, service) }
+}
+
+async function forget(call: Call, service: Service): Promise<void> {
+  const { parseBody, forgetBody } = await import('./shapes.ts')
+  const body = parseBody(forgetBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const { principal: id, tenant, stop = false, dryRun = false } = body
+  const who = { id, ...(tenant !== undefined && { tenant }) }
+  const lines = new Lines(call)
+  try {
+    const { signal } = call
+    const onProgress = (progress: Removed): void => lines.progress(progress)
+    const report = await service.forget(call.principal, who, { dryRun, stop, onProgress, signal })
+    lines.end({ report: { principal: id, ...(tenant !== undefined && { tenant }), dryRun, ...report } })
+  } catch (cause) {
+    if (!call.response.headersSent || call.signal.aborted) throw cause
+    lines.fail(cause)
+  }
+}
+
+class Lines {
+  readonly #call: Call
+  #toldAt = Number.NEGATIVE_INFINITY
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /** Left out for a client that does not read. */
+  progress(progress: Removed): void {
+    if (this.#call.response.writableNeedDrain || performance.now() - this.#toldAt < PROGRESS_MS) return
+    this.#toldAt = performance.now()
+    this.#write({ progress: { runs: progress.runs, documents: progress.documents } })
+  }
+
+  end(line: ForgottenShape): void {
+    this.#write(line)
+    this.#call.response.end()
+  }
+
+  /** The status is sent: the last line says what went wrong. */
+  fail(cause: unknown): void {
+    const requestId = crypto.randomUUID()
+    const error = isHoldfastError(cause)
+      ? cause
+      : new HoldfastError('internal', `internal error ${requestId}`, { cause })
+    logFailure(this.#call.logger, error, { requestId, method: 'POST', path: '/admin/forget' })
+    this.end({ error: JSON.parse(toProblem(error, requestId).body) as Record<string, unknown> })
+  }
+
+  #write(line: ForgottenShape): void {
+    const { response } = this.#call
+    if (!response.headersSent)
+      response.writeHead(200, {
+        'content-type': 'application/x-ndjson; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        ...ISOLATION_HEADERS,
+      })
+    response.write(`${JSON.stringify(line)}\n`)
+  }
+}
