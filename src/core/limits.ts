@@ -32,6 +32,10 @@ export interface Limits {
   readonly requestsPerSecondMax: number
   /** … and at once. */
   readonly requestsBurstMax: number
+  /** Requests of one address per second, on this node, that show no credential known to be valid; 0 is no limit. */
+  readonly requestsPerAddressMax: number
+  /** … and at once. */
+  readonly requestsPerAddressBurstMax: number
   /** Open event streams of one principal on this node. */
   readonly streamsPerPrincipalMax: number
   /** Requests with a wrong credential that one address may make at once; from then on one per second. */
@@ -161,6 +165,8 @@ export const defaultLimits: Limits = {
   startsBurstMax: 2000,
   requestsPerSecondMax: 1000,
   requestsBurstMax: 5000,
+  requestsPerAddressMax: 1000,
+  requestsPerAddressBurstMax: 5000,
   streamsPerPrincipalMax: 5000,
   loginFailuresBurstMax: 20,
   storedBytesPerPrincipalMax: 0,

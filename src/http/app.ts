@@ -54,6 +54,8 @@ async function call(
   peer: Peer,
   { authenticator, rate, logger, stallMs }: AppOptions,
 ): Promise<void> {
+  const bearer = bearerOf(request)
+  rate.admitAddress(peer.address, shareIn(target, bearer) ?? bearer)
   if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
     response.setHeader('allow', match.allow.join(', '))
@@ -103,13 +105,21 @@ function parseTarget(request: IncomingMessage): Target {
 }
 
 /** A share link is a token like any other, or a parameter of the address for an EventSource, which can set no header. */
-function credential(request: IncomingMessage, { address: from }: Peer, { query }: Target, route: Route): Credential {
-  const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '') ?? []
+function credential(request: IncomingMessage, { address: from }: Peer, target: Target, route: Route): Credential {
+  const bearer = bearerOf(request)
   const known = from === undefined ? {} : { from }
-  const share = [query.get('share') ?? undefined, bearer].find((token) => token?.startsWith(SHARE_PREFIX))
+  const share = shareIn(target, bearer)
   if (share === undefined) return { ...known, ...(bearer !== undefined && { bearer }) }
   if (route.shareable === true) return { ...known, share }
   throw new HoldfastError('unauthenticated', 'a share link is not accepted here: it gives access to one run alone')
+}
+
+function bearerOf({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer\s+(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1]
+}
+
+function shareIn({ query }: Target, bearer: string | undefined): string | undefined {
+  return [query.get('share') ?? undefined, bearer].find((token) => token?.startsWith(SHARE_PREFIX))
 }
 
 async function fail(

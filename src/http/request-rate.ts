@@ -1,4 +1,4 @@
-/** How fast requests may come: of one principal once it is known, and of one address while its credentials are wrong. */
+/** How fast requests may come: of one address before it is known who calls, and of one principal after that. */
 import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import { actorOf, localOwner, type Principal } from '../core/principal.ts'
@@ -12,14 +12,35 @@ const KNOWN_MAX = 10_000
 export class RequestRate {
   readonly #requests: TokenBuckets
   readonly #failures: TokenBuckets
+  readonly #strangers: TokenBuckets
   readonly #perSecond: number
+  readonly #perAddress: number
   /** Digests of credentials that were valid: whoever shares an address with somebody who guesses is not kept out with it. */
   readonly #known = new Set<string>()
 
-  constructor({ requestsPerSecondMax, requestsBurstMax, loginFailuresBurstMax }: Limits) {
+  /** `guarded`: a credential is needed. Without authentication everybody is one principal, without a limit. */
+  constructor(limits: Limits, guarded: boolean) {
+    const { requestsPerSecondMax, requestsBurstMax, requestsPerAddressMax, requestsPerAddressBurstMax } = limits
     this.#perSecond = requestsPerSecondMax
+    this.#perAddress = guarded ? requestsPerAddressMax : 0
     this.#requests = new TokenBuckets({ perSecond: requestsPerSecondMax, burst: requestsBurstMax })
-    this.#failures = new TokenBuckets({ perSecond: FAILURES_PER_SECOND, burst: loginFailuresBurstMax })
+    this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: requestsPerAddressBurstMax })
+    this.#failures = new TokenBuckets({ perSecond: FAILURES_PER_SECOND, burst: limits.loginFailuresBurstMax })
+  }
+
+  /**
+   * Before anything is done for a request: throws `rate_limited` when its address sends too many. A credential that was valid before
+   * does not count here, but for its principal.
+   */
+  admitAddress(address: string | undefined, bearer?: string): void {
+    if (this.#perAddress === 0 || (bearer !== undefined && this.#known.has(digestOf(bearer)))) return
+    const retryAfterMs = this.#strangers.take(networkOf(address))
+    if (retryAfterMs === 0) return
+    throw new HoldfastError(
+      'rate_limited',
+      `your address sends more than ${this.#perAddress} requests per second without a credential that is known`,
+      { retryAfterMs },
+    )
   }
 
   /** Throws `rate_limited` when the principal asks too fast. On a server without authentication everybody is one, without a limit. */

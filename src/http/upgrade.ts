@@ -22,6 +22,9 @@ export interface UpgradeCall {
   readonly guarded: boolean
 }
 
+/** By then some of those that wait have authenticated, or were closed. */
+const RETRY_MS = 1000
+
 export interface Upgrade {
   readonly path: string
   handle(call: UpgradeCall): Promise<void> | void
@@ -66,9 +69,11 @@ async function answer(
     // Whoever has one can change things, and browsers ask nobody before they open one.
     const peer = proxies.peerOf(request)
     refuseForeignPages(request, peer, pages, true)
+    rate.admitAddress(peer.address)
     const guarded = authenticator.scheme !== 'none'
     const release = guarded ? logins.acquire(peer.address) : () => {}
-    if (release === undefined) throw new HoldfastError('rate_limited', 'too many connections wait to authenticate')
+    if (release === undefined)
+      throw new HoldfastError('rate_limited', 'too many connections wait to authenticate', { retryAfterMs: RETRY_MS })
     socket.once('close', release)
     const authenticate = async (credential: Credential): Promise<Principal> => {
       const { address: from } = peer
@@ -85,6 +90,9 @@ async function answer(
     if (error.status >= 500)
       logger.error({ path: pathOf(request.url ?? '/').slice(0, 500), err: cause }, 'an upgrade failed')
     const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
-    socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\nconnection: close\r\n\r\n`)
+    const later = error.retryAfterMs === undefined ? '' : `retry-after: ${Math.ceil(error.retryAfterMs / 1000)}\r\n`
+    socket.end(
+      `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\n${later}connection: close\r\n\r\n`,
+    )
   }
 }

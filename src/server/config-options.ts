@@ -296,6 +296,13 @@ export const configOptions = {
     parse: toCount(0, 1_000_000),
     help: 'Requests of one principal per second on this node, with a burst of five seconds; further ones get 429. 0 is no limit.',
   },
+  'max-requests-per-address': {
+    value: 'N',
+    env: 'HOLDFAST_MAX_REQUESTS_PER_ADDRESS',
+    fallback: String(defaultLimits.requestsPerAddressMax),
+    parse: toCount(0, 1_000_000),
+    help: 'Requests of one address per second on this node that show no credential known to be valid, with a burst of five seconds; further ones get 429. 0 is no limit.',
+  },
   'max-streams-per-principal': {
     value: 'N',
     env: 'HOLDFAST_MAX_STREAMS_PER_PRINCIPAL',

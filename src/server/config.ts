@@ -85,6 +85,8 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       startsBurstMax: values['max-starts-per-second'] * 10,
       requestsPerSecondMax: values['max-requests-per-second'],
       requestsBurstMax: values['max-requests-per-second'] * 5,
+      requestsPerAddressMax: values['max-requests-per-address'],
+      requestsPerAddressBurstMax: values['max-requests-per-address'] * 5,
       streamsPerPrincipalMax: values['max-streams-per-principal'],
       storedBytesPerPrincipalMax: values['max-stored-per-principal'],
       documentsPerPrincipalMax: values['max-documents-per-principal'],

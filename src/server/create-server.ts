@@ -133,7 +133,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
   const proxies = new TrustedProxies(options.trustProxy ?? [])
-  const rate = new RequestRate(limits)
+  const rate = new RequestRate(limits, auth !== 'none')
   const { grpc, a2a } = await openGrpcBinding(
     { ...options.a2a, ...(secrets !== undefined && { secrets }) },
     {

@@ -20,6 +20,7 @@ import { KEY, type Measured, type Ready, type ToProgram } from './messages.ts'
 const limits: Partial<Limits> = {
   runsConcurrentMax: 100_000,
   loginFailuresBurstMax: 1_000_000,
+  requestsPerAddressMax: 0,
   webhooksPerPrincipalMax: 1_000_000,
   webhooksPerTaskMax: 1_000_000,
   retryMs: 20,

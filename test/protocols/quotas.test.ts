@@ -87,8 +87,47 @@ test('[SEC-2] wrong credentials are throttled by address, and whoever showed a r
   expect((await ask(bert, '/runs')).status).toBe(429)
 })
 
+test('[SEC-2] requests are counted by address before it is known who calls, and known credentials go on', async () => {
+  const { anna, bert, ask } = await serveTwo({ requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 3 })
+  expect((await ask(anna, '/runs')).status).toBe(200)
+  expect((await ask(undefined, '/health')).status).toBe(200)
+  expect((await ask(undefined, '/no/such/path')).status).toBe(404)
+  const refused = await ask(undefined, '/health')
+  expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
+  expect(refused.retryAfter).toBeGreaterThan(0)
+  expect((await ask(undefined, '/no/such/path')).status).toBe(429)
+  expect((await ask(bert, '/runs')).status).toBe(429) // not known yet
+  for (let count = 0; count < 20; count++) expect((await ask(anna, '/runs')).status).toBe(200)
+})
+
+test('[SEC-2] gRPC calls and WebSockets are counted by address before it is known who calls', async () => {
+  const path = join(temporaryFolder(), 'keys.json')
+  const [anna] = await createKeys(path, ['anna'])
+  const grpcPort = await freePort()
+  const server = await serveA2a({
+    authenticator: await openAuthenticator({ keys: path }),
+    limits: { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 },
+    a2a: { default: 'lab', grpcPort },
+  })
+  const peer = new Peer(`127.0.0.1:${grpcPort}`)
+  const list = (key: string): Promise<unknown> => peer.call('ListTasks', {}, { authorization: `Bearer ${key}` })
+  expect(await list(anna!)).toMatchObject({ totalSize: 0 })
+  await expect(list('hf_unknown')).rejects.toMatchObject({ code: status.RESOURCE_EXHAUSTED })
+  expect(await list(anna!)).toMatchObject({ totalSize: 0 })
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => socket.terminate())
+  const answer = await new Promise<{ statusCode?: number | undefined; headers: object }>((resolve) => {
+    socket.once('unexpected-response', (_request, response) => resolve(response))
+    socket.once('error', () => {})
+  })
+  expect(answer.statusCode).toBe(429)
+  expect(answer.headers).toMatchObject({ 'retry-after': expect.stringMatching(/^[1-9]\d*$/) as string })
+})
+
 test('[SEC-2] a server without authentication has one principal and no rate for it', async () => {
-  const server = await serveNative({ limits: { requestsPerSecondMax: 1, requestsBurstMax: 1, startsBurstMax: 1 } })
+  const server = await serveNative({
+    limits: { requestsPerSecondMax: 1, requestsBurstMax: 1, startsBurstMax: 1, requestsPerAddressBurstMax: 1 },
+  })
   for (let count = 0; count < 20; count++) expect((await fetch(`${server.url}/runs`)).status).toBe(200)
 })
 

@@ -17,6 +17,8 @@ const PATIENT: Partial<Limits> = {
   loginFailuresBurstMax: 1_000_000,
   requestsPerSecondMax: 1_000_000,
   requestsBurstMax: 1_000_000,
+  requestsPerAddressMax: 1_000_000,
+  requestsPerAddressBurstMax: 1_000_000,
   startsPerSecondMax: 1_000_000,
   startsBurstMax: 1_000_000,
   webhooksPerPrincipalMax: 1_000_000,

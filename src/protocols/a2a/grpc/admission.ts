@@ -69,6 +69,7 @@ export class Admission {
       call.getPeer().replace(/:\d+$/, ''),
       metadata.get('x-forwarded-for').map(String).join(','),
     )
+    rate.admitAddress(from, bearer)
     const principal = await rate.authenticate(from, bearer, () =>
       authenticator.authenticate({ ...(bearer !== undefined && { bearer }), from }),
     )
