@@ -19,6 +19,8 @@ export interface StartRequest {
   readonly idempotencyKey?: string
   /** Instead of the component's own policy. */
   readonly busy?: BusyPolicy
+  /** Whoever starts it is about to stream it: refused where no stream is left, before the run exists. Default: false. */
+  readonly follows?: boolean
 }
 
 /** The run that a start makes of a component. */

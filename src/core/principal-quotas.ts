@@ -48,11 +48,15 @@ export class PrincipalQuotas {
 
   /** Counts a stream until the returned function is called. Throws `rate_limited` when the owner has too many open. */
   openStream(owner: string): () => void {
-    if (this.#streams.isFull(owner)) {
-      const { streamsPerPrincipalMax: most, retryMs: retryAfterMs } = this.#limits
-      throw new HoldfastError('rate_limited', `you have ${most} streams open on this node`, { retryAfterMs })
-    }
+    this.requireStream(owner)
     return this.#streams.take(owner)
+  }
+
+  /** Throws `rate_limited` when the owner has too many streams open to open another one. */
+  requireStream(owner: string): void {
+    if (!this.#streams.isFull(owner)) return
+    const { streamsPerPrincipalMax: most, retryMs: retryAfterMs } = this.#limits
+    throw new HoldfastError('rate_limited', `you have ${most} streams open on this node`, { retryAfterMs })
   }
 
   /** Whether the owner's runs take their share of the worker slots: its queued runs wait, those of others go before. */

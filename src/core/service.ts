@@ -115,6 +115,7 @@ export class Service {
   async start(principal: Principal, request: StartRequest): Promise<Started> {
     this.#assertOpen()
     await this.#access.requireStart(principal, request.component)
+    if (request.follows === true) this.#quotas.requireStream(actorOf(principal))
     return this.#starts.start(ownerKey(principal), request)
   }
 
@@ -257,6 +258,14 @@ export class Service {
   /** The run whose events a protocol is about to stream with `read` and `waitForMore`, and not with `subscribe`. */
   startReading(principal: Principal, id: string): Promise<StoredRun> {
     return this.get(principal, id)
+  }
+
+  /**
+   * Counts as one of the caller's streams until the returned function is called: for what a protocol holds open besides
+   * subscriptions. Throws `rate_limited` when there are too many.
+   */
+  holdStream(principal: Principal): () => void {
+    return this.#quotas.openStream(actorOf(principal))
   }
 
   /** Calls `end` when the caller's credential ends: for what a protocol holds open besides subscriptions. */

@@ -8,9 +8,10 @@ import { HoldfastError } from './errors.ts'
 import type { Limits } from './limits.ts'
 import { DOCUMENT_BYTES, RUN_BYTES, storedBytes, type StoredUsage } from './usage.ts'
 
-/** How long a count is used: less long for whoever is refused, and may have removed something. */
+/** How long a count is used: less long for whoever is near its quota, or is refused and may have removed something. */
 const FRESH_MS = 10_000
-const REFUSED_MS = 1000
+const NEAR_MS = 1000
+const NEAR_SHARE = 0.9
 /** Owners whose counts are remembered. */
 const OWNERS_MAX = 10_000
 
@@ -62,7 +63,7 @@ export class StorageQuota {
 
   async #current(owner: string): Promise<Held> {
     const known = await this.#held.get(owner)
-    const freshMs = known !== undefined && this.#isFull(known) ? REFUSED_MS : FRESH_MS
+    const freshMs = known !== undefined && this.#isNear(known) ? NEAR_MS : FRESH_MS
     if (known !== undefined && elapsedOf(this.#clock) - known.countedAt < freshMs) return known
     const counted = this.#count(owner)
     this.#held.delete(owner)
@@ -76,6 +77,11 @@ export class StorageQuota {
     const countedAt = elapsedOf(this.#clock)
     const usage = await this.#usage.of(owner)
     return { bytes: storedBytes(usage), documents: usage.documents, countedAt }
+  }
+
+  #isNear({ bytes, documents }: Held): boolean {
+    const isNear = (stored: number, max: number): boolean => max > 0 && stored >= max * NEAR_SHARE
+    return isNear(bytes, this.#bytesMax) || isNear(documents, this.#documentsMax)
   }
 
   #isFull(held: Held): boolean {

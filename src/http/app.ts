@@ -11,7 +11,7 @@ import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import { logFailure } from './log-failure.ts'
 import type { Mounts } from './mounts.ts'
 import type { RequestRate } from './request-rate.ts'
-import { respondError } from './respond.ts'
+import { respondError, setRetryAfter } from './respond.ts'
 import type { Call, Match, Protocol, Route } from './route.ts'
 import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 
@@ -138,8 +138,7 @@ async function fail(
   if (gone || response.headersSent) return void response.destroy()
   try {
     const told = protocol.error(error, requestId)
-    if (error.retryAfterMs !== undefined)
-      response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
+    setRetryAfter(response, error)
     if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
     await discardRest(request, response)
     respondError(response, told)

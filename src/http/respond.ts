@@ -41,6 +41,18 @@ export function respondEmpty(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'cache-control': 'no-store', ...ISOLATION_HEADERS }).end()
 }
 
+/** The value of `Retry-After`. */
+export function retrySeconds(retryAfterMs: number): number {
+  return Math.max(1, Math.ceil(retryAfterMs / 1000))
+}
+
+export function setRetryAfter(
+  response: ServerResponse,
+  { retryAfterMs }: { readonly retryAfterMs?: number | undefined },
+): void {
+  if (retryAfterMs !== undefined) response.setHeader('retry-after', retrySeconds(retryAfterMs))
+}
+
 export function respondError(response: ServerResponse, answer: ErrorAnswer): void {
   respondText(response, answer.status, answer.contentType, answer.body, answer.headers)
 }

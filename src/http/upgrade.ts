@@ -7,6 +7,7 @@ import type { Authenticator, Credential, Principal } from '../core/principal.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import type { Mounts } from './mounts.ts'
+import { retrySeconds } from './respond.ts'
 import type { RequestRate } from './request-rate.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
@@ -90,7 +91,7 @@ async function answer(
     if (error.status >= 500)
       logger.error({ path: pathOf(request.url ?? '/').slice(0, 500), err: cause }, 'an upgrade failed')
     const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
-    const later = error.retryAfterMs === undefined ? '' : `retry-after: ${Math.ceil(error.retryAfterMs / 1000)}\r\n`
+    const later = error.retryAfterMs === undefined ? '' : `retry-after: ${retrySeconds(error.retryAfterMs)}\r\n`
     socket.end(
       `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\n${later}connection: close\r\n\r\n`,
     )

@@ -1,5 +1,6 @@
 /** How A2A says that something went wrong: one description of an error, from which each binding makes its own form. */
 import { type ErrorCode, HoldfastError } from '../../core/errors.ts'
+import { retrySeconds } from '../../http/respond.ts'
 import type { ErrorAnswer } from '../../http/route.ts'
 
 /** Of the specification: 1.0.1 corrected some statuses that 1.0.0 had, and the official test suite still asks for. */
@@ -172,6 +173,12 @@ function badRequest(fieldViolations: readonly FieldViolation[]): object {
   return { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations }
 }
 
+/** When to come back, as `google.rpc` says it; gRPC has a trailer for it. */
+function retryInfo({ retryAfterMs }: HoldfastError): readonly object[] {
+  if (retryAfterMs === undefined) return []
+  return [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retrySeconds(retryAfterMs)}s` }]
+}
+
 export interface RpcErrorObject {
   readonly code: number
   readonly message: string
@@ -180,13 +187,14 @@ export interface RpcErrorObject {
 
 export function toRpcError(error: HoldfastError, table: ErrorTable): RpcErrorObject {
   const { code, message, details } = describeError(error, table)
-  return { code, message, ...(details.length > 0 && { data: details }) }
+  const data = [...details, ...retryInfo(error)]
+  return { code, message, ...(data.length > 0 && { data }) }
 }
 
 /** The body of HTTP+JSON: `google.rpc.Status` with the status of HTTP. */
 export function toStatusBody(error: HoldfastError, table: ErrorTable): object {
   const { status, grpc, message, details } = describeError(error, table)
-  return { error: { code: status, status: grpc, message, details } }
+  return { error: { code: status, status: grpc, message, details: [...details, ...retryInfo(error)] } }
 }
 
 export function toStatusAnswer(error: HoldfastError, table: ErrorTable, contentType = 'application/json'): ErrorAnswer {

@@ -5,7 +5,7 @@ import type { Service } from '../../core/service.ts'
 import { readJson } from '../../http/body.ts'
 import { discardRest } from '../../http/discard.ts'
 import { logFailure } from '../../http/log-failure.ts'
-import { respondJson, respondText } from '../../http/respond.ts'
+import { respondJson, respondText, setRetryAfter } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import type { Agent } from './agents.ts'
@@ -37,7 +37,7 @@ export async function answerRpc(call: Call, agent: Agent, binding: Binding): Pro
   } catch (cause) {
     if (call.response.headersSent) throw cause
     await discardRest(call.request, call.response)
-    respondJson(call.response, 200, { jsonrpc: '2.0', id, error: toRpcError(known(cause, binding), tableOf(binding)) })
+    respondJson(call.response, 200, refusalOf(call, binding, id, cause))
   }
 }
 
@@ -55,13 +55,19 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
       return await answer(call, binding, id, caller, await legacyMethods[method](agent, caller, params), fromStream)
     } catch (cause) {
       if (!isLegacyStream(method) || call.response.headersSent) throw cause
-      return refuseStream(call, { jsonrpc: '2.0', id, error: toRpcError(known(cause, binding), tableOf(binding)) })
+      return refuseStream(call, refusalOf(call, binding, id, cause))
     }
   }
   if (!isMethod(method)) throw rpcError(METHOD_NOT_FOUND, `there is no method ${JSON.stringify(method.slice(0, 100))}`)
   requireCurrent(version, `the method ${method}`)
   const caller = callerOf(call, '1.0', agent.operations.about, binding.options)
   await answer(call, binding, id, caller, await methods[method](agent, caller, params), (response) => response)
+}
+
+function refusalOf(call: Call, binding: Binding, id: RpcId, cause: unknown): object {
+  const error = known(cause, binding)
+  setRetryAfter(call.response, error)
+  return { jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }
 }
 
 /** Clients of 0.3 read nothing but an event stream as the answer of these methods, also when it is an error. */

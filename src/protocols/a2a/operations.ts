@@ -95,7 +95,7 @@ export class Operations {
   }
 
   async stream(caller: Caller, request: SendRequest): Promise<TaskStream> {
-    const { run, beginning, answers } = await this.#accept(caller, request)
+    const { run, beginning, answers } = await this.#accept(caller, request, true)
     const historyLength = request.configuration?.historyLength
     return { run, beginning, view: { historyLength, ...(answers !== undefined && { answers }) }, gap: false }
   }
@@ -187,7 +187,7 @@ export class Operations {
       throw a2aError('PUSH_NOTIFICATION_NOT_SUPPORTED', `${this.component.id} sends no push notifications`)
   }
 
-  async #accept(caller: Caller, request: SendRequest): Promise<Sent> {
+  async #accept(caller: Caller, request: SendRequest, follows = false): Promise<Sent> {
     const { message, configuration, metadata = {} } = request
     if (configuration?.taskPushNotificationConfig !== undefined) this.#requirePush()
     if (Object.hasOwn(metadata, 'a2a')) throw invalidParams('metadata must not have the key a2a')
@@ -195,7 +195,7 @@ export class Operations {
     const taskId = message.taskId ?? ''
     const sent =
       taskId === ''
-        ? await this.#start(caller, request)
+        ? await this.#start(caller, request, follows)
         : await continueTask(this.#service, caller.principal, await this.#task(caller, taskId), message, this.#once)
     const push = configuration?.taskPushNotificationConfig
     if (push !== undefined)
@@ -203,7 +203,7 @@ export class Operations {
     return sent
   }
 
-  async #start(caller: Caller, { message, metadata }: SendRequest): Promise<Sent> {
+  async #start(caller: Caller, { message, metadata }: SendRequest, follows: boolean): Promise<Sent> {
     const { contextId = '' } = message
     const { nameCharsMax } = this.#service.limits
     if (contextId.length > nameCharsMax) throw invalidParams(`contextId has more than ${nameCharsMax} characters`)
@@ -212,6 +212,7 @@ export class Operations {
       component: this.component.id,
       input: inputOf(message.parts),
       protocol: 'a2a',
+      follows,
       metadata: { ...metadata, a2a: toAbout(message, caller.tenant, this.about.answersDirectly === true) },
       ...(contextId !== '' && { session: contextId }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),

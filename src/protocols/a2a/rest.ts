@@ -2,7 +2,7 @@
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { readJson } from '../../http/body.ts'
 import { discardRest } from '../../http/discard.ts'
-import { respondEmpty, respondError, respondText } from '../../http/respond.ts'
+import { respondEmpty, respondError, respondText, setRetryAfter } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Agent } from './agents.ts'
 import { a2aError, describeError, toStatusAnswer, toStatusBody } from './errors.ts'
@@ -50,8 +50,7 @@ async function answerError(call: Call, binding: Binding, version: Version, cause
   await discardRest(call.request, call.response)
   const error = known(cause, binding)
   const table = binding.options.errorTable ?? '1.0.1'
-  if (error.retryAfterMs !== undefined)
-    call.response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)))
+  setRetryAfter(call.response, error)
   if (version === '1.0') return respondError(call.response, toStatusAnswer(error, table, contentType(call)))
   const { status, code, message } = describeError(error, table)
   respondError(call.response, { status, contentType: 'application/json', body: JSON.stringify({ code, message }) })

@@ -47,6 +47,7 @@ async function startRun(call: Call, os: AgentOs, family: Family): Promise<void> 
     component: component.id,
     input,
     protocol: 'agentos',
+    follows: modes.stream,
     ...(session !== undefined && { session }),
     ...(metadata !== undefined && { metadata }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),

@@ -9,6 +9,7 @@ import { parseJson } from '../../http/json.ts'
 import { logFailure } from '../../http/log-failure.ts'
 import { SocketInbox } from '../../http/socket-inbox.ts'
 import { closeCodes, SocketOutbox } from '../../http/socket-outbox.ts'
+import { retrySeconds } from '../../http/respond.ts'
 import type { UpgradeCall } from '../../http/upgrade.ts'
 import { answersFrom } from './answers.ts'
 import type { Family } from './families.ts'
@@ -41,6 +42,7 @@ export class SocketSession {
   readonly #timer: ReturnType<typeof setInterval>
   #principal: Principal | undefined
   #unwatch = (): void => {}
+  #unhold = (): void => {}
   #refused = 0
   #alive = true
 
@@ -75,6 +77,7 @@ export class SocketSession {
   #release(): void {
     clearInterval(this.#timer)
     this.#unwatch()
+    this.#unhold()
     for (const feed of this.#feeds.values()) feed.close()
     this.#feeds.clear()
   }
@@ -111,7 +114,7 @@ export class SocketSession {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${id}`, { cause })
     logFailure(this.#logger, error, { errorId: id, protocol: 'agentos websocket' })
     const { code, retryAfterMs } = error
-    const later = retryAfterMs === undefined ? {} : { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)) }
+    const later = retryAfterMs === undefined ? {} : { retry_after: retrySeconds(retryAfterMs) }
     this.#send({ ...failure(error.message), error_type: code, ...later })
   }
 
@@ -136,6 +139,7 @@ export class SocketSession {
     try {
       const bearer = textField(fields, 'token')
       const principal = await this.#call.authenticate(bearer === undefined ? {} : { bearer })
+      this.#hold(principal)
       this.#principal = principal
       this.#login?.end()
       this.#watch(principal)
@@ -146,6 +150,14 @@ export class SocketSession {
       this.#send({ event: 'auth_error', error: 'Invalid authentication token', error_type: cause.code })
       if (++this.#refused >= TRIES_MAX) this.#outbox.disconnect(closeCodes.policyViolation, 'too many attempts')
     }
+  }
+
+  /** An open socket is one of the caller's streams, also while it follows nothing. */
+  #hold(principal: Principal): void {
+    const release = this.#os.service.holdStream(principal)
+    this.#unhold()
+    this.#unhold = release
+    if (this.#socket.readyState !== this.#socket.OPEN) release() // `close` has been
   }
 
   #watch(principal: Principal): void {
@@ -170,6 +182,7 @@ export class SocketSession {
       component: component.id,
       input,
       protocol: 'agentos',
+      follows: true,
       ...(session !== undefined && { session }),
       ...(metadata !== undefined && { metadata }),
     })

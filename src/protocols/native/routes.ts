@@ -56,18 +56,19 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
   const body = parseBody(startBody, await readJson(call.request, service.limits.bodyBytesMax))
   const idempotencyKey = readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.nameCharsMax)
   const { session, metadata } = body
+  const follows = (call.request.headers.accept ?? '').includes('text/event-stream')
   const { stored, created } = await service.start(call.principal, {
     component: body.component,
     input: body.input,
     protocol: 'native',
+    follows,
     ...(session !== undefined && { session }),
     ...(metadata !== undefined && { metadata }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
   const { id } = stored.run
   const headers = { location: `/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
-  if (!(call.request.headers.accept ?? '').includes('text/event-stream'))
-    return respondJson(call.response, 202, toRun(stored), headers)
+  if (!follows) return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
   await follow(call, service, streams, id, undefined, 'sse')
 }

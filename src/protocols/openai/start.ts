@@ -45,7 +45,7 @@ async function startRun(call: Call, service: Service, wishes: StartWishes): Prom
   const { component, input, body, session, metadata, about } = wishes
   if (Object.hasOwn(metadata, 'openai')) throw refusal('metadata must not have the key openai', { param: 'metadata' })
   // How the answer is to come is no part of what is asked: one that was cut on a stream may be fetched as a whole.
-  const { stream: _stream, stream_options: _options, ...asked } = body as Record<string, unknown>
+  const { stream: follows, stream_options: _options, ...asked } = body as Record<string, unknown>
   const digest = await digestOf([about.api, session ?? null, asked])
   const key = keyOf(call, digest, service.limits.nameCharsMax)
   const earlier =
@@ -55,6 +55,7 @@ async function startRun(call: Call, service: Service, wishes: StartWishes): Prom
     component: component.id,
     input: await input(key),
     protocol: 'openai',
+    follows: follows === true,
     metadata: { ...metadata, openai: { ...about, digest, ...(key !== undefined && { key }) } },
     ...(session !== undefined && { session }),
     ...(key !== undefined && { idempotencyKey: key }),

@@ -2,6 +2,7 @@
 import type * as Grpc from '@grpc/grpc-js'
 import type { Codecs } from '../../../a2a/grpc/packages.ts'
 import type { HoldfastError } from '../../../core/errors.ts'
+import { retrySeconds } from '../../../http/respond.ts'
 import { describeError, type ErrorTable } from '../errors.ts'
 
 const DETAILS = 'grpc-status-details-bin'
@@ -21,6 +22,6 @@ export function toStatus(
     return { typeUrl, value: codecs[name]!.serialize(value) }
   })
   metadata.set(DETAILS, codecs['google.rpc.Status']!.serialize({ code, message, details: packed }))
-  if (error.retryAfterMs !== undefined) metadata.set('retry-after', String(Math.ceil(error.retryAfterMs / 1000)))
+  if (error.retryAfterMs !== undefined) metadata.set('retry-after', String(retrySeconds(error.retryAfterMs)))
   return { code, details: message, metadata }
 }

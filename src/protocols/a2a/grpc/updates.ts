@@ -14,6 +14,19 @@ export async function* updatesOf(
   caller: Caller,
   task: TaskStream,
 ): AsyncGenerator<StreamResponse, void, void> {
+  const release = service.holdStream(caller.principal)
+  try {
+    yield* heldUpdates(service, caller, task)
+  } finally {
+    release()
+  }
+}
+
+async function* heldUpdates(
+  service: Service,
+  caller: Caller,
+  task: TaskStream,
+): AsyncGenerator<StreamResponse, void, void> {
   const { principal, signal } = caller
   const { run, beginning } = task
   const projection = streamProjection(beginning)
@@ -24,7 +37,7 @@ export async function* updatesOf(
     if (slice === undefined) {
       if (service.closed)
         throw new HoldfastError('unavailable', 'the server ends this stream; the task goes on: subscribe again')
-      await service.waitForMore(principal, run.id, after, service.limits.longPollMs, signal)
+      await service.waitForMore(principal, run.id, after, service.limits.longPollMs, signal, 'in passing')
       continue
     }
     for (const event of events(slice)) {

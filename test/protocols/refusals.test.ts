@@ -1,0 +1,167 @@
+/** Every kind of refusal in every protocol: its status or code, and when to come back, in the protocol's own form. */
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Limits } from '../../src/core/limits.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { freePort } from '../support/free-port.ts'
+import { call, followRun, startRun, type Target, untilStatus } from '../support/http.ts'
+import { createKeys } from '../support/keys.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { serveA2a } from './a2a/serve.ts'
+import { type Refusal, type Served, ways } from './refusals.ts'
+
+async function serve(limits: Partial<Limits>): Promise<Served> {
+  const path = join(temporaryFolder(), 'keys.json')
+  const [key] = await createKeys(path, ['anna'])
+  const grpcPort = await freePort()
+  const server = await serveA2a({
+    authenticator: await openAuthenticator({ keys: path }),
+    limits,
+    a2a: { default: 'lab', grpcPort },
+  })
+  return { url: server.url, grpc: `127.0.0.1:${grpcPort}`, key: key! }
+}
+
+const target = ({ url, key }: Served): Target => ({ url, token: key })
+
+interface Kind {
+  readonly limits: Partial<Limits>
+  /** Takes what there is of something. */
+  readonly prepare?: (served: Served) => Promise<unknown>
+  readonly text?: string
+  readonly stream?: boolean
+  /** Runs that there are afterwards: what was refused has started none. */
+  readonly runs: number
+}
+
+const kinds = {
+  'the queue is full': {
+    limits: { runsConcurrentMax: 1, runsQueuedMax: 2 },
+    prepare: async (served) => {
+      for (let count = 0; count < 2; count++) await startRun(target(served), 'hang')
+    },
+    runs: 2,
+  },
+  'starts come too fast': {
+    limits: { startsPerSecondMax: 0.01, startsBurstMax: 1 },
+    prepare: (served) => startRun(target(served), 'text 1'),
+    runs: 1,
+  },
+  'too many streams are open': {
+    limits: { streamsPerPrincipalMax: 1 },
+    prepare: async (served) => {
+      const { id } = await startRun(target(served), 'text 1; hang')
+      await untilStatus(target(served), id, ['running'])
+      expect(await followRun(target(served), id).status()).toBe(200)
+    },
+    stream: true,
+    runs: 1,
+  },
+  'the body is too large': { limits: { bodyBytesMax: 5000 }, text: 'x'.repeat(10_000), runs: 0 },
+  'too much is stored': {
+    limits: { storedBytesPerPrincipalMax: 1 },
+    prepare: (served) => startRun(target(served), 'text 1'),
+    runs: 1,
+  },
+} as const satisfies Record<string, Kind>
+
+const later = { retryAfter: expect.any(Number) as number }
+const retryInfo = [
+  {
+    '@type': 'type.googleapis.com/google.rpc.RetryInfo',
+    retryDelay: expect.stringMatching(/^[1-9]\d*s$/) as string,
+  },
+]
+
+type Forms = Readonly<Record<keyof typeof ways, Refusal>>
+
+const openAi = (status: number, type: string, code: string): Refusal => ({ status, body: { error: { type, code } } })
+
+const tooMany: Forms = {
+  native: { status: 429, ...later, body: { status: 429, code: 'rate_limited', retryable: true } },
+  'AgentOS REST': { status: 429, ...later, body: { error_code: 'rate_limited', detail: expect.any(String) as string } },
+  'AgentOS WebSocket': { ...later, body: { event: 'error', error_type: 'rate_limited' } },
+  'OpenAI chat completions': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
+  'OpenAI Responses': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
+  'A2A 1.0 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
+  'A2A 0.3 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
+  'A2A 1.0 REST': {
+    status: 429,
+    ...later,
+    body: { error: { code: 429, status: 'RESOURCE_EXHAUSTED', details: retryInfo } },
+  },
+  'A2A 0.3 REST': { status: 429, ...later, body: { code: -32_000 } },
+  'A2A 1.0 gRPC': { ...later, body: { code: 'RESOURCE_EXHAUSTED' } },
+  'A2A 0.3 gRPC': { ...later, body: { code: 'RESOURCE_EXHAUSTED' } },
+}
+
+const tooLarge: Forms = {
+  native: { status: 413, body: { status: 413, code: 'too_large', retryable: false } },
+  'AgentOS REST': { status: 413, body: { error_code: 'too_large', detail: expect.any(String) as string } },
+  'AgentOS WebSocket': { body: { event: 'closed', code: 1009 } },
+  'OpenAI chat completions': openAi(413, 'invalid_request_error', 'request_too_large'),
+  'OpenAI Responses': openAi(413, 'invalid_request_error', 'request_too_large'),
+  'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
+  'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
+  'A2A 1.0 REST': { status: 413, body: { error: { code: 413, status: 'INVALID_ARGUMENT' } } },
+  'A2A 0.3 REST': { status: 413, body: { code: -32_602 } },
+  'A2A 1.0 gRPC': { body: { code: 'RESOURCE_EXHAUSTED' } },
+  'A2A 0.3 gRPC': { body: { code: 'RESOURCE_EXHAUSTED' } },
+}
+
+const tooMuchStored: Forms = {
+  native: { status: 507, body: { status: 507, code: 'quota_exceeded', retryable: false } },
+  'AgentOS REST': { status: 507, body: { error_code: 'quota_exceeded', detail: expect.any(String) as string } },
+  'AgentOS WebSocket': { body: { event: 'error', error_type: 'quota_exceeded' } },
+  'OpenAI chat completions': openAi(507, 'insufficient_quota', 'insufficient_quota'),
+  'OpenAI Responses': openAi(507, 'insufficient_quota', 'insufficient_quota'),
+  'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
+  'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
+  'A2A 1.0 REST': { status: 507, body: { error: { code: 507, status: 'RESOURCE_EXHAUSTED' } } },
+  'A2A 0.3 REST': { status: 507, body: { code: -32_000 } },
+  'A2A 1.0 gRPC': { body: { code: 'RESOURCE_EXHAUSTED' } },
+  'A2A 0.3 gRPC': { body: { code: 'RESOURCE_EXHAUSTED' } },
+}
+
+const forms: Readonly<Record<keyof typeof kinds, Forms>> = {
+  'the queue is full': tooMany,
+  'starts come too fast': tooMany,
+  'too many streams are open': tooMany,
+  'the body is too large': tooLarge,
+  'too much is stored': tooMuchStored,
+}
+
+describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepare, text, stream = false, runs }) => {
+  test.each(Object.keys(ways))('is told in the form of %s, and starts nothing', async (way) => {
+    const served = await serve(limits)
+    await prepare?.(served)
+    const refusal = await ways[way]!(served, { text: text ?? 'text 1', stream })
+    const expected = forms[kind as keyof typeof forms][way]!
+    expect(refusal).toMatchObject(expected)
+    expect(refusal.retryAfter ?? 0)[expected.retryAfter === undefined ? 'toBe' : 'toBeGreaterThan'](0)
+    const { body } = await call<{ runs: object[] }>(target(served), 'GET', '/runs')
+    expect(body.runs).toHaveLength(runs)
+  })
+})
+
+describe('[SEC-2] requests come too fast', () => {
+  test.each(Object.keys(ways))('is told in the form of %s', async (way) => {
+    const served = await serve({ requestsPerSecondMax: 0.01, requestsBurstMax: 1 })
+    expect((await call(target(served), 'GET', '/runs')).status).toBe(200)
+    const refusal = await ways[way]!(served, { text: 'text 1', stream: false })
+    // Before a request is read, nobody knows which version of JSON-RPC or REST it speaks: HTTP says what it is.
+    const early = /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : tooMany[way]!
+    expect(refusal).toMatchObject({ ...early, ...later })
+  })
+})
+
+test('[SEC-2] every protocol can start a run in the way that is refused above', async () => {
+  const served = await serve({})
+  for (const [way, ask] of Object.entries(ways)) {
+    const { status = 200, body } = await ask(served, { text: 'text 1', stream: false })
+    expect([200, 202], way).toContain(status)
+    expect(JSON.stringify(body), way).not.toMatch(/"error":[^n]|"code":/)
+  }
+  const { body } = await call<{ runs: object[] }>(target(served), 'GET', '/runs')
+  expect(body.runs).toHaveLength(Object.keys(ways).length)
+})
