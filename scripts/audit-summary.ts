@@ -2,8 +2,11 @@
 
 export interface AuditSummary {
   readonly lines: readonly string[]
-  readonly failed: boolean
+  readonly result: 'clean' | 'vulnerable' | 'not audited'
 }
+
+/** So that a pipeline can tell a registry that cannot be asked from a dependency that must be updated. */
+export const auditExitCodes = { clean: 0, vulnerable: 1, 'not audited': 3 } as const
 
 interface Vulnerability {
   readonly name: string
@@ -28,19 +31,19 @@ export function auditSummary(stdout: string, stderr: string): AuditSummary {
     const why = report?.message ?? report?.error?.summary ?? stderr.trim().split('\n').at(-1) ?? ''
     return {
       lines: [`not audited: the registry gave no audit report${why === '' ? '' : ` (${withoutAddresses(why)})`}`],
-      failed: false,
+      result: 'not audited',
     }
   }
   const found = Object.values(report.vulnerabilities)
   const checked = `${report.metadata?.dependencies?.prod ?? 'all'} runtime dependencies`
-  if (found.length === 0) return { lines: [`${checked}: no known vulnerabilities`], failed: false }
+  if (found.length === 0) return { lines: [`${checked}: no known vulnerabilities`], result: 'clean' }
   const lines = found.map(({ name, severity, range, via }) => {
     const causes = via.map((cause) => (typeof cause === 'string' ? `through ${cause}` : `${cause.title} ${cause.url}`))
     return `${severity}: ${name} ${range}: ${causes.join('; ')}`
   })
   return {
     lines: [`${checked}: ${found.length} with known vulnerabilities`, ...lines],
-    failed: found.some(({ severity }) => FAILING.includes(severity)),
+    result: found.some(({ severity }) => FAILING.includes(severity)) ? 'vulnerable' : 'clean',
   }
 }
 

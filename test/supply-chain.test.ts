@@ -1,43 +1,71 @@
 /** What `npm run audit:deps` and `npm run sbom` say. */
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { auditSummary } from '../scripts/audit-summary.ts'
+import { temporaryFolder } from './support/temporary.ts'
 
 const root = join(import.meta.dirname, '..')
 
 describe('npm run audit:deps', () => {
-  test('a registry without an audit endpoint is no failure, and its address is not printed', () => {
+  test('a registry without an audit endpoint is said so, and its address is not printed', () => {
     const refusal = JSON.stringify({ message: '405 Method Not Allowed - POST https://mirror.example/audit' })
-    const { lines, failed } = auditSummary(refusal, '')
-    expect(failed).toBe(false)
+    const { lines, result } = auditSummary(refusal, '')
+    expect(result).toBe('not audited')
     expect(lines.join('\n')).toMatch(/^not audited: /)
     expect(lines.join('\n')).not.toContain('mirror.example')
   })
 
-  test('npm that prints nothing is no failure', () => {
-    expect(auditSummary('', '')).toEqual({ lines: [expect.stringMatching(/^not audited/)], failed: false })
+  test('npm that prints nothing has audited nothing', () => {
+    expect(auditSummary('', '')).toEqual({ lines: [expect.stringMatching(/^not audited/)], result: 'not audited' })
   })
 
   test('a report without vulnerabilities says how many dependencies it covers', () => {
     const report = JSON.stringify({ vulnerabilities: {}, metadata: { dependencies: { prod: 17 } } })
     expect(auditSummary(report, '')).toEqual({
       lines: ['17 runtime dependencies: no known vulnerabilities'],
-      failed: false,
+      result: 'clean',
     })
   })
 
   test.each([
-    ['low', false],
-    ['moderate', true],
-    ['critical', true],
-  ])('a vulnerability of severity %s: the command fails: %s', (severity, failed) => {
+    ['low', 'clean', 0],
+    ['moderate', 'vulnerable', 1],
+    ['critical', 'vulnerable', 1],
+  ])('a vulnerability of severity %s: the result is %s, and the exit code %i', (severity, result, code) => {
     const via = [{ title: 'denial of service', url: 'https://advisories.example/1' }]
     const report = JSON.stringify({ vulnerabilities: { ws: { name: 'ws', severity, range: '<9', via } } })
     const summary = auditSummary(report, '')
-    expect(summary.failed).toBe(failed)
+    expect(summary.result).toBe(result)
     expect(summary.lines[1]).toBe(`${severity}: ws <9: denial of service https://advisories.example/1`)
+    const path = join(temporaryFolder(), 'audit.json')
+    writeFileSync(path, report)
+    expect(spawnSync(process.execPath, ['scripts/audit-deps.ts', '--report', path], { cwd: root }).status).toBe(code)
+  })
+
+  test.each([
+    ['that answers audits', 200, 0, /^\d+ runtime dependencies: no known vulnerabilities/],
+    ['without an audit endpoint', 405, 3, /^not audited: /],
+  ])('a registry %s', { timeout: 120_000 }, async (_name, status, code, says) => {
+    const asked: string[] = []
+    const registry = createServer((request, response) => {
+      asked.push(request.url!)
+      request.resume().once('end', () => response.writeHead(status, { 'content-type': 'application/json' }).end('{}'))
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void registry.close())
+    await once(registry, 'listening')
+    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`
+    const child = spawn(process.execPath, ['scripts/audit-deps.ts', '--registry', url], { cwd: root })
+    let said = ''
+    child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    const [exit] = (await once(child, 'close')) as [number]
+    expect(said).toMatch(says)
+    expect(exit).toBe(code)
+    expect(asked[0]).toMatch(/security/)
   })
 })
 
