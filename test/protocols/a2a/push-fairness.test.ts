@@ -39,6 +39,31 @@ test('push: receivers of one principal that never answer do not delay the pushes
   expect(underWay()).toBe(8)
 })
 
+test('push: three hundred dead receivers of many principals, also on the same host, delay nobody else [SEC-2]', async () => {
+  const path = join(temporaryFolder(), 'keys.json')
+  const names = Array.from({ length: 11 }, (_, at) => `principal${at}`)
+  const [bert, ...hostile] = await createKeys(path, names)
+  const limits = { lookMs: 20, timeoutMs: 120_000 }
+  const server = await serveA2a({
+    a2a: { push: { loopback: true, limits } },
+    authenticator: await openAuthenticator({ keys: path }),
+  })
+  const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
+  const never = new Promise<number>(() => {})
+  const told: string[] = []
+  const dead = await Promise.all(Array.from({ length: 30 }, () => receive({ answer: () => never })))
+  // Two kinds of receivers behind one address, as at a service that many use.
+  const shared = await receive({ answer: (_count, { path: at }) => (at === '/dead' ? never : (told.push(at), 200)) })
+  const urls = [...dead.map(({ url }) => url), ...Array.from({ length: 2 }, () => `${new URL(shared.url).origin}/dead`)]
+  for (const key of hostile)
+    await Promise.all(urls.map((url) => rpc(server.agent(), 'SendMessage', sending(url), as(key))))
+  const underWay = (): number => [...dead, shared].reduce((sum, { received }) => sum + received.length, 0)
+  await until('no more are under way than may be at once', () => underWay() >= 64)
+
+  await rpc(server.agent(), 'SendMessage', sending(`${new URL(shared.url).origin}/live`), as(bert!))
+  await until('the other principal is told', () => told.includes('/live'), { withinMs: 20_000 })
+})
+
 test('push: a task and a principal have as many configurations as they may, and can replace those [SEC-2]', async () => {
   const { server, anna, bert } = await serveTwo({ webhooksPerTaskMax: 2, webhooksPerPrincipalMax: 3 })
   const url = 'https://example.com/hook'

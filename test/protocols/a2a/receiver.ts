@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest'
 import type { SeenUpdate } from './serve.ts'
 
 export interface Received {
+  readonly path: string
   readonly headers: IncomingHttpHeaders
   /** The bytes of the body. */
   readonly text: string
@@ -35,7 +36,7 @@ export async function receive({ port = 0, answer = () => 200, headers = {} }: Re
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const text = Buffer.concat(chunks).toString()
-    const one: Received = { headers: request.headers, text, body: JSON.parse(text) as never }
+    const one: Received = { path: request.url!, headers: request.headers, text, body: JSON.parse(text) as never }
     received.push(one)
     const status = await answer(received.length, one)
     if (status === 200) taken.push(one)

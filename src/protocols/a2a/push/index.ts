@@ -26,6 +26,8 @@ export interface PushParts {
 const PAGE = 200
 /** Looking may take this part of the time. */
 const LOOK_SHARE = 0.1
+/** How many times `deliveriesMax` there may be with the first deliveries of principals that have no other. */
+const FIRST_SHARE = 4
 
 export class Pushes {
   readonly #service: Service
@@ -81,7 +83,7 @@ export class Pushes {
     for (let offset = 0; ; offset += PAGE) {
       const { documents } = await this.#service.allDocuments({ ...query, offset })
       for (const document of documents) {
-        if (this.#stopping.signal.aborted || this.#active.size >= this.#limits.deliveriesMax) return
+        if (this.#stopping.signal.aborted || this.#active.size >= this.#limits.deliveriesMax * FIRST_SHARE) return
         await this.#consider(document)
       }
       if (documents.length < PAGE) return
@@ -118,10 +120,12 @@ export class Pushes {
     )
   }
 
+  /** A principal that has none under way waits for no others: neither for a slot of all, nor for its host. */
   #hasRoom(document: Document): boolean {
-    const { deliveriesPerPrincipalMax, deliveriesPerHostMax } = this.#limits
+    const { deliveriesMax, deliveriesPerPrincipalMax, deliveriesPerHostMax } = this.#limits
     const [ofPrincipal = 0, toHost = 0] = sharesOf(document).map((share) => this.#shares.get(share) ?? 0)
-    return ofPrincipal < deliveriesPerPrincipalMax && toHost < deliveriesPerHostMax
+    if (ofPrincipal === 0) return true
+    return this.#active.size < deliveriesMax && ofPrincipal < deliveriesPerPrincipalMax && toHost < deliveriesPerHostMax
   }
 
   #count(document: Document, change: number): void {
