@@ -1,12 +1,17 @@
 /** Share links: access to one run, for the listed actions, until the link expires or is revoked. */
 import { spawn } from 'node:child_process'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, type ShareLink } from '../../src/client/index.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import type { AuditEntry } from '../../src/core/audit.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
+import type { Store } from '../../src/core/store.ts'
+import { configOptions } from '../../src/server/config-options.ts'
+import { openStore } from '../../src/server/open-store.ts'
 import { serveNative, type NativeOptions, type NativeServer } from '../protocols/native/serve.ts'
+import { startNats, urlOf } from '../support/nats.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 
@@ -144,4 +149,52 @@ test('share link: wrong requests are refused, and a run has a bounded number of 
   await run.share()
   await run.share()
   await expect(run.share()).rejects.toMatchObject({ code: 'quota_exceeded' })
+})
+
+const postgres = await startPostgres()
+const nats = await startNats()
+const open = (address: string): Promise<Store> => openStore(configOptions.store.parse(address))
+
+describe.each([
+  ['PostgreSQL', `${postgres.url}?schema=share_links`],
+  ['NATS', urlOf([nats])],
+])('%s: share links on nodes of one store', (_name, address) => {
+  const serveNode = async (): Promise<NativeServer> => serve({ store: await open(address) })
+
+  test('a link of one node reads, answers and stops the run on another, and on no other run', async () => {
+    const [first, second] = [await serveNode(), await serveNode()]
+    const client = clientOf(first)
+    const run = await client.runs.start({ component: 'lab', input: 'say kelp; ask Go on?; sleep 600000' })
+    const other = await client.runs.start({ component: 'lab', input: 'say other' })
+    const reading = await run.share({ can: ['read'] })
+    const acting = await run.share({ can: ['read', 'answer', 'stop'] })
+    const at = ({ url }: ShareLink, id = run.id) =>
+      nobody(second.url).runs.open(url.replace(first.url, second.url).replace(`/runs/${run.id}/`, `/runs/${id}/`))
+    await until('it asks', async () => (await at(reading).get()).status === 'paused')
+    await expect(at(reading).continue({ answer: 'yes' })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(at(reading).stop()).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(at(acting, other.id).get()).rejects.toMatchObject({ code: 'not_found' })
+    await at(acting).continue({ answer: 'yes' })
+    await at(acting).stop({ waitMs: 20_000 })
+    const events = []
+    for await (const event of at(reading).events()) events.push(event)
+    const by = `share:${acting.id}`
+    expect(events.find(({ type }) => type === 'run.resumed')?.data).toMatchObject({ by })
+    expect(events.at(-1)).toMatchObject({ type: 'run.cancelled', data: { by } })
+    const forged = tokenOf(reading).replace(reading.id, acting.id)
+    expect((await fetch(`${second.url}/runs/${run.id}?share=${forged}`)).status).toBe(401)
+  })
+
+  test('a link that one node revokes ends on another, with a notice', async () => {
+    const [first, second] = [await serveNode(), await serveNode()]
+    const run = await clientOf(first).runs.start({ component: 'lab', input: 'say kelp; sleep 600000' })
+    const link = await run.share()
+    const moved = link.url.replace(first.url, second.url)
+    const response = await fetch(moved, { headers: { accept: 'text/event-stream' } })
+    expect(response.status).toBe(200)
+    await run.revokeShare(link.id)
+    expect(await response.text()).toMatch(/revoked/)
+    expect((await fetch(moved)).status).toBe(401)
+    await run.stop()
+  })
 })
