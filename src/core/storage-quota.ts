@@ -80,7 +80,6 @@ export class StorageQuota {
   }
 
   #isNear({ bytes, documents }: Held): boolean {
-    const isNear = (stored: number, max: number): boolean => max > 0 && stored >= max * NEAR_SHARE
     return isNear(bytes, this.#bytesMax) || isNear(documents, this.#documentsMax)
   }
 
@@ -109,4 +108,8 @@ export class StorageQuota {
       details: { stored, max },
     })
   }
+}
+
+function isNear(stored: number, max: number): boolean {
+  return max > 0 && stored >= max * NEAR_SHARE
 }

@@ -62,6 +62,7 @@ test('push: three hundred dead receivers of many principals, also on the same ho
 
   await rpc(server.agent(), 'SendMessage', sending(`${new URL(shared.url).origin}/live`), as(bert!))
   await until('the other principal is told', () => told.includes('/live'), { withinMs: 20_000 })
+  expect(shared.taken.map(({ path: at }) => at)).not.toContain('/dead')
 })
 
 test('push: a task and a principal have as many configurations as they may, and can replace those [SEC-2]', async () => {

@@ -26,6 +26,8 @@ export interface PushParts {
 const PAGE = 200
 /** Looking may take this part of the time. */
 const LOOK_SHARE = 0.1
+/** … but one look that took long because the process was busy with something else puts the next one off no longer than this. */
+const LOOK_PAUSE_MS_MAX = 2000
 /** How many times `deliveriesMax` there may be with the first deliveries of principals that have no other. */
 const FIRST_SHARE = 4
 
@@ -73,7 +75,7 @@ export class Pushes {
         this.#logger.warn({ reason: detailOf(cause) }, 'pushes could not be looked for')
       }
       const took = performance.now() - began
-      await pause(Math.max(this.#limits.lookMs, took / LOOK_SHARE), signal)
+      await pause(Math.max(this.#limits.lookMs, Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)), signal)
     }
   }
 
