@@ -1,22 +1,20 @@
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Clock, systemClock } from '../core/clock.ts'
+import { ManualClock, settle } from '../../test/support/manual-clock.ts'
+import { until } from '../../test/support/until.ts'
 import { HoldfastError } from '../core/errors.ts'
 import { defaultLimits, type Limits } from '../core/limits.ts'
 import type { Store } from '../core/store.ts'
 import { Feeds } from '../core/subscription.ts'
 import { openMemoryStore } from '../stores/memory.ts'
-import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { newRun, Scribe } from '../testing/fixtures.ts'
 import { type StreamFormat, Streams } from './stream.ts'
 
-/** By the clock that the test owns. Streams are looked after every ten milliseconds of real time. */
+/** All times are those of the test's clock. Streams are tended four times per heartbeat. */
 const HEARTBEAT_MS = 40
-const TICK_MS = 30
-/** In real time: how much a socket takes is not ours to say. */
-const STALL_MS = 700
+const TICK_MS = HEARTBEAT_MS / 4
+const STALL_MS = 20 * TICK_MS
 
 const format: StreamFormat = {
   contentType: 'text/plain',
@@ -61,25 +59,26 @@ describe('a stream', () => {
     const stage = await setStage()
     const client = await stage.connect({ after: 0 })
     await client.has('hello\n\n')
-    await wait(TICK_MS)
-    expect(client.text).toBe('hello\n\n')
-    stage.clock.advance(HEARTBEAT_MS - 1)
-    await wait(TICK_MS)
-    expect(client.text).toBe('hello\n\n')
-    stage.clock.advance(1)
+    const { clock, scribe, written } = stage
+    const greeting = written()
+    await clock.pass(HEARTBEAT_MS - 1)
+    expect(written()).toBe(greeting)
+    await clock.pass(1)
     await client.has('beat')
-    await wait(TICK_MS)
-    expect(client.text).toBe('hello\n\nbeat\n\n')
+    const firstBeat = written()
+    await clock.pass(HEARTBEAT_MS - TICK_MS)
+    expect(written()).toBe(firstBeat)
 
-    stage.clock.advance(HEARTBEAT_MS - 1)
-    stage.scribe.start()
-    await stage.scribe.flush()
+    scribe.start()
+    await scribe.flush()
     await client.has('event: run.started')
-    stage.clock.advance(HEARTBEAT_MS - 1)
-    await wait(TICK_MS)
-    expect(client.text).toBe(`hello\n\nbeat\n\n${stage.scribe.records[1]}`)
-    stage.clock.advance(1)
-    await client.has(`${stage.scribe.records[1]}beat\n\n`)
+    await clock.pass(TICK_MS) // from here on the stream is silent again
+    const event = written()
+    await clock.pass(HEARTBEAT_MS - 1)
+    expect(written()).toBe(event)
+    await clock.pass(1)
+    await client.has(`${scribe.records[1]}beat\n\n`)
+    expect(client.text).toBe(`hello\n\nbeat\n\n${scribe.records[1]}beat\n\n`)
   })
 
   test('[SUB-3] says why it is closed, and where to go on', async () => {
@@ -132,7 +131,7 @@ describe('a stream', () => {
     const clients = [await stage.connect({ after: 0 }), await stage.connect({ after: 0 })]
     expect([stage.streams.size, stage.feeds.size]).toEqual([2, 2])
     clients[0]!.response.destroy()
-    await expect.poll(() => [stage.streams.size, stage.feeds.size]).toEqual([1, 1])
+    await until('one of two streams is left', () => stage.streams.size === 1 && stage.feeds.size === 1)
   })
 })
 
@@ -158,33 +157,39 @@ describe('a client that does not read', () => {
   })
 
   test('[SUB-1] is cut when it has taken nothing for too long; one that reads is not', async () => {
-    const stage = await setStage({ subscriberStallMs: STALL_MS }, systemClock)
+    const stage = await setStage({ subscriberStallMs: STALL_MS })
     const stalled = await stage.connect()
     stalled.response.pause()
     await stage.fill()
     const reading = await stage.connect({ after: 4 })
-    await expect.poll(() => stage.responses[0]!.destroyed, { timeout: 5000 }).toBe(true)
-    await expect.poll(() => stage.streams.size, { timeout: 15_000 }).toBe(1)
+    await stage.clock.pass(TICK_MS)
+    await stage.clock.pass(STALL_MS - TICK_MS)
+    expect(stage.responses[0]!.destroyed).toBe(false)
+    await stage.clock.pass(TICK_MS)
+    expect(stage.responses[0]!.destroyed).toBe(true)
+    await until('the stalled stream is forgotten', () => stage.streams.size === 1)
     stage.scribe.complete()
     await stage.scribe.flush()
     expect(await reading.ended()).toBe(true)
   })
 
   test('[SUB-1] is not cut as long as it takes something, however slowly', async () => {
-    const stage = await setStage({ subscriberStallMs: STALL_MS }, systemClock)
+    const stage = await setStage({ subscriberStallMs: STALL_MS })
     const client = await stage.connect()
     client.response.pause()
     await stage.fill()
     for (let step = 0; step < 5; step++) {
-      await client.take(2_000_000)
-      await wait(STALL_MS * 0.4)
+      const before = stage.unsent()
+      while (stage.unsent() === before) await client.take(500_000)
+      await stage.clock.pass(STALL_MS - TICK_MS)
       expect(stage.responses[0]!.destroyed, `after ${step + 1} steps`).toBe(false)
     }
-    await expect.poll(() => stage.responses[0]!.destroyed, { timeout: 5000 }).toBe(true)
+    await stage.clock.pass(STALL_MS + TICK_MS)
+    expect(stage.responses[0]!.destroyed).toBe(true)
   })
 
   test('[SUB-1] is cut as well when the log is over, and only its last bytes are left', async () => {
-    const stage = await setStage({ subscriberStallMs: STALL_MS }, systemClock)
+    const stage = await setStage({ subscriberStallMs: STALL_MS })
     const client = await stage.connect()
     await client.has('run.created')
     client.response.pause()
@@ -192,7 +197,9 @@ describe('a client that does not read', () => {
     stage.scribe.text('x'.repeat(15_000_000))
     stage.scribe.complete()
     await stage.scribe.flush()
-    await expect.poll(() => stage.responses[0]!.destroyed, { timeout: 5000 }).toBe(true)
+    await stage.full()
+    await stage.clock.pass(STALL_MS + TICK_MS)
+    expect(stage.responses[0]!.destroyed).toBe(true)
     expect(stage.responses[0]!.writableFinished).toBe(false)
     client.response.resume()
     expect(await client.ended()).toBe(false)
@@ -204,8 +211,7 @@ describe('a client that does not read', () => {
     client.response.pause()
     await stage.fill()
     const before = stage.responses[0]!.writableLength
-    stage.clock.advance(HEARTBEAT_MS * 3)
-    await wait(TICK_MS)
+    await stage.clock.pass(HEARTBEAT_MS * 3)
     expect(stage.responses[0]!.writableLength).toBe(before)
     stage.scribe.complete()
     await stage.scribe.flush()
@@ -216,7 +222,7 @@ describe('a client that does not read', () => {
 })
 
 interface Stage {
-  readonly clock: FakeClock
+  readonly clock: ManualClock
   readonly store: Store
   readonly scribe: Scribe
   readonly streams: Streams
@@ -228,18 +234,24 @@ interface Stage {
   connect(options?: { readonly after?: number }): Promise<Client>
   /** Writes more than the sockets between a client that does not read and its server can hold, in a few large events. */
   fill(): Promise<void>
+  /** Waits until the sockets below the first response take no more. */
+  full(): Promise<void>
+  /** Bytes that were written to the first response's socket, whether or not they have left. */
+  written(): number
+  /** Bytes of the first response that the operating system has not taken. */
+  unsent(): number
 }
 
 /** A log that a test writes, and a server that streams it. */
-async function setStage(limits: Partial<Limits> = {}, time?: Clock): Promise<Stage> {
-  const clock = createFakeClock()
+async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
+  const clock = new ManualClock()
   const store = openMemoryStore({ clock })
   const bounds = { ...defaultLimits, heartbeatMs: HEARTBEAT_MS, subscriberStallMs: 60_000, pollMs: 1000, ...limits }
   const created = newRun('run-1', clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
   const scribe = new Scribe(store, clock, stored, [created.record])
   const feeds = new Feeds(store, bounds)
-  const streams = new Streams(bounds, time ?? clock)
+  const streams = new Streams(bounds, clock)
   const responses: ServerResponse[] = []
   const failures: unknown[] = []
   const server = createServer((request, response) => {
@@ -262,6 +274,15 @@ async function setStage(limits: Partial<Limits> = {}, time?: Clock): Promise<Sta
     await store.close()
   })
   const { port } = server.address() as AddressInfo
+  const unsent = (): number => {
+    // oxlint-disable-next-line no-underscore-dangle -- it has no other name
+    const handle = (responses[0]!.socket as { _handle?: { writeQueueSize?: number } | null } | null)?._handle
+    return responses[0]!.writableLength + (handle?.writeQueueSize ?? 0)
+  }
+  const full = async (): Promise<void> => {
+    await until('the response waits for its client', () => unsent() > 1_000_000)
+    for (let before = -1; before !== unsent(); await settle()) before = unsent()
+  }
   return {
     clock,
     store,
@@ -275,9 +296,11 @@ async function setStage(limits: Partial<Limits> = {}, time?: Clock): Promise<Sta
       scribe.start()
       for (let count = 0; count < 3; count++) scribe.text('x'.repeat(15_000_000))
       await scribe.flush()
-      await expect.poll(() => responses[0]!.writableNeedDrain).toBe(true)
-      await wait(TICK_MS) // the kernel takes what it can
+      await full()
     },
+    full,
+    written: () => responses[0]!.socket!.bytesWritten,
+    unsent,
   }
 }
 
@@ -300,12 +323,12 @@ class Client {
   }
 
   async has(text: string): Promise<void> {
-    await expect.poll(() => this.text).toContain(text)
+    await until(`the client has ${JSON.stringify(text.slice(0, 100))}`, () => this.text.includes(text))
   }
 
   /** Whether the server ended the answer properly. */
   async ended(): Promise<boolean> {
-    await expect.poll(() => this.response.closed, { timeout: 5000 }).toBe(true)
+    await until('the response is closed', () => this.response.closed)
     return this.response.complete
   }
 

@@ -9,6 +9,7 @@ import { HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import { lastOf, type Slice } from '../core/record.ts'
 import type { Sink, Subscription } from '../core/subscription.ts'
+import { repeatTimer } from '../core/timer.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
 import { ISOLATION_HEADERS } from './respond.ts'
 
@@ -38,16 +39,14 @@ export class Streams {
   readonly #limits: Limits
   readonly #clock: Clock
   readonly #open = new Set<Stream>()
-  readonly #timer: ReturnType<typeof setInterval>
+  readonly #stopTending: () => void
   #closing: string | undefined
 
   constructor(limits: Limits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
-    this.#timer = setInterval(
-      () => this.#tend(),
-      Math.max(Math.min(limits.heartbeatMs, limits.subscriberStallMs) / 4, 10),
-    )
+    const everyMs = Math.max(Math.min(limits.heartbeatMs, limits.subscriberStallMs) / 4, 10)
+    this.#stopTending = repeatTimer(() => this.#tend(), everyMs, clock)
   }
 
   get size(): number {
@@ -75,7 +74,7 @@ export class Streams {
   /** Ends every stream, saying why and where to come back. */
   closeAll(reason: string): void {
     this.#closing = reason
-    clearInterval(this.#timer)
+    this.#stopTending()
     for (const stream of this.#open) stream.close(reason)
   }
 
