@@ -2,9 +2,18 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { SummaryReporter } from './scripts/vitest-summary.ts'
 
+/** Tests that leave nothing behind in their process. They share one per worker: half of their time was loading modules again. */
+const SHARING = [
+  'src/{core,http,protocols,sse}/**/*.test.ts',
+  'src/agents/{ai-agent,lab,langgraph,model,openai-agents,shared,team,workflow}/**/*.test.ts',
+]
+
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'unit', include: SHARING, isolate: false } },
+      { extends: true, test: { name: 'system', include: ['src/**/*.test.ts', 'test/**/*.test.ts'], exclude: SHARING } },
+    ],
     // Most tests wait for servers that they start: with one worker less than cores, half of a small machine would idle.
     maxWorkers: Math.max(2, availableParallelism()),
     setupFiles: ['test/setup.ts'],
@@ -12,5 +21,6 @@ export default defineConfig({
     // For a machine whose cores are busy with something else; a test that hangs is rare, one that is starved is not.
     testTimeout: 90_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 })
