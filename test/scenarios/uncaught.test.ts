@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isOwnDefect } from '../../src/cli/uncaught-errors.ts'
+import { drained, states, stream } from '../protocols/a2a/serve.ts'
 import { answerRun, call, readEvents, startRun, stopRun, untilFinished, untilStatus } from '../support/http.ts'
 import { type ServerProcess, startServer } from '../support/process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
@@ -40,6 +41,20 @@ describe.each([
     }
     expect((await untilFinished(server, bystander.id)).status).toBe('completed')
     expect((await readEvents(server, bystander.id)).filter(({ type }) => type === 'text.delta')).toHaveLength(200)
+  })
+
+  test('[O-10] A2A: an error that background work leaves uncaught ends the stream as failed, and says what it was', async () => {
+    const server = await open()
+    for (const kind of kinds.filter((name) => name !== 'abort listener')) {
+      const opened = stream(`${server.url}/a2a/blunderer`, kind)
+      const updates = await drained(opened)
+      expect({ kind, ended: await opened.ended, state: states(updates).at(-1) }).toEqual({
+        kind,
+        ended: 'closed',
+        state: 'FAILED',
+      })
+      expect(JSON.stringify(updates.at(-1)!.statusUpdate!.status.message)).toContain(`boom in ${kind}`)
+    }
   })
 
   test('an abort listener that throws does not change how the run ends', async () => {

@@ -184,7 +184,10 @@ describe('findings of the reviews of pull request 43', () => {
         if (slice === undefined && isFirst) {
           isFirst = false
           isRead.resolve()
-          await until('the task has ended', async () => (await store.list({ limit: 1 })).runs[0]!.run.status === 'completed')
+          await until(
+            'the task has ended',
+            async () => (await store.list({ limit: 1 })).runs[0]!.run.status === 'completed',
+          )
         }
         return slice
       },

@@ -85,6 +85,8 @@ describe.each(['/agents/nameless', '/teams/nameless-team', '/workflows/nameless-
         const custom = frames.filter(({ data }) => data['event'] === 'CustomEvent')
         expect(custom.map(({ event }) => event)).toEqual(['CustomEvent', 'message'])
         expect(custom.map(({ data }) => data['value'])).toEqual([{ lines: 'one\ntwo\n\nthree' }, 1])
+        // No other event takes that name, and none is framed without one.
+        expect(frames.filter(({ event }) => event === 'message' || event === '')).toEqual([custom[1]])
       }
     })
 
@@ -103,11 +105,31 @@ describe.each(['/agents/nameless', '/teams/nameless-team', '/workflows/nameless-
         expect(indicesOf(frames)).toEqual(upTo(dataOf(frames).length))
         for (const { data, event, text: frame } of dataOf(frames)) {
           expect(frame).toBe(`id: ${String(data['event_index'])}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-          expect([data['event'], 'message']).toContain(event)
+          expect(event).toBe(data['name'] === '' ? 'message' : data['event'])
         }
         expect(frames.map(({ text: frame }) => frame).join('')).toBe(text.replace(/^retry: \d+\n\n/, ''))
       }
     })
+  },
+)
+
+/** Something of each kind of event, with the characters that end a line for one reader or another. */
+const ORDINARY =
+  'text 3; reason 2; tool look; tool look fail; step plan; artifact report 40; custom note; state on; usage 1 2; say a\u2028b\u0085c'
+
+test.each(families)(
+  'O-5 every ordinary event of $path is framed by its own name, with one line of compact JSON',
+  async ({ path }) => {
+    const server = await serveAgentOs()
+    const text = await (await postForm(server, path, { message: ORDINARY })).text()
+    const frames = framesIn(text)
+    expect(new Set(namesOf(frames)).size).toBeGreaterThan(5)
+    expect(JSON.stringify(frames.map(({ data }) => data))).toContain('a\u2028b\u0085c')
+    for (const { data, event, text: frame } of frames) {
+      expect(event).toBe(data['event'])
+      expect(frame).toBe(`id: ${String(data['event_index'])}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    }
+    expect(frames.map(({ text: frame }) => frame).join('')).toBe(text.replace(/^retry: \d+\n\n/, ''))
   },
 )
 
