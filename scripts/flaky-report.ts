@@ -11,6 +11,14 @@ export interface TestResult {
 
 export interface FlakyRun {
   readonly number: number
+  /** Of the code that was tested, with a `+` when files differ from it. */
+  readonly commit: string
+  /** ISO time. */
+  readonly startedAt: string
+  /** Processes that kept the cores busy. */
+  readonly busyProcesses: number
+  /** Load average of the last minute, when the run ended. */
+  readonly loadAverage: number
   readonly log: string
   readonly passed: boolean
   readonly durationMs: number
@@ -26,16 +34,21 @@ export function flakyReport(runs: readonly FlakyRun[]): string {
 }
 
 function runTable(runs: readonly FlakyRun[]): string {
-  const rows = runs.map(({ number, passed, durationMs, tests }) => {
+  const rows = runs.map(({ number, commit, startedAt, busyProcesses, loadAverage, passed, durationMs, tests }) => {
     const count = (state: TestResult['state']): number => tests.filter((test) => test.state === state).length
     return [
       String(number),
+      commit,
+      startedAt.slice(0, 'yyyy-mm-ddThh:mm'.length).replace('T', ' '),
+      String(busyProcesses),
+      loadAverage.toFixed(1),
       passed ? 'green' : 'red',
       ...(['passed', 'failed', 'skipped'] as const).map((state) => String(count(state))),
       (durationMs / 60_000).toFixed(1),
     ]
   })
-  return table(['run', 'result', 'passed', 'failed', 'skipped', 'minutes'], rows)
+  const head = ['run', 'commit', 'started (UTC)', 'busy', 'load', 'result', 'passed', 'failed', 'skipped', 'minutes']
+  return table(head, rows)
 }
 
 function failureTable(runs: readonly FlakyRun[]): string {

@@ -1,20 +1,26 @@
 /**
- * `npm run flaky -- --runs N [--load] [files…]`: runs the test suite N times and prints what failed, by test, with seeds and durations.
- * `--load` keeps every core busy with other processes meanwhile.
+ * `npm run flaky -- --runs N [--load] [--out FILE] [files…]`: runs the test suite N times and prints what failed, by test, with seeds
+ * and durations. `--load` keeps every core busy with other processes meanwhile. `--out` keeps the report in FILE, as Markdown, and the
+ * runs in FILE.jsonl; another call with the same FILE adds its runs.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createWriteStream, mkdtempSync, readFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { root } from './command.ts'
+import { command, root } from './command.ts'
 import { type FlakyRun, flakyReport, type TestResult } from './flaky-report.ts'
+import { keepRuns, readRuns } from './flaky-runs.ts'
 
 const RUNS_MAX = 1000
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { runs: { type: 'string', default: '10' }, load: { type: 'boolean', default: false } },
+  options: {
+    runs: { type: 'string', default: '10' },
+    load: { type: 'boolean', default: false },
+    out: { type: 'string' },
+  },
 })
 const runs = Number(values.runs)
 if (!Number.isInteger(runs) || runs < 1 || runs > RUNS_MAX) {
@@ -31,18 +37,35 @@ process.on('exit', stopLoad)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 console.log(`${runs} runs${values.load ? ` with ${load.length} busy processes beside them` : ''}; logs in ${folder}`)
-const finished: FlakyRun[] = []
-for (let number = 1; number <= runs; number++) {
-  const run = await runSuite(number)
+const kept = values.out === undefined ? undefined : `${values.out}.jsonl`
+const finished: FlakyRun[] = kept === undefined ? [] : readRuns(kept)
+const first = finished.length
+if (first > 0) console.log(`${kept} has ${first} runs; these are added`)
+while (finished.length < first + runs) {
+  const run = await runSuite(finished.length + 1)
   finished.push(run)
+  if (kept !== undefined) {
+    keepRuns(kept, finished)
+    writeFileSync(values.out!, `${flakyReport(finished)}\n`)
+  }
   const failed = run.tests.filter(({ state }) => state === 'failed').length
   console.log(
-    `run ${number}: ${run.passed ? 'green' : 'RED'}, ${run.tests.length} tests, ${failed} failed, ${minutes(run.durationMs)}`,
+    `run ${run.number}: ${run.passed ? 'green' : 'RED'}, ${run.tests.length} tests, ${failed} failed, ${minutes(run.durationMs)}`,
   )
 }
 stopLoad()
 console.log(`\n${flakyReport(finished)}`)
-process.exit(finished.every(({ passed }) => passed) ? 0 : 1)
+process.exit(finished.slice(first).every(({ passed }) => passed) ? 0 : 1)
+
+/** The commit of the code, where it is under version control. */
+function commitNow(): string {
+  try {
+    const isChanged = command(['git', 'status', '--porcelain']).trim() !== ''
+    return `${command(['git', 'rev-parse', '--short', 'HEAD']).trim()}${isChanged ? '+' : ''}`
+  } catch {
+    return 'unknown'
+  }
+}
 
 /** Takes as much of a core as the scheduler gives it. */
 function busyProcess(): ChildProcess {
@@ -52,8 +75,10 @@ function busyProcess(): ChildProcess {
 async function runSuite(number: number): Promise<FlakyRun> {
   const results = join(folder, `${number}.json`)
   const log = join(folder, `${number}.log`)
-  const startedAt = performance.now()
-  const exitCode = await new Promise<number | null>((resolve, reject) => {
+  const commit = commitNow()
+  const startedAt = new Date().toISOString()
+  const startMs = performance.now()
+  const end = await new Promise<number | NodeJS.Signals>((resolve, reject) => {
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
     const child = spawn(join(root, 'node_modules', '.bin', 'vitest'), ['run', ...reporters, ...positionals], {
       cwd: root,
@@ -64,10 +89,19 @@ async function runSuite(number: number): Promise<FlakyRun> {
     child.stdout.pipe(output, { end: false })
     child.stderr.pipe(output, { end: false })
     child.once('error', reject)
-    child.once('close', (code) => output.end(() => resolve(code)))
+    child.once('close', (code, signal) => output.end(() => resolve(code ?? signal!)))
   })
-  const durationMs = performance.now() - startedAt
-  return { number, log, passed: exitCode === 0, durationMs, tests: readResults(results, readFileSync(log, 'utf8')) }
+  return {
+    number,
+    commit,
+    startedAt,
+    busyProcesses: load.length,
+    loadAverage: loadavg()[0]!,
+    log,
+    passed: end === 0,
+    durationMs: performance.now() - startMs,
+    tests: readResults(results, readFileSync(log, 'utf8'), end),
+  }
 }
 
 interface JsonReport {
@@ -84,7 +118,7 @@ interface JsonReport {
   }[]
 }
 
-function readResults(path: string, log: string): TestResult[] {
+function readResults(path: string, log: string, end: number | NodeJS.Signals): TestResult[] {
   let report: JsonReport
   try {
     report = JSON.parse(readFileSync(path, 'utf8')) as JsonReport
@@ -95,7 +129,7 @@ function readResults(path: string, log: string): TestResult[] {
         title: 'wrote no results',
         state: 'failed',
         durationMs: 0,
-        error: String(cause),
+        error: `vitest ended with ${end}: ${String(cause)}`,
         seeds: [],
       },
     ]

@@ -1,0 +1,20 @@
+/** The runs of a `npm run flaky` campaign that goes on over several calls: one line of JSON per run, beside the report. */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import type { FlakyRun } from './flaky-report.ts'
+
+export function readRuns(path: string): FlakyRun[] {
+  if (!existsSync(path)) return []
+  const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean)
+  try {
+    return lines.map((line) => JSON.parse(line) as FlakyRun)
+  } catch (cause) {
+    throw new Error(`${path} does not hold runs of npm run flaky. Remove it or choose another --out.`, { cause })
+  }
+}
+
+/** Replaces the file at once, so that a call that is killed meanwhile leaves the runs before. */
+export function keepRuns(path: string, runs: readonly FlakyRun[]): void {
+  const temporary = `${path}.${process.pid}`
+  writeFileSync(temporary, runs.map((run) => `${JSON.stringify(run)}\n`).join(''))
+  renameSync(temporary, path)
+}
