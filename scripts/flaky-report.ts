@@ -107,5 +107,5 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 }
 
 function tableRow(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.slice(0, CELL_CHARS).replaceAll('|', '\\|')).join(' | ')} |`
+  return `| ${cells.map((cell) => cell.slice(0, CELL_CHARS).replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`
 }

@@ -8,7 +8,7 @@ const KINDS: Readonly<Record<string, string>> = {
   PipeServerWrap: 'a listening pipe',
 }
 /** A child that was killed, or a server that was closed, needs a moment until it is gone. */
-const GRACE_MS = 2_000
+const GRACE_MS = 30_000
 const INTERVAL_MS = 20
 
 // Registered before any hook of the file, so it runs after all of them.

@@ -36,7 +36,7 @@ test('a backup of a server at work is restored: runs are there byte for byte, an
   expect((await readLog(again, finished)).equals(log)).toBe(true)
   expect(await untilFinished(again, underWay)).toMatchObject({ status: 'completed' })
   expect(await call(again, 'GET', `/runs/${later}`)).toMatchObject({ status: 404 })
-}, 90_000)
+})
 
 test('gc --vacuum shrinks the file of a store, and leaves the runs as they are', async () => {
   const path = temporaryDatabase()
@@ -51,7 +51,7 @@ test('gc --vacuum shrinks the file of a store, and leaves the runs as they are',
   })
   const again = await startServer({ store: path })
   expect((await readLog(again, id)).equals(log)).toBe(true)
-}, 90_000)
+})
 
 test('a store that is not a file is neither backed up nor restored', async () => {
   for (const command of ['backup', 'restore']) {

@@ -41,30 +41,26 @@ async function fill(store: Store, runs: number): Promise<void> {
 }
 
 describe('a copy that is cut off', () => {
-  test(
-    '[LOG-1] by kill -9 is finished by the same command, with nothing lost or doubled',
-    { timeout: 120_000 },
-    async () => {
-      const [old, shared] = [sqliteHouse(), postgresHouse()]
-      const store = await openHouse(old)
-      await fill(store, 250)
-      const before = await contentsOf(store)
-      await store.close()
-      const command = ['copy', '--from', old, '--to', shared]
+  test('[LOG-1] by kill -9 is finished by the same command, with nothing lost or doubled', async () => {
+    const [old, shared] = [sqliteHouse(), postgresHouse()]
+    const store = await openHouse(old)
+    await fill(store, 250)
+    const before = await contentsOf(store)
+    await store.close()
+    const command = ['copy', '--from', old, '--to', shared]
 
-      for (const enough of [1, 80]) {
-        const copying = new CommandLine(command)
-        const arrived = `SELECT count(*)::integer AS runs FROM ${new URL(shared).searchParams.get('schema')}.runs`
-        const count = async () => (await postgres.query<{ runs: number }>(arrived).catch(() => []))[0]?.runs ?? 0
-        await until('some of it is there', async () => (await count()) >= enough, { withinMs: 30_000, everyMs: 1 })
-        copying.kill('SIGKILL')
-        expect(await copying.ended()).toMatchObject({ code: null })
-        expect(await count()).toBeLessThan(250)
-      }
-      expect(await call(...command)).toMatchObject({ code: 0 })
-      expect(await contentsIn(shared)).toEqual(before)
-    },
-  )
+    for (const enough of [1, 80]) {
+      const copying = new CommandLine(command)
+      const arrived = `SELECT count(*)::integer AS runs FROM ${new URL(shared).searchParams.get('schema')}.runs`
+      const count = async () => (await postgres.query<{ runs: number }>(arrived).catch(() => []))[0]?.runs ?? 0
+      await until('some of it is there', async () => (await count()) >= enough, { withinMs: 60_000, everyMs: 1 })
+      copying.kill('SIGKILL')
+      expect(await copying.ended()).toMatchObject({ code: null })
+      expect(await count()).toBeLessThan(250)
+    }
+    expect(await call(...command)).toMatchObject({ code: 0 })
+    expect(await contentsIn(shared)).toEqual(before)
+  })
 
   test('in the middle of a log goes on there, and a run that is not whole is taken by nobody', async () => {
     const target = sqliteHouse()
@@ -91,26 +87,22 @@ describe('a copy that is cut off', () => {
 })
 
 describe('a copy refuses', () => {
-  test(
-    'to change a run that the target has otherwise, names it, and copies the rest',
-    { timeout: 60_000 },
-    async () => {
-      const [old, shared] = [sqliteHouse(), postgresHouse()]
-      const [from, to] = [await openHouse(old), await openHouse(shared)]
-      await fill(from, 3)
-      const other = newRun('run_00001', new Date(0).toISOString(), { session: 'of another' })
-      await to.create(other)
-      await Promise.all([from.close(), to.close()])
-      const { code, stdout } = await call('copy', '--from', old, '--to', shared)
-      expect(code).toBe(1)
-      expect(stdout).toContain('2 runs and ')
-      expect(stdout).toContain('run_00001: the target has another one of this id')
-      const after = await openHouse(shared)
-      expect((await after.get('run_00001'))?.run).toEqual(other.run)
-      expect((await after.list({ limit: 10 })).runs).toHaveLength(3)
-      await after.close()
-    },
-  )
+  test('to change a run that the target has otherwise, names it, and copies the rest', async () => {
+    const [old, shared] = [sqliteHouse(), postgresHouse()]
+    const [from, to] = [await openHouse(old), await openHouse(shared)]
+    await fill(from, 3)
+    const other = newRun('run_00001', new Date(0).toISOString(), { session: 'of another' })
+    await to.create(other)
+    await Promise.all([from.close(), to.close()])
+    const { code, stdout } = await call('copy', '--from', old, '--to', shared)
+    expect(code).toBe(1)
+    expect(stdout).toContain('2 runs and ')
+    expect(stdout).toContain('run_00001: the target has another one of this id')
+    const after = await openHouse(shared)
+    expect((await after.get('run_00001'))?.run).toEqual(other.run)
+    expect((await after.list({ limit: 10 })).runs).toHaveLength(3)
+    await after.close()
+  })
 
   test('to change a document that the target has otherwise', async () => {
     const [old, shared] = [sqliteHouse(), sqliteHouse()]
@@ -127,7 +119,7 @@ describe('a copy refuses', () => {
     expect(stdout).toContain('notes/n: the target has another one of this name')
   })
 
-  test('a store that a server uses, and says so', { timeout: 60_000 }, async () => {
+  test('a store that a server uses, and says so', async () => {
     const [old, shared] = [sqliteHouse(), postgresHouse()]
     const server = await serveHouse(shared)
     await until('it is known to be at work', async () => (await server.store.moving.workers()).length > 0)

@@ -103,7 +103,7 @@ describe('--file', () => {
     expect(asked).toMatchObject({ code: 6, stdout: 'well \n' })
     const id = /run_[0-9a-z]{26}/.exec(asked.stderr)![0]
     expect(await run(['input', id, 'yes', '--file', 'agents.ts'], options)).toMatchObject({ code: 0, stdout: 'yes\n' })
-  }, 60_000)
+  })
 
   test('[RUN-1] leaves runs alone that others are to drive', async () => {
     const { path, store, running } = await leftBehind()
@@ -121,14 +121,14 @@ describe('--file', () => {
       cwd: folder,
       env: { ...NOBODY, LONG: '1' },
     })
-    await until('it has begun', () => first.stdout.includes('begun'), { withinMs: 20_000 })
+    await until('it has begun', () => first.stdout.includes('begun'), { withinMs: 60_000 })
     first.kill('SIGINT')
     const ended = await first.ended()
     expect(ended.code).toBe(130)
     expect(ended.stderr).toContain('It is handed over now')
     const id = /run_[0-9a-z]{26}/.exec(ended.stderr)![0]
     const worker = new CommandLine(['worker', 'agents.ts', '--drain-ms', '15000'], { cwd: folder })
-    await until('it works', () => worker.stdout.includes('drives asker, echo, patient'), { withinMs: 20_000 })
+    await until('it works', () => worker.stdout.includes('drives asker, echo, patient'), { withinMs: 60_000 })
     worker.kill('SIGTERM')
     const left = await worker.ended()
     expect(left.code).toBe(0)
@@ -136,7 +136,7 @@ describe('--file', () => {
     const tail = await run(['tail', id], { cwd: folder, env: NOBODY })
     expect(tail).toMatchObject({ code: 0, stdout: 'begun done\n' })
     expect(tail.stderr).toContain('started again, attempt 2')
-  }, 90_000)
+  })
 })
 
 test('holdfast worker refuses a store in memory, and one that a server uses', async () => {
@@ -152,7 +152,7 @@ test('holdfast worker refuses a store in memory, and one that a server uses', as
     code: 1,
     stderr: expect.stringContaining('is in use by another process') as string,
   })
-}, 60_000)
+})
 
 test('holdfast gc trims finished runs now, and leaves the others', async () => {
   const { store, done, paused } = await leftBehind()

@@ -47,7 +47,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe('a supervised server', { timeout: 120_000 }, () => {
+describe('a supervised server', () => {
   test('[RUN-1] [LOG-1] is back after kill -9, at the same address, and its runs go on', async () => {
     const line = supervised()
     const url = await line.url()

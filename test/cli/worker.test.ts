@@ -10,28 +10,24 @@ import { CommandLine } from './command-line.ts'
 
 const postgres = await startPostgres()
 
-test(
-  '[RUN-1] a worker drives what a server takes, and another one goes on when it is killed',
-  { timeout: 90_000 },
-  async () => {
-    const cwd = temporaryFolder()
-    writeFileSync(join(cwd, 'agents.mjs'), `export const silent = { id: 'silent', kind: 'agent', async *run() {} }\n`)
-    const shared = ['--store', postgres.url, '--lab']
-    const server = new CommandLine(['serve', 'agents.mjs', '--port', '0', '--max-runs', '0', ...shared], { cwd })
-    const at = { url: await server.url() }
-    const { id } = await startRun(at, 'text 5 every 20; step pay; sleep 3000; text 5', { component: 'lab-resume' })
-    expect(await getRun(at, id)).toMatchObject({ status: 'queued' })
-    const first = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
-    await until('it is at work', async () => (await getRun(at, id)).events > 8, { withinMs: 30_000 })
-    first.kill('SIGKILL')
-    const second = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
-    await untilFinished(at, id, 60_000)
-    const log = eventsIn(await readLog(at, id))
-    expect(log.filter(({ type }) => type === 'run.started')).toHaveLength(2)
-    expect(log.filter(({ type }) => type === 'text.delta')).toHaveLength(10)
-    expect(log.filter(({ type }) => type === 'step.completed')).toHaveLength(1)
-    expect(log.at(-1)).toMatchObject({ type: 'run.completed' })
-    second.kill('SIGTERM')
-    expect((await second.ended()).code).toBe(0)
-  },
-)
+test('[RUN-1] a worker drives what a server takes, and another one goes on when it is killed', async () => {
+  const cwd = temporaryFolder()
+  writeFileSync(join(cwd, 'agents.mjs'), `export const silent = { id: 'silent', kind: 'agent', async *run() {} }\n`)
+  const shared = ['--store', postgres.url, '--lab']
+  const server = new CommandLine(['serve', 'agents.mjs', '--port', '0', '--max-runs', '0', ...shared], { cwd })
+  const at = { url: await server.url() }
+  const { id } = await startRun(at, 'text 5 every 20; step pay; sleep 3000; text 5', { component: 'lab-resume' })
+  expect(await getRun(at, id)).toMatchObject({ status: 'queued' })
+  const first = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
+  await until('it is at work', async () => (await getRun(at, id)).events > 8, { withinMs: 60_000 })
+  first.kill('SIGKILL')
+  const second = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
+  await untilFinished(at, id, 60_000)
+  const log = eventsIn(await readLog(at, id))
+  expect(log.filter(({ type }) => type === 'run.started')).toHaveLength(2)
+  expect(log.filter(({ type }) => type === 'text.delta')).toHaveLength(10)
+  expect(log.filter(({ type }) => type === 'step.completed')).toHaveLength(1)
+  expect(log.at(-1)).toMatchObject({ type: 'run.completed' })
+  second.kill('SIGTERM')
+  expect((await second.ended()).code).toBe(0)
+})

@@ -44,7 +44,7 @@ test('the programs of docs/client.md run', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', file], { timeout: 60_000 })
   for (const number of programs.keys()) expect(stdout).toContain(`part ${number} is done`)
   expect(stdout).toMatch(/failed agent_failed run_\S+ false/)
-}, 90_000)
+})
 
 test('the component of docs/client.md can be rendered', async () => {
   const [component] = blocks('tsx')

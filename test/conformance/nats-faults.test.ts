@@ -174,7 +174,7 @@ describe('a node that dies while it creates a run', () => {
       kind: 'existing',
     })
     expect(await store.get(lost!.run.id)).toBeUndefined()
-  }, 30_000)
+  })
 
   test('leaves a place in a lane that keeps nobody waiting', async () => {
     const name = newName()
@@ -206,7 +206,7 @@ test('[LOG-1] [LOG-2] a server that is restarted under load, in order or by a cr
     const before = durable()
     await until('some more is written', () => durable() > before + 200 || durable() === 2400, { withinMs: 60_000 })
     await server.stop(signal)
-    await until('the store knows', () => !store.health().ok, { withinMs: 30_000 })
+    await until('the store knows', () => !store.health().ok, { withinMs: 60_000 })
     await server.start()
   }
   await done
@@ -244,7 +244,7 @@ test('while no server can be reached, callers are told within a bound and nothin
   const { next } = await until('it is back', () => store.get(scribe.id).catch(() => undefined))
   expect(next).toBe(2)
   expect(store.health().ok).toBe(true)
-}, 60_000)
+})
 
 test('[RUN-1] a connection over which nothing is heard is replaced before a renewal gives up', async () => {
   const proxy = await startTcpProxy(server.port)
@@ -292,7 +292,7 @@ describe('a cluster of three', () => {
       const puts = await Promise.all(stores.map((store) => store.documents.put(note, first!.version)))
       expect(puts.filter((put) => put !== undefined)).toHaveLength(1)
     }
-  }, 120_000)
+  })
 
   test('gives as many replicas as are asked for, where they can be had, and says so where not', async () => {
     await expect(open({ name: newName(), servers, replicas: 5 })).rejects.toThrow(/with 5 replicas cannot be had/)
@@ -300,5 +300,5 @@ describe('a cluster of three', () => {
       /with 3 replicas on servers tagged rack:n1 cannot be had/,
     )
     await expect(open({ name: newName(), replicas: 3 })).rejects.toThrow(/with 3 replicas cannot be had/)
-  }, 60_000)
+  })
 })

@@ -61,7 +61,7 @@ test('a message that was counted, and removed before it came, keeps nobody waiti
   await link.publish({ stream: 'counted', subject: 'counted.b', head: '{}' })
   await follower.caughtUp()
   expect(seen).toEqual([2])
-}, 20_000)
+})
 
 test('[LOG-2] what a replica that is behind did not deliver is delivered after a reconnect', async () => {
   const link = await openStream('behind')
@@ -81,4 +81,4 @@ test('[LOG-2] what a replica that is behind did not deliver is delivered after a
   await started
   await follower.caughtUp()
   expect(seen).toEqual([1])
-}, 20_000)
+})

@@ -75,7 +75,7 @@ describe('[SUB-2] [SUB-3] a stream that an operator purges', () => {
     next.complete()
     await next.flush()
     expect(await readRecords(other, next.id)).toEqual(next.records)
-  }, 90_000)
+  })
 
   test('in part: events that are gone are 410 with the earliest one, and a run that cannot be described is skipped and counted', async () => {
     const name = newName()
@@ -134,7 +134,7 @@ describe('[LOG-2] [SUB-2] a server whose files are older than what it acknowledg
     next.complete()
     await next.flush()
     expect(await readRecords(store, next.id)).toEqual(next.records)
-  }, 90_000)
+  })
 })
 
 describe('a stream that has reached its limit', () => {
@@ -161,5 +161,5 @@ describe('a stream that has reached its limit', () => {
     await next.flush()
     expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
     expect(store.health()).toEqual({ ok: true })
-  }, 60_000)
+  })
 })

@@ -91,7 +91,7 @@ test('[LOG-5] a long log is found message by message, by a node that has seen no
   heir.complete()
   await heir.flush()
   expect(await readRecords(await open(name), 'run_1')).toEqual(heir.records)
-}, 60_000)
+})
 
 describe('the streams', () => {
   test('are made once by nodes that start at the same time', async () => {
@@ -154,4 +154,4 @@ test('the command line serves runs from it', async () => {
   await run.result()
   const another = await startServer({ store: 'nor this one', args: ['--store', store] })
   expect(await createClient({ url: another.url }).runs.get(run.id)).toMatchObject({ status: 'completed' })
-}, 60_000)
+})

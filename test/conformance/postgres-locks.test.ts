@@ -70,7 +70,7 @@ async function backendsWhileLocked(
 
 test('a table that is locked for long costs no more backends than a node has connections', async () => {
   expect(await backendsWhileLocked({ schema: 'locked' })).toBeLessThanOrEqual(CONNECTIONS + MORE_CONNECTIONS)
-}, 60_000)
+})
 
 test('nor through a proxy that pools transactions', { timeout: INSTALL_MS }, async () => {
   const url = await startPgBouncer(server)

@@ -210,31 +210,27 @@ async function runOf(target: Target): Promise<string> {
   return id
 }
 
-test(
-  '[SEC-2] a revoked key ends its streams, sockets, calls and waits, and no others',
-  { timeout: 90_000 },
-  async () => {
-    const { server, keys } = await serve()
-    const { key: token } = await createKey(keys, { name: 'mallory', principal: 'shared' })
-    const { key: other } = await createKey(keys, { name: 'alice', principal: 'shared' })
-    await until(
-      'the new keys are known',
-      async () => (await fetch(`${server.url}/runs`, { headers: { authorization: `Bearer ${other}` } })).ok,
-    )
-    const run = await runOf({ url: server.url, token })
-    const mallory = { url: server.url, token, run }
-    const kept = exchange({ ...mallory, token: other }, `/runs/${run}/events?format=sse`)
-    await kept.open
-    const ended = await openAll(mallory, server)
-    await revokeKey(keys, 'mallory')
-    await expectEnded(ended)
-    const alice = { url: server.url, token: other }
-    // The run goes on, and whoever else follows it does not notice.
-    expect(await Promise.race([kept.ended, getRun(alice, run)])).toMatchObject({ status: 'running' })
-  },
-)
+test('[SEC-2] a revoked key ends its streams, sockets, calls and waits, and no others', async () => {
+  const { server, keys } = await serve()
+  const { key: token } = await createKey(keys, { name: 'mallory', principal: 'shared' })
+  const { key: other } = await createKey(keys, { name: 'alice', principal: 'shared' })
+  await until(
+    'the new keys are known',
+    async () => (await fetch(`${server.url}/runs`, { headers: { authorization: `Bearer ${other}` } })).ok,
+  )
+  const run = await runOf({ url: server.url, token })
+  const mallory = { url: server.url, token, run }
+  const kept = exchange({ ...mallory, token: other }, `/runs/${run}/events?format=sse`)
+  await kept.open
+  const ended = await openAll(mallory, server)
+  await revokeKey(keys, 'mallory')
+  await expectEnded(ended)
+  const alice = { url: server.url, token: other }
+  // The run goes on, and whoever else follows it does not notice.
+  expect(await Promise.race([kept.ended, getRun(alice, run)])).toMatchObject({ status: 'running' })
+})
 
-test('[SEC-2] a token ends what it has opened when it expires', { timeout: 90_000 }, async () => {
+test('[SEC-2] a token ends what it has opened when it expires', async () => {
   const { server, now, pass } = await serve()
   const token = await new SignJWT({ sub: 'mallory', exp: Math.floor(now() / 1000) + 3600 })
     .setProtectedHeader({ alg: 'HS256' })
@@ -245,7 +241,7 @@ test('[SEC-2] a token ends what it has opened when it expires', { timeout: 90_00
   await expectEnded(ended)
 })
 
-test('[SEC-2] a WebSocket takes no command from a revoked key', { timeout: 60_000 }, async () => {
+test('[SEC-2] a WebSocket takes no command from a revoked key', async () => {
   const { server, keys } = await serve()
   const { key: token } = await createKey(keys, { name: 'mallory' })
   const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)

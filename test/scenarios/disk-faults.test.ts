@@ -55,7 +55,7 @@ describe.each(Object.entries(breakages))('[LOG-2] with a disk %s', (_name, break
     for (const [place, { id }] of scene.runs.entries())
       assertSeenIsInLog(id, scene.streams[place]!.log, await readLog(again, id))
     expect(await call(again, 'GET', '/health')).toMatchObject({ status: 200 })
-  }, 60_000)
+  })
 
   test('a server goes on by itself when the disk is well again, and so do the streams that stayed', async () => {
     const scene = await breakDisk(temporaryDatabase(), breakage)
@@ -69,7 +69,7 @@ describe.each(Object.entries(breakages))('[LOG-2] with a disk %s', (_name, break
     }
     const { id } = await startRun(server, 'text 3')
     expect(await untilFinished(server, id)).toMatchObject({ status: 'completed' })
-  }, 60_000)
+  })
 })
 
 describe('[LOG-2] no command is acknowledged before it is durable', () => {
@@ -100,7 +100,7 @@ describe('[LOG-2] no command is acknowledged before it is durable', () => {
     const again = await startServer({ store })
     expect((await call<{ runs: RunShape[] }>(again, 'GET', '/runs')).body.runs.length).toBeGreaterThanOrEqual(2)
     expect(await getRun(again, paused.id)).toMatchObject({ status: 'paused' })
-  }, 60_000)
+  })
 
   test('when its sync is slow, and no event is seen before either', async () => {
     const server = await startServer({ store: temporaryDatabase() })
@@ -118,7 +118,7 @@ describe('[LOG-2] no command is acknowledged before it is durable', () => {
     ]
     for (const elapsedMs of await Promise.all([seen, ...acknowledged])) expect(elapsedMs).toBeGreaterThan(delayMs)
     await fault.heal()
-  }, 60_000)
+  })
 })
 
 describe('with a disk that stalls', () => {
@@ -157,7 +157,7 @@ describe('with a disk that stalls', () => {
     // The start that was refused was on its way to the disk, and so has become a run: it is not left alone.
     const { runs } = (await call<{ runs: RunShape[] }>(server, 'GET', '/runs')).body
     for (const run of runs) await untilFinished(server, run.id, 30_000)
-  }, 90_000)
+  })
 })
 
 describe.each([

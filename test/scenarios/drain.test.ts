@@ -59,7 +59,7 @@ describe('[SUB-3] [RUN-1] a server that is told to end', () => {
       expect(await rest.ended).toBe('closed')
       assertSeenIsInLog(id, Buffer.concat([longStreams[place]!.log, rest.log]), log)
     }
-  }, 60_000)
+  })
 
   test('refuses new runs with 503 meanwhile, is red, and still answers about the others', async () => {
     const server = await startServer({ store: temporaryDatabase(), args: ['--drain-ms', '10000'] })
@@ -92,7 +92,7 @@ describe('[SUB-3] [RUN-1] a server that is told to end', () => {
     expect(await stream.ended).toBe('closed')
     expect(checkedEnd(id, stream.log).at(-1)!.type).toBe('run.cancelled')
     expect(await exited).toEqual(CLEAN)
-  }, 30_000)
+  })
 
   test('leaves paused runs to the next, which continues them', async () => {
     const store = temporaryDatabase()

@@ -69,7 +69,7 @@ describe.each(['sqlite', 'postgres, one node', 'postgres, two nodes'])('with %s'
       ({ startedAt = '' }) => startedAt > since && startedAt < last,
     )
     expect(before.length).toBeLessThanOrEqual(4 * PLACES * stores.length)
-  }, 120_000)
+  })
 })
 
 test('a principal who fills the queue is told to come back later, and another finds room', async () => {

@@ -79,7 +79,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
         await again.kill()
       }
     })
-  }, 60_000)
+  })
 })
 
 test('[RUN-4] [SEC-1] the same key of two principals is two runs', async () => {

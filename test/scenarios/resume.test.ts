@@ -36,7 +36,7 @@ describe('a run that has ended', () => {
     await first.kill()
 
     await expectSameFromEverywhere(await startServer({ store }), id, log)
-  }, 60_000)
+  })
 
   test('[LOG-5] is the same as JSON pages of any size and as lines', async () => {
     const server = await serveInProcess()
@@ -84,7 +84,7 @@ describe('a run that goes on', () => {
         for (const seen of await Promise.all(clients)) expect(seen.equals(log)).toBe(true)
       }
     })
-  }, 60_000)
+  })
 })
 
 test('[LOG-5] [RUN-1] a thousand clients that come back at once after a kill get the exact rest, to the end', async () => {
@@ -110,7 +110,7 @@ test('[LOG-5] [RUN-1] a thousand clients that come back at once after a kill get
       assertSeenIsInLog(id, stream.log, log, after)
     }
   })
-}, 60_000)
+})
 
 describe('a cursor that is none of this log', () => {
   const wrong: Readonly<Record<string, string>> = {

@@ -79,7 +79,7 @@ test('[SUB-1] a slow subscriber that keeps reading is not cut, however long one 
   const slow = followRun(server, id, { restMs: 20 })
   expect(await slow.ended).toBe('closed')
   expect(slow.log.equals(await readLog(server, id))).toBe(true)
-}, 60_000)
+})
 
 /** Reads a large run to its end, and keeps nothing of it. */
 async function readWhole(server: Target, id: string): Promise<void> {

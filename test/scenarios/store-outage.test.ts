@@ -72,29 +72,25 @@ test(
   },
 )
 
-test(
-  '[RUN-1] a run that could not write for longer than the bound is recovered, though its agent is silent',
-  { timeout: 120_000 },
-  async () => {
-    const speak = Promise.withResolvers<void>()
-    const schema = 'beyond'
-    const component = subject(
-      async function* (_, { attempt, signal }) {
-        yield `[${attempt}]`
-        if (attempt > 1) return
-        await speak.promise
-        yield 'lost with the outage'
-        await new Promise((_resolve, reject) => signal.addEventListener('abort', reject))
-      },
-      { recovery: 'retry' },
-    )
-    const nodes = await openNodes(component, { schema, outageMs: 1000 })
-    const id = await nodes[0]!.start('subject')
-    await nodes[0]!.emitted(id, 'text.delta')
-    const stopped = stopFor(LEASE_MS)
-    await wait(500)
-    speak.resolve()
-    await stopped
-    expect(textOf(await nodes[1]!.ended(id, 60_000))).toBe('[2]')
-  },
-)
+test('[RUN-1] a run that could not write for longer than the bound is recovered, though its agent is silent', async () => {
+  const speak = Promise.withResolvers<void>()
+  const schema = 'beyond'
+  const component = subject(
+    async function* (_, { attempt, signal }) {
+      yield `[${attempt}]`
+      if (attempt > 1) return
+      await speak.promise
+      yield 'lost with the outage'
+      await new Promise((_resolve, reject) => signal.addEventListener('abort', reject))
+    },
+    { recovery: 'retry' },
+  )
+  const nodes = await openNodes(component, { schema, outageMs: 1000 })
+  const id = await nodes[0]!.start('subject')
+  await nodes[0]!.emitted(id, 'text.delta')
+  const stopped = stopFor(LEASE_MS)
+  await wait(500)
+  speak.resolve()
+  await stopped
+  expect(textOf(await nodes[1]!.ended(id, 60_000))).toBe('[2]')
+})

@@ -42,7 +42,7 @@ test('[LOG-4] a second server whose lock file was removed fences the first, and 
     await untilFinished(second, id)
     checkedEnd(id, await readLog(second, id))
   }
-}, 60_000)
+})
 
 test('a server that is fenced while it is idle says so by itself', async () => {
   const store = temporaryDatabase()
@@ -54,4 +54,4 @@ test('a server that is fenced while it is idle says so by itself', async () => {
     return answer.status === 503 && answer
   })
   expect(health.body.store).toEqual({ ok: false, reason: 'the store is unavailable' })
-}, 60_000)
+})

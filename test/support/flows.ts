@@ -5,6 +5,7 @@ import type { Component } from '../../src/core/agent.ts'
 import type { LoggedEvent } from '../../src/core/event.ts'
 import { openNode } from './node.ts'
 import { hangAtFirst, World } from './world.ts'
+import { until } from './until.ts'
 
 /** Runs a component to its end. */
 export async function logOf<In>(component: Component<In>, input: unknown = null): Promise<LoggedEvent[]> {
@@ -21,10 +22,9 @@ export async function logAfterCrash<In>(
   const world = new World(component)
   const first = world.worker()
   const id = await first.start(component.id, input)
-  for (let look = 0; !reached(storyOf(await first.log(id))); look++) {
-    if (look > 1000) throw new Error(`never reached:\n${storyOf(await first.log(id)).join('\n')}`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
+  let story: readonly string[] = []
+  const look = async (): Promise<boolean> => reached((story = storyOf(await first.log(id))))
+  await until(() => `the log is as the test wants it; it has\n${story.join('\n')}`, look, { everyMs: 2 })
   world.kill()
   return world.worker().ended(id)
 }

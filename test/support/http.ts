@@ -123,7 +123,7 @@ export function untilStatus(
   target: Target,
   id: string,
   statuses: readonly string[],
-  withinMs = 15_000,
+  withinMs = 60_000,
 ): Promise<RunShape> {
   const look = async (): Promise<RunShape | false> => {
     const run = await getRun(target, id)

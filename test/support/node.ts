@@ -28,7 +28,7 @@ export interface NodeOptions {
 }
 
 /** For what takes milliseconds, except on a machine that is busy with something else. */
-const WAIT_MS = 20_000
+const WAIT_MS = 60_000
 
 /** Claims are renewed, and left runs looked for, every 50 ms. With a clock that stands still no lease runs out by itself. */
 const SMALL: Partial<Limits> = { leaseMs: 150, pollMs: 20, stopGraceMs: 50, drainMs: 0 }

@@ -6,9 +6,9 @@ export interface UntilOptions {
   readonly everyMs?: number
 }
 
-/** What `look` finds, once it finds something. */
+/** What `look` finds, once it finds something. `what` may be computed, to say at the end what was there instead. */
 export async function until<Found>(
-  what: string,
+  what: string | (() => string),
   look: () => Found | undefined | false | Promise<Found | undefined | false>,
   { withinMs = 60_000, everyMs = 20 }: UntilOptions = {},
 ): Promise<Found> {
@@ -16,7 +16,8 @@ export async function until<Found>(
   for (;;) {
     const found = await look()
     if (found !== undefined && found !== false) return found
-    if (Date.now() > deadline) throw new Error(`within ${withinMs} ms it did not happen that ${what}`)
+    if (Date.now() > deadline)
+      throw new Error(`within ${withinMs} ms it did not happen that ${typeof what === 'string' ? what : what()}`)
     await wait(everyMs)
   }
 }

@@ -1,6 +1,7 @@
 /** Agents with a model: what a turn leaves in the log, what tools are given, and what a model is told when something is wrong. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
+import { Crowd } from '../../../test/support/crowd.ts'
 import { z } from 'zod'
 import { openNode, typesOf } from '../../../test/support/node.ts'
 import type { EventData, EventType, LoggedEvent } from '../../core/event.ts'
@@ -198,14 +199,11 @@ describe('a tool', () => {
   })
 
   test('is one of several that are called at once, and no more than the bound', async () => {
-    let running = 0
-    let most = 0
+    const crowd = new Crowd(3)
     const slow = tool({
       inputSchema: z.object({ number: z.number() }),
       execute: async ({ number }) => {
-        most = Math.max(most, ++running)
-        await new Promise((resolve) => setTimeout(resolve, 5))
-        running--
+        await crowd.join()
         return number
       },
     })
@@ -214,7 +212,7 @@ describe('a tool', () => {
       ({ turn, results }) => (turn === 1 ? asked : results.map(({ output }) => output).join(' ')),
       { tools: { slow }, concurrency: 3 },
     )
-    expect(most).toBe(3)
+    expect(crowd.most).toBe(3)
     expect(log.at(-1)!.data).toMatchObject({ output: '0 1 2 3 4 5 6' })
   })
 

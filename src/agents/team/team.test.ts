@@ -1,6 +1,7 @@
 /** Teams: who gets the task, whose answer it is, and that a member's trouble is the leader's to deal with. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
+import { Crowd } from '../../../test/support/crowd.ts'
 import { z } from 'zod'
 import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
 import type { Component, RunContext } from '../../core/agent.ts'
@@ -112,20 +113,17 @@ describe('coordinate', () => {
   })
 
   test('lets no more members work at once than the bound', async () => {
-    let running = 0
-    let most = 0
+    const crowd = new Crowd(2)
     const slow = agent({
       id: 'slow',
       async *run() {
-        most = Math.max(most, ++running)
-        await new Promise((resolve) => setTimeout(resolve, 5))
-        running--
+        await crowd.join()
         return 'done'
       },
     })
     const tasks = Array.from({ length: 6 }, () => delegate('slow', 'x'))
     await logOf([slow], (call) => (call.turn === 1 ? tasks : 'over'), { concurrency: 2 })
-    expect(most).toBe(2)
+    expect(crowd.most).toBe(2)
   })
 
   test('nests', async () => {

@@ -1,5 +1,7 @@
 /** Sequences, executors and parallel blocks: what they give, and what their logs say. */
 import { describe, expect, test } from 'vitest'
+import { Crowd } from '../../../test/support/crowd.ts'
+import { settle } from '../../../test/support/manual-clock.ts'
 import { logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
 import { agent } from '../generator.ts'
 import { parallel, step, steps, workflow } from './index.ts'
@@ -147,24 +149,16 @@ describe('a parallel block', () => {
   })
 
   test('runs no more branches at once than it may', async () => {
-    let now = 0
-    let most = 0
-    const branch = (name: string) =>
-      step({
-        name,
-        async run() {
-          most = Math.max(most, ++now)
-          await new Promise((resolve) => setTimeout(resolve, 2))
-          now--
-        },
-      })
+    const crowd = new Crowd(3)
+    const branch = (name: string) => step({ name, run: () => crowd.join() })
     const branches = Array.from({ length: 7 }, (_, index) => branch(`b${index}`))
     await logOf(workflow({ id: 'w', steps: [parallel({ name: 'p', branches, concurrency: 3 })] }))
-    expect(most).toBe(3)
+    expect(crowd.most).toBe(3)
   })
 
   test('fails with the first of its branches, and gives up the others', async () => {
     const reasons: string[] = []
+    const isTalking = Promise.withResolvers<void>()
     const hangs = step({
       name: 'hangs',
       retry: { attempts: 3 },
@@ -180,6 +174,7 @@ describe('a parallel block', () => {
       name: 'talks',
       async *run() {
         yield 'a'
+        isTalking.resolve()
         await new Promise(() => {})
       },
     })
@@ -187,7 +182,8 @@ describe('a parallel block', () => {
     const breaks = step({
       name: 'breaks',
       async run(): Promise<string> {
-        await new Promise((resolve) => setTimeout(resolve, 10))
+        await isTalking.promise
+        await settle() // the other branches have begun
         throw new Error('broken')
       },
     })

@@ -81,18 +81,23 @@ describe('[RUN-1] after a crash', () => {
 
   test('what was skipped in branches at once is told again in the order of another drive, and stands once', async () => {
     const order: string[] = []
-    const skips = <const Name extends string>(name: Name, afterMs: number) =>
+    const isSkipped = Promise.withResolvers<void>()
+    const skips = <const Name extends string>(name: Name, after: Promise<void>) =>
       step({
         name,
         onError: 'skip',
         async run(): Promise<string> {
-          await new Promise((resolve) => setTimeout(resolve, afterMs))
+          await after
           order.push(name)
+          isSkipped.resolve()
           throw new Error(`no ${name}`)
         },
       })
     const effects = new Effects()
-    const block = parallel({ name: 'p', branches: [skips('late', 20), skips('soon', 1), effects.hanging('hangs')] })
+    const block = parallel({
+      name: 'p',
+      branches: [skips('late', isSkipped.promise), skips('soon', Promise.resolve()), effects.hanging('hangs')],
+    })
     const log = await logAfterCrash(
       workflow({ id: 'w', steps: [block] }),
       '',

@@ -41,7 +41,7 @@ function valueIn(path: string, sql: string): unknown {
   return row && Object.values(row)[0]
 }
 
-describe('a backup', { timeout: 90_000 }, () => {
+describe('a backup', () => {
   test('of a store that is being written to has all that was acknowledged before it began, of one moment', async () => {
     const path = temporaryDatabase()
     const store = await opened(path)
@@ -101,7 +101,7 @@ describe('a backup', { timeout: 90_000 }, () => {
   })
 })
 
-describe('a restore', { timeout: 90_000 }, () => {
+describe('a restore', () => {
   test('brings the runs of the backup back, and keeps the store that was there with its journal', async () => {
     const path = temporaryDatabase()
     await storeWith(path, 'run-1')
@@ -161,7 +161,7 @@ describe('a restore', { timeout: 90_000 }, () => {
   })
 })
 
-describe('space', { timeout: 120_000 }, () => {
+describe('space', () => {
   const body = { text: 'x'.repeat(60_000) }
   const ids = Array.from({ length: 800 }, (_, id) => String(id))
 

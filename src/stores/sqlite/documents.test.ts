@@ -56,7 +56,7 @@ test('[LOG-2] a document that was answered is there after the process was killed
     expect(kept?.body).toEqual({ text: 'x'.repeat(20_000) })
     answered = kept!.version
   }
-}, 60_000)
+})
 
 test('a command that comes in the turn in which a compaction is due is not lost', async () => {
   const store = await openSqliteStore({ path: temporaryDatabase() })

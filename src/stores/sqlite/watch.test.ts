@@ -34,7 +34,7 @@ function untilHealth(store: Store, ok: boolean): Promise<string> {
   )
 }
 
-describe('[LOG-2] a database file in use', { timeout: 90_000 }, () => {
+describe('[LOG-2] a database file in use', () => {
   test('that is removed: no run is acknowledged from then on, and health says why', async () => {
     const path = temporaryDatabase()
     const store = await opened({ path, watchMs: 600_000 }) // the commit itself notices
@@ -116,7 +116,7 @@ test('a write-ahead log that a foreign reader pins is warned of with the reason,
     PATIENCE,
   )
   expect(told).toEqual([warning, 'the write-ahead log can be checkpointed again'])
-}, 90_000)
+})
 
 test('a read of the file waits while a write takes long, instead of blocking the event loop on a disk that may stall', async () => {
   const path = temporaryDatabase()
@@ -138,9 +138,9 @@ test('a read of the file waits while a write takes long, instead of blocking the
   await reading
   expect(read).toHaveBeenCalledWith(expect.objectContaining({ body: 1 }))
   await creating
-}, 90_000)
+})
 
-describe('a store that another program reads while it is opened', { timeout: 90_000 }, () => {
+describe('a store that another program reads while it is opened', () => {
   /** A file with an open transaction on it, as a backup has one. */
   async function readFile(): Promise<{ path: string; reader: DatabaseSync }> {
     const path = temporaryDatabase()

@@ -95,5 +95,5 @@ describe.each(['1.0', '0.3'] as const)('over gRPC in %s', (version) => {
     await running
     expect(numbersIn(seen)).toEqual(numbers(40))
     expect(seen.at(-1)).toMatchObject({ statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } } })
-  }, 120_000)
+  })
 })

@@ -75,7 +75,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
     await running
     expect(numbersIn(seen)).toEqual(numbers(40))
     expect(seen.at(-1)).toMatchObject({ statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } } })
-  }, 120_000)
+  })
 })
 
 /** gRPC is served where it is asked for. */

@@ -100,7 +100,7 @@ describe('[SEC-2] before authentication', () => {
 })
 
 describe('[SEC-2] after authentication', () => {
-  test('few messages of one principal are read at once', { timeout: 60_000 }, async () => {
+  test('few messages of one principal are read at once', async () => {
     const opened = await session(await serveGuarded())
     const partial = Buffer.alloc(LARGE)
     let taken = 0

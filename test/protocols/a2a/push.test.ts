@@ -190,7 +190,7 @@ test('[LOG-2] a server that is killed while it delivers goes on where it was, an
   const all = sequences(receiver.received)
   expect(all.slice(0, 7)).toEqual([0, 1, 2, 3, 4, 5, 5])
   expect([...new Set(all)]).toEqual(Array.from({ length: Math.max(...all) + 1 }, (_none, index) => index))
-}, 90_000)
+})
 
 /** A server that leaves delivering to others. */
 const idle: A2aOptions = { push: { limits: { deliveriesMax: 0 } } }

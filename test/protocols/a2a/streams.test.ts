@@ -277,7 +277,7 @@ describe('a subscription', () => {
     expect(seenByEach.filter((updates) => JSON.stringify(assembled(updates)) === JSON.stringify(whole))).toHaveLength(
       1000,
     )
-  }, 120_000)
+  })
 })
 
 test('text that is withdrawn is replaced: what is left is sent anew, without `append`', async () => {
@@ -326,7 +326,7 @@ test('a task of ten thousand events sends as many bytes as it has, and reading i
   expect(bytesOf(long) / bytesOf(short)).toBeLessThan(11)
   expect(seen(long)).toHaveLength(10_004)
   expect(assembled(seen(long))).toEqual(texts(await getTask(server.agent(), seen(long)[0]!.task!.id)))
-}, 60_000)
+})
 
 test('a reader that leaves at the last event harms nobody, and the task has ended (adversity: gone at the end)', async () => {
   const server = await serveA2a()
@@ -360,7 +360,7 @@ test('a store that fails for a moment while a task is at work: the task ends, an
   const task = await getTask(server.agent('lab-resume'), updates[0]!.task!.id)
   expect(assembled(updates)).toEqual(texts(task))
   expect(failures).toBeLessThan(1)
-}, 30_000)
+})
 
 test('a server that is killed while a task is at work: another process goes on with it, and a subscriber loses nothing (adversity: kill) [RUN-1]', async () => {
   const path = temporaryDatabase()
@@ -377,7 +377,7 @@ test('a server that is killed while a task is at work: another process goes on w
   expect(assembled(updates)).toEqual(whole)
   expect(whole['answer']!.startsWith(assembled(seen(before))['answer']!)).toBe(true)
   await second.kill()
-}, 60_000)
+})
 
 test('a value that cannot be serialized is a failure that is told and kept, and the task can be read (adversity: unserializable payload) [EVT-1]', async () => {
   const server = await serveA2a()

@@ -152,7 +152,7 @@ describe('a run that is over', () => {
         expect(texts(frames.slice(1))).toEqual(texts(live.slice(place + 1)))
       }
     }
-  }, 30_000)
+  })
 
   test('has nothing more for a client that has it all, and says so', async () => {
     const server = await serveAgentOs()

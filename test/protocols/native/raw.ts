@@ -1,7 +1,7 @@
 /** HTTP by hand: bytes to a port, and the bytes that come back. */
 import { connect, type Socket } from 'node:net'
 
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 60_000
 
 export interface Exchange {
   /** Stops here, and closes the connection; without it the server must close. */
