@@ -1,15 +1,17 @@
 /** Documents in a file: what a killed process leaves of them, and what other work of the store leaves them alone. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { setTimeout as wait } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { temporaryDatabase } from '../../../test/support/temporary.ts'
+import { until } from '../../../test/support/until.ts'
 import { SESSIONS } from '../../core/document.ts'
 import type { Store } from '../../core/store.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { newRun, Scribe } from '../../testing/fixtures.ts'
 import { openSqliteStore } from './index.ts'
 
+/** Of the store: after a commit that left full segments, and after one that did not. */
+const COMPACTION_DELAYS_MS = [25, 2000]
 const FLAGS = ['--no-warnings', '--input-type=module', '-e']
 
 async function begin(store: Store, id: string): Promise<Scribe> {
@@ -59,23 +61,23 @@ test('[LOG-2] a document that was answered is there after the process was killed
 })
 
 test('a command that comes in the turn in which a compaction is due is not lost', async () => {
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => timers.mockRestore())
   const store = await openSqliteStore({ path: temporaryDatabase() })
   onTestFinished(() => store.close())
   const finished = await begin(store, 'run_finished')
   finished.complete()
   await finished.flush()
-  // Each of them is enough for a segment, and a commit of so few events leaves most of them for the next quiet moment.
-  const scribes = await Promise.all(Array.from({ length: 10 }, (_, number) => begin(store, `run_${number}`)))
-  for (const scribe of scribes) scribe.text('x'.repeat(70_000))
-  await Promise.all(scribes.map((scribe) => scribe.flush()))
-  const commands = wait(1).then(() =>
-    Promise.all([
-      store.documents.put({ owner: 'anna', collection: 'notes', id: 'one', body: 1 }),
-      store.remove('run_finished'),
-    ]),
-  )
-  // The timer of the compaction and the one above are both due when this thread goes on.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  await begin(store, 'run_1') // it has records that are to be compacted
+  const compact = await until('a compaction is planned', () => {
+    const planned = timers.mock.calls.findLast(([, delay]) => COMPACTION_DELAYS_MS.includes(delay ?? 0))
+    return planned?.[0] as (() => void) | undefined
+  })
+  const commands = Promise.all([
+    store.documents.put({ owner: 'anna', collection: 'notes', id: 'one', body: 1 }),
+    store.remove('run_finished'),
+  ])
+  compact() // its timer is due in this very turn
   expect(await commands).toMatchObject([{ version: 1 }, true])
   expect(await store.documents.get('anna', 'notes', 'one')).toBeDefined()
   expect(await store.get('run_finished')).toBeUndefined()

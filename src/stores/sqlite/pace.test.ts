@@ -1,33 +1,60 @@
-import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Pace } from './pace.ts'
+import { type EventLoopTimes, Pace } from './pace.ts'
 
 /** Longer than the loop is looked at. */
 const LONG_MS = 200
 
-/** By how much a commit is put off that follows another in this very moment; the machine may take a moment away. */
-function delayOf(pace: Pace): number {
-  const delays = [1, 2, 3].map(() => {
-    pace.started()
-    return pace.wait()
-  })
-  return Math.max(...delays)
+/** An event loop whose times are the test's. */
+class Loop implements EventLoopTimes {
+  #now = 1000
+  #idle = 0
+
+  now(): number {
+    return this.#now
+  }
+
+  eventLoopUtilization(): { readonly idle: number } {
+    return { idle: this.#idle }
+  }
+
+  pass(milliseconds: number, idleMs: number): void {
+    this.#now += milliseconds
+    this.#idle += idleMs
+  }
 }
 
-test('where the event loop is idle now and then a commit follows another at once', async () => {
-  const pace = new Pace()
+function opened(): { readonly loop: Loop; readonly pace: Pace } {
+  const loop = new Loop()
+  const pace = new Pace(loop)
   pace.wait()
-  await wait(LONG_MS)
-  expect(delayOf(pace)).toBe(0)
+  return { loop, pace }
+}
+
+/** By how much a commit is put off that follows another one after so many milliseconds. */
+function delayAfter(pace: Pace, loop: Loop, milliseconds: number): number {
+  pace.started()
+  loop.pass(milliseconds, 0)
+  return pace.wait()
+}
+
+test('where the event loop is idle now and then a commit follows another at once', () => {
+  const { loop, pace } = opened()
+  loop.pass(LONG_MS, LONG_MS * 0.03)
+  expect(delayAfter(pace, loop, 0)).toBe(0)
 })
 
-test('where it is never idle a commit is put off by some milliseconds, and no longer once it is idle again', async () => {
-  const pace = new Pace()
-  pace.wait()
-  for (const end = Date.now() + LONG_MS; Date.now() < end;) await turn()
-  const delay = delayOf(pace)
-  expect(delay).toBeGreaterThan(0)
-  expect(delay).toBeLessThanOrEqual(8)
-  await wait(LONG_MS)
-  expect(delayOf(pace)).toBe(0)
+test('where it is never idle a commit is put off by some milliseconds, and no longer once it is idle again', () => {
+  const { loop, pace } = opened()
+  loop.pass(LONG_MS, LONG_MS * 0.01)
+  expect(delayAfter(pace, loop, 0)).toBe(8)
+  expect(delayAfter(pace, loop, 3)).toBe(5)
+  expect(delayAfter(pace, loop, 9)).toBe(0)
+  loop.pass(LONG_MS, LONG_MS)
+  expect(delayAfter(pace, loop, 0)).toBe(0)
+})
+
+test('the times of the process tell an event loop that waits from one that does not', async () => {
+  const before = performance.eventLoopUtilization().idle
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(performance.eventLoopUtilization().idle).toBeGreaterThan(before)
 })

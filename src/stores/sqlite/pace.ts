@@ -12,20 +12,31 @@ const WINDOW_MS = 50
 /** Part of that time in which it must have had nothing to do. */
 const IDLE_MIN = 0.02
 
+/** The time, and how much of it the event loop has been idle, in milliseconds. */
+export interface EventLoopTimes {
+  now(): number
+  eventLoopUtilization(): { readonly idle: number }
+}
+
 export class Pace {
   #startedAt = 0
   #windowStart = 0
   #idleBefore = 0
   #isBusy = false
+  readonly #loop: EventLoopTimes
+
+  constructor(loop: EventLoopTimes = performance) {
+    this.#loop = loop
+  }
 
   /** A commit starts. */
   started(): void {
-    this.#startedAt = performance.now()
+    this.#startedAt = this.#loop.now()
   }
 
   /** Milliseconds until the next one should. */
   wait(): number {
-    const now = performance.now()
+    const now = this.#loop.now()
     this.#look(now)
     return this.#isBusy ? Math.max(0, this.#startedAt + BUSY_EVERY_MS - now) : 0
   }
@@ -33,7 +44,7 @@ export class Pace {
   #look(now: number): void {
     const window = now - this.#windowStart
     if (window < WINDOW_MS) return
-    const { idle } = performance.eventLoopUtilization()
+    const { idle } = this.#loop.eventLoopUtilization()
     this.#isBusy = idle - this.#idleBefore < IDLE_MIN * window
     this.#windowStart = now
     this.#idleBefore = idle

@@ -242,11 +242,10 @@ describe('a subscription', () => {
     const subscribers = Array.from({ length: 5 }, () => subscribe(server.agent('gated'), id))
     await Promise.all(subscribers.map(({ answered }) => answered))
     // A read at one moment ends, though the task says more than the store can be read.
-    await getTask(server.agent('gated'), id)
+    expect((await getTask(server.agent('gated'), id)).status.state).toBe('TASK_STATE_WORKING')
     open()
     const whole = texts(await settled(server.agent('gated'), id))
     for (const subscriber of subscribers) expect(assembled(await drained(subscriber))).toEqual(whole)
-    expect(whole['answer']!.length).toBeLessThan(5000)
   })
 
   test('of a task that waits stays open, and is told of the answer', async () => {
@@ -460,7 +459,7 @@ function gatedAgent(everyMs = 10) {
     async *run() {
       let isOpen = false
       void gate.promise.then(() => (isOpen = true))
-      for (let count = 0; count < 2000 && !isOpen; count++) {
+      for (let count = 0; count < 20_000 && !isOpen; count++) {
         yield `${count} `
         await wait(everyMs)
       }
