@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { call, eventsIn, readLog } from '../support/http.ts'
-import { Random, withSeed } from '../support/random.ts'
+import { Random } from '../support/random.ts'
 import { serveNative } from '../protocols/native/serve.ts'
 import { collect } from './collect.ts'
 import { drawFault, startFaultProxy } from './fault-proxy.ts'
+import { withSeed } from '../support/with-seed.ts'
 
 const RUNS = 1000
 const AT_ONCE = 100

@@ -20,6 +20,7 @@ export function testFaults(store: StoreName, faults: readonly FaultName[]): void
     async () => {
       const rounds: Round[] = []
       const seed = testSeed()
+      console.log(`${store}: seed ${seed}, faults ${faults.join(', ')}`)
       const skipped = await runCampaign(
         {
           store,

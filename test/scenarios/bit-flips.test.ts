@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { type Random, withSeed } from '../support/random.ts'
+import type { Random } from '../support/random.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { type Flip, judge, makeSpecimens, randomFlip, type Specimen, type Verdict } from './bit-flips/campaign.ts'
+import { withSeed } from '../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_FLIPS=500` is the whole campaign. */
 const FLIPS = Number(process.env['HOLDFAST_TEST_FLIPS'] ?? 40)

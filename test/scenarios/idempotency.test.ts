@@ -7,8 +7,8 @@ import { EventStream } from '../support/event-stream.ts'
 import { type Answer, call, postRun, readLog, type Target, untilFinished } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
 import { startServer } from '../support/process.ts'
-import { withSeed } from '../support/random.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
+import { withSeed } from '../support/with-seed.ts'
 
 const SCRIPT = 'text 5; step work 20; text 5'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { withSeed } from '../support/random.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { UpkeepCampaign } from './kill-upkeep/campaign.ts'
+import { withSeed } from '../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_CYCLES=1000` is the whole campaign. */
 const CYCLES = Number(process.env['HOLDFAST_TEST_CYCLES'] ?? 30)
@@ -10,8 +10,9 @@ const CYCLE_MS = 20_000
 test(
   '[LOG-1] [LOG-5] [SEC-1] SQLite: kills between deletes, trims, sweeps, backups and copies lose, revive and mix nothing',
   async () => {
-    await withSeed(async (random) => {
+    await withSeed(async (random, progress) => {
       const campaign = new UpkeepCampaign(temporaryFolder(), random)
+      progress['campaign'] = campaign.counts
       try {
         while (campaign.counts.lives < CYCLES) await campaign.cycle()
       } finally {

@@ -13,9 +13,10 @@ import {
 } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { startServer } from '../support/process.ts'
-import { type Random, withSeed } from '../support/random.ts'
+import type { Random } from '../support/random.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
+import { withSeed } from '../support/with-seed.ts'
 
 /** Every kind of event, small and large ones, and characters of one to four bytes. */
 const VARIED =

@@ -37,13 +37,3 @@ export function testSeed(): number {
   const given = process.env['HOLDFAST_TEST_SEED']
   return given === undefined ? Date.now() % 2 ** 32 : Number(given)
 }
-
-/** Whatever goes wrong says with which seed it did. */
-export async function withSeed(body: (random: Random) => Promise<void>): Promise<void> {
-  const random = new Random(testSeed())
-  try {
-    await body(random)
-  } catch (cause) {
-    throw new Error(`with HOLDFAST_TEST_SEED=${random.seed}: ${String(cause)}`, { cause })
-  }
-}

@@ -4,6 +4,7 @@ import type { RunShape } from '../../../src/protocols/native/shapes.ts'
 import { call, FINISHED, followRun, getRun, postRun, stopRun, untilStatus } from '../../support/http.ts'
 import { ServerProcess, startServer } from '../../support/process.ts'
 import type { Random } from '../../support/random.ts'
+import { until } from '../../support/until.ts'
 import { type Script, scripts } from './scripts.ts'
 
 const components = ['lab', 'lab-retry', 'lab-resume'] as const
@@ -82,6 +83,7 @@ export class Campaign {
 
   async #visit(server: ServerProcess): Promise<void> {
     const random = this.#random
+    const known = this.runs.size
     const open = [...this.runs.values()].filter(({ finished }) => !finished)
     const visits: Promise<void>[] = open.filter(({ followed }) => !followed).map((run) => this.#follow(server, run))
     if (random.chance(0.5)) await this.#expectOrphansSettled(server, open)
@@ -89,7 +91,13 @@ export class Campaign {
     for (let count = random.between(1, RUNS_PER_LIFE_MAX); count > 0; count--)
       visits.push(this.#start(server, this.#newStart()))
     for (const run of open) if (random.chance(0.4)) visits.push(this.#disturb(server, run))
-    await wait(random.chance(0.3) ? random.between(0, 40) : random.between(40, 500))
+    // Most kills hit runs that are under way, however long the machine takes to begin them.
+    if (random.chance(0.7)) {
+      await until('the server has accepted a start', () => this.runs.size > known, { everyMs: 5 })
+      await wait(random.between(40, 500))
+    } else {
+      await wait(random.between(0, 40))
+    }
     await Promise.all([server.kill(), ...visits])
   }
 

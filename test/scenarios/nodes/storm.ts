@@ -1,14 +1,15 @@
 /** Three nodes on one store, of which one after the other dies while clients follow hundreds of runs. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { createClient } from '../../../src/client/index.ts'
-import { withSeed } from '../../support/random.ts'
 import { Cluster } from './cluster.ts'
 import { allEnded, report } from './progress.ts'
 import { follow, type Following } from './traffic.ts'
 import { judge, type Verdict } from './verdict.ts'
+import { withSeed } from '../../support/with-seed.ts'
 
-const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 500)
-const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 12)
+/** `HOLDFAST_TEST_NODE_RUNS=500 HOLDFAST_TEST_NODE_KILLS=12` is the whole storm. */
+const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 250)
+const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 7)
 
 /** Where nothing was hit by the deaths, the rest says little. */
 export interface Outcome {
