@@ -71,7 +71,7 @@ test('a command that comes in the turn in which a compaction is due is not lost'
   await begin(store, 'run_1') // it has records that are to be compacted
   const compact = await until('a compaction is planned', () => {
     const planned = timers.mock.calls.findLast(([, delay]) => COMPACTION_DELAYS_MS.includes(delay ?? 0))
-    return planned?.[0] as (() => void) | undefined
+    return planned?.[0]
   })
   const commands = Promise.all([
     store.documents.put({ owner: 'anna', collection: 'notes', id: 'one', body: 1 }),
