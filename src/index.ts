@@ -65,6 +65,8 @@ export {
 } from './core/event.ts'
 export type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './core/document.ts'
 export { defaultLimits, type Limits } from './core/limits.ts'
+export type { PatternRedaction, Redaction, RedactHook, RedactOptions, Span } from './core/redaction/redaction.ts'
+export { redactions } from './core/redaction/redactions.ts'
 export type { Run, RunStatus } from './core/run.ts'
 export type { Store, StoredRun } from './core/store.ts'
 export type { OwnerUsage, SizedRun, StoredUsage } from './core/usage.ts'

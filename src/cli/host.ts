@@ -42,7 +42,7 @@ export async function hostServer(
   const auditFile = config.auditLog === undefined ? undefined : await AuditFile.open(config.auditLog, logger)
   let server: Server
   try {
-    const { host, port, limits, retention, corsOrigins, allowedHosts, trustProxy, tls, secretKey } = config
+    const { host, port, limits, retention, corsOrigins, allowedHosts, trustProxy, tls, secretKey, redact } = config
     const secretKeys = openSecretKeys(secretKey, config.store, logger)?.map((key) => key.toString('hex'))
     server = await createServer({
       components: registered.list(),
@@ -57,6 +57,7 @@ export async function hostServer(
       trustProxy,
       ...(allowedHosts !== undefined && { allowedHosts }),
       ...(tls !== undefined && { tls }),
+      ...(redact !== undefined && { redact }),
       ...(secretKeys !== undefined && { secretKeys }),
       ...(auditFile !== undefined && { audit: auditFile.sink }),
       a2a,

@@ -32,6 +32,7 @@ export async function callActor(
 ): Promise<unknown> {
   if (scope.depth >= DEPTH_MAX)
     throw new WorkFailure({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
+  if (component.redact !== undefined) scope.host.redactBy(component.redact)
   const escaped = escapeName(name)
   const shown = callName(escaped, component.id)
   const work = request(scope, { kind: 'actor', name: escaped, shown, input: input ?? null })
@@ -81,15 +82,19 @@ async function runActor(
     const output = await drive(inner, component, input, createContext(inner), declared)
     await ending()
     host.endReplay(actor)
-    await record(inner, 'actor.completed', { ...(output !== undefined && { output }), ...spent(inner, declared), key })
-    return output
+    const kept = await record(inner, 'actor.completed', {
+      ...(output !== undefined && { output }),
+      ...spent(inner, declared),
+      key,
+    })
+    return kept.output
   } catch (thrown) {
     if (signal.aborted) throw thrown
     const failure = explain(thrown, controller.signal)
     host.endReplay(actor)
     if (options.withdrawFailure === true) await host.discard(actor, from, 'below')
-    await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
-    throw new WorkFailure(failure, { cause: thrown })
+    const kept = await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
+    throw new WorkFailure(kept.error, { cause: thrown })
   } finally {
     letGo?.()
     stopListening()

@@ -1,6 +1,7 @@
 /** The component seam: what a user gives us, and what it is given while it runs. */
 import type { Event, EventData, Failure, Question } from './event.ts'
 import type { Limits } from './limits.ts'
+import type { RedactOptions } from './redaction/redaction.ts'
 
 export type ComponentKind = 'agent' | 'team' | 'workflow'
 
@@ -39,7 +40,7 @@ export interface Makeup {
 }
 
 /** All that is known of a component without running it. */
-export type ComponentFacts = Omit<Component, 'run' | 'parse'>
+export type ComponentFacts = Omit<Component, 'run' | 'parse' | 'redact'>
 
 export interface Component<Input = unknown> {
   readonly id: string
@@ -73,6 +74,8 @@ export interface Component<Input = unknown> {
    * by the answer. Default: `keep`.
    */
   readonly whenPaused?: 'keep' | 'release'
+  /** What is redacted in its runs besides what the server redacts; in a run that calls it, from its first call on. */
+  readonly redact?: RedactOptions
   /** Checks an input before the run is accepted; throws what is wrong with it. What it returns is what the log keeps. */
   parse?(input: unknown): Input
   run(input: Input, context: RunContext): AgentStream

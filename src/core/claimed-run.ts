@@ -7,8 +7,11 @@ import { type History, HistoryReader } from './history.ts'
 import { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import { readLog } from './log-read.ts'
+import type { Logger } from './logger.ts'
 import type { Digest, NodeParts } from './parts.ts'
 import { eventOf, events } from './record.ts'
+import { redactingLogger } from './redaction/redacting-logger.ts'
+import { redactorOf } from './redaction/redactor.ts'
 import { Replay } from './replay.ts'
 import { SLOT_KEPT_MS_MAX } from './rest.ts'
 import type { Run } from './run.ts'
@@ -104,13 +107,13 @@ async function settleOrDrive(
     await settle(log, stop, failure)
     return isOrphan && stop === undefined ? { takenUp: 'lost' } : {}
   }
-  const resumed: Event | undefined = continuation && {
-    type: 'run.resumed',
+  const resumed = continuation && {
+    type: 'run.resumed' as const,
     data: { ...continuation, ...versionOf(component) },
   }
   if (isParked) {
-    await write(log, [resumed!])
-    return { begun: { drive: parked, ended: parked.continueWith(log, continuation.answers) } }
+    const [written] = await write(log, [resumed!])
+    return { begun: { drive: parked, ended: parked.continueWith(log, written!.data.answers) } }
   }
   const origin = await originOf(parts, run.id)
   if (resumed !== undefined) {
@@ -127,15 +130,21 @@ async function settleOrDrive(
   return started({ parts, log, component, origin, slot }, await past?.history(), isOrphan)
 }
 
-/** Writes events, and lets the past of the run know them as they stand in the log. */
-async function write(log: RunLog, written: readonly Event[], past?: HistoryReader): Promise<void> {
-  for (const event of written) {
+/** Writes events, and lets the past of the run know them as they stand in the log. Resolves with them as they stand there. */
+async function write<Written extends Event>(
+  log: RunLog,
+  events: readonly Written[],
+  past?: HistoryReader,
+): Promise<Written[]> {
+  const written = events.map((event) => {
     const index = log.next
-    log.append(event)
-    const stored = eventOf(encodeEvent(event, log.bounds).body)
+    const kept = log.append(event)
+    const stored = eventOf(encodeEvent(kept, log.bounds).body)
     past?.note({ ...stored, run: log.run.id, index, time: log.run.updatedAt })
-  }
+    return kept
+  })
   await log.flush()
+  return written
 }
 
 /** What a drive is made of, besides the history of its run. */
@@ -174,6 +183,7 @@ async function started(
   const drive = new Drive({
     ...parts,
     ...origin,
+    logger: loggerFor(parts, component),
     component,
     log,
     ledger: history?.ledger ?? new Ledger(),
@@ -182,6 +192,12 @@ async function started(
     slot,
   })
   return { begun: { drive, ended: drive.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
+}
+
+/** The rules of the server are in its logger already. */
+function loggerFor({ logger }: NodeParts, { redact }: Component): Logger {
+  const own = redactorOf(undefined, redact)
+  return own === undefined ? logger : redactingLogger(logger, own)
 }
 
 /** Its answers were taken by a node that does not drive it. */

@@ -125,13 +125,13 @@ async function recordedStep<Result>(
       if (signal.aborted) throw thrown
       await output?.failed(from)
       const error = failureOf(thrown)
-      await record(scope, 'step.failed', { step: key, name, error, key })
-      throw toThrow(error, thrown)
+      const kept = await record(scope, 'step.failed', { step: key, name, error, key })
+      throw toThrow(kept.error, thrown)
     }
     output?.completed()
     await ending()
-    await record(scope, 'step.completed', { step: key, name, output: result, key })
-    return asRecorded(scope, result)
+    const kept = await record(scope, 'step.completed', { step: key, name, output: result, key })
+    return asRecorded(scope, kept.output as Result)
   })
 }
 

@@ -2,7 +2,7 @@
 import { conversationBefore } from './conversation.ts'
 import { type Encoded, RunFailure } from './emission.ts'
 import { settleDivergence } from './divergence.ts'
-import type { Event, Failure, Question, WorkMarks } from './event.ts'
+import type { Actor, Event, Failure, Question, WorkMarks } from './event.ts'
 import { FanOut } from './fan-out.ts'
 import type { Limits } from './limits.ts'
 import { Past } from './past.ts'
@@ -20,6 +20,8 @@ export interface Hosting {
   /** The agent did something; throws when the run is over. */
   touch(): void
   readonly put: (encoded: Encoded) => Promise<void> | undefined
+  /** Adds what is held back of an actor's text; with `isEnd` nothing more of it comes. */
+  readonly settle: (actor: Actor | undefined, isEnd: boolean) => void
   readonly wait: (question: Question, work?: WorkMarks) => Promise<unknown>
   readonly rest: Rest
   readonly holdReleasable: () => () => void
@@ -64,11 +66,14 @@ export function hostOf(drive: Hosting): ContextHost {
     endReplay: (actor) => replay?.withdraw(actor, drive.log()),
     endReplayOfStep: (actor) => replay?.withdrawOwn(actor, drive.log()),
     next: () => drive.log().next,
-    discard: (actor, from, scope) => {
+    discard: async (actor, from, scope) => {
       const data = { attempt: drive.log().run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
-      return record(drive, { type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
+      await record(drive, { type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
     },
     put: drive.put,
+    settle: (actor) => drive.settle(actor, false),
+    endOutput: (actor) => drive.settle(actor, true),
+    redactBy: (options) => drive.log().redactBy(options),
     record: (event) => record(drive, event),
     show: (event) => show(drive, event),
     spent: (actor, declared) => spending.end(actor, declared),
@@ -79,11 +84,12 @@ export function hostOf(drive: Hosting): ContextHost {
   }
 }
 
-async function record(drive: Hosting, event: Event): Promise<void> {
+async function record<Recorded extends Event>(drive: Hosting, event: Recorded): Promise<Recorded> {
   drive.touch()
   try {
-    drive.log().append(event)
+    const appended = drive.log().append(event)
     await drive.log().flush()
+    return appended
   } catch (cause) {
     // What an actor cannot have recorded is its own failure and not the run's.
     if (cause instanceof RunFailure && event.actor !== undefined) throw cause

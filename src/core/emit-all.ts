@@ -21,6 +21,7 @@ export async function emitAll(
     }
   } finally {
     void close(iterator)
+    host.endOutput(actor)
   }
 }
 

@@ -5,7 +5,8 @@ import type { Limits } from './limits.ts'
 import { checkName } from './names.ts'
 import type { NodeParts } from './parts.ts'
 import { encodeRecord } from './record.ts'
-import { encodeRequested } from './requested-event.ts'
+import { redactorOf } from './redaction/redactor.ts'
+import { encodeRequested, redactRequested } from './requested-event.ts'
 import type { Run } from './run.ts'
 import { serialize } from './serialize.ts'
 import type { NewRun } from './store.ts'
@@ -25,28 +26,38 @@ export interface StartRequest {
 
 /** The run that a start makes of a component. */
 export async function draftRun(
-  { ids, limits }: NodeParts,
+  parts: NodeParts,
   createdAt: number,
   owner: string,
   component: Component,
   request: StartRequest,
   policy: BusyPolicy,
 ): Promise<NewRun> {
-  const { metadata, protocol, idempotencyKey } = request
-  checkMetadata(metadata, limits)
+  const { ids, limits } = parts
+  const { protocol, idempotencyKey } = request
+  checkMetadata(request.metadata, limits)
   if (request.session !== undefined) checkName('session', request.session, limits.nameCharsMax)
   if (idempotencyKey !== undefined) checkName('idempotency key', idempotencyKey, limits.nameCharsMax)
   const id = ids.run()
   const session = request.session ?? ids.session()
   const time = new Date(createdAt).toISOString()
   const { version } = component
-  const shared = {
-    component: component.id,
-    ...(version !== undefined && { version }),
-    session,
-    ...(metadata !== undefined && { metadata }),
-    protocol,
-  }
+  const created = redactRequested(
+    {
+      type: 'run.created',
+      data: {
+        component: component.id,
+        ...(version !== undefined && { version }),
+        session,
+        ...(request.metadata !== undefined && { metadata: request.metadata }),
+        protocol,
+        input: parseInput(component, request.input),
+      },
+    },
+    redactorOf(parts.redactor, component.redact),
+    limits,
+  )
+  const { input: _input, ...shared } = created.data
   const run: Run = {
     ...shared,
     id,
@@ -57,14 +68,13 @@ export async function draftRun(
     attempt: 0,
     ...(policy !== 'parallel' && { lane: JSON.stringify([owner, session]) }),
   }
-  const data = { ...shared, input: parseInput(component, request.input) }
-  const body = encodeRequested({ type: 'run.created', data }, limits)
+  const body = encodeRequested(created, limits)
   return {
     run,
     record: encodeRecord(id, 0, time, 'run.created', body),
     rejectIfBusy: policy === 'reject',
     ...(idempotencyKey !== undefined && {
-      idempotency: { key: idempotencyKey, fingerprint: await fingerprint(request) },
+      idempotency: { key: idempotencyKey, fingerprint: await fingerprint(request, parts, component) },
     }),
   }
 }
@@ -99,9 +109,14 @@ function parseInput(component: Component, input: unknown): unknown {
   }
 }
 
-/** What makes two starts the same start. */
-async function fingerprint({ component, input, session, metadata }: StartRequest): Promise<string> {
+/** What makes two starts the same start. Where inputs are redacted it is keyed, so that it does not give short ones away. */
+async function fingerprint(
+  { component, input, session, metadata }: StartRequest,
+  { digests, redactor }: NodeParts,
+  { redact }: Component,
+): Promise<string> {
   const text = JSON.stringify([component, canonical(input), session ?? null, canonical(metadata ?? null)])
+  if (redactorOf(redactor, redact) !== undefined) return (await digests.of('idempotency'))(text)
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -4,6 +4,7 @@ import { HoldfastError, messageOf } from './errors.ts'
 import type { Limits } from './limits.ts'
 import { shareLoop } from './loop-share.ts'
 import { checkName, checkTitle } from './names.ts'
+import type { Redactor } from './redaction/redactor.ts'
 import { serialize } from './serialize.ts'
 import type { BodyBefore } from './storage-quota.ts'
 
@@ -16,11 +17,14 @@ export interface DocumentChecks {
   readonly require: (action: 'read' | 'edit') => void
   /** Throws `quota_exceeded` where the owner may not store a body of so many bytes. */
   readonly admit: (owner: string, bytes: number, before: BodyBefore) => Promise<void>
+  readonly redactor: Redactor | undefined
 }
 
 export interface PutOptions {
   /** Write it although the owner has stored as much as it may: for what a run that was accepted needs. */
   readonly beyondQuota?: boolean
+  /** Write it as it is: for credentials that are encrypted, and for what is sent to others. */
+  readonly unredacted?: boolean
 }
 
 const LIMIT = 50
@@ -46,12 +50,15 @@ export class OwnedDocuments {
   /** `expected`: the version that must be there, 0 for none. Undefined, and nothing changed, when it is another one. */
   async put(draft: OwnedDraft, expected?: number, options: PutOptions = {}): Promise<Document | undefined> {
     this.#checks.require('edit')
-    const { collection, id, label, title } = draft
+    const redactor = options.unredacted === true ? undefined : this.#checks.redactor
+    const { collection, id, label } = draft
+    const title = draft.title === undefined ? undefined : (redactor?.text(draft.title) ?? draft.title)
     const { nameCharsMax } = this.#limits
     for (const [what, name] of Object.entries({ collection, id, label }))
       if (name !== undefined) checkName(`${what} of a document`, name, nameCharsMax)
     if (title !== undefined) checkTitle('title of a document', title, nameCharsMax)
-    const body = this.#serialized(draft.body)
+    const given = this.#serialized(draft.body)
+    const body = redactor === undefined ? given : JSON.stringify(redactor.value(JSON.parse(given)))
     if (!options.beyondQuota)
       await this.#checks.admit(this.#owner, body.length, () => this.#documents.get(this.#owner, collection, id))
     return this.#documents.put(

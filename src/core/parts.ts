@@ -4,6 +4,7 @@ import type { AsyncLocal, Enclosure } from './enclosure.ts'
 import type { Execution } from './execution.ts'
 import type { Limits } from './limits.ts'
 import type { Logger } from './logger.ts'
+import type { Redactor } from './redaction/redactor.ts'
 import type { Registry } from './registry.ts'
 import type { Store } from './store.ts'
 
@@ -18,6 +19,8 @@ export interface NodeParts {
   readonly enclosures: AsyncLocal<Enclosure>
   /** The run whose code is running. */
   readonly executions: AsyncLocal<Execution>
+  /** Redacts for all components. Default: nothing is redacted. */
+  readonly redactor?: Redactor
 }
 
 /** Keyed digest of a text. Without the key it says nothing of the text. */

@@ -31,7 +31,8 @@ export interface Request {
 
 /** Takes the record of the work from the log, or a key for new work. Synchronous, so that equal requests keep their order. */
 export function request(scope: Scope, { kind, name, input, shown = name }: Request): Work {
-  const { host, prefix, counted } = scope
+  const { host, prefix, counted, actor } = scope
+  host.settle(actor)
   const enclosure = enclosureOf(scope)
   const within = enclosure?.ref ?? scope.within
   const digest = input === undefined ? undefined : digestOf(scope, input)

@@ -2,6 +2,7 @@
 import type { Component } from './agent.ts'
 import { HoldfastError } from './errors.ts'
 import { checkName } from './names.ts'
+import { toRules } from './redaction/redaction.ts'
 
 const COMPONENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
@@ -45,6 +46,7 @@ function named(components: Iterable<Component>): ReadonlyMap<string, Component> 
     }
     if (component.version !== undefined)
       checkName(`version of component ${component.id}`, component.version, VERSION_CHARS_MAX)
+    if (component.redact !== undefined) toRules(component.redact)
     if (found.has(component.id)) throw new HoldfastError('conflict', `two components have the id ${component.id}`)
     found.set(component.id, component)
   }

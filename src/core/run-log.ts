@@ -6,6 +6,9 @@ import { type Event, eventTable } from './event.ts'
 import type { Limits } from './limits.ts'
 import type { NodeParts } from './parts.ts'
 import { encodeRecord } from './record.ts'
+import type { RedactOptions } from './redaction/redaction.ts'
+import { redactorOf } from './redaction/redactor.ts'
+import { RunRedaction } from './redaction/run-redaction.ts'
 import { reduce, type Run } from './run.ts'
 import type { SerializeBounds } from './serialize.ts'
 import type { LogWriter, StoredRun } from './store.ts'
@@ -23,19 +26,23 @@ export class RunLog {
   /** Of the claim under which it is written. */
   readonly epoch: number
   readonly bounds: SerializeBounds
+  /** Absent where nothing is redacted. */
+  redaction: RunRedaction | undefined
   readonly #writer: LogWriter
   readonly #clock: Clock
   readonly #limits: Limits
   #run: Run
 
-  constructor({ store, clock, limits }: Pick<NodeParts, 'store' | 'clock' | 'limits'>, claimed: StoredRun) {
+  constructor({ store, clock, limits, registry, redactor }: NodeParts, claimed: StoredRun) {
     const { run, epoch, next } = claimed
+    const rules = redactorOf(redactor, registry.find(run.component)?.redact)
     this.epoch = epoch
     this.#run = run
     this.#writer = store.writer(run.id, { epoch, next }, (cause) => this.#lost(cause))
     this.#clock = clock
     this.#limits = limits
     this.bounds = { depthMax: limits.eventDepthMax, bytesMax: limits.eventBytesMax }
+    this.redaction = rules && new RunRedaction(rules, this.bounds)
   }
 
   get run(): Run {
@@ -64,15 +71,26 @@ export class RunLog {
     this.#write(encodeRecord(this.#run.id, this.#writer.next, iso(this.#clock.now()), type, body))
   }
 
-  /** Adds any event; one that changes the run carries the change with it. */
-  append(event: Event): void {
+  /** Adds any event, redacted; one that changes the run carries the change with it. Returns the event that was added. */
+  append<Appended extends Event>(given: Appended): Appended {
+    const event = this.redaction === undefined ? given : (this.redaction.event(given) as Appended)
     const { type, body } = encodeEvent(event, this.bounds)
-    if (eventTable[type].effect === 'content') return this.add({ type, body })
+    if (eventTable[type].effect === 'content') {
+      this.add({ type, body })
+      return event
+    }
     const index = this.#writer.next
     const time = iso(this.#clock.now())
     const run = reduce(this.#run, { ...event, run: this.#run.id, index, time })
     this.#write(encodeRecord(run.id, index, time, type, body), run)
     this.#run = run
+    return event
+  }
+
+  /** Redacts by these rules too, from now on. */
+  redactBy(options: RedactOptions): void {
+    if (this.redaction !== undefined) this.redaction.include(options)
+    else this.redaction = new RunRedaction(redactorOf(undefined, options)!, this.bounds)
   }
 
   /** Until everything added is durable. */

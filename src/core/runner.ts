@@ -7,7 +7,7 @@ import { hostOf, over } from './drive-host.ts'
 import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
 import { detailOf, messageOf, readable } from './errors.ts'
 import { countedKeys } from './branches.ts'
-import { type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from './event.ts'
+import { type Actor, type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from './event.ts'
 import { iterate } from './iterate.ts'
 import { type Execution, originText, type UncaughtOrigin } from './execution.ts'
 import type { Ledger } from './ledger.ts'
@@ -139,6 +139,7 @@ export class Drive {
 
   /** Goes on with a paused agent that is still in memory, under a new claim. */
   continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<DriveEnd> {
+    log.redaction = this.#log.redaction
     this.#log = log
     this.#heed(log)
     const ended = this.#begin()
@@ -275,14 +276,30 @@ export class Drive {
   #put(encoded: Encoded): Promise<void> | undefined {
     if (this.#over) throw over()
     this.#touch()
-    if (this.#replay?.match(encoded, this.#log) !== true) this.#add(encoded)
+    const { redaction } = this.#log
+    if (redaction === undefined) this.#addNew(encoded)
+    else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
     if (this.#log.pressed) return this.#log.flush()
     return this.#keepsTheThread() ? new Promise((resolve) => setTimeout(resolve, 0)) : undefined
   }
 
-  #add(encoded: Encoded): void {
+  /** Adds what the log does not have already. */
+  #addNew(encoded: Encoded): void {
+    if (this.#replay?.match(encoded, this.#log) === true) return
     this.#log.add(encoded)
     if (encoded.type === 'model.responded') this.#options.spending.note(eventOf(encoded.body))
+  }
+
+  /** Adds what is held back of an actor's text, which something else of the actor follows. */
+  #settle(actor: Actor | undefined, isEnd: boolean): void {
+    const { redaction } = this.#log
+    if (redaction === undefined || this.#over) return
+    try {
+      for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
+    } catch (cause) {
+      void this.#failed(cause)
+      throw over()
+    }
   }
 
   /** An agent that never waits would keep the thread from everyone else. */
@@ -302,6 +319,7 @@ export class Drive {
       log: () => this.#log,
       touch: () => this.#touchIfOpen(),
       put: (encoded) => this.#putOfActor(encoded),
+      settle: (actor, isEnd) => this.#settle(actor, isEnd),
       wait: (question, work) => this.#wait(question, work),
       rest: this.#rest,
       holdReleasable: () => {
@@ -395,6 +413,7 @@ export class Drive {
     if (this.#over) return
     const terminal = this.#withUsage(this.#verdict ?? this.#endOf(event))
     try {
+      for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
       if (terminal.type === 'run.completed') this.#replay?.withdrawAll(this.#log)
       this.#log.append(terminal)
     } catch (cause) {

@@ -8,6 +8,7 @@ import type { FanOut } from './fan-out.ts'
 import type { Ledger } from './ledger.ts'
 import type { Past } from './past.ts'
 import type { Branch } from './branches.ts'
+import type { RedactOptions } from './redaction/redaction.ts'
 import { perform, request } from './perform.ts'
 import type { Rest } from './rest.ts'
 import { serialize, type SerializeBounds } from './serialize.ts'
@@ -38,8 +39,14 @@ export interface ContextHost {
   discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
   /** Takes what an actor emitted; a promise when it should be held back. */
   put(encoded: Encoded): Promise<void> | undefined
-  /** Appends an event of the ledger and resolves when it is durable. */
-  record(event: Event): Promise<void>
+  /** Adds what redaction holds back of an actor's text, before something else of the actor. */
+  settle(actor: Actor | undefined): void
+  /** The same where an actor, or a step that emits, has come to its end. */
+  endOutput(actor: Actor | undefined): void
+  /** Redacts by the rules of a component that is called, too. */
+  redactBy(options: RedactOptions): void
+  /** Appends an event of the ledger and resolves, when it is durable, with the event as the log has it. */
+  record<Recorded extends Event>(event: Recorded): Promise<Recorded>
   /** Appends what no drive will emit again at the same place; a promise when whoever gives it should be held back. */
   show(event: Event): Promise<void> | undefined
   /** What an actor took that ends now, with those that it called. */
@@ -109,13 +116,14 @@ export async function askOwner({ host, actor }: Scope, question: Question): Prom
   return host.wait({ ...question, ...(actor !== undefined && { actor }) })
 }
 
-/** Appends an event of the ledger, under the scope's actor. */
-export function record<Type extends Event['type']>(
+/** Appends an event of the ledger, under the scope's actor; resolves with its data as the log has it, redacted. */
+export async function record<Type extends Event['type']>(
   { host, actor }: Scope,
   type: Type,
   data: EventData[Type],
-): Promise<void> {
-  return host.record({ type, data, ...(actor !== undefined && { actor }) } as unknown as Event)
+): Promise<EventData[Type]> {
+  const recorded = await host.record({ type, data, ...(actor !== undefined && { actor }) } as unknown as Event)
+  return recorded.data as EventData[Type]
 }
 
 /** A result as the log has it, so that it is the same value in every attempt. */

@@ -24,8 +24,9 @@ import type { NodeParts } from './parts.ts'
 import { actorOf, type Authenticator, localOwner, ownerKey, type Principal } from './principal.ts'
 import { PrincipalQuotas } from './principal-quotas.ts'
 import { events, type Slice } from './record.ts'
-import { encodeRequested } from './requested-event.ts'
-import { isFinished, type RunStatus } from './run.ts'
+import { type Redactor, redactorOf } from './redaction/redactor.ts'
+import { encodeRequested, redactRequested } from './requested-event.ts'
+import { isFinished, type Run, type RunStatus } from './run.ts'
 import { removeSession } from './session-removal.ts'
 import type { Share, ShareRequest, Shares } from './shares.ts'
 import { type Started, Starts } from './starts.ts'
@@ -132,12 +133,13 @@ export class Service {
 
   /** Asks for a stop, durably. The run as it is now comes back; a finished one is left as it is (RUN-2). */
   async stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {
-    await this.#access.own(principal, id, 'stop')
+    const { run } = await this.#access.own(principal, id, 'stop')
     const by = actorOf(principal)
     const at = new Date(this.#parts.clock.now()).toISOString()
     const why = { by, ...(reason !== undefined && { reason }) }
-    encodeRequested({ type: 'stop.requested', data: why }, this.limits)
-    const stored = await this.#store.requestStop(id, { at, ...why })
+    const { data } = redactRequested({ type: 'stop.requested', data: why }, this.#redactorFor(run), this.limits)
+    const kept = data.reason === undefined ? {} : { reason: data.reason }
+    const stored = await this.#store.requestStop(id, { at, by, ...kept })
     if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
     return stored
   }
@@ -240,6 +242,7 @@ export class Service {
     return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits, {
       require: (action) => this.#access.requireSome(principal, action),
       admit: (owner, bytes, before) => this.#quotas.storeDocument(owner, bytes, before),
+      redactor: this.#parts.redactor,
     })
   }
 
@@ -366,6 +369,10 @@ export class Service {
       release()
       throw cause
     }
+  }
+
+  #redactorFor({ component }: Run): Redactor | undefined {
+    return redactorOf(this.#parts.redactor, this.#parts.registry.find(component)?.redact)
   }
 
   #requireShares(): Shares {

@@ -30,8 +30,8 @@ async function attempt<Result>(
     const times = begun.outcome.state === 'begun' ? begun.outcome.times : 1
     const decision = await decide(scope, key, times, call)
     if (decision.action === 'result') {
-      await record(scope, 'tool.completed', { call: id, name, output: decision.value, key })
-      return decision.value as Result
+      const kept = await record(scope, 'tool.completed', { call: id, name, output: decision.value, key })
+      return kept.output as Result
     }
   }
   // Also when it is repeated: if it is cut off once more, that is another decision.
@@ -45,14 +45,14 @@ async function attempt<Result>(
   } catch (thrown) {
     if (signal.aborted) throw thrown
     const error = failureOf(thrown)
-    await record(scope, 'tool.failed', { call: id, name, error, key })
-    throw toThrow(error, thrown)
+    const kept = await record(scope, 'tool.failed', { call: id, name, error, key })
+    throw toThrow(kept.error, thrown)
   } finally {
     progress.end()
   }
   await ending()
-  await record(scope, 'tool.completed', { call: id, name, output: result ?? null, key })
-  return asRecorded(scope, result ?? null) as Result
+  const kept = await record(scope, 'tool.completed', { call: id, name, output: result ?? null, key })
+  return asRecorded(scope, kept.output) as Result
 }
 
 /**

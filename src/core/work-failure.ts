@@ -22,7 +22,10 @@ export function failureOf(caught: unknown): Failure {
 
 /** What code gets that does the work now; the same, but for its cause, as when the log has it. */
 export function toThrow(failure: Failure, cause?: unknown): Error {
-  if (cause instanceof WorkFailure || cause instanceof RunFailure || cause instanceof RejectedError) return cause
+  if (cause instanceof RejectedError) return cause
+  // Where something was redacted, what the log has is another failure.
+  const isTold = cause instanceof WorkFailure || cause instanceof RunFailure
+  if (isTold && cause.failure === failure) return cause
   const { code, message, details } = failure
   if (code === 'rejected' && (details as { type?: unknown } | undefined)?.type === REJECTED)
     return new RejectedError(message)

@@ -2,11 +2,13 @@
 import { isIP } from 'node:net'
 import { HoldfastError } from '../core/errors.ts'
 import { defaultLimits } from '../core/limits.ts'
+import { redactionsByName } from '../core/redaction/redactions.ts'
 import { SECURITY_KEY_CHARS_MIN, tooShort } from './auth/index.ts'
 import { type NatsConfig, toNats } from './nats-address.ts'
 import {
   toBearer,
   toChoice,
+  toChoices,
   toCount,
   toDuration,
   toHostNames,
@@ -33,6 +35,8 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 's
 export type LogLevel = (typeof logLevels)[number]
 
 const HOUR_MS = 3_600_000
+
+const redactionNames = Object.keys(redactionsByName) as (keyof typeof redactionsByName)[]
 
 /** In the order of the help and of docs/config.md, whose table a test compares with this one. */
 export const configOptions = {
@@ -185,6 +189,12 @@ export const configOptions = {
     env: 'HOLDFAST_AUDIT_LOG',
     parse: toText,
     help: 'Append the audit log to this file too, one JSON object a line.',
+  },
+  redact: {
+    value: 'NAMES',
+    env: 'HOLDFAST_REDACT',
+    parse: toChoices(redactionNames),
+    help: `Redact these in everything that enters a log, separated by commas: ${redactionNames.join(', ')}. Default: nothing.`,
   },
   'cors-origins': {
     value: 'ORIGINS',

@@ -8,6 +8,9 @@ import { CredentialWatch } from '../core/credential-watch.ts'
 import { defaultLimits, type Limits } from '../core/limits.ts'
 import { type Logger, silentLogger } from '../core/logger.ts'
 import type { Authenticator } from '../core/principal.ts'
+import { redactingLogger } from '../core/redaction/redacting-logger.ts'
+import type { RedactOptions } from '../core/redaction/redaction.ts'
+import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
 import type { SecretBox } from '../core/secret-box.ts'
 import type { Service } from '../core/service.ts'
@@ -79,6 +82,11 @@ export interface ServerOptions {
   readonly limits?: Partial<Limits>
   /** Components, tenants and principals whose runs are kept for another time than `limits` says. */
   readonly retention?: RetentionOptions
+  /**
+   * What is redacted in every event before it enters a log, and in what is kept beside the logs. Every node of a shared store needs the
+   * same. Default: nothing.
+   */
+  readonly redact?: RedactOptions
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
@@ -99,20 +107,23 @@ export interface Server {
 }
 
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { store, logger = silentLogger, clock = systemClock, host = '127.0.0.1', port = 0 } = options
+  const { store, clock = systemClock, host = '127.0.0.1', port = 0 } = options
+  const redactor = redactorOf(undefined, options.redact)
+  const { logger: given = silentLogger } = options
+  const logger = redactor === undefined ? given : redactingLogger(given, redactor)
   const { supervised = false } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(options.components)
   const certificate = options.tls && (await CertificateFiles.open(options.tls, logger))
-  const given = options.authenticator ?? (await openAuthenticator({}))
+  const asked = options.authenticator ?? (await openAuthenticator({}))
   const audit = new Audit(clock, [
-    ...(given.scheme === 'none' ? [] : [loggedAudit(logger)]),
+    ...(asked.scheme === 'none' ? [] : [loggedAudit(logger)]),
     ...(options.audit === undefined ? [] : [options.audit]),
   ])
   const secrets = secretsFor(options)
   const shares = new Shares({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
-  const authenticator = auditedAuthenticator(sharedAuthenticator(given, shares), audit)
+  const authenticator = auditedAuthenticator(sharedAuthenticator(asked, shares), audit)
   const credentials = new CredentialWatch(authenticator, clock)
   const service = new AuditedService(
     {
@@ -126,6 +137,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       shares,
       removeCredentials: (who, how) => authenticator.removeCredentials?.(who, how) ?? Promise.resolve(0),
       eventLoop: () => loop.health(),
+      ...(redactor !== undefined && { redactor }),
       ...workIdentity(store),
     },
     audit,

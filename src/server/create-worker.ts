@@ -3,6 +3,9 @@ import type { Component } from '../core/agent.ts'
 import { type Clock, type Ids, systemClock, systemIds } from '../core/clock.ts'
 import { defaultLimits, type Limits } from '../core/limits.ts'
 import { type Logger, silentLogger } from '../core/logger.ts'
+import { redactingLogger } from '../core/redaction/redacting-logger.ts'
+import type { RedactOptions } from '../core/redaction/redaction.ts'
+import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/store.ts'
@@ -15,6 +18,8 @@ export interface WorkerOptions {
   /** The worker closes it. */
   readonly store: Store
   readonly limits?: Partial<Limits>
+  /** The same as that of the servers. Default: nothing is redacted. */
+  readonly redact?: RedactOptions
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
@@ -29,7 +34,9 @@ export interface Worker {
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, components, limits = {}, logger = silentLogger, clock = systemClock } = options
+  const { store, components, limits = {}, logger: given = silentLogger, clock = systemClock } = options
+  const redactor = redactorOf(undefined, options.redact)
+  const logger = redactor === undefined ? given : redactingLogger(given, redactor)
   const ids = options.ids ?? systemIds(clock)
   const service = new Service({
     store,
@@ -38,6 +45,7 @@ export function createWorker(options: WorkerOptions): Worker {
     ids,
     logger,
     limits,
+    ...(redactor !== undefined && { redactor }),
     ...workIdentity(store),
   })
   const { loopBlockedMs = defaultLimits.loopBlockedMs } = limits

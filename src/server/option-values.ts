@@ -55,6 +55,13 @@ export function toChoice<const Choice extends string>(choices: readonly Choice[]
   }
 }
 
+/** Some of the choices, separated by commas. */
+export function toChoices<const Choice extends string>(
+  choices: readonly Choice[],
+): (text: string) => readonly Choice[] {
+  return (text) => toList(text).map(toChoice(choices))
+}
+
 const DURATIONS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Milliseconds of a text such as `90s` or `30d`. A bare number is refused, except 0: nobody knows its unit. */

@@ -9,6 +9,8 @@ import type { Limits } from '../../src/core/limits.ts'
 import { type Logger, silentLogger } from '../../src/core/logger.ts'
 import { localPrincipal, type Principal } from '../../src/core/principal.ts'
 import { events } from '../../src/core/record.ts'
+import type { RedactOptions } from '../../src/core/redaction/redaction.ts'
+import { redactorOf } from '../../src/core/redaction/redactor.ts'
 import { Registry } from '../../src/core/registry.ts'
 import { isFinished, type RunStatus } from '../../src/core/run.ts'
 import { Service, type StartRequest } from '../../src/core/service.ts'
@@ -25,6 +27,7 @@ export interface NodeOptions {
   readonly clock?: Clock
   readonly limits?: Partial<Limits>
   readonly logger?: Logger
+  readonly redact?: RedactOptions
 }
 
 /** For what takes milliseconds, except on a machine that is busy with something else. */
@@ -40,6 +43,7 @@ export function openNode({
   clock = systemClock,
   limits,
   logger = silentLogger,
+  redact,
 }: NodeOptions): TestNode {
   const opened = store ?? openMemoryStore({ clock })
   const service = new Service({
@@ -49,6 +53,7 @@ export function openNode({
     ids: systemIds(),
     logger,
     limits: { ...SMALL, ...limits },
+    ...(redact !== undefined && { redactor: redactorOf(undefined, redact)! }),
     ...workIdentity(opened),
   })
   service.begin()

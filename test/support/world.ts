@@ -2,6 +2,7 @@
 import type { Component, Recovery, RunContext } from '../../src/core/agent.ts'
 import type { LoggedEvent } from '../../src/core/event.ts'
 import type { Limits } from '../../src/core/limits.ts'
+import type { RedactOptions } from '../../src/core/redaction/redaction.ts'
 import type { Store } from '../../src/core/store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
@@ -29,13 +30,14 @@ export class World {
   }
 
   /** A worker that can be made to die. */
-  worker(components = this.components, limits: Partial<Limits> = {}): TestNode {
+  worker(components = this.components, limits: Partial<Limits> = {}, redact?: RedactOptions): TestNode {
     this.#connection = new Connection(this.#counting())
     return openNode({
       components,
       store: this.#connection.store,
       clock: this.clock,
       limits: { leaseMs: LEASE_MS, attemptsMax: 3, ...limits },
+      ...(redact !== undefined && { redact }),
     })
   }
 

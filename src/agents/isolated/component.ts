@@ -1,6 +1,7 @@
 /** A component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails one run and nothing else. */
 import { workerData } from 'node:worker_threads'
 import type { Component, ComponentFacts } from '../../core/agent.ts'
+import type { RedactOptions } from '../../core/redaction/redaction.ts'
 import { HoldfastError, messageOf } from '../../core/errors.ts'
 import { IsolatedRun } from './isolated-run.ts'
 import { loadComponent } from './load-component.ts'
@@ -19,6 +20,8 @@ export interface IsolatedOptions<Input = unknown> {
   readonly loadMs?: number
   /** Checks an input before the run is accepted, in the server's own thread. The `parse` of the component runs in its thread. */
   readonly parse?: (input: unknown) => Input
+  /** What is redacted in its runs, in the server's own thread. A component of the module that has `redact` itself is refused. */
+  readonly redact?: RedactOptions
 }
 
 const MEMORY_MB = 256
@@ -33,7 +36,7 @@ export async function isolated<Input = unknown>(
   module: URL | string,
   options: IsolatedOptions<Input> = {},
 ): Promise<Component<Input>> {
-  const { export: name, memoryMb = MEMORY_MB, threadsMax = THREADS_MAX, loadMs = LOAD_MS, parse } = options
+  const { export: name, memoryMb = MEMORY_MB, threadsMax = THREADS_MAX, loadMs = LOAD_MS, parse, redact } = options
   checkCount('memoryMb', memoryMb)
   checkCount('threadsMax', threadsMax)
   const href = new URL(module).href
@@ -46,6 +49,7 @@ export async function isolated<Input = unknown>(
     ...facts,
     whenPaused: 'release',
     ...(parse !== undefined && { parse }),
+    ...(redact !== undefined && { redact }),
     run: (input, context) => new IsolatedRun({ input, context, slots, openThread, loadMs }),
   }
 }

@@ -21,7 +21,9 @@ function isComponent(value: unknown): value is Component {
 }
 
 /** Plain data, by name: a component may have more properties, which need not be. */
-export function factsOf(component: ComponentFacts): ComponentFacts {
+export function factsOf(component: Omit<Component<never>, 'run' | 'parse'>): ComponentFacts {
+  if (component.redact !== undefined)
+    throw new TypeError(`component ${component.id} has \`redact\`, which is lost in a thread: give it to isolated()`)
   const facts = Object.fromEntries(
     FACTS.flatMap((key) => (component[key] === undefined ? [] : [[key, component[key]]])),
   )

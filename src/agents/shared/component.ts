@@ -13,6 +13,7 @@ type Common = Pick<
   | 'uncertain'
   | 'onDivergence'
   | 'limits'
+  | 'redact'
 >
 
 export interface CommonDefinition extends Common {
@@ -33,6 +34,7 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     uncertain,
     onDivergence,
     limits,
+    redact,
   } = definition
   const { inputSchema } = definition
   return {
@@ -46,6 +48,7 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     ...(uncertain !== undefined && { uncertain }),
     ...(onDivergence !== undefined && { onDivergence }),
     ...(limits !== undefined && { limits }),
+    ...(redact !== undefined && { redact }),
     ...(inputSchema !== undefined && { makeup: { inputSchema } }),
   }
 }

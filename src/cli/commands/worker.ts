@@ -20,6 +20,7 @@ const options = {
   'store-outage': configOptions['store-outage'],
   lab: configOptions.lab,
   'log-level': configOptions['log-level'],
+  redact: configOptions.redact,
   'max-runs': configOptions['max-runs'],
   'loop-blocked-ms': configOptions['loop-blocked-ms'],
   'drain-ms': configOptions['drain-ms'],
@@ -47,8 +48,14 @@ The sqlite store is for one process. A worker can open it while no server does, 
     const logger = lazyLogger(config.logLevel)
     const opened = await openStore(config.store, logger)
     const endSurvival = surviveUncaughtErrors(logger)
-    const { limits } = config
-    const running = createWorker({ components: registered, store: opened, limits, logger })
+    const { limits, redact } = config
+    const running = createWorker({
+      components: registered,
+      store: opened,
+      limits,
+      logger,
+      ...(redact !== undefined && { redact }),
+    })
     const where = describeStore(config.store)
     io.stdout.write(
       `Holdfast works on ${where}\nIt is process ${process.pid}, and drives ${registered.map(({ id }) => id).join(', ')}\n`,

@@ -72,7 +72,11 @@ export class PushConfigs {
       version,
       ...(sealed !== undefined && { sealed }),
     }
-    await this.#documents.put({ collection: PUSH_CONFIGS, id: deliveryId(task, config.id), label: task, body })
+    await this.#documents.put(
+      { collection: PUSH_CONFIGS, id: deliveryId(task, config.id), label: task, body },
+      undefined,
+      { unredacted: true },
+    )
     await beginDelivery(this.#documents, task, config.id, from, new URL(url).host)
     return shown
   }

@@ -1,0 +1,99 @@
+/** Applies several redactions to a text at once. What overlaps is redacted as one. */
+import { RedactionFailure } from './failure.ts'
+import type { Redaction } from './redaction.ts'
+
+/** A stretch of a text that is redacted, and what stands for it. */
+export interface Match {
+  readonly start: number
+  readonly end: number
+  readonly mark: string
+  /** Of the redaction that found it. */
+  readonly charsMax: number
+}
+
+export class Matcher {
+  readonly #redactions: readonly Redaction[]
+  /** At most so many characters of a stream are held back. */
+  readonly holdMax: number
+
+  constructor(redactions: readonly Redaction[]) {
+    this.#redactions = redactions
+    this.holdMax = Math.max(0, ...redactions.map(({ charsMax }) => charsMax))
+  }
+
+  get isEmpty(): boolean {
+    return this.#redactions.length === 0
+  }
+
+  redact(text: string): string {
+    const matches = this.find(text)
+    return matches.length === 0 ? text : replaced(text, matches, 0, text.length)
+  }
+
+  /** Disjoint, in order. */
+  find(text: string): Match[] {
+    const found: Match[] = []
+    for (const { name, find, charsMax } of this.#redactions) {
+      for (const { start, end } of guarded(name, () => [...find(text)])) {
+        if (!isWithin(start, end, text.length)) throw new RedactionFailure(`pattern ${name}`, 'gave a wrong span')
+        found.push({ start, end, mark: `[redacted:${name}]`, charsMax })
+      }
+    }
+    return found.length < 2 ? found : merged(found)
+  }
+
+  /** From where on a text may be, or become, part of a match that more text belongs to. */
+  openFrom(text: string): number {
+    let from = text.length
+    for (const { name, charsMax, opens } of this.#redactions) {
+      const earliest = Math.max(text.length - charsMax, 0)
+      const at = opens === undefined ? Math.min(earliest + 1, text.length) : guarded(name, () => opens(text))
+      if (!isWithin(at, text.length + 1, text.length + 1))
+        throw new RedactionFailure(`pattern ${name}`, 'gave a wrong position')
+      if (at >= earliest) from = Math.min(from, at)
+    }
+    return from
+  }
+}
+
+/** A stretch of a text with its matches replaced; all of them are inside of it. */
+export function replaced(text: string, matches: readonly Match[], from: number, to: number): string {
+  let result = ''
+  let at = from
+  for (const { start, end, mark } of matches) {
+    result += text.slice(at, start) + mark
+    at = end
+  }
+  return result + text.slice(at, to)
+}
+
+function merged(found: Match[]): Match[] {
+  const all: Match[] = []
+  for (const match of found.sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = all.at(-1)
+    if (last === undefined || match.start >= last.end) all.push(match)
+    else if (match.end > last.end) all[all.length - 1] = { ...last, end: match.end }
+  }
+  return all
+}
+
+function isWithin(start: number, end: number, length: number): boolean {
+  return Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < end && end <= length
+}
+
+function guarded<Result>(name: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (cause) {
+    throw new RedactionFailure(`pattern ${name}`, `threw ${nameOf(cause)}`)
+  }
+}
+
+/** Only what kind of error it is: its message may have the value in it. */
+export function nameOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? thrown.name.slice(0, 80) : `a ${typeof thrown}`
+  } catch {
+    return 'an error'
+  }
+}

@@ -1,0 +1,90 @@
+/** Secrets that begin with known letters and go on in a known alphabet. Both searches take linear time. */
+import type { Redaction, Span } from './redaction.ts'
+
+export interface Prefixed {
+  readonly name: string
+  readonly heads: readonly string[]
+  /** What may follow, as in a character class. */
+  readonly alphabet: string
+  /** Fewest characters that follow. */
+  readonly min: number
+  /** Default: true. */
+  readonly caseSensitive?: boolean
+  /** Whether a letter or digit may stand before it. Default: false. */
+  readonly inWords?: boolean
+  /** How much of it is the secret; 0 where it is none. Default: all, if a digit is in it. */
+  readonly accept?: (match: string) => number
+}
+
+/** Longest one that is held back while it streams. */
+const CHARS_MAX = 4096
+
+export function prefixed(secret: Prefixed): Redaction {
+  const { name, heads, alphabet, min, caseSensitive = true, inWords = false, accept = ifDigit } = secret
+  const flag = caseSensitive ? '' : 'i'
+  const boundary = inWords ? '' : '(?<![A-Za-z0-9])'
+  const head = new RegExp(`${boundary}(?:${heads.toSorted(byLength).map(escaped).join('|')})`, `g${flag}`)
+  const run = new RegExp(`[${alphabet}]*`, `y${flag}`)
+  const headMax = Math.max(...heads.map(({ length }) => length))
+  const cut = new RegExp(`${boundary}(?:${beginnings(heads).toSorted(byLength).map(escaped).join('|')})$`, flag)
+
+  /** Calls back for each head with all that follows it, until it is told to stop. A run is looked at once. */
+  const scan = (text: string, visit: (start: number, from: number, end: number) => boolean): void => {
+    for (let at = 0; ;) {
+      head.lastIndex = at
+      const found = head.exec(text)
+      if (found === null) return
+      const from = found.index + found[0].length
+      run.lastIndex = from
+      const end = from + run.exec(text)![0].length
+      if (visit(found.index, from, end)) return
+      at = Math.max(from, end - headMax + 1)
+    }
+  }
+
+  return {
+    name,
+    charsMax: CHARS_MAX,
+    find(text) {
+      const spans: Span[] = []
+      scan(text, (start, from, end) => {
+        const chars = end - from < min ? 0 : accept(text.slice(start, end))
+        if (chars > 0) spans.push({ start, end: start + chars })
+        return false
+      })
+      return spans
+    },
+    opens(text) {
+      // One character before the window tells whether its first one begins a word.
+      const offset = Math.max(text.length - CHARS_MAX - 1, 0)
+      const tail = text.slice(offset)
+      let open: number | undefined
+      scan(tail, (start, _from, end) => {
+        if (end === tail.length) open = start
+        return open !== undefined
+      })
+      if (open !== undefined) return offset + open
+      const end = tail.slice(-headMax - 1)
+      return text.length - end.length + (cut.exec(end)?.index ?? end.length)
+    },
+  }
+}
+
+function ifDigit(match: string): number {
+  return /\d/.test(match) ? match.length : 0
+}
+
+/** All proper beginnings. */
+function beginnings(heads: readonly string[]): string[] {
+  return [
+    ...new Set(heads.flatMap((head) => Array.from({ length: head.length - 1 }, (_, at) => head.slice(0, at + 1)))),
+  ]
+}
+
+function byLength(left: string, right: string): number {
+  return right.length - left.length
+}
+
+function escaped(text: string): string {
+  return text.replace(/[$()*+.?[\\\]^{|}/-]/g, '\\$&')
+}

@@ -1,0 +1,104 @@
+/** What a server or a component redacts: patterns in texts, and a hook on events. Checked where it is defined. */
+import { HoldfastError } from '../errors.ts'
+import type { Event } from '../event.ts'
+
+/** A stretch of a text: UTF-16 units from `start` up to, not including, `end`. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** Finds what is to be redacted in a text. Its functions must be synchronous and pure. */
+export interface Redaction {
+  /** Stands in the replacement, `[redacted:NAME]`. */
+  readonly name: string
+  readonly find: (text: string) => Iterable<Span>
+  /**
+   * Where the last part of a text begins that more text could turn into a match, or into a longer one; the length of the text if
+   * there is none. Default: the last `charsMax - 1` characters.
+   */
+  readonly opens?: (text: string) => number
+  /** Longest match that is recognized when it arrives in pieces: at most so many characters of a stream are held back. */
+  readonly charsMax: number
+}
+
+/** A redaction by regular expression. A slow expression slows every event down: avoid nested quantifiers. */
+export interface PatternRedaction {
+  readonly name: string
+  readonly pattern: RegExp
+  /** Longest match in a stream. The last `charsMax - 1` characters of a stream are held back. Default: 256. */
+  readonly charsMax?: number
+}
+
+/**
+ * Returns the event to keep. It must be synchronous, pure and idempotent: a value may come by several times. Ids, keys and names
+ * keep their values whatever it returns.
+ */
+export type RedactHook = (event: Event) => Event
+
+export interface RedactOptions {
+  /** Applied to every text, and to the keys of objects. */
+  readonly patterns?: readonly (Redaction | PatternRedaction | readonly Redaction[])[]
+  /** Applied to every event with content, after the patterns. */
+  readonly event?: RedactHook
+}
+
+export interface Rules {
+  readonly patterns: readonly Redaction[]
+  readonly hooks: readonly RedactHook[]
+}
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/
+const PATTERN_CHARS_MAX = 256
+const CHARS_MAX = 65_536
+const PATTERNS_MAX = 100
+
+const known = new WeakMap<RedactOptions, Rules>()
+
+/** Checks the options; throws `invalid_request` that names what is wrong. */
+export function toRules(options: RedactOptions): Rules {
+  if (typeof options !== 'object' || options === null) throw wrong('must be an object with `patterns`, `event` or both')
+  const before = known.get(options)
+  if (before !== undefined) return before
+  const { patterns = [], event, ...others } = options
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw wrong(`has no option ${JSON.stringify(unknown)}`)
+  if (!Array.isArray(patterns)) throw wrong('needs a list of patterns')
+  const flat = patterns.flat() as (Redaction | PatternRedaction)[]
+  if (flat.length > PATTERNS_MAX) throw wrong(`has more than ${PATTERNS_MAX} patterns`)
+  if (event !== undefined) checkFunction('event', event)
+  const rules = { patterns: flat.map(toRedaction), hooks: event === undefined ? [] : [event] }
+  known.set(options, rules)
+  return rules
+}
+
+function toRedaction(given: Redaction | PatternRedaction): Redaction {
+  if (typeof given !== 'object' || given === null) throw wrong('has a pattern that is not an object')
+  const { name, charsMax = PATTERN_CHARS_MAX } = given
+  if (typeof name !== 'string' || !NAME.test(name))
+    throw wrong(`has a pattern whose name ${JSON.stringify(name)} is not 1 to 40 lower-case letters, digits or "-"`)
+  if (!Number.isSafeInteger(charsMax) || charsMax < 1 || charsMax > CHARS_MAX)
+    throw wrong(`has the pattern ${name}, whose charsMax is not a whole number from 1 to ${CHARS_MAX}`)
+  if ('pattern' in given) return { name, charsMax, find: finder(name, given.pattern) }
+  checkFunction(`find of the pattern ${name}`, given.find)
+  if (given.opens !== undefined) checkFunction(`opens of the pattern ${name}`, given.opens)
+  return given.charsMax === charsMax ? given : { ...given, charsMax }
+}
+
+function finder(name: string, pattern: unknown): Redaction['find'] {
+  if (!(pattern instanceof RegExp)) throw wrong(`has the pattern ${name}, which is not a regular expression`)
+  const all = new RegExp(pattern.source, `${pattern.flags.replace(/[gy]/g, '')}g`)
+  if ('x'.matchAll(all).some(([match]) => match === '') || ''.matchAll(all).some(() => true))
+    throw wrong(`has the pattern ${name}, which matches the empty text`)
+  return (text) => text.matchAll(all).map(({ 0: match, index }) => ({ start: index, end: index + match.length }))
+}
+
+function checkFunction(what: string, given: unknown): void {
+  if (typeof given !== 'function') throw wrong(`needs a function as ${what}`)
+  if (['AsyncFunction', 'AsyncGeneratorFunction'].includes(given.constructor.name))
+    throw wrong(`needs a synchronous function as ${what}`)
+}
+
+function wrong(problem: string): HoldfastError {
+  return new HoldfastError('invalid_request', `redact ${problem}`)
+}

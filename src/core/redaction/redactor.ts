@@ -1,0 +1,70 @@
+/** Redacts what enters logs and what is kept beside them, by the rules of a server and of components. */
+import type { Event } from '../event.ts'
+import { hasContent, mapContent, restoreFixed } from './event-content.ts'
+import { RedactionFailure } from './failure.ts'
+import { Matcher, nameOf } from './matcher.ts'
+import { type RedactHook, type RedactOptions, type Rules, toRules } from './redaction.ts'
+import { redactValue } from './values.ts'
+
+export class Redactor {
+  readonly matcher: Matcher
+  readonly #rules: Rules
+
+  constructor(rules: Rules) {
+    this.#rules = rules
+    this.matcher = new Matcher(rules.patterns)
+  }
+
+  text(text: string): string {
+    return this.matcher.redact(text)
+  }
+
+  /** A JSON value, by the patterns alone. */
+  value(value: unknown): unknown {
+    return redactValue(this.matcher, value)
+  }
+
+  /** An event whose data is JSON. */
+  event(event: Event): Event {
+    if (!hasContent(event.type)) return event
+    return this.hooked(this.matcher.isEmpty ? event : mapContent(event, (value) => this.value(value)))
+  }
+
+  /** By the hooks alone: for texts whose patterns were looked for across their pieces. */
+  hooked(event: Event): Event {
+    return this.#rules.hooks.reduce(applied, event)
+  }
+
+  with(options: RedactOptions | undefined): Redactor {
+    if (options === undefined) return this
+    const { patterns, hooks } = toRules(options)
+    const isKnown = patterns.every((each) => this.#rules.patterns.includes(each))
+    if (isKnown && hooks.every((each) => this.#rules.hooks.includes(each))) return this
+    return new Redactor({
+      patterns: [...new Set([...this.#rules.patterns, ...patterns])],
+      hooks: [...new Set([...this.#rules.hooks, ...hooks])],
+    })
+  }
+}
+
+/** Undefined where nothing is redacted. */
+export function redactorOf(server: Redactor | undefined, options: RedactOptions | undefined): Redactor | undefined {
+  if (options === undefined) return server
+  return (server ?? new Redactor({ patterns: [], hooks: [] })).with(options)
+}
+
+function applied(event: Event, hook: RedactHook): Event {
+  let returned: unknown
+  try {
+    returned = hook(structuredClone(event))
+  } catch (cause) {
+    throw new RedactionFailure('event hook', `threw ${nameOf(cause)} for ${event.type}`)
+  }
+  if (returned instanceof Promise) {
+    returned.catch(() => {})
+    throw new RedactionFailure('event hook', `returned a promise for ${event.type}, and must be synchronous`)
+  }
+  const kept = restoreFixed(event, returned)
+  if (kept === undefined) throw new RedactionFailure('event hook', `did not return a valid ${event.type}`)
+  return kept
+}

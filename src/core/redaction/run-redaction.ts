@@ -1,0 +1,156 @@
+/** Redacts the events of one run. Texts that come in deltas are matched across them, for each message by itself. */
+import { encodeEvent, type Encoded } from '../emission.ts'
+import { type Actor, actorKey, type Event, type EventType } from '../event.ts'
+import { eventOf } from '../record.ts'
+import type { SerializeBounds } from '../serialize.ts'
+import { RedactionFailure } from './failure.ts'
+import type { RedactOptions } from './redaction.ts'
+import type { Redactor } from './redactor.ts'
+import { TextStream } from './text-stream.ts'
+
+/** Where deltas have their text, and what tells the streams of one actor apart. */
+const DELTAS: Partial<Record<EventType, { readonly text: string; readonly id: string }>> = {
+  'text.delta': { text: 'text', id: 'message' },
+  'reasoning.delta': { text: 'text', id: 'message' },
+  'tool.drafted': { text: 'delta', id: 'call' },
+}
+
+/** Streams of one run that are matched at once; the oldest one makes room for another. */
+const STREAMS_MAX = 256
+
+interface Stream {
+  readonly actor: string
+  readonly text: TextStream
+  /** The last of its deltas. */
+  event: Event
+  /** Nothing but deltas came from its actor since. */
+  isCurrent: boolean
+}
+
+export class RunRedaction {
+  #redactor: Redactor
+  readonly #bounds: SerializeBounds
+  /** Oldest first. */
+  readonly #streams = new Map<string, Stream>()
+
+  constructor(redactor: Redactor, bounds: SerializeBounds) {
+    this.#redactor = redactor
+    this.#bounds = bounds
+  }
+
+  /** Redacts by the rules of a component that is called, too, from now on. */
+  include(options: RedactOptions): void {
+    this.#redactor = this.#redactor.with(options)
+    for (const { text } of this.#streams.values()) text.matcher = this.#redactor.matcher
+  }
+
+  /** An event as the log is to have it, its data as JSON. */
+  event(event: Event): Event {
+    const plain = eventOf(encodeEvent(event, this.#bounds).body)
+    try {
+      return this.#redactor.event(plain)
+    } catch (cause) {
+      const told = cause instanceof RedactionFailure ? withoutContent(plain, cause) : undefined
+      if (told === undefined) throw cause
+      return told
+    }
+  }
+
+  /** What the log is to have now of what an actor emitted: held text of the actor first. */
+  push(encoded: Encoded): Encoded[] {
+    const event = eventOf(encoded.body)
+    const delta = DELTAS[event.type]
+    if (delta !== undefined && !this.#redactor.matcher.isEmpty) return this.#pushDelta(event, delta)
+    const held = this.settle(event.actor)
+    if (event.type === 'text.completed' || event.type === 'reasoning.completed')
+      this.#streams.delete(keyOf(event, `${event.type.split('.')[0]}.delta`, event.data.message))
+    return [...held, this.#encoded(this.#redactor.event(event))]
+  }
+
+  /** Releases the held text of an actor: something else is about to come from it. */
+  settle(actor: Actor | undefined): Encoded[] {
+    const streams = this.#of(actor)
+    for (const stream of streams) stream.isCurrent = false
+    return this.#flush(streams)
+  }
+
+  /** Releases the held text of an actor that has come to its end. */
+  end(actor: Actor | undefined): Encoded[] {
+    const held = this.settle(actor)
+    for (const [key, stream] of this.#streams) if (stream.actor === actorKey(actor)) this.#streams.delete(key)
+    return held
+  }
+
+  endAll(): Encoded[] {
+    const held = this.#flush([...this.#streams.values()])
+    this.#streams.clear()
+    return held
+  }
+
+  #pushDelta(event: Event, delta: { readonly text: string; readonly id: string }): Encoded[] {
+    const data = event.data as Readonly<Record<string, unknown>>
+    const key = keyOf(event, event.type, data[delta.id])
+    const stream = this.#streams.get(key)
+    // A message that begins comes after what was said before it; those that come in turns do not cut each other off.
+    const before = stream?.isCurrent === true ? [] : this.#flush(this.#of(event.actor))
+    const own = stream ?? this.#open(key, event, before)
+    own.event = event
+    own.isCurrent = true
+    const text = own.text.push(String(data[delta.text]))
+    return text === '' ? before : [...before, this.#released(event, text)]
+  }
+
+  #open(key: string, event: Event, before: Encoded[]): Stream {
+    const oldest = this.#streams.size < STREAMS_MAX ? undefined : this.#streams.keys().next().value
+    if (oldest !== undefined) {
+      before.push(...this.#flush([this.#streams.get(oldest)!]))
+      this.#streams.delete(oldest)
+    }
+    const text = new TextStream(this.#redactor.matcher)
+    const stream: Stream = { actor: actorKey(event.actor), text, event, isCurrent: true }
+    this.#streams.set(key, stream)
+    return stream
+  }
+
+  #of(actor: Actor | undefined): Stream[] {
+    const whose = actorKey(actor)
+    return [...this.#streams.values()].filter((stream) => stream.actor === whose)
+  }
+
+  #flush(streams: readonly Stream[]): Encoded[] {
+    return streams.flatMap(({ event, text }) => {
+      const released = text.flush()
+      return released === '' ? [] : [this.#released(event, released)]
+    })
+  }
+
+  #released(event: Event, text: string): Encoded {
+    const data = { ...event.data, [DELTAS[event.type]!.text]: text }
+    return this.#encoded(this.#redactor.hooked({ ...event, data } as Event))
+  }
+
+  #encoded(event: Event): Encoded {
+    return encodeEvent(event, this.#bounds)
+  }
+}
+
+function keyOf({ actor }: Event, type: string, id: unknown): string {
+  return JSON.stringify([actorKey(actor), type, id])
+}
+
+/** How a run ends, or is asked to, must be in its log, also where a hook fails for it. */
+function withoutContent(event: Event, { failure }: RedactionFailure): Event | undefined {
+  switch (event.type) {
+    case 'run.failed': {
+      const { error, ...data } = event.data
+      return { ...event, data: { ...data, error: { ...failure, code: error.code } } }
+    }
+    case 'run.cancelled':
+    case 'stop.requested': {
+      const { reason: _reason, ...data } = event.data
+      return { ...event, data }
+    }
+    default:
+      return undefined
+  }
+}

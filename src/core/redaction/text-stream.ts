@@ -1,0 +1,74 @@
+/**
+ * Redacts a text that arrives in pieces. What could be the beginning of a match is held back until it is known; at most
+ * `Matcher.holdMax` characters. A match that is longer is redacted there, and what follows it up to the next blank goes with it.
+ */
+import { type Matcher, replaced } from './matcher.ts'
+
+/** Released characters that the matching of later ones may look back at. */
+const LOOK_BEHIND = 64
+
+export class TextStream {
+  matcher: Matcher
+  /** The end of what was released, as it was before redaction. */
+  #context = ''
+  #held = ''
+  /** What was released last is a mark: a match that goes on needs no other one. */
+  #endsMasked = false
+  /** A match was too long to be held: the rest of it is left out. */
+  #isSkipping = false
+
+  constructor(matcher: Matcher) {
+    this.matcher = matcher
+  }
+
+  /** What can be released now; '' for nothing. */
+  push(piece: string): string {
+    const more = this.#isSkipping ? piece.replace(/^\S+/, '') : piece
+    if (more === '') return ''
+    if (this.#isSkipping) {
+      this.#isSkipping = false
+      this.#context = ''
+    }
+    this.#held += more
+    return this.#release(false)
+  }
+
+  /** Releases all of it; what comes later may still be part of the same match. */
+  flush(): string {
+    return this.#held === '' ? '' : this.#release(true)
+  }
+
+  #release(all: boolean): string {
+    const { holdMax } = this.matcher
+    const text = this.#context + this.#held
+    const base = this.#context.length
+    const matches = this.matcher.find(text)
+    let open = this.matcher.openFrom(text)
+    for (const { start, end } of matches.toReversed()) if (end > open) open = Math.min(open, start)
+    const isWhole = all || text.length - open > holdMax
+    const to = isWhole ? text.length : wholeCharacter(text, Math.max(open, base), base)
+    if (to === base) return ''
+    const released = this.#redacted(text, base, to, matches)
+    const last = matches.findLast(({ end }) => end <= to)
+    this.#endsMasked = last?.end === to
+    this.#isSkipping = this.#endsMasked && to === text.length && to - last!.start >= last!.charsMax
+    this.#context = text.slice(Math.max(Math.min(open, to - LOOK_BEHIND), to - holdMax - LOOK_BEHIND, 0), to)
+    this.#held = text.slice(to)
+    return released
+  }
+
+  #redacted(text: string, base: number, to: number, matches: ReturnType<Matcher['find']>): string {
+    const within = matches.filter(({ start, end }) => end > base && start < to)
+    const first = within[0]
+    if (first === undefined || first.start >= base) return replaced(text, within, base, to)
+    // Its beginning was released when the stream was flushed.
+    const rest = replaced(text, within.slice(1), first.end, to)
+    return this.#endsMasked ? rest : first.mark + rest
+  }
+}
+
+/** Halves of a character are not released apart. */
+function wholeCharacter(text: string, to: number, base: number): number {
+  const before = text.charCodeAt(to - 1)
+  return to > base && before >= 0xd800 && before < 0xdc00 ? to - 1 : to
+}
