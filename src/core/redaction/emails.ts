@@ -5,7 +5,7 @@ const LOCAL_CHARS_MAX = 64
 const DOMAIN_CHARS_MAX = 253
 const CHARS_MAX = LOCAL_CHARS_MAX + 1 + DOMAIN_CHARS_MAX
 
-const LOCAL = /[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]/
+const LOCAL = /[A-Za-z0-9._%+-]/
 const DOMAIN = /[A-Za-z0-9.-]/
 
 export const emails: Redaction = {

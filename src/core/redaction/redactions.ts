@@ -78,7 +78,10 @@ function all(match: string): number {
 }
 
 function webToken(match: string): number {
-  return /^eyJ[\w-]{8,}(?:\.[\w-]*){2,4}/.exec(match)?.[0].length ?? 0
+  if (!/^eyJ[\w-]{8,}\.[\w-]*\./.test(match)) return 0
+  let chars = match.length
+  while (match[chars - 1] === '.') chars--
+  return chars
 }
 
 function userInfo(match: string): number {

@@ -52,7 +52,7 @@ export class TextStream {
     const last = matches.findLast(({ end }) => end <= to)
     this.#endsMasked = last?.end === to
     this.#isSkipping = this.#endsMasked && to === text.length && to - last!.start >= last!.charsMax
-    this.#context = text.slice(Math.max(Math.min(open, to - LOOK_BEHIND), to - holdMax - LOOK_BEHIND, 0), to)
+    this.#context = endOf(text.slice(0, to), Math.max(Math.min(open, to - LOOK_BEHIND), to - holdMax - LOOK_BEHIND))
     this.#held = text.slice(to)
     return released
   }
@@ -65,6 +65,13 @@ export class TextStream {
     const rest = replaced(text, within.slice(1), first.end, to)
     return this.#endsMasked ? rest : first.mark + rest
   }
+}
+
+/** A text from a place on, with a character before it that begins no match: what was cut off is told by it alone. */
+function endOf(text: string, from: number): string {
+  if (from <= 1) return text
+  const before = /[A-Za-z0-9]/.test(text[from - 1]!) ? 'q' : ' '
+  return before + text.slice(from)
 }
 
 /** Halves of a character are not released apart. */
