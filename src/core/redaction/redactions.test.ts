@@ -73,7 +73,9 @@ test('redactions.tokens: text after a private key stays', () => {
 })
 
 test('redactions.cardNumbers: a card among other numbers is redacted alone', () => {
-  expect(redact(redactions.cardNumbers, 'no 17 4111 1111 1111 1111 12/29 ok')).toBe('no 17 [redacted:card-number] 12/29 ok')
+  expect(redact(redactions.cardNumbers, 'no 17 4111 1111 1111 1111 12/29 ok')).toBe(
+    'no 17 [redacted:card-number] 12/29 ok',
+  )
 })
 
 test.each([
@@ -116,10 +118,10 @@ describe('the time of a search grows linearly', () => {
     ['dots after an at sign', '@a.a'],
     ['blanks', ' '],
     ['letters', 'a'],
-  ] as const satisfies readonly (readonly [string, string, string?])[]
+  ] as const
   const n = 100_000
 
-  test.each(hostile)('%s', (_what, piece, before = '') => {
+  test.each<readonly [string, string, string?]>(hostile)('%s', (_what, piece, before = '') => {
     const matcher = new Matcher(all)
     const of = (chars: number): string => before + piece.repeat(Math.ceil(chars / piece.length))
     const [short, long] = [of(n), of(4 * n)]

@@ -27,7 +27,13 @@ export class Redactor {
   /** An event whose data is JSON. */
   event(event: Event): Event {
     if (!hasContent(event.type)) return event
-    return this.hooked(this.matcher.isEmpty ? event : mapContent(event, (value) => this.value(value)))
+    try {
+      return this.hooked(this.matcher.isEmpty ? event : mapContent(event, (value) => this.value(value)))
+    } catch (cause) {
+      const kept = cause instanceof RedactionFailure ? withoutContent(event, cause) : undefined
+      if (kept === undefined) throw cause
+      return kept
+    }
   }
 
   /** By the hooks alone: for texts whose patterns were looked for across their pieces. */
@@ -67,4 +73,21 @@ function applied(event: Event, hook: RedactHook): Event {
   const kept = restoreFixed(event, returned)
   if (kept === undefined) throw new RedactionFailure('event hook', `did not return a valid ${event.type}`)
   return kept
+}
+
+/** How a run ends, or is asked to, must be in its log, also where a hook fails for it. */
+function withoutContent(event: Event, { failure }: RedactionFailure): Event | undefined {
+  switch (event.type) {
+    case 'run.failed': {
+      const { error, ...data } = event.data
+      return { ...event, data: { ...data, error: { ...failure, code: error.code } } }
+    }
+    case 'run.cancelled':
+    case 'stop.requested': {
+      const { reason: _reason, ...data } = event.data
+      return { ...event, data }
+    }
+    default:
+      return undefined
+  }
 }

@@ -3,7 +3,6 @@ import { encodeEvent, type Encoded } from '../emission.ts'
 import { type Actor, actorKey, type Event, type EventType } from '../event.ts'
 import { eventOf } from '../record.ts'
 import type { SerializeBounds } from '../serialize.ts'
-import { RedactionFailure } from './failure.ts'
 import type { RedactOptions } from './redaction.ts'
 import type { Redactor } from './redactor.ts'
 import { TextStream } from './text-stream.ts'
@@ -46,14 +45,7 @@ export class RunRedaction {
 
   /** An event as the log is to have it, its data as JSON. */
   event(event: Event): Event {
-    const plain = eventOf(encodeEvent(event, this.#bounds).body)
-    try {
-      return this.#redactor.event(plain)
-    } catch (cause) {
-      const told = cause instanceof RedactionFailure ? withoutContent(plain, cause) : undefined
-      if (told === undefined) throw cause
-      return told
-    }
+    return this.#redactor.event(eventOf(encodeEvent(event, this.#bounds).body))
   }
 
   /** What the log is to have now of what an actor emitted: held text of the actor first. */
@@ -136,21 +128,4 @@ export class RunRedaction {
 
 function keyOf({ actor }: Event, type: string, id: unknown): string {
   return JSON.stringify([actorKey(actor), type, id])
-}
-
-/** How a run ends, or is asked to, must be in its log, also where a hook fails for it. */
-function withoutContent(event: Event, { failure }: RedactionFailure): Event | undefined {
-  switch (event.type) {
-    case 'run.failed': {
-      const { error, ...data } = event.data
-      return { ...event, data: { ...data, error: { ...failure, code: error.code } } }
-    }
-    case 'run.cancelled':
-    case 'stop.requested': {
-      const { reason: _reason, ...data } = event.data
-      return { ...event, data }
-    }
-    default:
-      return undefined
-  }
 }

@@ -22,7 +22,26 @@ const SECRETS = [
   'ada@mail.example.org',
   PEM,
 ]
-const FILLERS = [' ', '\n', 'so ', 'b', 'sk-', 'task ', 's', '-----', ': ', '12 ', 'é', '😀', 'x@', 'Bear', 'eyJ', '://', '.', '"']
+const FILLERS = [
+  ' ',
+  '\n',
+  'so ',
+  'b',
+  'sk-',
+  'task ',
+  's',
+  '-----',
+  ': ',
+  '12 ',
+  'é',
+  '😀',
+  'x@',
+  'Bear',
+  'eyJ',
+  '://',
+  '.',
+  '"',
+]
 
 function streamed(pieces: readonly string[], given: Matcher = matcher): string[] {
   const stream = new TextStream(given)
@@ -50,7 +69,9 @@ test('a secret is redacted wherever it is cut in two', () => {
 test('random texts, cut anywhere, are redacted as if they had come at once', () => {
   const random = new Random(testSeed())
   for (let round = 0; round < 3000; round++) {
-    const parts = Array.from({ length: random.between(1, 12) }, () => random.pick(random.chance(0.4) ? SECRETS : FILLERS))
+    const parts = Array.from({ length: random.between(1, 12) }, () =>
+      random.pick(random.chance(0.4) ? SECRETS : FILLERS),
+    )
     const text = parts.join(random.chance(0.5) ? ' ' : '')
     const pieces = cut(text, random, random.pick([1, 3, 10, 60]))
     expect(streamed(pieces).join(''), `seed ${random.seed}, round ${round}: ${JSON.stringify(pieces)}`).toBe(
@@ -90,19 +111,31 @@ test('no more than the bound is held back of a stream that is all one candidate'
 describe('a stream that is flushed in the middle of a secret', () => {
   test('redacts the rest of it, once it is known', () => {
     const stream = new TextStream(matcher)
-    const told = [stream.push(`key ${KEY.slice(0, 8)}`), stream.flush(), stream.push(KEY.slice(8)), stream.push(' end.\n')]
+    const told = [
+      stream.push(`key ${KEY.slice(0, 8)}`),
+      stream.flush(),
+      stream.push(KEY.slice(8)),
+      stream.push(' end.\n'),
+    ]
     expect(told.join('')).toBe('key sk-abcdE[redacted:api-key] end.\n')
   })
 
   test('has one mark for it, where it was known already', () => {
     const stream = new TextStream(matcher)
-    const told = [stream.push(`key ${KEY.slice(0, 26)}`), stream.flush(), stream.push(KEY.slice(26)), stream.push(' end.\n')]
+    const told = [
+      stream.push(`key ${KEY.slice(0, 26)}`),
+      stream.flush(),
+      stream.push(KEY.slice(26)),
+      stream.push(' end.\n'),
+    ]
     expect(told.join('')).toBe('key [redacted:api-key] end.\n')
   })
 })
 
 describe('a pattern of a user', () => {
-  const own = new Matcher(toRules({ patterns: [{ name: 'badge', pattern: /(?<=no\. )B\d{4,6}/, charsMax: 7 }] }).patterns)
+  const own = new Matcher(
+    toRules({ patterns: [{ name: 'badge', pattern: /(?<=no\. )B\d{4,6}/, charsMax: 7 }] }).patterns,
+  )
 
   test('is found wherever the text is cut', () => {
     const random = new Random(testSeed())
