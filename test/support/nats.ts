@@ -115,6 +115,11 @@ export class NatsServer {
     return this.#process?.pid
   }
 
+  /** Where it keeps what it stores. */
+  get folder(): string {
+    return this.#folder
+  }
+
   get address(): string {
     return `127.0.0.1:${this.port}`
   }
