@@ -4,6 +4,8 @@ import { existsSync } from 'node:fs'
 import { type Client, createClient } from '../client/index.ts'
 import type { Component } from '../core/agent.ts'
 import { detailOf } from '../core/errors.ts'
+import type { RedactOptions } from '../core/redaction/redaction.ts'
+import { redactByName } from '../core/redaction/redactions.ts'
 import { configOptions, type StoreConfig } from '../server/config-options.ts'
 import { natsText } from '../server/nats-address.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
@@ -55,7 +57,8 @@ export async function openTarget(
   env: Environment,
   { components }: OpenOptions = {},
 ): Promise<Target> {
-  if (values.store !== undefined) return openLocal(values.store, ` --store ${storeText(values.store)}`, components)
+  const local = { components, redact: defaultRedact(env) }
+  if (values.store !== undefined) return openLocal(values.store, ` --store ${storeText(values.store)}`, local)
   if (values.url !== undefined) {
     const problem = await problemOf(values.url)
     if (problem !== undefined) throw new Error(`${values.url} is no Holdfast server that can be talked to: ${problem}`)
@@ -63,7 +66,7 @@ export async function openTarget(
   }
   const url = defaultUrl(env)
   if ((await problemOf(url)) === undefined) return atServer(url, values.key, '')
-  return openLocal(defaultStore(env), '', components, url)
+  return openLocal(defaultStore(env), '', local, url)
 }
 
 export function defaultUrl(env: Environment): string {
@@ -72,6 +75,12 @@ export function defaultUrl(env: Environment): string {
 
 export function defaultStore(env: Environment): StoreConfig {
   return configOptions.store.parse(env['HOLDFAST_STORE'] ?? configOptions.store.fallback)
+}
+
+/** What a server with this environment redacts, a command does too that opens a store in its place. */
+function defaultRedact(env: Environment): RedactOptions | undefined {
+  const names = env['HOLDFAST_REDACT']
+  return names === undefined ? undefined : redactByName(configOptions.redact.parse(names))
 }
 
 /** As it is given, without what must not be shown. */
@@ -104,7 +113,10 @@ function atServer(url: string, key: string | undefined, flags: string): Target {
 async function openLocal(
   config: StoreConfig,
   flags: string,
-  components: readonly Component[] | undefined,
+  {
+    components,
+    redact,
+  }: { readonly components: readonly Component[] | undefined; readonly redact: RedactOptions | undefined },
   asked?: string,
 ): Promise<Target> {
   const nobody = asked === undefined ? '' : `no server answers at ${asked}, and `
@@ -129,7 +141,13 @@ async function openLocal(
   try {
     const authenticator = securityKeyAuthenticator(key)
     const store = components === undefined ? opened : onlyOwnRuns(opened, components, since)
-    const server = await createServer({ components: components ?? [], store, authenticator, limits })
+    const server = await createServer({
+      components: components ?? [],
+      store,
+      authenticator,
+      limits,
+      ...(redact !== undefined && { redact }),
+    })
     const client = createClient({ url: server.url, key })
     return { client, url: server.url, key, local: true, flags, close: () => server.stop() }
   } catch (cause) {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../core/limits.ts'
+import { redactions } from '../core/redaction/redactions.ts'
 import { configOptions, logLevels } from './config-options.ts'
 import { isLoopback, readConfig } from './config.ts'
 import { type NatsConfig, natsText } from './nats-address.ts'
@@ -19,6 +20,15 @@ const usage = (argv: readonly string[], env: Readonly<Record<string, string>> = 
 }
 
 describe('configuration', () => {
+  test('redacts what is named, and refuses names that it does not know', () => {
+    const { redact } = readConfig(['--redact', 'api-keys, card-numbers'], {})
+    expect(redact).toEqual({ patterns: [redactions.apiKeys, redactions.cardNumbers] })
+    expect(readConfig([], { HOLDFAST_REDACT: 'emails' }).redact).toEqual({ patterns: [redactions.emails] })
+    expect(usage(['--redact', 'api-keys,keys'])).toBe(
+      '--redact: "keys" is not known: give one of api-keys, tokens, card-numbers, emails',
+    )
+  })
+
   test('without flags and environment is local, on disk and without authentication', () => {
     expect(readConfig([], {})).toEqual({
       port: 7777,

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net'
 import { HoldfastError } from '../core/errors.ts'
 import type { Limits } from '../core/limits.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
-import { redactionsByName } from '../core/redaction/redactions.ts'
+import { redactByName } from '../core/redaction/redactions.ts'
 import type { AuthOptions, JwtOptions } from './auth/index.ts'
 import { configOptions, type LogLevel, type StoreConfig } from './config-options.ts'
 import { type Environment, type OptionValues, parseOptions } from './options.ts'
@@ -73,7 +73,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     ...(values['secret-key'] !== undefined && { secretKey: values['secret-key'] }),
     ...(values['audit-log'] !== undefined && { auditLog: values['audit-log'] }),
     ...toTls(values),
-    ...(values.redact !== undefined && { redact: { patterns: values.redact.map((name) => redactionsByName[name]) } }),
+    ...(values.redact !== undefined && { redact: redactByName(values.redact) }),
     corsOrigins: values['cors-origins'] ?? [],
     ...(values['allowed-hosts'] !== undefined && { allowedHosts: values['allowed-hosts'] }),
     trustProxy: values['trust-proxy'] ?? [],

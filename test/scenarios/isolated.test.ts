@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { isolated, type IsolatedOptions } from '../../src/agents/isolated/component.ts'
 import type { Component, Emission, RunContext } from '../../src/core/agent.ts'
 import type { LoggedEvent } from '../../src/core/event.ts'
+import { redactions } from '../../src/core/redaction/redactions.ts'
 import { call, getRun, readEvents, startRun, stopRun, untilFinished } from '../support/http.ts'
 import { openNode, subject, textOf, type TestNode } from '../support/node.ts'
 import { type ServerProcess, startServer } from '../support/process.ts'
@@ -33,6 +34,16 @@ describe('a component in a thread of its own', () => {
     const [direct, threaded] = logs
     expect(direct!.at(-1)).toMatchObject({ type: 'run.completed' })
     expect(threaded).toEqual(direct)
+  })
+
+  test('[SEC-3] is redacted like any other, by the rules of the server and its own', async () => {
+    const own = { patterns: [{ name: 'badge', pattern: /B\d{4}/ }] }
+    const component = await load('keyholder', { export: 'keyholder', redact: own })
+    const node = openNode({ components: [component], redact: { patterns: [redactions.apiKeys] } })
+    const log = await node.ended(await node.start('keyholder', 'sk-abcdEFGH1234ijklMNOP'), WAIT_MS)
+    expect(textOf(log)).toBe('the key is [redacted:api-key] for badge [redacted:badge]')
+    expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: '[redacted:api-key]' } })
+    await expect(load('keyholder', { export: 'refused' })).rejects.toThrow('give it to isolated()')
   })
 
   test('is described by its module', async () => {

@@ -3,7 +3,7 @@ import { cardNumbers } from './card-numbers.ts'
 import { emails } from './emails.ts'
 import { prefixed } from './prefixed.ts'
 import { privateKeys } from './private-keys.ts'
-import type { Redaction } from './redaction.ts'
+import type { Redaction, RedactOptions } from './redaction.ts'
 
 const KEY = 'api-key'
 const TOKEN = 'token'
@@ -72,6 +72,11 @@ export const redactionsByName = {
   'card-numbers': redactions.cardNumbers,
   emails: redactions.emails,
 } as const satisfies Record<string, readonly Redaction[]>
+
+/** What `--redact` asks for. */
+export function redactByName(names: readonly (keyof typeof redactionsByName)[]): RedactOptions {
+  return { patterns: names.map((name) => redactionsByName[name]) }
+}
 
 function all(match: string): number {
   return match.length

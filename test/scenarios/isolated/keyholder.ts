@@ -1,0 +1,13 @@
+/** Says a key in two pieces; `refused` has rules of its own, which cannot leave the thread. */
+import { agent } from '../../../src/agents/generator.ts'
+
+export const keyholder = agent<unknown>({
+  id: 'keyholder',
+  async *run(input) {
+    yield 'the key is sk-abcdEFGH12'
+    yield '34ijklMNOP5678 for badge B1234'
+    return input
+  },
+})
+
+export const refused = agent({ ...keyholder, redact: { patterns: [{ name: 'badge', pattern: /B\d{4}/ }] } })
