@@ -122,8 +122,8 @@ export async function record<Type extends Event['type']>(
   type: Type,
   data: EventData[Type],
 ): Promise<EventData[Type]> {
-  const recorded = await host.record({ type, data, ...(actor !== undefined && { actor }) } as unknown as Event)
-  return recorded.data as EventData[Type]
+  const kept = await host.record({ type, data, ...(actor !== undefined && { actor }) } as unknown as Event)
+  return kept.data as EventData[Type]
 }
 
 /** A result as the log has it, so that it is the same value in every attempt. */

@@ -105,6 +105,14 @@ describe('--file', () => {
     expect(await run(['input', id, 'yes', '--file', 'agents.ts'], options)).toMatchObject({ code: 0, stdout: 'yes\n' })
   })
 
+  test('[SEC-3] redacts what HOLDFAST_REDACT names', async () => {
+    const [store, file] = [`sqlite:${temporaryDatabase()}`, join(temporaryFolder(), 'agents.ts')]
+    writeFileSync(file, AGENTS)
+    const redacting = callWith({ ...NOBODY, HOLDFAST_REDACT: 'card-numbers' })
+    const { stdout } = await redacting('run', 'echo', 'my 4242 4242 4242 4242', '--file', file, '--store', store)
+    expect(stdout).toBe('You said my [redacted:card-number]\n')
+  })
+
   test('[RUN-1] leaves runs alone that others are to drive', async () => {
     const { path, store, running } = await leftBehind()
     const file = join(temporaryFolder(), 'agents.ts')

@@ -69,7 +69,7 @@ export function replaced(text: string, matches: readonly Match[], from: number, 
 
 function merged(found: Match[]): Match[] {
   const all: Match[] = []
-  for (const match of found.sort((a, b) => a.start - b.start || b.end - a.end)) {
+  for (const match of found.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
     const last = all.at(-1)
     if (last === undefined || match.start >= last.end) all.push(match)
     else if (match.end > last.end) all[all.length - 1] = { ...last, end: match.end }

@@ -14,10 +14,7 @@ const apiKeys: readonly Redaction[] = [
   // Stripe, Groq, Replicate, Hugging Face and Holdfast, npm, PyPI, DigitalOcean, Linear, Databricks
   prefixed({
     name: KEY,
-    heads: [
-      ...['sk_live_', 'sk_test_', 'rk_live_', 'rk_test_', 'whsec_', 'gsk_', 'r8_', 'hf_', 'npm_', 'pypi-'],
-      ...['dop_v1_', 'lin_api_', 'dapi'],
-    ],
+    heads: 'sk_live_ sk_test_ rk_live_ rk_test_ whsec_ gsk_ r8_ hf_ npm_ pypi- dop_v1_ lin_api_ dapi'.split(' '),
     alphabet: 'A-Za-z0-9_-',
     min: 16,
   }),

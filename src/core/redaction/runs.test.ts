@@ -87,7 +87,7 @@ describe('a secret is redacted in', () => {
         await context.stage(
           'b',
           async function* () {
-            yield `${KEY}`
+            yield KEY
             return KEY
           },
           { kind: 'function', details: KEY },
