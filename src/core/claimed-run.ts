@@ -133,10 +133,10 @@ async function settleOrDrive(
 /** Writes events, and lets the past of the run know them as they stand in the log. Resolves with them as they stand there. */
 async function write<Written extends Event>(
   log: RunLog,
-  events: readonly Written[],
+  additions: readonly Written[],
   past?: HistoryReader,
 ): Promise<Written[]> {
-  const written = events.map((event) => {
+  const written = additions.map((event) => {
     const index = log.next
     const kept = log.append(event)
     const stored = eventOf(encodeEvent(kept, log.bounds).body)

@@ -90,8 +90,8 @@ test('whatever is read as a list comes back as one', async () => {
   const { store } = await withFinished(10)
   await store.documents.put({ owner: 'anna', collection: 'notes', id: 'note', body: 'text' })
   const { owner } = (await store.get('run_1'))!.run
-  expect((await store.moving!.runs(10)).map(({ stored }) => stored.run.id)).toEqual(['run_1'])
-  expect((await store.moving!.documents(10)).map(({ id }) => id)).toContain('note')
-  expect((await store.usage!.largest(10)).map((usage) => usage.owner)).toContain(owner)
-  expect((await store.usage!.finishedRuns(owner, 10)).map(({ stored }) => stored.run.id)).toEqual(['run_1'])
+  expect((await store.moving.runs(10)).map(({ stored }) => stored.run.id)).toEqual(['run_1'])
+  expect((await store.moving.documents(10)).map(({ id }) => id)).toContain('note')
+  expect((await store.usage.largest(10)).map((usage) => usage.owner)).toContain(owner)
+  expect((await store.usage.finishedRuns(owner, 10)).map(({ stored }) => stored.run.id)).toEqual(['run_1'])
 })
