@@ -33,13 +33,15 @@ interface Probe extends CallOptions {
 const routes: Readonly<
   Record<
     string,
-    { readonly for: 'one run'; readonly probes: readonly Probe[] } | { readonly for: 'everyone' | 'each their own' }
+    { readonly for: 'one run'; readonly probes: readonly Probe[] } | { readonly for: 'everyone' | 'each their own' | 'administrators' }
   >
 > = {
   'GET /components': { for: 'everyone' },
   'GET /health': { for: 'everyone' },
   'GET /health/ready': { for: 'everyone' },
   'GET /openapi.json': { for: 'everyone' },
+  // The route walk checks that nobody else may call it.
+  'POST /admin/forget': { for: 'administrators' },
   'POST /runs': { for: 'each their own' },
   'GET /runs': { for: 'each their own' },
   'GET /runs/{id}': { for: 'one run', probes: [{}] },
