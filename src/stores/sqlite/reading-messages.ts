@@ -1,8 +1,9 @@
 /** What the store and its reading thread say to each other. */
 import type { ErrorCode } from '../../core/errors.ts'
-import type { readingsOf } from './reading-worker.ts'
+import type { Readings } from './readings.ts'
 
-export type Readings = ReturnType<typeof readingsOf>
+/** The first message of the thread: it answers from now on. */
+export const READY = 'ready'
 
 export interface ReadingRequest {
   readonly name: keyof Readings

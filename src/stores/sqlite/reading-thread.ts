@@ -1,9 +1,11 @@
 /** The store's end of the reading thread. */
 import { Worker } from 'node:worker_threads'
-import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
+import { HoldfastError, detailOf, isHoldfastError, messageOf, storeUnavailable } from '../../core/errors.ts'
 import { AnswerWatch } from './answer-watch.ts'
 import { Fifo } from './fifo.ts'
-import type { ReadingFault, ReadingReply, ReadingRequest, Readings } from './reading-messages.ts'
+import type { Reader } from './reader.ts'
+import { READY, type ReadingFault, type ReadingReply, type ReadingRequest } from './reading-messages.ts'
+import { type Readings, readingsOf } from './readings.ts'
 
 const entry = new URL(import.meta.url.endsWith('.ts') ? './reading-worker.ts' : './reading-worker.js', import.meta.url)
 
@@ -25,6 +27,8 @@ interface Asked extends ReadingRequest {
 export class ReadingThread {
   readonly #path: string
   #worker: Worker | undefined
+  /** Reads in this thread until the other one is up, so that the first requests do not wait for it. */
+  #local: Reader | undefined
   #gone: Promise<void> = Promise.resolve()
   readonly #waiting = new Fifo<Asked>()
   /** Oldest first. */
@@ -63,9 +67,10 @@ export class ReadingThread {
     return this.#underWay.length > 0
   }
 
-  /** Begins to start the thread, so that the first to ask does not wait for it. */
-  start(): void {
-    this.#worker ??= this.#started()
+  /** Starts the thread. Until it answers, `reader` is read from, and then closed. */
+  start(reader: Reader): void {
+    this.#local = reader
+    this.#worker = this.#started()
   }
 
   ask<Name extends keyof Readings>(
@@ -74,6 +79,7 @@ export class ReadingThread {
   ): Promise<ReturnType<Readings[Name]>> {
     const refusal = this.#closed ? 'it is closed' : (this.stall ?? this.#overload)
     if (refusal !== undefined) return Promise.reject(unreadable(refusal))
+    if (this.#local !== undefined) return readHere(this.#local, name, args)
     return new Promise((resolve, reject) => {
       // What is asked in the same moment comes in one message, and is so answered in one moment, too.
       if (this.#waiting.length === 0) queueMicrotask(() => this.#send())
@@ -85,16 +91,17 @@ export class ReadingThread {
     this.#closed = true
     clearInterval(this.#timer)
     this.#rejectAll('it is closed')
+    this.#closeLocal()
     this.#worker?.postMessage('close')
     await this.#gone
   }
 
   #send(): void {
     while (this.#waiting.length > 0 && this.#underWay.length < UNDER_WAY_MAX) {
-      this.start()
+      this.#worker ??= this.#started()
       const asked = this.#take(REQUESTS_PER_MESSAGE)
       this.#underWay.push(asked)
-      this.#worker!.postMessage(asked.map(({ name, args }) => ({ name, args })))
+      this.#worker.postMessage(asked.map(({ name, args }) => ({ name, args })))
     }
   }
 
@@ -115,7 +122,10 @@ export class ReadingThread {
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: 8 }, // as that of the committing thread
     })
-    worker.on('message', (reply: ReadingReply) => this.#reply(reply))
+    worker.on('message', (message: ReadingReply | typeof READY) => {
+      if (message === READY) this.#closeLocal()
+      else this.#reply(message)
+    })
     let cause: unknown
     worker.on('error', (error) => (cause = error))
     this.#gone = new Promise((resolve) => {
@@ -127,6 +137,11 @@ export class ReadingThread {
       })
     })
     return worker
+  }
+
+  #closeLocal(): void {
+    this.#local?.close()
+    this.#local = undefined
   }
 
   #reply(reply: ReadingReply): void {
@@ -144,6 +159,19 @@ export class ReadingThread {
     const cause = unreadable(reason)
     for (const asked of this.#underWay) for (const { reject } of asked) reject(cause)
     for (const { reject } of this.#take(WAITING_MAX)) reject(cause)
+  }
+}
+
+async function readHere<Name extends keyof Readings>(
+  reader: Reader,
+  name: Name,
+  args: Parameters<Readings[Name]>,
+): Promise<ReturnType<Readings[Name]>> {
+  try {
+    const read = readingsOf(reader)[name] as (...given: Parameters<Readings[Name]>) => ReturnType<Readings[Name]>
+    return read(...args)
+  } catch (cause) {
+    throw isHoldfastError(cause) ? cause : unreadable(messageOf(cause))
   }
 }
 

@@ -4,31 +4,10 @@
  */
 import { isMarkedAsUntransferable, type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { isHoldfastError, messageOf } from '../../core/errors.ts'
-import { type LogPage, type PageRequest, readPage } from './log-page.ts'
+import type { LogPage } from './log-page.ts'
 import { Reader } from './reader.ts'
-import type { Reading, ReadingFault, ReadingReply, ReadingRequest } from './reading-messages.ts'
-
-/** All that can be asked of the thread. */
-export function readingsOf(reader: Reader) {
-  const { runs, documents, usage } = reader
-  return {
-    opening: () => reader.opening(),
-    page: (request: PageRequest) => readPage(reader, request),
-    run: (id: string) => runs.byId(id),
-    newcomer: reader.newcomer.bind(reader),
-    runByKey: runs.byKey.bind(runs),
-    runs: runs.list.bind(runs),
-    runsFollowing: runs.following.bind(runs),
-    finishedRuns: runs.finished.bind(runs),
-    document: documents.get.bind(documents),
-    documents: documents.list.bind(documents),
-    documentsFollowing: documents.all.bind(documents),
-    usage: usage.of.bind(usage),
-    usageTotal: usage.total.bind(usage),
-    usageLargest: usage.largest.bind(usage),
-    size: reader.size.bind(reader),
-  }
-}
+import { READY, type Reading, type ReadingFault, type ReadingReply, type ReadingRequest } from './reading-messages.ts'
+import { readingsOf } from './readings.ts'
 
 function serve(port: MessagePort, path: string): void {
   let reader: Reader | undefined
@@ -60,6 +39,7 @@ function serve(port: MessagePort, path: string): void {
     const reply: ReadingReply = requests.map(answer)
     port.postMessage(reply, moved)
   })
+  port.postMessage(READY)
 }
 
 /** The bytes of a page are handed over, and not copied. */

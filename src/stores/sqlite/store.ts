@@ -44,8 +44,8 @@ import { DamageRegister } from './damage-register.ts'
 import { damageError } from './quarantine.ts'
 import { headOf, type LogHead, type PageRequest } from './log-page.ts'
 import { type Opening, Reader } from './reader.ts'
-import type { Readings } from './reading-messages.ts'
 import { ReadingThread } from './reading-thread.ts'
+import type { Readings } from './readings.ts'
 import type { NumberedRun } from './run-rows.ts'
 import { RunIndex } from './run-index.ts'
 import { ThreadWatch } from './thread-watch.ts'
@@ -138,9 +138,12 @@ export class SqliteStore implements Store {
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(options)
     try {
-      store.#open(await options.thread, openingOf(options.lock.path))
-      store.#reads.start()
+      const thread = await options.thread
+      const reader = new Reader(options.lock.path)
+      store.#reads.start(reader)
+      store.#open(thread, reader.opening())
     } catch (cause) {
+      await store.#reads.close()
       store.#options.lock.release()
       throw cause
     }
@@ -619,16 +622,6 @@ export class SqliteStore implements Store {
     this.#options.logger.info({ store: this.#options.lock.path }, 'the store takes writes again')
     for (const { run, durable } of this.#active.all())
       this.#hints.give({ run: run.id, next: durable!.next, claimable: true })
-  }
-}
-
-/** What the file holds when the store begins: read in this thread, which serves nobody yet, while the reading one starts. */
-function openingOf(path: string): Opening {
-  const reader = new Reader(path)
-  try {
-    return reader.opening()
-  } finally {
-    reader.close()
   }
 }
 
