@@ -63,6 +63,8 @@ test('[SUB-2] a log that is trimmed or removed while it is read is not taken for
   const during: Promise<string>[] = []
   for (let done = false; !done; await new Promise(setImmediate)) {
     during.push(read(-1))
+    // The store refuses reads when thousands of them wait.
+    if (during.length % 64 === 0) await Promise.all(during)
     await Promise.race([trim.then(() => (done = true)), new Promise(setImmediate)])
   }
   for (const outcome of await Promise.all(during)) expect(['read', 'cursor_expired']).toContain(outcome)
