@@ -61,7 +61,8 @@ const RESOURCES_EXCEEDED = [10_002, 10_023, 10_028, 10_047]
 /** The server could not store the message; only its text says that a limit of the stream is the reason. */
 const STORE_FAILED = 10_077
 
-function isFull(cause: unknown): boolean {
+/** A limit is reached. The server is sound: it says so. */
+export function isFull(cause: unknown): boolean {
   if (!(cause instanceof ApiError)) return false
   if (RESOURCES_EXCEEDED.includes(cause.code)) return true
   return cause.code === STORE_FAILED && /^maximum .* exceeded/.test(cause.message)

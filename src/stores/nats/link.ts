@@ -6,7 +6,7 @@ import { pause } from '../shared/pause.ts'
 import { answerOf, messageIn, seqOf } from './answers.ts'
 import { type ConnectOptions, connectionError, connectTo, type Nats } from './connecting.ts'
 import type { Spot } from './layout.ts'
-import { ApiError, DUPLICATE, failureKind, isStale, storeError, Unsent } from './failures.ts'
+import { ApiError, DUPLICATE, failureKind, isStale, storeError, Unsent, isFull } from './failures.ts'
 import {
   directMessage,
   HEAD,
@@ -273,10 +273,8 @@ export class Link {
         return answer
       } catch (cause) {
         const kind = failureKind(cause)
-        if (kind === 'refused') {
-          this.#fruitfulAt[doing] = performance.now()
-          throw cause
-        }
+        if (kind === 'refused' || isFull(cause)) this.#fruitfulAt[doing] = performance.now()
+        if (kind === 'refused') throw cause
         this.#moveOn(doing)
         if (kind === 'unsure') onUnsure?.()
         this.#failure = detailOf(cause)
