@@ -1,8 +1,8 @@
 /** Runs made directly in a store, without a server. */
-import { systemIds } from '../src/core/clock.ts'
-import { encodeRecord, encodeTextBody } from '../src/core/record.ts'
-import type { Run } from '../src/core/run.ts'
-import type { LogWriter, Store } from '../src/core/store.ts'
+import { systemIds } from '../src/core/ports/clock.ts'
+import { encodeRecord, encodeTextBody } from '../src/core/model/record.ts'
+import type { Run } from '../src/core/model/run.ts'
+import type { LogWriter, Store } from '../src/core/ports/store.ts'
 import { text } from './agent.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'

@@ -1,6 +1,6 @@
 /** The store alone, or its medium alone, in a process of its own: many runs at once, each with a few events on their way. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Store } from '../src/core/store.ts'
+import type { Store } from '../src/core/ports/store.ts'
 import { configOptions } from '../src/server/config-options.ts'
 import { openStore } from '../src/server/open-store.ts'
 import { answer, ready } from './answering.ts'

@@ -1,7 +1,7 @@
 /** `node scripts/gen-errors-doc.ts`: writes docs/errors.md from the table of error codes. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorTable } from '../src/core/errors.ts'
+import { errorTable } from '../src/core/model/errors.ts'
 import { root } from './command.ts'
 
 export const errorsPagePath = join(root, 'docs', 'errors.md')
@@ -15,7 +15,7 @@ export function errorsPage(): string {
 
 const INTRODUCTION = `# Errors
 
-<!-- Written by scripts/gen-errors-doc.ts from src/core/errors.ts. Change it there. -->
+<!-- Written by scripts/gen-errors-doc.ts from src/core/model/errors.ts. Change it there. -->
 
 Everything that is expected to go wrong has one of these codes. Decide by the code, never by the message.
 

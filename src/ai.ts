@@ -1,7 +1,7 @@
 /** Agents and teams on the AI SDK (`ai`, which the user installs). */
 import { agent as generatorAgent, type AgentDefinition } from './agents/generator.ts'
 import { modelAgent, type ModelAgentDefinition } from './agents/model/agent.ts'
-import type { Component } from './core/agent.ts'
+import type { Component } from './core/ports/component.ts'
 
 /** Defines an agent: on a language model, with `model`, or as an async generator, with `run`. */
 export function agent(definition: ModelAgentDefinition): Component

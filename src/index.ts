@@ -49,8 +49,8 @@ export {
   type ToolCall,
   type UncertainPolicy,
   WorkFailure,
-} from './core/agent.ts'
-export { type ErrorCode, errorTable, HoldfastError, isHoldfastError } from './core/errors.ts'
+} from './core/ports/component.ts'
+export { type ErrorCode, errorTable, HoldfastError, isHoldfastError } from './core/model/errors.ts'
 export {
   type Actor,
   type Event,
@@ -62,14 +62,14 @@ export {
   type LoggedEvent,
   type Question,
   type Usage,
-} from './core/event.ts'
-export type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './core/document.ts'
-export { defaultLimits, type Limits } from './core/limits.ts'
+} from './core/model/event.ts'
+export type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './core/model/document.ts'
+export { defaultLimits, type Limits } from './core/model/limits.ts'
 export type { PatternRedaction, Redaction, RedactHook, RedactOptions, Span } from './core/redaction/redaction.ts'
 export { redactions } from './core/redaction/redactions.ts'
-export type { Run, RunStatus } from './core/run.ts'
-export type { Store, StoredRun } from './core/store.ts'
-export type { OwnerUsage, SizedRun, StoredUsage } from './core/usage.ts'
+export type { Run, RunStatus } from './core/model/run.ts'
+export type { Store, StoredRun } from './core/ports/store.ts'
+export type { OwnerUsage, SizedRun, StoredUsage } from './core/model/storage-usage.ts'
 export { createServer, type Server, type ServerOptions } from './server/create-server.ts'
 export type { RetentionOverrides } from './server/retention/periods.ts'
 export type { RetentionOptions } from './server/retention/retention.ts'

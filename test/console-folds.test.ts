@@ -5,8 +5,8 @@ import { SpanFold } from '../console/run/spans.ts'
 import { inTree } from '../console/run/tree.ts'
 import { agent } from '../src/agents/generator.ts'
 import { parallel, step as flowStep, workflow } from '../src/agents/workflow/index.ts'
-import { emit } from '../src/core/agent.ts'
-import type { LoggedEvent } from '../src/core/event.ts'
+import { emit } from '../src/core/ports/component.ts'
+import type { LoggedEvent } from '../src/core/model/event.ts'
 import { openNode, subject } from './support/node.ts'
 
 function saidIn(log: readonly LoggedEvent[]): { text: string; discarded: boolean }[] {

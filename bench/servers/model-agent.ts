@@ -1,7 +1,7 @@
 /** The same model as an agent of Holdfast: its server, and its SQLite store with every commit synced. */
 import { join } from 'node:path'
 import { modelAgent } from '../../src/agents/model/agent.ts'
-import type { Component } from '../../src/core/agent.ts'
+import type { Component } from '../../src/core/ports/component.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { Gate } from '../agent.ts'

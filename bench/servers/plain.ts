@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isoTimer, systemIds } from '../../src/core/clock.ts'
+import { isoTimer, systemIds } from '../../src/core/ports/clock.ts'
 import { Gate, produce, type Work } from '../agent.ts'
 import { takeCommands } from './control.ts'
 

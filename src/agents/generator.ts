@@ -1,5 +1,5 @@
 /** The bare form: an async generator becomes an agent. */
-import type { Component } from '../core/agent.ts'
+import type { Component } from '../core/ports/component.ts'
 
 export type AgentDefinition<Input> = Omit<Component<Input>, 'kind'>
 

@@ -38,7 +38,7 @@ export const catalogue: Catalogue = {
   stop: { summary: 'Stop a run', load: async () => (await import('./commands/stop.ts')).stop },
   input: {
     summary: 'Answer what a paused run asks',
-    load: async () => (await import('./commands/input.ts')).input,
+    load: async () => (await import('./commands/answer.ts')).input,
   },
   share: {
     summary: 'Make, list and revoke links to one run',

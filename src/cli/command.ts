@@ -1,5 +1,5 @@
 /** A command: what it takes and does. Parsing, help, docs/cli.md and completion are all made from it. */
-import { HoldfastError } from '../core/errors.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import { helpText, type OptionTable, type OptionValues, parseOptions } from '../server/options.ts'
 import type { CommandIo } from './io.ts'
 

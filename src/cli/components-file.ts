@@ -2,8 +2,8 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Component } from '../core/agent.ts'
-import { HoldfastError } from '../core/errors.ts'
+import type { Component } from '../core/ports/component.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import { describeLoadError } from './load-error.ts'
 import { codeFrame, linesOf, type SourcePlace } from './source-place.ts'
 

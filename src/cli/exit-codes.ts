@@ -1,5 +1,5 @@
 /** How the program ends, as a number for scripts. */
-import type { RunStatus } from '../core/run.ts'
+import type { RunStatus } from '../core/model/run.ts'
 
 interface ExitCode {
   readonly code: number

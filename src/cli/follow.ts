@@ -1,6 +1,6 @@
 /** Follows a run on behalf of a person: shows it, obeys Ctrl-C, and gives the exit code that its end deserves. */
 import type { RunHandle, LoggedEvent } from '../client/index.ts'
-import type { RunStatus } from '../core/run.ts'
+import type { RunStatus } from '../core/model/run.ts'
 import { isEnd } from './display/lines.ts'
 import { type Presenter, presenterFor } from './display/presenter.ts'
 import { codeOfEnd, DETACHED, PAUSED } from './exit-codes.ts'

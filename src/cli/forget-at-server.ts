@@ -1,8 +1,8 @@
 /** Has a running server forget a principal, and reads how far it is. */
 import { ApiError, ConnectionError } from '../client/index.ts'
-import { detailOf } from '../core/errors.ts'
+import { detailOf } from '../core/model/errors.ts'
 import type { Forgotten } from '../core/service.ts'
-import type { Removed } from '../core/forget.ts'
+import type { Removed } from '../core/access/forget.ts'
 
 export interface ForgetAtServer {
   readonly url: string

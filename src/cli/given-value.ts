@@ -1,6 +1,6 @@
 /** What a person writes for an input or an answer, as a value. */
 import { text as readAll } from 'node:stream/consumers'
-import { HoldfastError } from '../core/errors.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import { toSwitch } from '../server/option-values.ts'
 import type { OptionTable } from '../server/options.ts'
 

@@ -1,8 +1,8 @@
 /** Runs a server as a process: says where it is, drains when it is told to end. */
 import * as module from 'node:module'
-import type { Component } from '../core/agent.ts'
+import type { Component } from '../core/ports/component.ts'
 import { Registry } from '../core/registry.ts'
-import type { Store } from '../core/store.ts'
+import type { Store } from '../core/ports/store.ts'
 import { AuditFile } from '../server/audit-sinks.ts'
 import { openAuthenticator } from '../server/auth/index.ts'
 import type { StoreConfig } from '../server/config-options.ts'

@@ -1,5 +1,5 @@
 /** A logger that loads pino when there is something to say, which is most often long after the server has started. */
-import type { Logger } from '../core/logger.ts'
+import type { Logger } from '../core/ports/logger.ts'
 import { type LogLevel, logLevels } from '../server/config-options.ts'
 
 /** Messages kept while pino is loaded: some milliseconds. */

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { messageOf } from '../core/errors.ts'
+import { messageOf } from '../core/model/errors.ts'
 import { codeFrame, linesOf, type SourcePlace } from './source-place.ts'
 
 /** Files that are checked for the syntax error that Node gives no place for. */

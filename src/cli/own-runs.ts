@@ -1,6 +1,6 @@
 /** A store as a command sees it that drives one run and leaves all others alone. */
-import type { Component } from '../core/agent.ts'
-import type { Store } from '../core/store.ts'
+import type { Component } from '../core/ports/component.ts'
+import type { Store } from '../core/ports/store.ts'
 
 /** Only runs that were made since, of these components, are found to be claimable: the others wait for a server that has theirs. */
 export function onlyOwnRuns(store: Store, components: readonly Component[], since: number): Store {

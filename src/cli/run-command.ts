@@ -1,5 +1,5 @@
 /** From a command's name to its exit code. */
-import { isHoldfastError, detailOf } from '../core/errors.ts'
+import { isHoldfastError, detailOf } from '../core/model/errors.ts'
 import { version } from '../server/version.ts'
 import { catalogue } from './catalogue.ts'
 import { commandHelp } from './command.ts'

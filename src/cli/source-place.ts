@@ -1,7 +1,7 @@
 /** A place in a source file, and the lines around it as a person reads them. */
 import { readFileSync } from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
-import { printable } from '../core/printable.ts'
+import { printable } from '../core/model/printable.ts'
 
 export interface SourcePlace {
   readonly path: string

@@ -1,5 +1,5 @@
 /** For a command that opens a store itself: what the store warns of is a line for whoever called it. */
-import { type Logger, silentLogger } from '../core/logger.ts'
+import { type Logger, silentLogger } from '../core/ports/logger.ts'
 import type { CommandIo } from './io.ts'
 
 export function stderrLogger(io: CommandIo): Logger {

@@ -3,8 +3,8 @@
  * end the process: the error is logged. A defect of Holdfast itself may have left it unable to commit or to answer: the process ends,
  * and whoever starts it again recovers the runs.
  */
-import type { Logger } from '../core/logger.ts'
-import { TokenBuckets } from '../core/token-bucket.ts'
+import type { Logger } from '../core/ports/logger.ts'
+import { TokenBuckets } from '../core/runtime/token-bucket.ts'
 import { currentExecution } from '../server/uncaught-errors.ts'
 import { FAILED } from './exit-codes.ts'
 

@@ -1,5 +1,5 @@
 /** One run's log from a cursor to its end, over as many connections as it takes: each event once, in order. */
-import type { LoggedEvent } from '../core/event.ts'
+import type { LoggedEvent } from '../core/model/event.ts'
 import { checksumOf } from '../sse/checksum.ts'
 import type { ParsedEvent } from '../sse/parse.ts'
 import { eventsIn, piecesOf } from '../sse/read.ts'

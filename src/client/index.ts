@@ -39,5 +39,5 @@ export type {
   StartRequest,
 } from './types.ts'
 export { RunView, type RunViewState } from './view.ts'
-export type { Actor, Event, EventData, EventType, Failure, LoggedEvent, Question, Usage } from '../core/event.ts'
-export type { RunStatus } from '../core/run.ts'
+export type { Actor, Event, EventData, EventType, Failure, LoggedEvent, Question, Usage } from '../core/model/event.ts'
+export type { RunStatus } from '../core/model/run.ts'

@@ -1,5 +1,5 @@
 /** One run, as a client holds it: its events, its text, its result, and the commands that concern it. */
-import type { LoggedEvent } from '../core/event.ts'
+import type { LoggedEvent } from '../core/model/event.ts'
 import type { OnProblem } from './backoff.ts'
 import { RunError } from './errors.ts'
 import { type Follow, type FollowOptions, isLast, type OnGap, type OnLogChanged, type Position } from './follow.ts'

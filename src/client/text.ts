@@ -1,5 +1,5 @@
 /** The text of a run as it stands: what its own component said, without what was withdrawn. */
-import type { LoggedEvent } from '../core/event.ts'
+import type { LoggedEvent } from '../core/model/event.ts'
 
 export class RunText {
   #pieces: { readonly index: number; readonly text: string }[] = []

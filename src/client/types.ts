@@ -1,6 +1,6 @@
 /** What the server tells about components and runs, typed as the native protocol writes it. */
-import type { BusyPolicy, ComponentKind, Recovery } from '../core/agent.ts'
-import type { Run, RunStatus } from '../core/run.ts'
+import type { BusyPolicy, ComponentKind, Recovery } from '../core/ports/component.ts'
+import type { Run, RunStatus } from '../core/model/run.ts'
 
 export interface ComponentInfo {
   readonly id: string

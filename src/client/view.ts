@@ -1,6 +1,6 @@
 /** A run as a page shows it: a fold of its events. */
-import type { Failure, LoggedEvent, Question } from '../core/event.ts'
-import type { RunStatus } from '../core/run.ts'
+import type { Failure, LoggedEvent, Question } from '../core/model/event.ts'
+import type { RunStatus } from '../core/model/run.ts'
 import { RunText } from './text.ts'
 
 /** Of a longer log the page keeps the end; the text is kept whole. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Component, ComponentKind } from './agent.ts'
-import { isHoldfastError } from './errors.ts'
+import type { Component, ComponentKind } from './ports/component.ts'
+import { isHoldfastError } from './model/errors.ts'
 import { Registry } from './registry.ts'
 
 function component(id: string, kind: ComponentKind = 'agent'): Component {

@@ -1,7 +1,7 @@
 /** Names to components. Agent, team and workflow are kinds of component, never code paths. */
-import type { Component } from './agent.ts'
-import { HoldfastError } from './errors.ts'
-import { checkName } from './names.ts'
+import type { Component } from './ports/component.ts'
+import { HoldfastError } from './model/errors.ts'
+import { checkName } from './model/names.ts'
 import { toRules } from './redaction/redaction.ts'
 
 const COMPONENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { isHoldfastError } from '../core/errors.ts'
+import { isHoldfastError } from '../core/model/errors.ts'
 import { readBody, readJson } from './body.ts'
 
 const BYTES_MAX = 1000

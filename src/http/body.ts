@@ -1,6 +1,6 @@
 /** Reads a request's body within a bound. */
 import type { IncomingMessage } from 'node:http'
-import { HoldfastError, messageOf } from '../core/errors.ts'
+import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import { parseJson } from './json.ts'
 
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {

@@ -1,6 +1,6 @@
 /** Limits the connections of a listening server, in all and per address. */
 import type { Server, Socket } from 'node:net'
-import type { Limits } from '../core/limits.ts'
+import type { Limits } from '../core/model/limits.ts'
 import { AddressLimit } from './address-limit.ts'
 
 /** Closes connections over the limit before anything is read from them. Listeners added later find them destroyed. */

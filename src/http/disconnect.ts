@@ -1,5 +1,5 @@
 /** What becomes of a run whose client leaves, on wires where starting and watching are one request. */
-import { detailOf } from '../core/errors.ts'
+import { detailOf } from '../core/model/errors.ts'
 import type { Service } from '../core/service.ts'
 import type { Call } from './route.ts'
 

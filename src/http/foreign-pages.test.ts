@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { isHoldfastError } from '../core/errors.ts'
+import { isHoldfastError } from '../core/model/errors.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import type { Peer } from './trusted-proxies.ts'
 

@@ -1,7 +1,7 @@
 /** Refuses requests that a browser sends for a page of another site, where they could do harm. */
 import type { IncomingMessage } from 'node:http'
-import { HoldfastError } from '../core/errors.ts'
-import type { Authenticator } from '../core/principal.ts'
+import { HoldfastError } from '../core/model/errors.ts'
+import type { Authenticator } from '../core/model/principal.ts'
 import { allowsOrigin, type Cors } from './cors.ts'
 import type { Peer } from './trusted-proxies.ts'
 

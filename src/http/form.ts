@@ -1,6 +1,6 @@
 /** Reads a form within a bound: urlencoded, multipart with files, or the same fields as a JSON object. */
 import type { IncomingMessage } from 'node:http'
-import { HoldfastError, messageOf } from '../core/errors.ts'
+import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import { readBody, readJson } from './body.ts'
 
 export interface Form {

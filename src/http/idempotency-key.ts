@@ -1,5 +1,5 @@
 /** The key by which a start that is repeated is known to be the same start (RUN-4). */
-import { HoldfastError } from '../core/errors.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 
 export function readIdempotencyKey(
   header: string | readonly string[] | undefined,

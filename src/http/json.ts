@@ -1,5 +1,5 @@
 /** Parses JSON of clients within bounds that are checked before anything is built: a small text can be a million objects. */
-import { HoldfastError, messageOf } from '../core/errors.ts'
+import { HoldfastError, messageOf } from '../core/model/errors.ts'
 
 export const jsonBounds = {
   /** Values of any kind: of scalars, arrays and objects. */

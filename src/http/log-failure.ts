@@ -1,6 +1,6 @@
 /** What of a failed request goes to the log: all about a fault of the server, which its client is not told. */
-import { detailOf, type HoldfastError } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
+import { detailOf, type HoldfastError } from '../core/model/errors.ts'
+import type { Logger } from '../core/ports/logger.ts'
 
 export function logFailure(logger: Logger, error: HoldfastError, about: object): void {
   const fields = { ...about, code: error.code }

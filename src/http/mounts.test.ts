@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { HoldfastError } from '../core/errors.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import { Mounts } from './mounts.ts'
 import type { Protocol, Route } from './route.ts'
 

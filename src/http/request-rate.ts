@@ -1,8 +1,8 @@
 /** How fast requests may come: of one address before it is known who calls, and of one principal after that. */
-import { HoldfastError, isHoldfastError } from '../core/errors.ts'
-import type { Limits } from '../core/limits.ts'
-import { actorOf, localOwner, type Principal } from '../core/principal.ts'
-import { TokenBuckets } from '../core/token-bucket.ts'
+import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
+import type { Limits } from '../core/model/limits.ts'
+import { actorOf, localOwner, type Principal } from '../core/model/principal.ts'
+import { TokenBuckets } from '../core/runtime/token-bucket.ts'
 import { networkOf } from './address-limit.ts'
 
 const FAILURES_PER_SECOND = 1

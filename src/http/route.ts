@@ -1,8 +1,8 @@
 /** A route table: what a protocol serves, as data. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HoldfastError } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
-import type { Principal } from '../core/principal.ts'
+import type { HoldfastError } from '../core/model/errors.ts'
+import type { Logger } from '../core/ports/logger.ts'
+import type { Principal } from '../core/model/principal.ts'
 import type { Peer } from './trusted-proxies.ts'
 import type { Upgrade } from './upgrade.ts'
 

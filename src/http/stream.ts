@@ -4,12 +4,12 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Clock, elapsedOf } from '../core/clock.ts'
-import { HoldfastError, isHoldfastError } from '../core/errors.ts'
-import type { Limits } from '../core/limits.ts'
-import { lastOf, type Slice } from '../core/record.ts'
-import type { Sink, Subscription } from '../core/subscription.ts'
-import { repeatTimer } from '../core/timer.ts'
+import { type Clock, elapsedOf } from '../core/ports/clock.ts'
+import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
+import type { Limits } from '../core/model/limits.ts'
+import { lastOf, type Slice } from '../core/model/record.ts'
+import type { Sink, Subscription } from '../core/delivery/subscription.ts'
+import { repeatTimer } from '../core/runtime/timer.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
 import { ISOLATION_HEADERS } from './respond.ts'
 

@@ -1,9 +1,9 @@
 /** Requests to turn a connection into a WebSocket: find who serves it, and refuse pages of other sites. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { HoldfastError, isHoldfastError } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
-import type { Authenticator, Credential, Principal } from '../core/principal.ts'
+import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
+import type { Logger } from '../core/ports/logger.ts'
+import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import type { Mounts } from './mounts.ts'

@@ -1,8 +1,8 @@
 /** `useRun`: start a run, show it as it goes, stop it, answer it; a reload and another tab show the same. */
 import { useMemo, useSyncExternalStore } from 'react'
 import type { Client } from '../client/index.ts'
-import { keptInStorage, keptInUrl } from './kept-id.ts'
-import { RunShow, type ShownRun } from './run-show.ts'
+import { keptInStorage, keptInUrl } from './persisted-id.ts'
+import { RunShow, type ShownRun } from './run-store.ts'
 
 export interface UseRunOptions {
   /** Make it once, outside of the component. */

@@ -1,8 +1,8 @@
 /** Where the audit log goes: lines of the server's own log, and a file of its own. */
 import { createWriteStream, type WriteStream } from 'node:fs'
-import type { AuditEntry, AuditSink } from '../core/audit.ts'
-import { HoldfastError, messageOf } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
+import type { AuditEntry, AuditSink } from '../core/access/audit.ts'
+import { HoldfastError, messageOf } from '../core/model/errors.ts'
+import type { Logger } from '../core/ports/logger.ts'
 
 /** What may wait for a slow disk. Beyond it entries are lost, which is said once. */
 const UNWRITTEN_BYTES_MAX = 8 * 1024 * 1024

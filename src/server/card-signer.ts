@@ -1,7 +1,7 @@
 /** Reads the key that A2A cards are signed with; what it is of decides how. */
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { HoldfastError, messageOf } from '../core/errors.ts'
+import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { CardSigner } from '../protocols/a2a/index.ts'
 
 const CURVES: ReadonlyMap<string, string> = new Map([

@@ -1,8 +1,8 @@
 /** A certificate and its key, in files that may be replaced while the server runs, as certbot and Kubernetes do it. */
 import { readFile, stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import { HoldfastError, messageOf } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
+import { HoldfastError, messageOf } from '../core/model/errors.ts'
+import type { Logger } from '../core/ports/logger.ts'
 
 export interface TlsOptions {
   /** Path of a PEM file: the certificate, and those that lead from it to one that clients know. */

@@ -1,7 +1,7 @@
 /** What the server can be told by flags and environment: one table, which help and docs are made from. */
 import { isIP } from 'node:net'
-import { HoldfastError } from '../core/errors.ts'
-import { defaultLimits } from '../core/limits.ts'
+import { HoldfastError } from '../core/model/errors.ts'
+import { defaultLimits } from '../core/model/limits.ts'
 import { redactionsByName } from '../core/redaction/redactions.ts'
 import { SECURITY_KEY_CHARS_MIN, tooShort } from './auth/index.ts'
 import { type NatsConfig, toNats } from './nats-address.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { defaultLimits } from '../core/limits.ts'
+import { defaultLimits } from '../core/model/limits.ts'
 import { redactions } from '../core/redaction/redactions.ts'
 import { configOptions, logLevels } from './config-options.ts'
 import { isLoopback, readConfig } from './config.ts'

@@ -1,7 +1,7 @@
 /** One checked configuration from what flags and environment say. */
 import { BlockList, isIP } from 'node:net'
-import { HoldfastError } from '../core/errors.ts'
-import type { Limits } from '../core/limits.ts'
+import { HoldfastError } from '../core/model/errors.ts'
+import type { Limits } from '../core/model/limits.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
 import { redactByName } from '../core/redaction/redactions.ts'
 import type { AuthOptions, JwtOptions } from './auth/index.ts'

@@ -1,10 +1,10 @@
 /** Deletes everything that a principal has in a store that this process opened, and that it executes nothing of. */
-import { systemClock, systemIds } from '../core/clock.ts'
-import { forgetOwner, type ForgetReport, type ForgetRequest } from '../core/forget.ts'
-import { silentLogger } from '../core/logger.ts'
+import { systemClock, systemIds } from '../core/ports/clock.ts'
+import { forgetOwner, type ForgetReport, type ForgetRequest } from '../core/access/forget.ts'
+import { silentLogger } from '../core/ports/logger.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
-import type { Store } from '../core/store.ts'
+import type { Store } from '../core/ports/store.ts'
 import { workIdentity } from './work-identity.ts'
 
 export function forgetPrincipal(

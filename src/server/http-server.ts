@@ -1,7 +1,7 @@
 /** The listener for HTTP, with TLS where it has a certificate. */
 import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Limits } from '../core/limits.ts'
+import type { Limits } from '../core/model/limits.ts'
 import type { Mounts } from '../http/mounts.ts'
 import { isUpgrade } from '../http/upgrade.ts'
 import type { CertificateFiles } from './certificate-files.ts'

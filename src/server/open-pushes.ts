@@ -10,7 +10,7 @@ export async function openPushes({
   // Not before it is known that they are wanted: most servers that are started in code send none.
   const [{ Pushes: Opened }, { pushOptions }] = await Promise.all([
     import('../protocols/a2a/push/index.ts'),
-    import('../protocols/a2a/options.ts'),
+    import('../protocols/a2a/wire/options.ts'),
   ])
   return new Opened({ ...parts, options: pushOptions(a2a) ?? {} })
 }

@@ -1,6 +1,6 @@
 /** From a store's address to a store. Adapters are loaded when they are asked for. */
-import { type Logger, silentLogger } from '../core/logger.ts'
-import type { Store } from '../core/store.ts'
+import { type Logger, silentLogger } from '../core/ports/logger.ts'
+import type { Store } from '../core/ports/store.ts'
 import type { StoreConfig } from './config-options.ts'
 
 /** `logger` is told what an operator should know about the store. */

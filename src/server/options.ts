@@ -1,6 +1,6 @@
 /** Options as a table: parsing of flags and environment, help and documentation are all made from it. */
 import { parseArgs } from 'node:util'
-import { HoldfastError, isHoldfastError, messageOf } from '../core/errors.ts'
+import { HoldfastError, isHoldfastError, messageOf } from '../core/model/errors.ts'
 
 export interface Option<Value = unknown> {
   /** One sentence for the help and the documentation. */

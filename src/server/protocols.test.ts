@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { systemIds } from '../core/clock.ts'
-import { silentLogger } from '../core/logger.ts'
+import { systemIds } from '../core/ports/clock.ts'
+import { silentLogger } from '../core/ports/logger.ts'
 import { openNode } from '../../test/support/node.ts'
 import { mountedProtocols } from './protocols.ts'
 

@@ -1,9 +1,9 @@
 /** The protocols besides the native one: which paths are theirs, and where they are. */
-import type { Ids } from '../core/clock.ts'
-import type { Logger } from '../core/logger.ts'
-import type { Authenticator, Principal } from '../core/principal.ts'
+import type { Ids } from '../core/ports/clock.ts'
+import type { Logger } from '../core/ports/logger.ts'
+import type { Authenticator, Principal } from '../core/model/principal.ts'
 import type { Service } from '../core/service.ts'
-import type { Store } from '../core/store.ts'
+import type { Store } from '../core/ports/store.ts'
 import type { Mount } from '../http/mounts.ts'
 import type { Streams } from '../http/stream.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
@@ -46,8 +46,8 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
         const [{ consoleProtocol }, { wireViews }, { countOrphaned }, { DEAD_LETTERS: collection }] = await Promise.all(
           [
             import('../protocols/console/index.ts'),
-            import('./wire-views.ts'),
-            import('./orphaned.ts'),
+            import('./protocol-views.ts'),
+            import('./count-orphaned.ts'),
             import('../protocols/a2a/push/deliveries.ts'),
           ],
         )

@@ -1,5 +1,5 @@
 /** Tells the operator which pages a browser was not allowed to show answers to: the page itself only learns that something failed. */
-import type { Logger } from '../core/logger.ts'
+import type { Logger } from '../core/ports/logger.ts'
 
 /** Anybody can name origins. */
 const ORIGINS_MAX = 20

@@ -2,7 +2,7 @@
  * AES-256-GCM with keys from the configuration. The first key encrypts; every key decrypts, so that keys can be rotated. A sealed
  * secret names its format and its key: `v1.KEYID.BASE64URL(nonce, ciphertext, tag)`.
  */
-import type { SecretBox } from '../core/secret-box.ts'
+import type { SecretBox } from '../core/ports/secret-box.ts'
 
 export const KEY_BYTES = 32
 const NONCE_BYTES = 12

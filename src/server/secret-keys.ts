@@ -1,6 +1,6 @@
 /** Where the keys come from that encrypt stored secrets: the configuration, or a file that is made beside a SQLite database. */
-import { HoldfastError, messageOf } from '../core/errors.ts'
-import type { Logger } from '../core/logger.ts'
+import { HoldfastError, messageOf } from '../core/model/errors.ts'
+import type { Logger } from '../core/ports/logger.ts'
 import type { StoreConfig } from './config-options.ts'
 import { KEY_BYTES } from './secret-box.ts'
 

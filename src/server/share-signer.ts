@@ -1,7 +1,7 @@
 /** Signs share links: HMAC-SHA-256 with a secret of the store. */
-import type { SecretBox } from '../core/secret-box.ts'
-import type { ShareSigner } from '../core/shares.ts'
-import type { Store } from '../core/store.ts'
+import type { SecretBox } from '../core/ports/secret-box.ts'
+import type { ShareSigner } from '../core/access/share-links.ts'
+import type { Store } from '../core/ports/store.ts'
 import { storeSecret } from './store-secret.ts'
 
 export function shareSigner(store: Store, box: SecretBox | undefined): ShareSigner {

@@ -1,5 +1,5 @@
 /** Backup and restore of a store that is a file; a shared store has the tools of its database for that. */
-import { HoldfastError } from '../core/errors.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import {
   backUp,
   type CopyProgress,

@@ -2,8 +2,8 @@
  * Secrets that the store keeps beside the runs: every node has the same, and a copied store takes them along. They are encrypted
  * where the server has a secret key.
  */
-import type { SecretBox } from '../core/secret-box.ts'
-import type { Store } from '../core/store.ts'
+import type { SecretBox } from '../core/ports/secret-box.ts'
+import type { Store } from '../core/ports/store.ts'
 
 /** No principal has an owner key with a bare percent sign, so nobody can read it. */
 const OWNER = '%holdfast'

@@ -3,7 +3,7 @@
  * whose code threw them. Everything else in the process keeps Node's own behaviour: it belongs to whoever embeds the server.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import type { Execution, UncaughtOrigin } from '../core/execution.ts'
+import type { Execution, UncaughtOrigin } from '../core/ports/execution-trace.ts'
 
 let storage: AsyncLocalStorage<Execution> | undefined
 /** Servers and workers of this process. */

@@ -1,8 +1,8 @@
 /** How a node tells recorded work apart: keyed digests of inputs, and which work encloses the code that is running. */
-import type { Digests } from '../core/parts.ts'
-import type { AsyncLocal, Enclosure } from '../core/enclosure.ts'
-import type { Execution } from '../core/execution.ts'
-import type { Store } from '../core/store.ts'
+import type { Digests } from '../core/ports/node-deps.ts'
+import type { AsyncLocal, Enclosure } from '../core/recovery/enclosure.ts'
+import type { Execution } from '../core/ports/execution-trace.ts'
+import type { Store } from '../core/ports/store.ts'
 import { storeSecret } from './store-secret.ts'
 import { executionStorage } from './uncaught-errors.ts'
 

@@ -1,15 +1,15 @@
 /**
- * The readable store: all of `core/store.ts` in plain maps and arrays, gone with the process. Whoever writes a store
+ * The readable store: all of `core/ports/store.ts` in plain maps and arrays, gone with the process. Whoever writes a store
  * reads this one first. It is in the order of the seam, and every rule that `storeConformance` tests is said once here.
  */
-import { type Clock, systemClock } from '../core/clock.ts'
-import { assertReadable } from '../core/cursor.ts'
-import { HoldfastError } from '../core/errors.ts'
-import { Hints } from '../core/hints.ts'
-import type { KeptRun, Moving } from '../core/moving.ts'
-import { comesBefore, cursorOf, positionOf } from '../core/page.ts'
-import { type Slice, sliceOf } from '../core/record.ts'
-import { isFinished, type Run } from '../core/run.ts'
+import { type Clock, systemClock } from '../core/ports/clock.ts'
+import { assertReadable } from '../core/model/cursor.ts'
+import { HoldfastError } from '../core/model/errors.ts'
+import { Hints } from '../core/delivery/hints.ts'
+import type { KeptRun, Moving } from '../core/ports/store-transfer.ts'
+import { comesBefore, cursorOf, positionOf } from '../core/model/page.ts'
+import { type Slice, sliceOf } from '../core/model/record.ts'
+import { isFinished, type Run } from '../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
@@ -26,15 +26,15 @@ import type {
   Store,
   StoredRun,
   StoreHealth,
-} from '../core/store.ts'
-import type { StoredUsage } from '../core/usage.ts'
+} from '../core/ports/store.ts'
+import type { StoredUsage } from '../core/model/storage-usage.ts'
 import { MemoryDocuments } from './memory/documents.ts'
-import { MemoryMoving } from './memory/moving.ts'
+import { MemoryMoving } from './memory/transfer.ts'
 import { MemoryUsage } from './memory/usage.ts'
 import { type Append, MemoryWriter } from './memory/writer.ts'
 import { OwnerTotals } from './shared/owner-totals.ts'
 import { ServedComponents } from './shared/served-components.ts'
-import { Turns } from './shared/turns.ts'
+import { Turns } from './shared/fair-order.ts'
 
 export interface MemoryStoreOptions {
   /** Leases are measured, and documents dated, with it. */

@@ -4,7 +4,7 @@ import { brokenDocumentRecoveries, brokenDocuments } from './broken-stores/docum
 import { brokenReads } from './broken-stores/foreign-reads.ts'
 import { brokenLeases } from './broken-stores/leases.ts'
 import { brokenLogs } from './broken-stores/log.ts'
-import { brokenMoves } from './broken-stores/moving.ts'
+import { brokenMoves } from './broken-stores/transfer.ts'
 import type { BrokenStore } from './broken-stores/overriding.ts'
 import { brokenRecoveries } from './broken-stores/recovery.ts'
 import { brokenIndexes } from './broken-stores/runs.ts'

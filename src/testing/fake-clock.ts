@@ -1,5 +1,5 @@
 /** A clock that stands still until a test moves it. */
-import type { Clock } from '../core/clock.ts'
+import type { Clock } from '../core/ports/clock.ts'
 
 export interface FakeClock extends Clock {
   advance(milliseconds: number): void

@@ -1,9 +1,9 @@
 /** Runs and records as the runner makes them, for tests that work on a store without a runner. */
-import type { Clock } from '../core/clock.ts'
-import type { Event, Question } from '../core/event.ts'
-import { encodeBody, encodeRecord } from '../core/record.ts'
-import { reduce, type Run } from '../core/run.ts'
-import type { LogWriter, NewRun, Store, StoredRun } from '../core/store.ts'
+import type { Clock } from '../core/ports/clock.ts'
+import type { Event, Question } from '../core/model/event.ts'
+import { encodeBody, encodeRecord } from '../core/model/record.ts'
+import { reduce, type Run } from '../core/model/run.ts'
+import type { LogWriter, NewRun, Store, StoredRun } from '../core/ports/store.ts'
 
 export type NewRunOptions = Partial<Omit<Run, 'id' | 'status' | 'attempt'>> & Omit<NewRun, 'run' | 'record'>
 

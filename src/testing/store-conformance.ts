@@ -1,5 +1,5 @@
 /**
- * The test of a store: register it in a vitest file and every rule of `core/store.ts` is tried on it.
+ * The test of a store: register it in a vitest file and every rule of `core/ports/store.ts` is tried on it.
  *
  *     storeConformance({ name: 'mine', open: ({ clock }) => openMyStore({ clock }) })
  */
@@ -12,7 +12,7 @@ import { leasesSection } from './conformance/leases.ts'
 import { listingSection } from './conformance/listing.ts'
 import { logSection } from './conformance/log.ts'
 import { modelSection } from './conformance/model.ts'
-import { movedRecoverySection, movingSection } from './conformance/moving.ts'
+import { movedRecoverySection, movingSection } from './conformance/transfer.ts'
 import { readsSection } from './conformance/reads.ts'
 import { recoverySection } from './conformance/recovery.ts'
 import { runsSection } from './conformance/runs.ts'
@@ -20,7 +20,7 @@ import { sessionsSection } from './conformance/sessions.ts'
 import { signalsSection } from './conformance/signals.ts'
 import type { ConformanceCase, ConformanceSection, StoreTarget } from './conformance/target.ts'
 import { expectToPass } from './conformance/trial.ts'
-import { turnsSection } from './conformance/turns.ts'
+import { turnsSection } from './conformance/fair-order.ts'
 import { usageRecoverySection, usageSection } from './conformance/usage.ts'
 
 export const storeSections: readonly ConformanceSection[] = [

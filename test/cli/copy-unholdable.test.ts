@@ -1,8 +1,8 @@
 /** A copy into a store that cannot hold one of the runs: it names that run, and goes on with the others. */
 import { expect, test } from 'vitest'
 import { copyStore } from '../../src/cli/transfer/copy-store.ts'
-import { HoldfastError } from '../../src/core/errors.ts'
-import type { Store } from '../../src/core/store.ts'
+import { HoldfastError } from '../../src/core/model/errors.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { startRun, untilFinished } from '../support/http.ts'

@@ -1,8 +1,8 @@
 /** Moving house: what a store keeps is the same in another one, and goes on there. */
 import { describe, expect, test } from 'vitest'
 import { copyStore } from '../../src/cli/transfer/copy-store.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import type { Store } from '../../src/core/store.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { newRun, Scribe } from '../../src/testing/fixtures.ts'
 import { startPostgres } from '../support/postgres.ts'

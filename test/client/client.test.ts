@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { agent } from '../../src/agents/generator.ts'
-import { eventTable } from '../../src/core/event.ts'
+import { eventTable } from '../../src/core/model/event.ts'
 import { ApiError, ConnectionError, createClient, RunError, type RunInfo } from '../../src/client/index.ts'
 import { isLast } from '../../src/client/follow.ts'
 import type { ComponentInfo } from '../../src/client/types.ts'

@@ -1,7 +1,7 @@
 /** What `useRun` shows, without a page around it. */
 import { expect, test } from 'vitest'
 import { type ClientError, createClient } from '../../src/client/index.ts'
-import { RunShow } from '../../src/react/run-show.ts'
+import { RunShow } from '../../src/react/run-store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { answerRun, startRun, untilFinished } from '../support/http.ts'
 import { until } from '../support/until.ts'

@@ -1,7 +1,7 @@
 /** What the tests of failing servers have in common: runs that are written while something breaks. */
 import { expect } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
-import type { Store } from '../../src/core/store.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
 import { newRun, type NewRunOptions, Scribe } from '../../src/testing/fixtures.ts'
 import type { TcpProxy } from '../support/tcp-proxy.ts'

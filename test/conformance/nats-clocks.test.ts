@@ -1,6 +1,6 @@
 /** Leases are compared with the time of the servers: the clocks of nodes may say anything. */
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { startNats } from '../support/nats.ts'
 import { until } from '../support/until.ts'

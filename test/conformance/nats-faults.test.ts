@@ -1,7 +1,7 @@
 /** What becomes of runs when a server, or the way to it, fails: outcomes are found out, never guessed. */
 import { connect, headers, type Msg } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
 import { Layout } from '../../src/stores/nats/layout.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'

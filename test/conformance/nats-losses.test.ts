@@ -1,9 +1,9 @@
 /** What somebody else does to the streams is noticed and said: a purge, a limit that is reached, a server whose files went back. */
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Store } from '../../src/core/store.ts'
-import { Feeds } from '../../src/core/subscription.ts'
-import { defaultLimits } from '../../src/core/limits.ts'
+import type { Store } from '../../src/core/ports/store.ts'
+import { Feeds } from '../../src/core/delivery/subscription.ts'
+import { defaultLimits } from '../../src/core/model/limits.ts'
 import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
 import { newRun } from '../../src/testing/fixtures.ts'

@@ -1,6 +1,6 @@
 /** Servers on which the store could lose or mix up events are refused, wherever in the cluster they are. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { Logger } from '../../src/core/logger.ts'
+import type { Logger } from '../../src/core/ports/logger.ts'
 import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
 import { createNatsCluster, natsProgram, startNats } from '../support/nats.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'

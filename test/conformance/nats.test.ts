@@ -1,6 +1,6 @@
 /** The cluster store keeps every promise of the store seam, on the oldest and on the newest server that it supports. */
-import type { Clock } from '../../src/core/clock.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Clock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { startNats } from '../support/nats.ts'

@@ -1,7 +1,7 @@
 /** What becomes of runs when the database, or the way to it, fails: outcomes are found out, never guessed. */
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openPostgresStore, type OpenPostgresOptions } from '../../src/stores/postgres/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
 import { newRun } from '../../src/testing/fixtures.ts'

@@ -1,8 +1,8 @@
 /** Several nodes on one database: what they hear of each other, and that they can be opened at once and through a pooler. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import type { Store } from '../../src/core/store.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { type OpenPostgresOptions, openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'

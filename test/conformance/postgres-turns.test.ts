@@ -1,9 +1,9 @@
 /** The order of turns is found without a look at the whole queue. */
 import { expect, onTestFinished, test } from 'vitest'
 import pg from 'pg'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
-import { claimable } from '../../src/stores/postgres/turns.ts'
+import { claimable } from '../../src/stores/postgres/fair-order.ts'
 import { newRun } from '../../src/testing/fixtures.ts'
 import { startPostgres } from '../support/postgres.ts'
 

@@ -1,6 +1,6 @@
 /** The shared store keeps every promise of the store seam, on a real server. */
-import type { Clock } from '../../src/core/clock.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Clock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { startPostgres } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 /** Targets on a memory store that is kept while the handles on it are killed, as a file is. */
-import type { Clock } from '../../src/core/clock.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Clock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import type { StoreTarget } from '../../src/testing/index.ts'
 

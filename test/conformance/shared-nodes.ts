@@ -1,8 +1,8 @@
 /** What nodes are to each other, whatever store they share: each shared store runs these tests. */
 import { expect, test } from 'vitest'
 import { agent } from '../../src/agents/generator.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import type { Hint, Store } from '../../src/core/store.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import type { Hint, Store } from '../../src/core/ports/store.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
 import { newRun, Scribe } from '../../src/testing/fixtures.ts'
 import { openNode, subject, textOf } from '../support/node.ts'

@@ -1,5 +1,5 @@
 /** The suite asks for nothing that a store with a disk cannot give: it passes for one that is slow and forgets on a kill. */
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { BufferedWriter, commitTo, overriding } from '../../src/testing/broken-stores.ts'
 import { storeConformance } from '../../src/testing/index.ts'

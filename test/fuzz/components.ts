@@ -1,5 +1,5 @@
 /** Components for a fuzzed server: whatever they are given, they emit a little of everything, never fail and never take long. */
-import type { Component, ComponentKind, RunContext } from '../../src/core/agent.ts'
+import type { Component, ComponentKind, RunContext } from '../../src/core/ports/component.ts'
 
 const TEXT_CHARS_MAX = 2000
 

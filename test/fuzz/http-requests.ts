@@ -1,8 +1,8 @@
 /** Arbitrary requests for every route: parameters and bodies from the OpenAPI document and the schemas of the protocols, or at random. */
 import fc from 'fast-check'
 import { z } from 'zod'
-import { methods } from '../../src/protocols/a2a/methods.ts'
-import { listRequest, pushConfigRequest, sendRequest, taskRequest } from '../../src/protocols/a2a/shapes.ts'
+import { methods } from '../../src/protocols/a2a/requests/methods.ts'
+import { listRequest, pushConfigRequest, sendRequest, taskRequest } from '../../src/protocols/a2a/requests/shapes.ts'
 import { openApiDocument } from '../../src/protocols/native/openapi.ts'
 import { chatBody } from '../../src/protocols/openai/chat/shapes.ts'
 import { addBody, conversationBody, conversationUpdate } from '../../src/protocols/openai/conversations/shapes.ts'

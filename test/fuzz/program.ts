@@ -5,8 +5,8 @@
  */
 import { Resolver } from 'node:dns/promises'
 import { Socket } from 'node:net'
-import type { Limits } from '../../src/core/limits.ts'
-import type { Logger } from '../../src/core/logger.ts'
+import type { Limits } from '../../src/core/model/limits.ts'
+import type { Logger } from '../../src/core/ports/logger.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'

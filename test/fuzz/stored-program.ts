@@ -3,9 +3,9 @@
  * outside. Reads jobs from its parent, one at a time.
  */
 import { createServer, type Server } from '../../src/server/create-server.ts'
-import { silentLogger } from '../../src/core/logger.ts'
-import type { Principal } from '../../src/core/principal.ts'
-import type { Store } from '../../src/core/store.ts'
+import { silentLogger } from '../../src/core/ports/logger.ts'
+import type { Principal } from '../../src/core/model/principal.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { crashedCopy } from '../support/crashed-copy.ts'
 import { until } from '../support/until.ts'

@@ -1,7 +1,7 @@
 /** Behind a proxy that the operator trusts, a server sees its clients, and its addresses, as they are before the proxy. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { AuditEntry } from '../../src/core/audit.ts'
+import type { AuditEntry } from '../../src/core/access/audit.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { call } from '../support/http.ts'

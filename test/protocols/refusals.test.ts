@@ -1,7 +1,7 @@
 /** Every kind of refusal in every protocol: its status or code, and when to come back, in the protocol's own form. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Limits } from '../../src/core/limits.ts'
+import type { Limits } from '../../src/core/model/limits.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { call, followRun, startRun, type Target, untilStatus } from '../support/http.ts'

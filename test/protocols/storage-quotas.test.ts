@@ -1,7 +1,7 @@
 /** What one principal may store, and how a refusal looks in each protocol. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Limits } from '../../src/core/limits.ts'
+import type { Limits } from '../../src/core/model/limits.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'

@@ -1,9 +1,9 @@
 /** What a store says when it fails names addresses, files and statements: the log has it, clients do not (all protocols). */
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { storeUnavailable } from '../../src/core/errors.ts'
-import { silentLogger } from '../../src/core/logger.ts'
-import type { Store } from '../../src/core/store.ts'
+import { storeUnavailable } from '../../src/core/model/errors.ts'
+import { silentLogger } from '../../src/core/ports/logger.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { freePort } from '../support/free-port.ts'

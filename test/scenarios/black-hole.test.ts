@@ -1,7 +1,7 @@
 /** A node whose packets to the store vanish: nothing fails, nothing answers. It says so at once, and keeps nobody waiting. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { labAgent } from '../../src/agents/lab/agent.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'

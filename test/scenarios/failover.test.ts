@@ -1,9 +1,9 @@
 /** A failover to a streaming replica that was behind: whoever saw what is lost is told, and every run ends or goes on. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { isHoldfastError } from '../../src/core/errors.ts'
-import { localPrincipal } from '../../src/core/principal.ts'
-import { events, lastOf } from '../../src/core/record.ts'
+import { isHoldfastError } from '../../src/core/model/errors.ts'
+import { localPrincipal } from '../../src/core/model/principal.ts'
+import { events, lastOf } from '../../src/core/model/record.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { aborted, openNode, subject, type TestNode, textOf } from '../support/node.ts'
 import { PostgresServer } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import type { Server } from '../../src/server/create-server.ts'

@@ -1,8 +1,8 @@
 /** `holdfast forget` at a running server, on every store. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { AuditEntry } from '../../src/core/audit.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { AuditEntry } from '../../src/core/access/audit.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, listKeys } from '../../src/server/auth/keys.ts'
 import { configOptions } from '../../src/server/config-options.ts'

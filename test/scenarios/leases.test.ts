@@ -1,6 +1,6 @@
 /** Leases on a slow database: a healthy node keeps what it executes, however much that is. */
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLogger } from '../../src/core/logger.ts'
+import { silentLogger } from '../../src/core/ports/logger.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { aborted, openNode, subject } from '../support/node.ts'
 import { startPostgres } from '../support/postgres.ts'

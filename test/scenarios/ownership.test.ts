@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { labAgent } from '../../src/agents/lab/agent.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { defaultLimits } from '../../src/core/limits.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import { defaultLimits } from '../../src/core/model/limits.ts'
 import { Streams } from '../../src/http/stream.ts'
 import { nativeProtocol } from '../../src/protocols/native/index.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
@@ -33,7 +33,8 @@ interface Probe extends CallOptions {
 const routes: Readonly<
   Record<
     string,
-    { readonly for: 'one run'; readonly probes: readonly Probe[] } | { readonly for: 'everyone' | 'each their own' | 'administrators' }
+    | { readonly for: 'one run'; readonly probes: readonly Probe[] }
+    | { readonly for: 'everyone' | 'each their own' | 'administrators' }
   >
 > = {
   'GET /components': { for: 'everyone' },

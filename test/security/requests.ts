@@ -1,5 +1,5 @@
 /** How to call any route about one run, so that whoever may do it succeeds. */
-import { toConversationId, toResponseId } from '../../src/protocols/openai/ids.ts'
+import { toConversationId, toResponseId } from '../../src/protocols/openai/wire/ids.ts'
 import type { Route } from '../../src/http/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
 

@@ -1,7 +1,7 @@
 /** A server that speaks every protocol, the routes that it has, and callers with every kind of credential. */
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Limits } from '../../src/core/limits.ts'
+import type { Limits } from '../../src/core/model/limits.ts'
 import type { Route } from '../../src/http/route.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, type NewKey, revokeKey } from '../../src/server/auth/keys.ts'

@@ -1,6 +1,6 @@
 /** What the tests of adapters have in common: a run of one component, from its start to its end. */
-import type { Component } from '../../src/core/agent.ts'
-import type { EventData, EventType, LoggedEvent } from '../../src/core/event.ts'
+import type { Component } from '../../src/core/ports/component.ts'
+import type { EventData, EventType, LoggedEvent } from '../../src/core/model/event.ts'
 import { openNode, type TestNode } from './node.ts'
 import { World } from './world.ts'
 

@@ -1,8 +1,8 @@
 /** Logs of workflows, told in short. */
 import { agent } from '../../src/agents/generator.ts'
 import { step, type StepContext } from '../../src/agents/workflow/index.ts'
-import type { Component } from '../../src/core/agent.ts'
-import type { LoggedEvent } from '../../src/core/event.ts'
+import type { Component } from '../../src/core/ports/component.ts'
+import type { LoggedEvent } from '../../src/core/model/event.ts'
 import { openNode } from './node.ts'
 import { hangAtFirst, World } from './world.ts'
 import { until } from './until.ts'

@@ -1,5 +1,5 @@
 /** Runs that hold their worker slot for as long as a test needs it. */
-import type { Component } from '../../src/core/agent.ts'
+import type { Component } from '../../src/core/ports/component.ts'
 import { subject } from './node.ts'
 
 /** A component whose runs wait until the gate is opened, and the inputs of those that were started, in order. */

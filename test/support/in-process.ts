@@ -1,7 +1,7 @@
 /** A server in the test's own process, for what needs other limits or components than the command line gives. */
 import { onTestFinished } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { createServer, type Server, type ServerOptions } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { temporaryDatabase } from './temporary.ts'

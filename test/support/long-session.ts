@@ -1,7 +1,7 @@
 /** A session of many finished runs with long logs: small to ask for, long to read. */
-import { systemClock } from '../../src/core/clock.ts'
-import { localOwner } from '../../src/core/principal.ts'
-import type { Store } from '../../src/core/store.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import { localOwner } from '../../src/core/model/principal.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { newRun, Scribe } from '../../src/testing/fixtures.ts'
 
 export interface LongSession {

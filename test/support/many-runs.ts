@@ -1,10 +1,10 @@
 /** A store with as many runs as somebody has who has worked with it for a year. */
-import { systemIds } from '../../src/core/clock.ts'
-import type { Event } from '../../src/core/event.ts'
-import { localPrincipal, ownerKey } from '../../src/core/principal.ts'
-import { encodeBody, encodeRecord } from '../../src/core/record.ts'
-import { reduce, type Run } from '../../src/core/run.ts'
-import type { Store } from '../../src/core/store.ts'
+import { systemIds } from '../../src/core/ports/clock.ts'
+import type { Event } from '../../src/core/model/event.ts'
+import { localPrincipal, ownerKey } from '../../src/core/model/principal.ts'
+import { encodeBody, encodeRecord } from '../../src/core/model/record.ts'
+import { reduce, type Run } from '../../src/core/model/run.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 
 const COMPONENTS = ['storyteller', 'clerk', 'newsroom', 'publish', 'lab']
 const MINUTE_MS = 60_000

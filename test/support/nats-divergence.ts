@@ -1,8 +1,8 @@
 /** A store whose servers return other messages than were asked for, as replicas do that have diverged. */
 import * as nats from '@nats-io/transport-node'
 import { onTestFinished } from 'vitest'
-import type { Logger } from '../../src/core/logger.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Logger } from '../../src/core/ports/logger.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { Alarms } from '../../src/stores/nats/alarms.ts'
 import { Link } from '../../src/stores/nats/link.ts'
 import { setUp } from '../../src/stores/nats/setup.ts'

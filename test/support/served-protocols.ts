@@ -1,8 +1,8 @@
 /** The protocols of a server as it mounts them itself: a new route is in here without anybody's doing. */
-import { systemClock, systemIds } from '../../src/core/clock.ts'
-import { silentLogger } from '../../src/core/logger.ts'
+import { systemClock, systemIds } from '../../src/core/ports/clock.ts'
+import { silentLogger } from '../../src/core/ports/logger.ts'
 import type { Service } from '../../src/core/service.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import type { Protocol } from '../../src/http/route.ts'
 import { Streams } from '../../src/http/stream.ts'
 import { nativeProtocol } from '../../src/protocols/native/index.ts'

@@ -1,9 +1,9 @@
 /** Workers that die, on a store that does not. */
-import type { Component, Recovery, RunContext } from '../../src/core/agent.ts'
-import type { LoggedEvent } from '../../src/core/event.ts'
-import type { Limits } from '../../src/core/limits.ts'
+import type { Component, Recovery, RunContext } from '../../src/core/ports/component.ts'
+import type { LoggedEvent } from '../../src/core/model/event.ts'
+import type { Limits } from '../../src/core/model/limits.ts'
 import type { RedactOptions } from '../../src/core/redaction/redaction.ts'
-import type { Store } from '../../src/core/store.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { createFakeClock, type FakeClock } from '../../src/testing/fake-clock.ts'

@@ -1,6 +1,6 @@
 /** An agent object of the AI SDK (`ToolLoopAgent`, or anything with its interface) as a component. */
 import type { ModelMessage, ToolContent } from 'ai'
-import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
+import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { checkInput, messagesOf, type ModelInput, modelInputSchema } from '../model/input.ts'
 import { outputFor } from '../model/tools.ts'
 import { askDecision } from '../shared/approval.ts'

@@ -1,8 +1,8 @@
 /** One call of an agent object: its stream becomes events of the log, and what it all amounts to is the result. */
 import type { ModelMessage, TextStreamPart, ToolSet } from 'ai'
-import { emit, type Emission } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
-import type { Event } from '../../core/event.ts'
+import { emit, type Emission } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
+import type { Event } from '../../core/model/event.ts'
 import { AnswerParts } from '../model/answer-parts.ts'
 import { usageOf } from '../model/usage.ts'
 

@@ -1,8 +1,8 @@
 /** A component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails one run and nothing else. */
 import { workerData } from 'node:worker_threads'
-import type { Component, ComponentFacts } from '../../core/agent.ts'
+import type { Component, ComponentFacts } from '../../core/ports/component.ts'
 import type { RedactOptions } from '../../core/redaction/redaction.ts'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import { IsolatedRun } from './isolated-run.ts'
 import { loadComponent } from './load-component.ts'
 import type { ThreadData } from './protocol.ts'

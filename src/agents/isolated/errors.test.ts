@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { RejectedError, WorkFailure } from '../../core/agent.ts'
-import { RunFailure } from '../../core/emission.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
+import { RunFailure } from '../../core/execution/emission.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { ErrorTransport } from './errors.ts'
 
 /** As the other thread gets it. */

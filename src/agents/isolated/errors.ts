@@ -1,8 +1,8 @@
 /** Errors that cross a thread boundary keep their class where the runner knows it, and name, message, code, data and cause always. */
-import { RejectedError, WorkFailure } from '../../core/agent.ts'
-import { RunFailure } from '../../core/emission.ts'
-import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/errors.ts'
-import type { Failure } from '../../core/event.ts'
+import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
+import { RunFailure } from '../../core/execution/emission.ts'
+import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/model/errors.ts'
+import type { Failure } from '../../core/model/event.ts'
 import { pack, type Packed, unpack } from './packing.ts'
 
 export interface PackedError {

@@ -1,6 +1,13 @@
 /** The host's side of an isolated run: does for the thread what it asks of its context, and calls its code when work is due. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { AskOptions, Component, ComponentFacts, Emission, RunContext, ToolCall } from '../../core/agent.ts'
+import type {
+  AskOptions,
+  Component,
+  ComponentFacts,
+  Emission,
+  RunContext,
+  ToolCall,
+} from '../../core/ports/component.ts'
 import type { PackedError } from './errors.ts'
 import { type Packed, unpack, unpackEmission } from './packing.ts'
 import type {

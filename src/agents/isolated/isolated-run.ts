@@ -1,6 +1,6 @@
 /** The stream of one isolated run: takes a slot, starts a thread, hands on what it yields, and sees to it that the thread ends. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
+import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import type { Slots } from './slots.ts'
 import type { IsolatedThread } from './thread.ts'
 

@@ -1,6 +1,6 @@
 /** The component that a module exports, and what can be said of it without running it. */
-import type { Component, ComponentFacts } from '../../core/agent.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import type { Component, ComponentFacts } from '../../core/ports/component.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 
 export async function loadComponent(module: string, name: string | undefined): Promise<Component> {
   const exported = (await import(module)) as Record<string, unknown>

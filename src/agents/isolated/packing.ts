@@ -2,10 +2,10 @@
  * How values cross a thread boundary. What an agent hands over is serialized by the rules of the log, in its own thread, so that the
  * other side gets what the log would keep. What the host hands back is plain JSON data and is cloned as it is.
  */
-import type { Emission } from '../../core/agent.ts'
-import { encodeEmission, RunFailure } from '../../core/emission.ts'
-import type { EventType } from '../../core/event.ts'
-import { serialize, type SerializeBounds, UnserializableError } from '../../core/serialize.ts'
+import type { Emission } from '../../core/ports/component.ts'
+import { encodeEmission, RunFailure } from '../../core/execution/emission.ts'
+import type { EventType } from '../../core/model/event.ts'
+import { serialize, type SerializeBounds, UnserializableError } from '../../core/model/serialize.ts'
 
 /** A value that an agent handed over: JSON text, nothing for `undefined`, or why it cannot be serialized. */
 export type Packed = string | undefined | { readonly path: string; readonly problem: string }

@@ -1,5 +1,11 @@
 /** What the host of an isolated component and its thread ask of each other. */
-import type { CallOptions, ComponentFacts, HistoryMessage, HistoryOptions, RunContext } from '../../core/agent.ts'
+import type {
+  CallOptions,
+  ComponentFacts,
+  HistoryMessage,
+  HistoryOptions,
+  RunContext,
+} from '../../core/ports/component.ts'
 import type { PackedError } from './errors.ts'
 import type { Packed, PackedEmission } from './packing.ts'
 

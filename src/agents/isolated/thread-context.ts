@@ -7,7 +7,7 @@ import {
   type RunContext,
   type StepCallOptions,
   type ToolAttempt,
-} from '../../core/agent.ts'
+} from '../../core/ports/component.ts'
 import { factsOf } from './load-component.ts'
 import { pack } from './packing.ts'
 import type { ContextValues, FunctionId, InvocationId, PackedStepOptions, Place } from './protocol.ts'

@@ -1,10 +1,10 @@
 /** A run in its thread: its functions and streams, which the host calls by number, and the contexts that they are given. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Component, ComponentFacts, Emission, RunContext } from '../../core/agent.ts'
-import { RejectedError } from '../../core/agent.ts'
-import { RunFailure } from '../../core/emission.ts'
-import { messageOf } from '../../core/errors.ts'
-import { iterate } from '../../core/iterate.ts'
+import type { Component, ComponentFacts, Emission, RunContext } from '../../core/ports/component.ts'
+import { RejectedError } from '../../core/ports/component.ts'
+import { RunFailure } from '../../core/execution/emission.ts'
+import { messageOf } from '../../core/model/errors.ts'
+import { iterate } from '../../core/execution/iterate.ts'
 import { factsOf } from './load-component.ts'
 import { pack, type Packed, packEmission, packOutput } from './packing.ts'
 import type {

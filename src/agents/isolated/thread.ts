@@ -1,7 +1,7 @@
 /** A worker thread for one run. Whatever ends it before the run has ended fails that run, and says how. */
 import { Worker } from 'node:worker_threads'
-import { WorkFailure } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import { HostRun } from './host-run.ts'
 import type { ThreadData } from './protocol.ts'
 

@@ -1,5 +1,5 @@
 /** The lab agent: its input is a script, so that any behaviour can be asked for over any protocol (docs/lab.md). */
-import type { Component, Emission, Makeup, Recovery, RunContext } from '../../core/agent.ts'
+import type { Component, Emission, Makeup, Recovery, RunContext } from '../../core/ports/component.ts'
 import { perform } from './performers.ts'
 import { checkScript, parseScript } from './script.ts'
 import { Stage } from './stage.ts'

@@ -1,5 +1,5 @@
 /** The lab in all its kinds: as an agent, as a team whose member runs the script, and as a workflow whose step does. */
-import type { Component, ComponentKind } from '../../core/agent.ts'
+import type { Component, ComponentKind } from '../../core/ports/component.ts'
 import { labAgent, labMakeup } from './agent.ts'
 import { checkScript } from './script.ts'
 

@@ -1,6 +1,6 @@
 /** What each statement of a lab script does. Nothing here depends on time or chance: a script always emits the same. */
-import { type Emission, emit, WorkFailure } from '../../core/agent.ts'
-import type { Event } from '../../core/event.ts'
+import { type Emission, emit, WorkFailure } from '../../core/ports/component.ts'
+import type { Event } from '../../core/model/event.ts'
 import type { Stage } from './stage.ts'
 import type { Statement, StatementName } from './statements.ts'
 import { awkwardValues, filler, nested } from './values.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { checkScript, parseScript } from './script.ts'
 import {
   type ArgumentRule,

@@ -1,5 +1,5 @@
 /** Reads a lab script into statements, or says at which character it stops making sense. */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import {
   type ArgumentRule,
   isStatementName,

@@ -1,5 +1,5 @@
 /** Where a script is performed: the run's context, what was counted so far, and how it waits. */
-import type { RunContext } from '../../core/agent.ts'
+import type { RunContext } from '../../core/ports/component.ts'
 import { pause, untilAborted } from '../shared/pause.ts'
 
 /** Unpaced output leaves the event loop to others after this many events. */

@@ -19,7 +19,7 @@ import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../.
 import { aborted, openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { langGraphAgent, type LangGraphDefinition } from './agent.ts'
 
 function subject(graph: unknown, more: Partial<LangGraphDefinition> = {}): Component {

@@ -1,6 +1,6 @@
 /** A compiled LangGraph.js graph as a component: each superstep is a step of the run, and an interrupt is a question. */
-import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
-import { optionalPackage } from '../../core/optional-package.ts'
+import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
+import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'

@@ -1,6 +1,6 @@
 /** The messages of one superstep of a graph: pieces of text as they come, and tools when they are whole. */
-import { emit } from '../../core/agent.ts'
-import type { Event } from '../../core/event.ts'
+import { emit } from '../../core/ports/component.ts'
+import type { Event } from '../../core/model/event.ts'
 import { usageOf } from '../shared/usage.ts'
 import { contentOf, type Message } from './values.ts'
 

@@ -1,6 +1,6 @@
 /** A graph's stream, superstep by superstep, as events. */
-import { emit, type Emission } from '../../core/agent.ts'
-import type { Event } from '../../core/event.ts'
+import { emit, type Emission } from '../../core/ports/component.ts'
+import type { Event } from '../../core/model/event.ts'
 import { GraphMessages } from './messages.ts'
 import type { Thread } from './thread.ts'
 import { type Message, messagesIn, plain } from './values.ts'

@@ -1,8 +1,8 @@
 /** An agent that is a model with instructions and tools, on the AI SDK: each request and each call is durable by itself. */
 import type { FlexibleSchema, LanguageModel } from 'ai'
-import type { Component, Emission, RunContext } from '../../core/agent.ts'
+import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
-import { callerOf, callerTools, withCaller } from './caller.ts'
+import { callerOf, callerTools, withCaller } from './caller-options.ts'
 import { type AgentHistory, conversation } from './history.ts'
 import { checkInput, type ModelInput, modelInputSchema } from './input.ts'
 import { loop } from './loop.ts'

@@ -1,8 +1,8 @@
 /** The parts of a model's answer as they stream in: each is an event for those who watch, and together they are its message. */
 import type { LanguageModelStreamPart as StreamPart, GeneratedFile } from 'ai'
-import { emit, WorkFailure } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
-import type { Event } from '../../core/event.ts'
+import { emit, WorkFailure } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
+import type { Event } from '../../core/model/event.ts'
 import type { AskedCall, Turn } from './request.ts'
 import { outputFor } from './tools.ts'
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { resultOf } from '../../../test/support/flows.ts'
 import { openNode, type TestNode } from '../../../test/support/node.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { scriptedModel } from './scripted.ts'
 

@@ -1,6 +1,6 @@
 /** What a model is told of what was said before its run. */
 import type { ModelMessage } from 'ai'
-import type { HistoryOptions, RunContext } from '../../core/agent.ts'
+import type { HistoryOptions, RunContext } from '../../core/ports/component.ts'
 import { messagesOf, type ModelInput } from './input.ts'
 
 /** `false` for nothing; bounds of what is taken from the session's earlier runs; or a function that gives it from elsewhere. */

@@ -1,9 +1,9 @@
 /** What a run is given, as messages for a model. */
 import type { FilePart, ModelMessage } from 'ai'
-import type { Makeup } from '../../core/agent.ts'
-import type { Caller } from '../../core/caller.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import { callerOf } from './caller.ts'
+import type { Makeup } from '../../core/ports/component.ts'
+import type { Caller } from '../../core/model/caller-options.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { callerOf } from './caller-options.ts'
 
 /** A text, a text with files, a conversation, or any other JSON value, which the model gets as JSON. */
 export type ModelInput =

@@ -1,7 +1,7 @@
 /** The loop of a model and its tools: it asks, makes the calls that the model wants, and asks again until there is an answer. */
 import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
-import { type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
+import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import { type CallResults, makeCalls } from './calls.ts'
 import { askModel, type AskedCall, type ModelSettings, type Turn } from './request.ts'
 import type { RetryPolicy } from './retry.ts'

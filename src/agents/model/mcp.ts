@@ -1,9 +1,9 @@
 /** Tools of MCP servers: each run has connections of its own, which are closed when it ends, or when it has no use for them. */
 import type { Tool, ToolSet } from 'ai'
 import type { MCPClient } from '@ai-sdk/mcp'
-import { type RunContext, WorkFailure } from '../../core/agent.ts'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
-import { optionalPackage } from '../../core/optional-package.ts'
+import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
+import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import type { OpenTools, ToolGroup, ToolSource } from './tool-sources.ts'
 
 /** A process that speaks MCP over its standard input and output, or an address that speaks streamable HTTP. */

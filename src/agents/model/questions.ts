@@ -1,5 +1,5 @@
 /** What a person is asked about a tool call: whether it may be made, or for its result. */
-import { messageOf } from '../../core/errors.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import { askDecision } from '../shared/approval.ts'
 import type { Outcome, ReadyCall } from './calls.ts'
 import type { Sdk } from './sdk.ts'

@@ -1,5 +1,5 @@
 /** The calls of the OpenAI Responses API that a background response needs: start, listen, cancel. */
-import { WorkFailure } from '../../core/agent.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
 import type { FetchedResponse } from './reattach-remainder.ts'
 import type { Sdk } from './sdk.ts'
 

@@ -1,5 +1,5 @@
 /** One background response of the OpenAI API: started once per run, followed to its end over any number of connections. */
-import { type RunContext, WorkFailure } from '../../core/agent.ts'
+import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { pause } from '../shared/pause.ts'
 import {
   type CreationRequest,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { aborted } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { modelAgent } from './agent.ts'
 import { type ScriptedPart, scriptedModel } from './scripted.ts'
 

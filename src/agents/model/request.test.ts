@@ -3,7 +3,7 @@ import { type LanguageModel, tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openNode, textOf } from '../../../test/support/node.ts'
-import type { EventData, EventType, LoggedEvent } from '../../core/event.ts'
+import type { EventData, EventType, LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 
 type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>

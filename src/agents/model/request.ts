@@ -7,8 +7,8 @@ import type {
   LanguageModelStreamPart as StreamPart,
   ToolSet,
 } from 'ai'
-import { emit, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
-import type { Usage } from '../../core/event.ts'
+import { emit, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import type { Usage } from '../../core/model/event.ts'
 import { AnswerParts } from './answer-parts.ts'
 import { isGone } from './reattach-api.ts'
 import { BackgroundResponse } from './reattach-response.ts'

@@ -1,6 +1,6 @@
 /** Whether a model request that failed is made again, and when. */
-import { WorkFailure } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
 
 export interface RetryPolicy {
   /** Requests after the first one that may fail. */

@@ -1,5 +1,5 @@
 /** The AI SDK, loaded when the first model is asked: a server without model agents does not need the package. */
-import { optionalPackage } from '../../core/optional-package.ts'
+import { optionalPackage } from '../../core/runtime/optional-package.ts'
 
 export type Sdk = typeof import('ai')
 

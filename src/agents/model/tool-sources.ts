@@ -1,6 +1,6 @@
 /** Where an agent's tools come from: at hand, made for the run, or opened for it and closed when it ends. */
 import type { ToolSet } from 'ai'
-import type { RunContext } from '../../core/agent.ts'
+import type { RunContext } from '../../core/ports/component.ts'
 
 /** Tools that must be opened before they can be used, such as those of an MCP server. */
 export interface ToolSource {

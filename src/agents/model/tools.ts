@@ -1,7 +1,7 @@
 /** Tools of the AI SDK as the loop needs them: what the model is told about a tool, and what is done when it calls one. */
 import type { FlexibleSchema, JSONValue, ModelMessage, Tool, ToolExecutionOptions, ToolSet } from 'ai'
-import type { RunContext, ToolAttempt } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
+import type { RunContext, ToolAttempt } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import type { Sdk } from './sdk.ts'
 
 /** What a tool knows about its call, beside what the SDK gives: on its options, and as their `context`. */

@@ -1,6 +1,6 @@
 /** Tokens: the SDK's count as ours. */
 import type { LanguageModelUsage } from 'ai'
-import type { Usage } from '../../core/event.ts'
+import type { Usage } from '../../core/model/event.ts'
 import { usageOf as usageOfCounts } from '../shared/usage.ts'
 
 export function usageOf(counted: LanguageModelUsage): Usage {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { type AnyAgent, openAiAgent } from './agent.ts'
 
 type StreamEvent = ReturnType<Model['getStreamedResponse']> extends AsyncIterable<infer Event> ? Event : never

@@ -1,7 +1,7 @@
 /** An agent of the OpenAI Agents SDK as a component: handoffs are steps, and approvals are questions. */
 import type { Agent, AgentInputItem, Runner, RunToolApprovalItem } from '@openai/agents'
-import { type Component, emit, type Emission, type RunContext } from '../../core/agent.ts'
-import { optionalPackage } from '../../core/optional-package.ts'
+import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
+import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'

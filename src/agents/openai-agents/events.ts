@@ -1,7 +1,7 @@
 /** The stream of the OpenAI Agents SDK as events. */
 import type { RunItemStreamEvent, RunStreamEvent } from '@openai/agents'
-import { emit, type Emission } from '../../core/agent.ts'
-import type { Event } from '../../core/event.ts'
+import { emit, type Emission } from '../../core/ports/component.ts'
+import type { Event } from '../../core/model/event.ts'
 import { usageOf } from '../shared/usage.ts'
 import { parsed } from './parsed.ts'
 

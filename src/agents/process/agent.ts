@@ -1,6 +1,6 @@
 /** A program in any language as a component: it is started for each run and speaks JSON lines on its standard streams. */
-import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
+import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { Child, type Exit } from './child.ts'
 import { LineError } from './lines.ts'

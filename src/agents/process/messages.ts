@@ -1,6 +1,6 @@
 /** What a child process says, one JSON object a line: checked, and as what it means. */
-import type { AskOptions } from '../../core/agent.ts'
-import { type Event, eventTable, type Failure, isEventType, type Usage } from '../../core/event.ts'
+import type { AskOptions } from '../../core/ports/component.ts'
+import { type Event, eventTable, type Failure, isEventType, type Usage } from '../../core/model/event.ts'
 
 export type Message =
   | { readonly type: 'text'; readonly text: string }

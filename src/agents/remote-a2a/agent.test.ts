@@ -7,8 +7,8 @@ import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../.
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/agent.ts'
-import type { LoggedEvent } from '../../core/event.ts'
+import type { Component } from '../../core/ports/component.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import { remoteA2aAgent, type RemoteA2aDefinition } from './agent.ts'
 
 const HASTE = { pollMs: 30, retryDelayMs: 10, timeoutMs: 20_000 }

@@ -10,7 +10,7 @@ import {
   type Update,
 } from '../../a2a/types.ts'
 import { cardUrl } from '../../a2a/card.ts'
-import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
+import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'

@@ -1,7 +1,7 @@
 /** What a client of A2A reports, as the failure of a run. */
 import { A2aError } from '../../a2a/errors.ts'
 import { ApiError, ClientError } from '../../client/errors.ts'
-import { WorkFailure } from '../../core/agent.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
 
 export function asFailure(thrown: unknown): unknown {
   if (!(thrown instanceof ClientError)) return thrown

@@ -10,8 +10,8 @@ import {
   type Update,
 } from '../../a2a/types.ts'
 import { detached } from '../../a2a/detached.ts'
-import { emit } from '../../core/agent.ts'
-import type { Event } from '../../core/event.ts'
+import { emit } from '../../core/ports/component.ts'
+import type { Event } from '../../core/model/event.ts'
 
 /** How far it is shown, for a later leg of the same task. */
 export interface Marks {

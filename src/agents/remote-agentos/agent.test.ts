@@ -8,8 +8,8 @@ import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { ensurePython, PYTHON_INSTALL_MS, type PythonServer, startPythonServer } from '../../../test/support/python.ts'
 import { until } from '../../../test/support/until.ts'
 import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/agent.ts'
-import type { LoggedEvent } from '../../core/event.ts'
+import type { Component } from '../../core/ports/component.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import { remoteAgentOs, type RemoteAgentOsDefinition } from './agent.ts'
 
 const folder = join(import.meta.dirname, '../../../test/support/agno')

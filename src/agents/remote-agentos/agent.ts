@@ -1,5 +1,5 @@
 /** An agent, team or workflow of a remote AgentOS as a component: its run there is this run's work. */
-import { type Component, emit, type Emission, type RunContext, WorkFailure } from '../../core/agent.ts'
+import { type Component, emit, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'

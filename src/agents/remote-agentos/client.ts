@@ -1,6 +1,6 @@
 /** The few calls of AgentOS that a run needs: forms in, server-sent events and JSON out. */
-import { WorkFailure } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
 import type { RemoteEvent, StoredRun } from './wire.ts'
 

@@ -1,5 +1,5 @@
 /** What a paused run of AgentOS waits for, as questions; and their answers in its own words. */
-import { type RunContext, WorkFailure } from '../../core/agent.ts'
+import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { askDecision } from '../shared/approval.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Requirement, Tool } from './wire.ts'

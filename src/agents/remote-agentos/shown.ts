@@ -1,6 +1,6 @@
 /** The events of a remote run as ours. Runs within it, of members and executors, are steps. */
-import { emit } from '../../core/agent.ts'
-import type { Event } from '../../core/event.ts'
+import { emit } from '../../core/ports/component.ts'
+import type { Event } from '../../core/model/event.ts'
 import { usageOf } from '../shared/usage.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Tool } from './wire.ts'

@@ -1,5 +1,5 @@
 /** Asks a person whether a tool call may be made. */
-import type { RunContext } from '../../core/agent.ts'
+import type { RunContext } from '../../core/ports/component.ts'
 
 export interface ApprovalRequest {
   readonly tool: string

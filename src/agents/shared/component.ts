@@ -1,5 +1,5 @@
 /** What definitions of all kinds say about themselves in the same words. */
-import type { Component, Makeup } from '../../core/agent.ts'
+import type { Component, Makeup } from '../../core/ports/component.ts'
 
 type Common = Pick<
   Component,

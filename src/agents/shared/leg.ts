@@ -1,7 +1,7 @@
 /** A stretch of work of something that does not know Holdfast, from one question to the next: a step whose output stays. */
-import { type Emission, type RunContext, type StepAbout, WorkFailure } from '../../core/agent.ts'
-import type { Failure } from '../../core/event.ts'
-import { failureOf } from '../../core/work-failure.ts'
+import { type Emission, type RunContext, type StepAbout, WorkFailure } from '../../core/ports/component.ts'
+import type { Failure } from '../../core/model/event.ts'
+import { failureOf } from '../../core/recovery/recorded-failure.ts'
 
 type LegEnd<Result> = { readonly result: Result } | { readonly failure: Failure }
 

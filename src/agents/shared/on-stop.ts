@@ -1,5 +1,5 @@
 /** Telling a remote service that its work is no longer wanted, when and only when that is this worker's to say. */
-import type { RunContext } from '../../core/agent.ts'
+import type { RunContext } from '../../core/ports/component.ts'
 
 /**
  * Does something once the run is stopped, as a step of it: a worker that lost its run, or gave it back, can take no step, so it

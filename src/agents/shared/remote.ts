@@ -1,6 +1,6 @@
 /** Talking to another server: bodies are bounded, a silent stream is a cut one, and a failure says what was the matter. */
-import { WorkFailure } from '../../core/agent.ts'
-import { messageOf } from '../../core/errors.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
 import { eventsIn, piecesOf } from '../../sse/read.ts'
 import { pause } from './pause.ts'

@@ -1,5 +1,5 @@
 /** Tokens as others count them, as ours. */
-import type { Usage } from '../../core/event.ts'
+import type { Usage } from '../../core/model/event.ts'
 
 type Counts = { readonly [Name in keyof Usage]: unknown }
 

@@ -1,9 +1,9 @@
 /** One task for all members at once, and their answers for the leader. */
 import type { ModelMessage } from 'ai'
-import type { Component, RunContext } from '../../core/agent.ts'
-import { RunFailure } from '../../core/emission.ts'
-import { messageOf } from '../../core/errors.ts'
-import { atMost } from '../model/at-most.ts'
+import type { Component, RunContext } from '../../core/ports/component.ts'
+import { RunFailure } from '../../core/execution/emission.ts'
+import { messageOf } from '../../core/model/errors.ts'
+import { atMost } from '../model/map-with-concurrency.ts'
 import { callMember } from './members.ts'
 
 export interface MemberAnswer {

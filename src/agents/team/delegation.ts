@@ -1,6 +1,6 @@
 /** The tool with which a leader gives a task to a member. */
 import type { Tool } from 'ai'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import type { CallResults } from '../model/calls.ts'
 import type { Sdk } from '../model/sdk.ts'
 import { check, type LoopTool } from '../model/tools.ts'

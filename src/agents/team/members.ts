@@ -1,7 +1,7 @@
 /** A member at work: what it answers, whatever kind of component it is. */
-import type { Component, Emission, RunContext } from '../../core/agent.ts'
-import type { Event } from '../../core/event.ts'
-import { iterate } from '../../core/iterate.ts'
+import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
+import type { Event } from '../../core/model/event.ts'
+import { iterate } from '../../core/execution/iterate.ts'
 
 export function callMember(context: RunContext, member: Component, task: unknown): Promise<unknown> {
   return context.call(answering(member), task, { name: member.id })

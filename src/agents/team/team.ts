@@ -1,9 +1,9 @@
 /** A team: a model leads members, which are components of any kind, other teams included. */
 import type { LanguageModel } from 'ai'
-import type { Component, Emission, RunContext } from '../../core/agent.ts'
+import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { CONCURRENCY, MAX_STEPS } from '../model/agent.ts'
-import { callerOf, callerTools, withCaller } from '../model/caller.ts'
+import { callerOf, callerTools, withCaller } from '../model/caller-options.ts'
 import { type AgentHistory, conversation } from '../model/history.ts'
 import { checkInput, type ModelInput, modelInputSchema } from '../model/input.ts'
 import { loop, type LoopOptions } from '../model/loop.ts'

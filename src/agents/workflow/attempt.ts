@@ -1,8 +1,8 @@
 /** One try of a step: its executor is run, within its time, and what came of it is recorded. */
-import { type Component, type RunContext, type StepAbout, WorkFailure } from '../../core/agent.ts'
-import { startTimer } from '../../core/timer.ts'
+import { type Component, type RunContext, type StepAbout, WorkFailure } from '../../core/ports/component.ts'
+import { startTimer } from '../../core/runtime/timer.ts'
 import type { FlowFacts, StepContext, StepFunction, StepNode } from './definition.ts'
-import { orAborted, type Place } from './place.ts'
+import { orAborted, type Place } from './position.ts'
 
 /** What a step is told besides its input, when it is tried. */
 export interface Told {

@@ -1,5 +1,5 @@
 /** How the parts of a workflow are written: `step`, `parallel`, `loop`, `condition`, `router`, `steps`. */
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { CONCURRENCY, CONCURRENCY_MAX, ITERATIONS, ITERATIONS_MAX } from './bounds.ts'
 import { checkBound, checkFunction, checkName, checkOptions, fail, isComponent, nodeOf, nodesOf } from './checks.ts'
 import type {

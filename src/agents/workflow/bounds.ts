@@ -16,7 +16,7 @@ export const CONCURRENCY_MAX = 64
 /** Tries of one step before its failure is dealt with. */
 export const ATTEMPTS_MAX = 20
 
-export { TIMER_MAX_MS } from '../../core/timer.ts'
+export { TIMER_MAX_MS } from '../../core/runtime/timer.ts'
 
 export const BACKOFF_MS = 500
 export const BACKOFF_MAX_MS = 60_000

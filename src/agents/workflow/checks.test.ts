@@ -1,6 +1,6 @@
 /** What is wrong with a workflow is said when it is defined, in words. */
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { agent } from '../generator.ts'
 import { condition, loop, parallel, router, step, steps, workflow, type WorkflowStep } from './index.ts'
 

@@ -1,5 +1,5 @@
 /** What is wrong with a workflow is said when it is defined. */
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { ATTEMPTS_MAX, DEPTH_MAX, REVIEW_ROUNDS_MAX, STEPS_MAX, TIMER_MAX_MS } from './bounds.ts'
 import type { Node, StepNode, StepOptions } from './definition.ts'
 

@@ -1,5 +1,5 @@
 /** What a workflow is made of: steps and blocks, as plain data that carry the types of what goes in and what comes out. */
-import type { Component, ComponentKind, Emission, RunContext } from '../../core/agent.ts'
+import type { Component, ComponentKind, Emission, RunContext } from '../../core/ports/component.ts'
 
 /** What a function of a workflow is told besides its input. */
 export interface FlowFacts extends Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'signal'> {

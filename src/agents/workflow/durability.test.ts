@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
 import { typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import { condition, loop, parallel, router, step, steps, workflow } from './index.ts'
 
 function said(log: readonly LoggedEvent[]): string[] {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { failureOf, logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
 import { openNode, textOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { agent } from '../generator.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 

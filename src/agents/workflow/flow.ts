@@ -1,9 +1,9 @@
 /** Goes the way of a workflow. Every step and every decision is recorded, so that a recovered run takes the same way. */
-import { WorkFailure } from '../../core/agent.ts'
-import { failureOf } from '../../core/work-failure.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
+import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'
-import { type Asker, choose, isSelection } from './people.ts'
-import { factsOf, idIn, inside, type Place, recordWalk } from './place.ts'
+import { type Asker, choose, isSelection } from './human-input.ts'
+import { factsOf, idIn, inside, type Place, recordWalk } from './position.ts'
 import { ABANDONED, type Outcome, runStep } from './run-step.ts'
 
 /** One after the other; the output of the last one that was not skipped. */

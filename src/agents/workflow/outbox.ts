@@ -1,5 +1,5 @@
 /** From work that runs at once to the one generator that emits. */
-import type { Event } from '../../core/event.ts'
+import type { Event } from '../../core/model/event.ts'
 
 interface Letter {
   readonly event: Event

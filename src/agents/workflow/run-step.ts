@@ -1,12 +1,12 @@
 /** A step's life: agreed to, tried until it succeeds or is given up, and reviewed. */
-import { emit, RejectedError, WorkFailure } from '../../core/agent.ts'
-import type { Failure } from '../../core/event.ts'
-import { failureOf } from '../../core/work-failure.ts'
+import { emit, RejectedError, WorkFailure } from '../../core/ports/component.ts'
+import type { Failure } from '../../core/model/event.ts'
+import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import { attempt, type Told } from './attempt.ts'
 import { BACKOFF_MAX_MS, BACKOFF_MS, RETRIES_BY_HAND_MAX, REVIEW_ROUNDS } from './bounds.ts'
 import type { Retry, StepNode } from './definition.ts'
-import { type Asker, confirm, question, remedy, review } from './people.ts'
-import { idIn, orAborted, type Place } from './place.ts'
+import { type Asker, confirm, question, remedy, review } from './human-input.ts'
+import { idIn, orAborted, type Place } from './position.ts'
 
 /** What became of a step: a skipped one has no output, and what it was given goes to the next. */
 export type Outcome = { readonly output: unknown } | { readonly skipped: true }

@@ -1,10 +1,10 @@
 /** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps that were being done. */
-import type { Component, Makeup } from '../../core/agent.ts'
+import type { Component, Makeup } from '../../core/ports/component.ts'
 import { checkSize, isComponent, nodesOf } from './checks.ts'
 import type { AnyStep, Connected, FirstInput, Node } from './definition.ts'
 import { runSequence } from './flow.ts'
 import { Outbox } from './outbox.ts'
-import { placeOf } from './place.ts'
+import { placeOf } from './position.ts'
 
 export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Omit<
   Component<FirstInput<Items>>,

@@ -1,5 +1,5 @@
 /** `holdfast completion`: a script that completes commands and options in a shell. */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { type Catalogue, type Command, defineCommand } from '../command.ts'
 import { bashScript, fishScript, zshScript } from '../completion/scripts.ts'
 import { type CompletedCommand, completedCommands } from '../completion/words.ts'

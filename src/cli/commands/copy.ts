@@ -1,8 +1,8 @@
 /** `holdfast copy`: moves house, from one store to another. */
 import { existsSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
-import { HoldfastError } from '../../core/errors.ts'
-import type { Store } from '../../core/store.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { configOptions, type StoreConfig } from '../../server/config-options.ts'
 import { openStore } from '../../server/open-store.ts'
 import { toSwitch } from '../../server/option-values.ts'

@@ -1,5 +1,5 @@
 /** `holdfast demo`: ready-made components, and what to try with them. */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'
 import { loadStore } from '../../server/open-store.ts'

@@ -1,5 +1,5 @@
 /** `holdfast dev FILE`: serves, and takes up every change while runs go on. */
-import { messageOf } from '../../core/errors.ts'
+import { messageOf } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'
 import type { Server } from '../../server/create-server.ts'

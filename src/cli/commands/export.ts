@@ -1,5 +1,5 @@
 /** `holdfast export`: the log of a finished run as NDJSON. */
-import { isFinished } from '../../core/run.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { targetOptions } from '../target.ts'

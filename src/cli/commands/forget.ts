@@ -1,9 +1,9 @@
 /** `holdfast forget`: deletes everything that a principal has. */
 import { existsSync } from 'node:fs'
-import { detailOf, HoldfastError, isHoldfastError } from '../../core/errors.ts'
-import type { Removed } from '../../core/forget.ts'
-import { ownerKey } from '../../core/principal.ts'
-import { printable } from '../../core/printable.ts'
+import { detailOf, HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
+import type { Removed } from '../../core/access/forget.ts'
+import { ownerKey } from '../../core/model/principal.ts'
+import { printable } from '../../core/model/printable.ts'
 import type { Forgotten } from '../../core/service.ts'
 import { removeKeysOf } from '../../server/auth/keys.ts'
 import { configOptions, type StoreConfig } from '../../server/config-options.ts'

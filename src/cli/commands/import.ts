@@ -1,6 +1,6 @@
 /** `holdfast import`: puts an exported run into a store. */
 import { createReadStream } from 'node:fs'
-import { ownerKey } from '../../core/principal.ts'
+import { ownerKey } from '../../core/model/principal.ts'
 import { openStore } from '../../server/open-store.ts'
 import { toText } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'

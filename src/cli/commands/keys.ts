@@ -1,5 +1,5 @@
 /** `holdfast keys`: makes, lists and revokes the API keys of a file. */
-import { HoldfastError, isHoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, isHoldfastError, messageOf } from '../../core/model/errors.ts'
 import { defaultKeysPath, type KeyEntry } from '../../server/auth/key-file.ts'
 import { type KeyUsage, readKeyUsage } from '../../server/auth/key-usage.ts'
 import { createKey, listKeys, revokeKey } from '../../server/auth/keys.ts'

@@ -1,5 +1,5 @@
 /** `holdfast migrate`: brings the schema of a store up to date. */
-import { migrateStore, type SchemaChange } from '../../server/store-care.ts'
+import { migrateStore, type SchemaChange } from '../../server/store-maintenance.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { defaultStore, storeText, targetOptions } from '../target.ts'

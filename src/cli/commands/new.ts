@@ -1,7 +1,7 @@
 /** `holdfast new DIRECTORY`: writes a small project to start from. */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { parseOptions } from '../../server/options.ts'
 import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'

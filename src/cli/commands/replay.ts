@@ -1,5 +1,5 @@
 /** `holdfast replay`: shows a run again as it happened. */
-import type { RunStatus } from '../../core/run.ts'
+import type { RunStatus } from '../../core/model/run.ts'
 import { setTimeout as wait } from 'node:timers/promises'
 import { toDuration, toSwitch } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'

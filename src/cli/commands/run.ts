@@ -1,5 +1,5 @@
 /** `holdfast run`: starts a run and follows it. */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
 import type { OptionTable } from '../../server/options.ts'
 import { loadComponents } from '../components-file.ts'

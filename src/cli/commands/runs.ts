@@ -1,7 +1,7 @@
 /** `holdfast runs`: lists runs. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { RunFilter, RunInfo } from '../../client/index.ts'
-import type { RunStatus } from '../../core/run.ts'
+import type { RunStatus } from '../../core/model/run.ts'
 import { toCount, toSwitch, toText } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'

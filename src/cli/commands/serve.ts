@@ -1,7 +1,7 @@
 /** `holdfast serve FILE`: serves the components that a module exports. */
 import { labComponents } from '../../agents/lab/kinds.ts'
-import type { Component } from '../../core/agent.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import type { Component } from '../../core/ports/component.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { type Config, readConfig } from '../../server/config.ts'
 import type { Command } from '../command.ts'

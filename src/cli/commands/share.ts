@@ -1,7 +1,7 @@
 /** `holdfast share`: makes, lists and revokes share links of a run. */
 import type { RunHandle, ShareAction, ShareInfo } from '../../client/index.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import { shareActions } from '../../core/shares.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { shareActions } from '../../core/access/share-links.ts'
 import { toDuration, toList, toSwitch, toText } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'

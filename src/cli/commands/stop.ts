@@ -1,5 +1,5 @@
 /** `holdfast stop`: stops a run. */
-import { isFinished } from '../../core/run.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { toDuration, toText } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE, FAILED } from '../exit-codes.ts'

@@ -1,5 +1,5 @@
 /** `holdfast worker FILE`: drives runs without HTTP. */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { Registry } from '../../core/registry.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'

@@ -3,7 +3,7 @@ import { type LanguageModel, tool } from 'ai'
 import { z } from 'zod'
 import { modelAgent } from '../../agents/model/agent.ts'
 import type { CommonDefinition } from '../../agents/shared/component.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { modelOr } from './scripted.ts'
 
 export function clerk(facts: CommonDefinition, model?: LanguageModel): Component {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
-import { isHoldfastError } from '../../core/errors.ts'
+import { isHoldfastError } from '../../core/model/errors.ts'
 import { demoComponents } from './components.ts'
 import { lazy } from './lazy.ts'
 import { demoModel } from './model.ts'

@@ -1,6 +1,6 @@
 /** What the demo serves: on the scripted model, which needs no key and no network, or on the one that it is given. */
 import { checkInput } from '../../agents/model/input.ts'
-import type { Component, Makeup } from '../../core/agent.ts'
+import type { Component, Makeup } from '../../core/ports/component.ts'
 import { lazy } from './lazy.ts'
 import type { DemoModel } from './model.ts'
 

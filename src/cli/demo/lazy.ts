@@ -1,5 +1,5 @@
 /** A component that is known at once and loaded by its first run: models and workflows take longer to load than a server to start. */
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 
 /** All that can be said about a component before it is loaded. */
 export type Facts = Omit<Component, 'run'>

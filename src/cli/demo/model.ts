@@ -2,7 +2,7 @@
 import { findPackageJSON } from 'node:module'
 import type { LanguageModel } from 'ai'
 import { resumable } from '../../agents/model/reattach.ts'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { ModelConfig } from '../../server/config.ts'
 import type { Environment } from '../../server/options.ts'
 

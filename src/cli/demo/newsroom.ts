@@ -3,7 +3,7 @@ import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
 import type { CommonDefinition } from '../../agents/shared/component.ts'
 import { team } from '../../agents/team/team.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { modelOr } from './scripted.ts'
 
 export function newsroom(facts: CommonDefinition, model?: LanguageModel): Component {

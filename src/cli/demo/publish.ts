@@ -4,7 +4,7 @@ import { modelAgent } from '../../agents/model/agent.ts'
 import type { CommonDefinition } from '../../agents/shared/component.ts'
 import { pause } from '../../agents/shared/pause.ts'
 import { condition, loop, parallel, step, workflow } from '../../agents/workflow/index.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { modelOr } from './scripted.ts'
 
 interface Draft {

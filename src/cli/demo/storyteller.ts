@@ -2,7 +2,7 @@
 import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
 import type { CommonDefinition } from '../../agents/shared/component.ts'
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { modelOr } from './scripted.ts'
 import { story } from './story.ts'
 

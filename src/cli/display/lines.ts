@@ -1,5 +1,5 @@
 /** Lines of a run's tree and of its end, as text. */
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Style } from '../terminal/style.ts'
 import { duration, inOneLine } from '../terminal/text.ts'
 import type { Line, Mark } from './tree.ts'

@@ -1,5 +1,5 @@
 /** A run in a pipe: what it says goes to standard output as it comes, all else in plain lines to standard error. */
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import { endText, isEnd, lineText, valueText } from './lines.ts'

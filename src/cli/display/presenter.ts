@@ -1,5 +1,5 @@
 /** Ways to show a run as it goes: for a person at a terminal, for a pipe, for a program. */
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { isTerminal } from '../terminal/style.ts'
 import { PlainPresenter } from './plain.ts'

@@ -1,9 +1,9 @@
 /** A run on a terminal: what is said and done stays, what is going on is a tree below it that moves. */
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { Screen } from '../terminal/screen.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
-import { printable } from '../../core/printable.ts'
+import { printable } from '../../core/model/printable.ts'
 import { duration, firstRow, inOneLine, widthOf } from '../terminal/text.ts'
 import { endText, isEnd, lineText, valueText } from './lines.ts'
 import type { Presenter } from './presenter.ts'

@@ -1,5 +1,5 @@
 /** What a run is doing, as a tree: a fold of its events into what is open, and lines of what is over. */
-import { actorKey, type Failure, type LoggedEvent } from '../../core/event.ts'
+import { actorKey, type Failure, type LoggedEvent } from '../../core/model/event.ts'
 import { inOneLine } from '../terminal/text.ts'
 
 export type Mark = 'begun' | 'done' | 'failed' | 'skipped' | 'asked' | 'noted'

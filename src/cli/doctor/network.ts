@@ -1,6 +1,6 @@
 /** What the doctor finds out about a server and the way to it. */
 import { createClient } from '../../client/index.ts'
-import { isHoldfastError, messageOf } from '../../core/errors.ts'
+import { isHoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { Environment } from '../../server/options.ts'
 import { version } from '../../server/version.ts'
 import { bad, type Finding, good, note } from './finding.ts'

@@ -1,5 +1,5 @@
 /** What the doctor finds out about a store that several nodes share: its version, and what its acknowledgements are worth. */
-import { detailOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/model/errors.ts'
 import { inspectNatsStore, inspectPostgresStore } from '../../server/inspect-shared.ts'
 import { natsText, type NatsConfig } from '../../server/nats-address.ts'
 import { type PostgresConfig, withoutPassword } from '../../server/postgres-address.ts'

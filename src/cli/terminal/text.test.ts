@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { printable } from '../../core/printable.ts'
+import { printable } from '../../core/model/printable.ts'
 import { cut, duration, firstRow, inOneLine, size, widthOf } from './text.ts'
 
 describe('text on a terminal', () => {

@@ -1,5 +1,5 @@
 /** Text on a terminal: how wide it is, where it ends, and nothing in it that the terminal would obey. */
-import { printable } from '../../core/printable.ts'
+import { printable } from '../../core/model/printable.ts'
 
 /** A value on one line, of so many characters at most. */
 export function inOneLine(value: unknown, charsMax = 80): string {

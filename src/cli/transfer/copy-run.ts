@@ -1,10 +1,10 @@
 /** Brings one run of a store into another, byte for byte, and goes on where an earlier copy was cut off. */
-import { defaultLimits } from '../../core/limits.ts'
-import { readLog } from '../../core/log-read.ts'
-import type { KeptRun } from '../../core/moving.ts'
-import { lastOf, type Slice } from '../../core/record.ts'
-import type { Run } from '../../core/run.ts'
-import type { Store, StoredRun } from '../../core/store.ts'
+import { defaultLimits } from '../../core/model/limits.ts'
+import { readLog } from '../../core/delivery/read-log.ts'
+import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import { lastOf, type Slice } from '../../core/model/record.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { digestOf } from './digest.ts'
 
 /** `present`: it was there, whole or another one, and was left as it is. */

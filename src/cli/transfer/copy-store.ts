@@ -1,9 +1,9 @@
 /** Copies all that a store keeps into another one, and compares what came of it. */
-import type { Document } from '../../core/document.ts'
-import { isHoldfastError, detailOf } from '../../core/errors.ts'
-import type { KeptRun } from '../../core/moving.ts'
-import { isFinished, type RunStatus } from '../../core/run.ts'
-import type { Store } from '../../core/store.ts'
+import type { Document } from '../../core/model/document.ts'
+import { isHoldfastError, detailOf } from '../../core/model/errors.ts'
+import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import { isFinished, type RunStatus } from '../../core/model/run.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { copyRun } from './copy-run.ts'
 import { canonical, digestOf } from './digest.ts'
 

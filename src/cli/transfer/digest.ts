@@ -1,10 +1,10 @@
 /** A number for all that a store keeps of a run, or for a document: the same in every store that keeps the same. */
 import { createHash } from 'node:crypto'
-import { defaultLimits } from '../../core/limits.ts'
-import { readLog } from '../../core/log-read.ts'
-import type { KeptRun } from '../../core/moving.ts'
-import { lastOf, sliceBefore } from '../../core/record.ts'
-import type { Store } from '../../core/store.ts'
+import { defaultLimits } from '../../core/model/limits.ts'
+import { readLog } from '../../core/delivery/read-log.ts'
+import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import { lastOf, sliceBefore } from '../../core/model/record.ts'
+import type { Store } from '../../core/ports/store.ts'
 
 /** Of a head and the records that it says are kept; what a store has beyond them does not count. */
 export async function digestOf(store: Store, { stored, idempotency }: KeptRun): Promise<string> {

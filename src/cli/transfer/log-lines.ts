@@ -1,5 +1,5 @@
 /** The log of a finished run as lines, as they are stored, over as many connections as it takes. */
-import { detailOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/model/errors.ts'
 import type { Target } from '../target.ts'
 
 const TRIES_MAX = 10

@@ -1,9 +1,9 @@
 /** Reads an exported log, and refuses whatever is not the whole and unchanged log of one finished run (LOG-1, LOG-3). */
-import { HoldfastError, messageOf } from '../../core/errors.ts'
-import { wrongField } from '../../core/event-fields.ts'
-import { type EventData, isEventType, isTerminal, type LoggedEvent } from '../../core/event.ts'
-import { defaultLimits } from '../../core/limits.ts'
-import { reduce, type Run } from '../../core/run.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
+import { wrongField } from '../../core/model/event-fields.ts'
+import { type EventData, isEventType, isTerminal, type LoggedEvent } from '../../core/model/event.ts'
+import { defaultLimits } from '../../core/model/limits.ts'
+import { reduce, type Run } from '../../core/model/run.ts'
 
 export interface ReadLog {
   /** As the log leaves it. */

@@ -1,9 +1,9 @@
 /** Writes a whole log into a store, as the worker that drove the run would have. */
-import { defaultLimits } from '../../core/limits.ts'
-import { readLog } from '../../core/log-read.ts'
-import { rawRecords } from '../../core/record.ts'
-import type { Run } from '../../core/run.ts'
-import type { Store } from '../../core/store.ts'
+import { defaultLimits } from '../../core/model/limits.ts'
+import { readLog } from '../../core/delivery/read-log.ts'
+import { rawRecords } from '../../core/model/record.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { Store } from '../../core/ports/store.ts'
 import type { ReadLog } from './read-log.ts'
 
 const CLAIM_MS = 60_000

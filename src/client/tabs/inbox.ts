@@ -1,5 +1,5 @@
 /** What a reader was told and has not taken yet. Bounded: one that is too slow loses what it was told, and reads the log. */
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 
 const EVENTS_MAX = 1000
 

@@ -2,12 +2,12 @@
  * One run in one of several tabs: the tab that leads reads the log and tells the others. What is told is a hint that carries
  * the event; a reader that misses one, or comes late, looks at the log itself.
  */
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Backoff } from '../backoff.ts'
 import { ClientError, ConnectionError, LogChangedError } from '../errors.ts'
 import { Connection, follow, type FollowOptions, goesOn, isLast, type Position } from '../follow.ts'
 import { isTransient, type Transport } from '../transport.ts'
-import type { Places } from './places.ts'
+import type { Places } from './connection-slots.ts'
 import { Inbox } from './inbox.ts'
 
 /** From the tab that leads: an event, a sign of life, that the log is another one, or why its connection fails. */

@@ -2,10 +2,10 @@
  * Tabs of one browser share their connections to a server: a browser allows six to a host, over HTTP/1.1, and a page whose
  * six are all taken by streams can ask for nothing more.
  */
-import type { LoggedEvent } from '../../core/event.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
 import { type Follow, follow, type FollowOptions, type Position } from '../follow.ts'
 import type { Transport } from '../transport.ts'
-import { Places } from './places.ts'
+import { Places } from './connection-slots.ts'
 import { SharedRun } from './shared-run.ts'
 
 /** How to follow runs together with other tabs; undefined where it cannot be done, and every stream has its own connection. */

@@ -1,6 +1,6 @@
 /** A logger that redacts, by patterns, what it is told. */
-import type { Logger } from '../logger.ts'
-import { serialize } from '../serialize.ts'
+import type { Logger } from '../ports/logger.ts'
+import { serialize } from '../model/serialize.ts'
 import type { Redactor } from './redactor.ts'
 
 const BOUNDS = { depthMax: 20, bytesMax: 1024 * 1024 }

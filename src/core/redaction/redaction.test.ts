@@ -1,7 +1,7 @@
 /** What `redact` may be is checked where it is defined. */
 import { describe, expect, test } from 'vitest'
 import { subject } from '../../../test/support/node.ts'
-import { silentLogger } from '../logger.ts'
+import { silentLogger } from '../ports/logger.ts'
 import { Registry } from '../registry.ts'
 import { redactingLogger } from './redacting-logger.ts'
 import { type RedactOptions, toRules } from './redaction.ts'

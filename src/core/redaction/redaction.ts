@@ -1,6 +1,6 @@
 /** What a server or a component redacts: patterns in texts, and a hook on events. Checked where it is defined. */
-import { HoldfastError } from '../errors.ts'
-import type { Event } from '../event.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { Event } from '../model/event.ts'
 
 /** A stretch of a text: UTF-16 units from `start` up to, not including, `end`. */
 export interface Span {

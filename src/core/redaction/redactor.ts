@@ -1,5 +1,5 @@
 /** Redacts what enters logs and what is kept beside them, by the rules of a server and of components. */
-import type { Event } from '../event.ts'
+import type { Event } from '../model/event.ts'
 import { hasContent, mapContent, restoreFixed } from './event-content.ts'
 import { RedactionFailure } from './failure.ts'
 import { Matcher, nameOf } from './matcher.ts'

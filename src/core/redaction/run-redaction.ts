@@ -1,8 +1,8 @@
 /** Redacts the events of one run. Texts that come in deltas are matched across them, for each message by itself. */
-import { encodeEvent, type Encoded } from '../emission.ts'
-import { type Actor, actorKey, type Event, type EventType } from '../event.ts'
-import { eventOf } from '../record.ts'
-import type { SerializeBounds } from '../serialize.ts'
+import { encodeEvent, type Encoded } from '../execution/emission.ts'
+import { type Actor, actorKey, type Event, type EventType } from '../model/event.ts'
+import { eventOf } from '../model/record.ts'
+import type { SerializeBounds } from '../model/serialize.ts'
 import type { RedactOptions } from './redaction.ts'
 import type { Redactor } from './redactor.ts'
 import { TextStream } from './text-stream.ts'

@@ -4,8 +4,8 @@ import { openNode, readEvents, subject, textOf, typesOf } from '../../../test/su
 import { Random, testSeed } from '../../../test/support/random.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
 import { until } from '../../../test/support/until.ts'
-import { type Component, emit, WorkFailure } from '../agent.ts'
-import type { LoggedEvent } from '../event.ts'
+import { type Component, emit, WorkFailure } from '../ports/component.ts'
+import type { LoggedEvent } from '../model/event.ts'
 import type { RedactOptions } from './redaction.ts'
 import { redactions } from './redactions.ts'
 

@@ -1,13 +1,13 @@
 /** The AgentOS protocol, ready to be mounted: agno's clients work with it unchanged. */
-import type { Logger } from '../../core/logger.ts'
+import type { Logger } from '../../core/ports/logger.ts'
 import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
-import { toDetail } from './errors.ts'
-import { AgentOs } from './os.ts'
-import type { ServerFacts } from './routes-os.ts'
-import { agentosRoutes } from './routes.ts'
-import { Sockets } from './sockets.ts'
+import { toDetail } from './wire/errors.ts'
+import { AgentOs } from './requests/agent-os.ts'
+import type { ServerFacts } from './routes/os.ts'
+import { agentosRoutes } from './routes/index.ts'
+import { Sockets } from './socket/sockets.ts'
 
 export interface AgentOsOptions extends ServerFacts {
   readonly service: Service

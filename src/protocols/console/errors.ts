@@ -1,5 +1,5 @@
 /** Errors of what the console asks for: problem JSON, as its client reads it. */
-import type { HoldfastError } from '../../core/errors.ts'
+import type { HoldfastError } from '../../core/model/errors.ts'
 import type { ErrorAnswer } from '../../http/route.ts'
 
 export function toProblemAnswer(error: HoldfastError, requestId: string): ErrorAnswer {

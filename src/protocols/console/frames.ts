@@ -1,8 +1,8 @@
 /** The bytes by which a protocol would tell of a run, up to where its log is now. */
-import { START } from '../../core/cursor.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import { lastOf, type Slice } from '../../core/record.ts'
-import type { Run } from '../../core/run.ts'
+import { START } from '../../core/model/cursor.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { lastOf, type Slice } from '../../core/model/record.ts'
+import type { Run } from '../../core/model/run.ts'
 import type { Service } from '../../core/service.ts'
 import { respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'

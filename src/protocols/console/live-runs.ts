@@ -3,11 +3,11 @@
  * So an open console costs one waiting request, and a look at the store each second at most.
  */
 import { createHash } from 'node:crypto'
-import type { Principal } from '../../core/principal.ts'
-import { isFinished, terminalStatuses, type RunStatus } from '../../core/run.ts'
+import type { Principal } from '../../core/model/principal.ts'
+import { isFinished, terminalStatuses, type RunStatus } from '../../core/model/run.ts'
 import type { ListRequest, Service } from '../../core/service.ts'
-import type { RunPage, StoredRun } from '../../core/store.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import type { RunPage, StoredRun } from '../../core/ports/store.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import { type SearchPage, searchRuns } from './search-runs.ts'

@@ -1,7 +1,7 @@
 /** Runs whose component, session or id has a text in it. The store knows no such question, so a bounded part of the list is looked through. */
 import { setImmediate as others } from 'node:timers/promises'
 import type { ListRequest } from '../../core/service.ts'
-import type { RunPage, StoredRun } from '../../core/store.ts'
+import type { RunPage, StoredRun } from '../../core/ports/store.ts'
 
 /** Looked through for one page of what fits; its cursor leads on from there. */
 const LOOKED_AT_MAX = 5000

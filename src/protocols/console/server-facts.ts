@@ -1,6 +1,6 @@
 /** What an operator wants to know of a server at a glance. */
-import type { Principal } from '../../core/principal.ts'
-import { requirePermission } from '../../core/scopes.ts'
+import type { Principal } from '../../core/model/principal.ts'
+import { requirePermission } from '../../core/access/scopes.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'

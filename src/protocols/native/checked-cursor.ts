@@ -2,10 +2,10 @@
  * Cursors that name the record they stand at: `41~cbf43926`, the index and the CRC-32 of that record's bytes. After a restored
  * backup or a failover that lost events, an index alone can point into another history.
  */
-import { parseCursor } from '../../core/cursor.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import type { Principal } from '../../core/principal.ts'
-import { sliceBefore } from '../../core/record.ts'
+import { parseCursor } from '../../core/model/cursor.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { Principal } from '../../core/model/principal.ts'
+import { sliceBefore } from '../../core/model/record.ts'
 import type { Service } from '../../core/service.ts'
 import { checksumOf } from '../../sse/checksum.ts'
 

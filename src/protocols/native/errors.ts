@@ -1,6 +1,6 @@
 /** Errors before a stream has begun: problem JSON (RFC 9457). */
-import type { ErrorCode, HoldfastError } from '../../core/errors.ts'
-import { serialize } from '../../core/serialize.ts'
+import type { ErrorCode, HoldfastError } from '../../core/model/errors.ts'
+import { serialize } from '../../core/model/serialize.ts'
 import type { ErrorAnswer } from '../../http/route.ts'
 
 const titles: Readonly<Record<ErrorCode, string>> = {

@@ -1,6 +1,6 @@
 /** `POST /admin/forget`: deletes everything that a principal has, and tells how far it is while it does. */
-import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
-import type { Removed } from '../../core/forget.ts'
+import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
+import type { Removed } from '../../core/access/forget.ts'
 import type { Service } from '../../core/service.ts'
 import { readJson } from '../../http/body.ts'
 import { logFailure } from '../../http/log-failure.ts'

@@ -1,6 +1,6 @@
 /** The log on a stream that stays open: as server-sent events, or one JSON value a line. */
-import type { HoldfastError } from '../../core/errors.ts'
-import type { Limits } from '../../core/limits.ts'
+import type { HoldfastError } from '../../core/model/errors.ts'
+import type { Limits } from '../../core/model/limits.ts'
 import type { Notice, StreamFormat } from '../../http/stream.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../sse/index.ts'
 import { envelopes } from './wire.ts'

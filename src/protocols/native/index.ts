@@ -1,5 +1,5 @@
 /** The native protocol, ready to be mounted. */
-import { type Clock, systemClock } from '../../core/clock.ts'
+import { type Clock, systemClock } from '../../core/ports/clock.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Protocol, Route } from '../../http/route.ts'

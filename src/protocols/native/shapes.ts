@@ -1,9 +1,9 @@
 /** The shapes of the native protocol: what is taken, what is given. They are public contract. Loaded when first needed. */
 import { z } from 'zod'
-import { HoldfastError } from '../../core/errors.ts'
-import { defaultLimits } from '../../core/limits.ts'
-import type { RunStatus } from '../../core/run.ts'
-import { shareActions } from '../../core/shares.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { defaultLimits } from '../../core/model/limits.ts'
+import type { RunStatus } from '../../core/model/run.ts'
+import { shareActions } from '../../core/access/share-links.ts'
 
 const name = z.string().min(1).max(defaultLimits.nameCharsMax)
 

@@ -1,6 +1,6 @@
 /** `/runs/{id}/shares`: links to one run that its owner gives out. */
 import type { Service } from '../../core/service.ts'
-import type { Share } from '../../core/shares.ts'
+import type { Share } from '../../core/access/share-links.ts'
 import { readJson } from '../../http/body.ts'
 import { respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'

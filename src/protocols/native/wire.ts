@@ -1,7 +1,7 @@
 /** From what the core knows to what the wire says. */
-import type { Component } from '../../core/agent.ts'
-import { rawRecords, type Slice } from '../../core/record.ts'
-import type { StoredRun } from '../../core/store.ts'
+import type { Component } from '../../core/ports/component.ts'
+import { rawRecords, type Slice } from '../../core/model/record.ts'
+import type { StoredRun } from '../../core/ports/store.ts'
 import type { ComponentShape, RunShape } from './shapes.ts'
 
 export function toRun({ run, first, next, stop, damage }: StoredRun, output?: unknown): RunShape {

@@ -1,11 +1,11 @@
 /** OpenAI's API, ready to be mounted: chat completions, responses, conversations and models. */
-import type { Ids } from '../../core/clock.ts'
+import type { Ids } from '../../core/ports/clock.ts'
 import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { chatRoutes } from './chat/routes.ts'
 import { conversationRoutes } from './conversations/routes.ts'
-import { toErrorAnswer } from './errors.ts'
+import { toErrorAnswer } from './wire/errors.ts'
 import { modelRoutes } from './models.ts'
 import { responseRoutes } from './responses/routes.ts'
 

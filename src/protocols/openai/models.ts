@@ -1,9 +1,9 @@
 /** `GET /v1/models`: components as models. */
-import type { Component } from '../../core/agent.ts'
+import type { Component } from '../../core/ports/component.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Route } from '../../http/route.ts'
-import { findComponent } from './request.ts'
+import { findComponent } from './requests/request.ts'
 
 export function modelRoutes(service: Service): Route[] {
   return [

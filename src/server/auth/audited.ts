@@ -1,6 +1,6 @@
 /** An authenticator whose refusals are on the audit log, and whose principals say where they call from. */
-import type { Audit } from '../../core/audit.ts'
-import type { Authenticator } from '../../core/principal.ts'
+import type { Audit } from '../../core/access/audit.ts'
+import type { Authenticator } from '../../core/model/principal.ts'
 
 export function auditedAuthenticator(authenticator: Authenticator, audit: Audit): Authenticator {
   return {

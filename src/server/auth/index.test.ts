@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { localPrincipal, ownerKey } from '../../core/principal.ts'
+import { localPrincipal, ownerKey } from '../../core/model/principal.ts'
 import { openAuthenticator } from './index.ts'
 import { createKey } from './keys.ts'
 

@@ -1,9 +1,9 @@
 /** Chooses how callers are recognized: API keys, tokens, both, or not at all. What is not chosen is not loaded. */
-import type { Clock } from '../../core/clock.ts'
-import { systemClock } from '../../core/clock.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import type { Authenticator } from '../../core/principal.ts'
-import { credentialMissing, localPrincipal } from '../../core/principal.ts'
+import type { Clock } from '../../core/ports/clock.ts'
+import { systemClock } from '../../core/ports/clock.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { Authenticator } from '../../core/model/principal.ts'
+import { credentialMissing, localPrincipal } from '../../core/model/principal.ts'
 import type { JwtOptions } from './jwt.ts'
 
 export type { JwtOptions } from './jwt.ts'

@@ -1,8 +1,8 @@
 /** A key set from a file or a URL, fetched within bounds of time, size and frequency. */
 import { readFile } from 'node:fs/promises'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
-import type { Clock } from '../../core/clock.ts'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import type { Clock } from '../../core/ports/clock.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 
 type Jose = typeof import('jose')
 

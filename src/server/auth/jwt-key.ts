@@ -1,7 +1,7 @@
 /** Turns the text that an operator gives as a key into a key with the algorithms that fit it, and no others. */
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 
 export interface VerificationKey {
   readonly key: KeyObject

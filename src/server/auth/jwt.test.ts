@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { credentialRefused, keyPrincipalId, localPrincipal } from '../../core/principal.ts'
+import { credentialRefused, keyPrincipalId, localPrincipal } from '../../core/model/principal.ts'
 import { openJwtAuthenticator } from './jwt.ts'
 
 /** Also what an issuer should not say. */

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { HoldfastError, messageOf } from '../../core/errors.ts'
-import { isScope } from '../../core/scopes.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
+import { isScope } from '../../core/access/scopes.ts'
 
 export const defaultKeysPath = '.holdfast/keys.json'
 

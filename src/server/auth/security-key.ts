@@ -1,6 +1,6 @@
 /** One key that everybody shares who may call: the way in which AgentOS is guarded. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Authenticator, credentialMissing, credentialRefused, localPrincipal } from '../../core/principal.ts'
+import { type Authenticator, credentialMissing, credentialRefused, localPrincipal } from '../../core/model/principal.ts'
 
 /** Whoever has the key is `local`; any other credential is for the others to judge. */
 export function securityKeyAuthenticator(key: string, others?: Authenticator): Authenticator {

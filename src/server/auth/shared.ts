@@ -1,6 +1,6 @@
 /** An authenticator that also knows share links. */
-import { type Authenticator, credentialRefused } from '../../core/principal.ts'
-import { SHARE_PREFIX, type Shares } from '../../core/shares.ts'
+import { type Authenticator, credentialRefused } from '../../core/model/principal.ts'
+import { SHARE_PREFIX, type Shares } from '../../core/access/share-links.ts'
 
 export function sharedAuthenticator(authenticator: Authenticator, shares: Shares): Authenticator {
   return {

@@ -1,7 +1,7 @@
 /** Measures how late timers are, and has a thread watch for blocks: code of an agent that does not let anything else run. */
 import { Worker } from 'node:worker_threads'
-import type { EventLoopHealth, LoopBlock } from '../../core/event-loop.ts'
-import type { Logger } from '../../core/logger.ts'
+import type { EventLoopHealth, LoopBlock } from '../../core/ports/event-loop-health.ts'
+import type { Logger } from '../../core/ports/logger.ts'
 import { currentExecution } from '../uncaught-errors.ts'
 import { EXECUTION_SYMBOL, type Suspect, type WatchdogData } from './messages.ts'
 

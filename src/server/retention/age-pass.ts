@@ -1,7 +1,7 @@
 /** Finds the finished runs that are older than one period, without looking at all runs every time. */
-import type { Position } from '../../core/page.ts'
-import type { Run } from '../../core/run.ts'
-import type { Store, StoredRun } from '../../core/store.ts'
+import type { Position } from '../../core/model/page.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { Store, StoredRun } from '../../core/ports/store.ts'
 
 const PAGE_RUNS = 200
 /** Old runs that cannot be taken yet; with more, a pass goes no further until some of them end. */

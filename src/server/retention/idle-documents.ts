@@ -1,7 +1,7 @@
 /** Removes sessions, and documents about runs, that no run needs and that nobody has changed for longer than they are kept. */
-import type { DocumentName } from '../../core/moving.ts'
-import { SESSIONS } from '../../core/document.ts'
-import type { Store } from '../../core/store.ts'
+import type { DocumentName } from '../../core/ports/store-transfer.ts'
+import { SESSIONS } from '../../core/model/document.ts'
+import type { Store } from '../../core/ports/store.ts'
 import type { RetentionPeriods } from './periods.ts'
 import { removeStale } from './run-documents.ts'
 import type { SweepReport } from './sweep-report.ts'

@@ -2,8 +2,8 @@
  * Whether the wall clock may be believed when it says that something is old. After it jumped, or after nobody watched it for more than
  * an hour, it may be wrong: what it says counts again when 24 hours have been observed. The store remembers the last look.
  */
-import { type Clock, elapsedOf } from '../../core/clock.ts'
-import type { Store } from '../../core/store.ts'
+import { type Clock, elapsedOf } from '../../core/ports/clock.ts'
+import type { Store } from '../../core/ports/store.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 /** How far the wall clock may be off, and how long nobody may watch it. */

@@ -1,5 +1,5 @@
 /** How long something is kept, by whose it is. */
-import { principalOf } from '../../core/principal.ts'
+import { principalOf } from '../../core/model/principal.ts'
 
 /** Periods in milliseconds that apply instead of the default; 0 keeps for ever. */
 export interface RetentionOverrides {

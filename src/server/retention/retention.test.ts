@@ -1,12 +1,12 @@
 /** Finished runs are trimmed when they are too old or too many; unfinished ones never are. */
 import { describe, expect, test } from 'vitest'
-import { defaultLimits } from '../../core/limits.ts'
-import { silentLogger } from '../../core/logger.ts'
-import type { Store } from '../../core/store.ts'
+import { defaultLimits } from '../../core/model/limits.ts'
+import { silentLogger } from '../../core/ports/logger.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { newRun, Scribe } from '../../testing/fixtures.ts'
-import type { Logger } from '../../core/logger.ts'
+import type { Logger } from '../../core/ports/logger.ts'
 import { Retention } from './retention.ts'
 
 const clock = createFakeClock()

@@ -2,11 +2,11 @@
  * Retention: trims finished runs to their last event, and later removes them, when they are older than is kept; and lowers whoever
  * stores most when all owners together store more than there is room for. Unfinished runs are never touched.
  */
-import type { Clock } from '../../core/clock.ts'
-import { detailOf } from '../../core/errors.ts'
-import type { Limits } from '../../core/limits.ts'
-import type { Logger } from '../../core/logger.ts'
-import type { Store, StoredRun } from '../../core/store.ts'
+import type { Clock } from '../../core/ports/clock.ts'
+import { detailOf } from '../../core/model/errors.ts'
+import type { Limits } from '../../core/model/limits.ts'
+import type { Logger } from '../../core/ports/logger.ts'
+import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { AgePass } from './age-pass.ts'
 import { IdleDocuments } from './idle-documents.ts'
 import { ObservedTime } from './observed-time.ts'

@@ -1,11 +1,11 @@
 /** Removes what is kept beside the log of a run: the documents about it, and its session when no run is left in it. */
-import { type Document, SESSIONS } from '../../core/document.ts'
-import type { Run } from '../../core/run.ts'
-import { SHARES } from '../../core/shares.ts'
-import type { Store } from '../../core/store.ts'
-import { PUSH_CONFIGS } from '../../protocols/a2a/push-configs.ts'
+import { type Document, SESSIONS } from '../../core/model/document.ts'
+import type { Run } from '../../core/model/run.ts'
+import { SHARES } from '../../core/access/share-links.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { PUSH_CONFIGS } from '../../protocols/a2a/push/configs.ts'
 import { DEAD_LETTERS, DELIVERIES } from '../../protocols/a2a/push/deliveries.ts'
-import { TURNS } from '../../protocols/a2a/turns.ts'
+import { TURNS } from '../../protocols/a2a/requests/answered-messages.ts'
 
 /** Collections whose documents are about the run that their label names. */
 export const RUN_COLLECTIONS: readonly string[] = [SHARES, TURNS, PUSH_CONFIGS, DELIVERIES, DEAD_LETTERS]

@@ -1,8 +1,8 @@
 /** Makes what is stored fit a bound: the owners with the most are lowered to a common level, oldest data first. */
-import { SESSIONS } from '../../core/document.ts'
-import type { Position } from '../../core/page.ts'
-import type { Store } from '../../core/store.ts'
-import { DOCUMENT_BYTES, type OwnerUsage, RUN_BYTES, storedBytes } from '../../core/usage.ts'
+import { SESSIONS } from '../../core/model/document.ts'
+import type { Position } from '../../core/model/page.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { DOCUMENT_BYTES, type OwnerUsage, RUN_BYTES, storedBytes } from '../../core/model/storage-usage.ts'
 import { fairLevel } from './fair-level.ts'
 import { removeRun, removeStale, RUN_COLLECTIONS } from './run-documents.ts'
 import type { SweepReport } from './sweep-report.ts'

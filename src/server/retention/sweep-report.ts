@@ -1,6 +1,6 @@
 /** What one sweep did, for the log and for `holdfast gc`. */
-import type { Logger } from '../../core/logger.ts'
-import type { Run } from '../../core/run.ts'
+import type { Logger } from '../../core/ports/logger.ts'
+import type { Run } from '../../core/model/run.ts'
 
 /** Ids that a line of the log names. */
 const IDS_MAX = 20

@@ -1,5 +1,5 @@
 /** The documents of the memory store: one map, looked through whole by every listing. */
-import type { Clock } from '../../core/clock.ts'
+import type { Clock } from '../../core/ports/clock.ts'
 import {
   type Document,
   type DocumentDraft,
@@ -7,8 +7,8 @@ import {
   type DocumentQuery,
   type Documents,
   sessionDocument,
-} from '../../core/document.ts'
-import type { Run } from '../../core/run.ts'
+} from '../../core/model/document.ts'
+import type { Run } from '../../core/model/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 

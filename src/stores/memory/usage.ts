@@ -1,7 +1,7 @@
 /** What each owner has in the memory store. */
-import { comesBefore, type Position } from '../../core/page.ts'
-import { isFinished } from '../../core/run.ts'
-import type { OwnerUsage, SizedRun, StoredUsage } from '../../core/usage.ts'
+import { comesBefore, type Position } from '../../core/model/page.ts'
+import { isFinished } from '../../core/model/run.ts'
+import type { OwnerUsage, SizedRun, StoredUsage } from '../../core/model/storage-usage.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 
 export class MemoryUsage implements StoredUsage {

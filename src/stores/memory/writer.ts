@@ -1,7 +1,7 @@
 /** The writing side of the memory store: records wait here until the end of the turn and are committed together. */
-import { HoldfastError } from '../../core/errors.ts'
-import { isFinished, type Run } from '../../core/run.ts'
-import type { LogWriter } from '../../core/store.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
+import type { LogWriter } from '../../core/ports/store.ts'
 
 export interface Append {
   readonly record: string

@@ -2,8 +2,8 @@
  * What an operator must hear of although the store goes on: runs that cannot be trusted, replicas that differ, streams that
  * somebody purged. The log names the run; health, which anybody may ask, only counts.
  */
-import { HoldfastError } from '../../core/errors.ts'
-import type { Logger } from '../../core/logger.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { Logger } from '../../core/ports/logger.ts'
 
 interface Quarantine {
   readonly reason: string

@@ -5,7 +5,7 @@
  * the way back to any record is some hops.
  */
 import type { Head } from './head.ts'
-import { Recent } from './recent.ts'
+import { Recent } from './lru-cache.ts'
 
 /** A message of a run: where it is, and which records it has. */
 export interface Place {

@@ -2,8 +2,8 @@
  * Appends: each run that has records waiting has one message under way, with all that had gathered when the one before it was
  * acknowledged. How much rides on a message so adapts to the load, and a lone event waits for nobody.
  */
-import { HoldfastError } from '../../core/errors.ts'
-import { isFinished } from '../../core/run.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { isFinished } from '../../core/model/run.ts'
 import type { BatchWriter, Part } from '../shared/batch-writer.ts'
 import type { Current, RunMessages, Step } from './run-messages.ts'
 

@@ -1,6 +1,6 @@
 /** How the store connects to NATS servers, and what is said when it cannot. */
 import type { NatsConnection } from '@nats-io/transport-node'
-import { HoldfastError, detailOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 
 export type Nats = typeof import('@nats-io/transport-node')
 

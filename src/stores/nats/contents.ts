@@ -3,15 +3,15 @@
  * or shown (STO-2): its subject, its run, its position, its writer, its length, and every record in it. Where even the leader
  * returns another one, the run is quarantined.
  */
-import { detailOf } from '../../core/errors.ts'
-import { faultIn } from '../../core/log-read.ts'
+import { detailOf } from '../../core/model/errors.ts'
+import { faultIn } from '../../core/delivery/read-log.ts'
 import type { Alarms } from './alarms.ts'
 import type { Place } from './chains.ts'
 import { decodeHead, type Head } from './head.ts'
 import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
-import { Recent } from './recent.ts'
+import { Recent } from './lru-cache.ts'
 
 /** A message with its content, wherever that is. */
 export interface Whole {

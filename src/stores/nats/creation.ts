@@ -3,16 +3,16 @@
  * idempotency key, the document of its session, and last the run itself, with which it exists. What a node that dies in between
  * leaves behind is found by whoever comes upon it, and given up for good before anything else takes its place.
  */
-import { HoldfastError, storeUnavailable } from '../../core/errors.ts'
-import type { KeptRun } from '../../core/moving.ts'
-import { isFinished, type Run } from '../../core/run.ts'
-import type { Created, NewRun, StoredRun } from '../../core/store.ts'
+import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
+import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
+import type { Created, NewRun, StoredRun } from '../../core/ports/store.ts'
 import { pause } from '../shared/pause.ts'
 import type { NatsDocuments } from './documents.ts'
 import type { Description } from './head.ts'
 import type { Key, Keys } from './keys.ts'
 import type { Lanes, Waiting } from './lanes.ts'
-import { OneAtATime } from './one-at-a-time.ts'
+import { OneAtATime } from './keyed-mutex.ts'
 import type { Current, RunMessages, Step } from './run-messages.ts'
 
 export interface CreationOptions {

@@ -6,17 +6,17 @@ import {
   type DocumentQuery,
   type Documents,
   sessionDocument,
-} from '../../core/document.ts'
-import { storeUnavailable } from '../../core/errors.ts'
-import type { DocumentName } from '../../core/moving.ts'
-import type { Run } from '../../core/run.ts'
+} from '../../core/model/document.ts'
+import { storeUnavailable } from '../../core/model/errors.ts'
+import type { DocumentName } from '../../core/ports/store-transfer.ts'
+import type { Run } from '../../core/model/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 import { pause } from '../shared/pause.ts'
 import type { Layout, Spot } from './layout.ts'
 import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
-import { OneAtATime } from './one-at-a-time.ts'
+import { OneAtATime } from './keyed-mutex.ts'
 
 /** All but the body. */
 interface Summary extends Omit<Document, 'body'> {

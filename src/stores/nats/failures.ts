@@ -1,5 +1,5 @@
 /** What a failed question to JetStream says about what came of it. */
-import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 
 const NO_MESSAGE = 10_037
 const NO_STREAM = 10_059

@@ -3,7 +3,7 @@
  * headers are sent. What is missed is noticed by the numbers of deliveries, and asked for again.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
-import { storeUnavailable } from '../../core/errors.ts'
+import { storeUnavailable } from '../../core/model/errors.ts'
 import { pause } from '../shared/pause.ts'
 import type { Spot } from './layout.ts'
 import type { Link } from './link.ts'

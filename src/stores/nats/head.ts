@@ -2,8 +2,8 @@
  * What every message of a run says in its header: the whole state of the run, apart from its description. So the last message
  * of a run tells all of it, and who follows the headers of a stream knows all its runs.
  */
-import { isFinished, type Run, type RunStatus } from '../../core/run.ts'
-import type { ClaimOptions, Lease, NewRun, StopRequest, StoredRun } from '../../core/store.ts'
+import { isFinished, type Run, type RunStatus } from '../../core/model/run.ts'
+import type { ClaimOptions, Lease, NewRun, StopRequest, StoredRun } from '../../core/ports/store.ts'
 
 export interface Head {
   readonly id: string

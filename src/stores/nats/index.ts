@@ -1,8 +1,8 @@
 /** The cluster store on NATS JetStream (nats-server 2.11 or later), for any number of nodes. */
-import type { Clock } from '../../core/clock.ts'
-import { type Logger, silentLogger } from '../../core/logger.ts'
-import { optionalPackage } from '../../core/optional-package.ts'
-import type { Store } from '../../core/store.ts'
+import type { Clock } from '../../core/ports/clock.ts'
+import { type Logger, silentLogger } from '../../core/ports/logger.ts'
+import { optionalPackage } from '../../core/runtime/optional-package.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { Alarms } from './alarms.ts'
 import { checkName } from './layout.ts'
 import type { Nats } from './connecting.ts'

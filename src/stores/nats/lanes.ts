@@ -2,12 +2,12 @@
  * Lanes: the runs of each in order, as one message that is replaced as a whole, so that of several nodes one decides. A run is
  * put into its lane before it is created, and taken out some time after it has ended; who looks knows to ignore what has ended.
  */
-import { storeUnavailable } from '../../core/errors.ts'
+import { storeUnavailable } from '../../core/model/errors.ts'
 import { pause } from '../shared/pause.ts'
 import type { Barriers } from './barriers.ts'
 import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
-import { OneAtATime } from './one-at-a-time.ts'
+import { OneAtATime } from './keyed-mutex.ts'
 
 /** A run in its lane, and the number by which it is ordered. */
 export type Waiting = readonly [id: string, number: number]

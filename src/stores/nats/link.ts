@@ -1,9 +1,9 @@
 /** One connection to the servers, what is asked of JetStream over it, and the rule by which something is asked again. */
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
-import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
-import type { StoreHealth } from '../../core/store.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
+import type { StoreHealth } from '../../core/ports/store.ts'
 import { pause } from '../shared/pause.ts'
-import { answerOf, messageIn, seqOf } from './answers.ts'
+import { answerOf, messageIn, seqOf } from './replies.ts'
 import { type ConnectOptions, connectionError, connectTo, type Nats } from './connecting.ts'
 import type { Spot } from './layout.ts'
 import { ApiError, DUPLICATE, failureKind, isStale, storeError, Unsent, isFull } from './failures.ts'
@@ -17,7 +17,7 @@ import {
   type RawMessage,
   type ReadMessage,
 } from './message.ts'
-import { Questions } from './questions.ts'
+import { Questions } from './request-mux.ts'
 import { ServerTime } from './server-time.ts'
 import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
 

@@ -1,8 +1,8 @@
 /** Pages of runs: the index says which, the log what they are. */
-import type { KeptRun } from '../../core/moving.ts'
-import { cursorOf, type Position, positionOf } from '../../core/page.ts'
-import type { RunPage, RunQuery, StoredRun } from '../../core/store.ts'
-import type { SizedRun } from '../../core/usage.ts'
+import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import { cursorOf, type Position, positionOf } from '../../core/model/page.ts'
+import type { RunPage, RunQuery, StoredRun } from '../../core/ports/store.ts'
+import type { SizedRun } from '../../core/model/storage-usage.ts'
 import { UnreadableRun } from './alarms.ts'
 import { keptBytesOf } from './head.ts'
 import type { Entry, RunIndex } from './run-index.ts'

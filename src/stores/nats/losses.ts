@@ -2,7 +2,7 @@
  * Notices what somebody else did to the streams: messages that were purged, and a stream that ends earlier than it did, as after
  * a restore from a backup or a power cut that took unsynced files. Runs that are gone that way are told so to whoever asks.
  */
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import type { Alarms } from './alarms.ts'
 import type { Barriers } from './barriers.ts'
 import type { Follower } from './follower.ts'

@@ -1,6 +1,6 @@
 /** A message of a stream, by whichever way it was read. */
 import type { Msg } from '@nats-io/transport-node'
-import { HoldfastError, STORE_UNAVAILABLE } from '../../core/errors.ts'
+import { HoldfastError, STORE_UNAVAILABLE } from '../../core/model/errors.ts'
 
 export interface Message {
   readonly subject: string

@@ -1,8 +1,8 @@
 /** What a node hears from the streams: takes it into the index of runs, and gives hints to whoever watches. */
-import { detailOf } from '../../core/errors.ts'
-import type { Hints } from '../../core/hints.ts'
-import type { Slice } from '../../core/record.ts'
-import { isFinished } from '../../core/run.ts'
+import { detailOf } from '../../core/model/errors.ts'
+import type { Hints } from '../../core/delivery/hints.ts'
+import type { Slice } from '../../core/model/record.ts'
+import { isFinished } from '../../core/model/run.ts'
 import type { Alarms } from './alarms.ts'
 import type { Chains } from './chains.ts'
 import type { NatsDocuments } from './documents.ts'

@@ -1,8 +1,8 @@
 /** Reads stretches of a run's log. */
-import { assertReadable } from '../../core/cursor.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import { lastOf, type Slice, sliceWithin } from '../../core/record.ts'
-import { isFinished } from '../../core/run.ts'
+import { assertReadable } from '../../core/model/cursor.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { lastOf, type Slice, sliceWithin } from '../../core/model/record.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { joinAfter } from '../shared/join-slices.ts'
 import { UnreadableRun } from './alarms.ts'
 import type { RunMessages, Tip } from './run-messages.ts'

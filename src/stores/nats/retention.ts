@@ -1,6 +1,6 @@
 /** How records and runs are forgotten: a message says so, and then the messages before it are purged. */
-import { HoldfastError } from '../../core/errors.ts'
-import { isFinished } from '../../core/run.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { keptBytesOf } from './head.ts'
 import type { Keys } from './keys.ts'
 import type { Layout } from './layout.ts'

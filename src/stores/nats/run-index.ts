@@ -2,11 +2,11 @@
  * All runs, as far as a node has heard: what listings and workers look for. It may be behind the log, never ahead of it; whoever
  * decides something asks the log.
  */
-import type { Position } from '../../core/page.ts'
-import { isFinished } from '../../core/run.ts'
-import type { RunQuery } from '../../core/store.ts'
+import type { Position } from '../../core/model/page.ts'
+import { isFinished } from '../../core/model/run.ts'
+import type { RunQuery } from '../../core/ports/store.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
-import { Turns } from '../shared/turns.ts'
+import { Turns } from '../shared/fair-order.ts'
 import { type Head, isReady, keptBytesOf } from './head.ts'
 import type { Tip } from './run-messages.ts'
 import { SortedRuns } from './sorted-runs.ts'

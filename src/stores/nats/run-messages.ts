@@ -2,9 +2,9 @@
  * The messages of runs: reads a run's last one, and writes its next one. A message is taken only directly after the one that its
  * writer has seen (LOG-4), so every change of a run is decided on what is there.
  */
-import { storeUnavailable } from '../../core/errors.ts'
-import type { Slice } from '../../core/record.ts'
-import { isFinished } from '../../core/run.ts'
+import { storeUnavailable } from '../../core/model/errors.ts'
+import type { Slice } from '../../core/model/record.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { pause } from '../shared/pause.ts'
 import type { Alarms } from './alarms.ts'
 import type { Barriers } from './barriers.ts'
@@ -14,7 +14,7 @@ import { type Description, encodeHead, type Head, headOfRun, keptBytesOf } from 
 import type { Layout } from './layout.ts'
 import { COMMAND_MS, type Link } from './link.ts'
 import type { Message } from './message.ts'
-import { Recent } from './recent.ts'
+import { Recent } from './lru-cache.ts'
 
 /** A message of a run. */
 export interface Tip {

@@ -1,6 +1,6 @@
 /** Which servers the store can rely on, and how it finds out what the servers of a cluster are without joining them. */
 import { connect } from 'node:net'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 
 /**
  * Up to 2.9.20 a server checks the expected sequence only when a message arrives, so two writers can take one position; from

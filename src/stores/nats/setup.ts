@@ -1,5 +1,5 @@
 /** Makes the streams where there are none, whoever else does so at the same time, and checks that they are what was asked for. */
-import { HoldfastError, detailOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 import { pause } from '../shared/pause.ts'
 import { ApiError, NoResponders } from './failures.ts'
 import { Layout, type Spot, versionSpot } from './layout.ts'

@@ -1,5 +1,5 @@
 /** Runs in the order of their creation time and then id. Most come last, so an array and a search do. */
-import { comesBefore, type Position } from '../../core/page.ts'
+import { comesBefore, type Position } from '../../core/model/page.ts'
 
 export class SortedRuns<Item extends Position> {
   /** Oldest first. */

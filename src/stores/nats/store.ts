@@ -2,11 +2,11 @@
  * The cluster store: streams of NATS JetStream, any number of nodes. Every change of a run is a message that is taken only after
  * the one its writer has seen, so whoever decides decides on what is there; a node's own index of runs is for finding them.
  */
-import { type Ids, systemIds } from '../../core/clock.ts'
-import { isHoldfastError } from '../../core/errors.ts'
-import { Hints } from '../../core/hints.ts'
-import type { Slice } from '../../core/record.ts'
-import { isFinished } from '../../core/run.ts'
+import { type Ids, systemIds } from '../../core/ports/clock.ts'
+import { isHoldfastError } from '../../core/model/errors.ts'
+import { Hints } from '../../core/delivery/hints.ts'
+import type { Slice } from '../../core/model/record.ts'
+import { isFinished } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
@@ -22,8 +22,8 @@ import type {
   StoreCapabilities,
   StoredRun,
   StoreHealth,
-} from '../../core/store.ts'
-import type { StoredUsage } from '../../core/usage.ts'
+} from '../../core/ports/store.ts'
+import type { StoredUsage } from '../../core/model/storage-usage.ts'
 import { BatchWriter } from '../shared/batch-writer.ts'
 import { OwnerTotals } from '../shared/owner-totals.ts'
 import { pause } from '../shared/pause.ts'
@@ -40,7 +40,7 @@ import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
 import { Listings } from './listings.ts'
 import { Losses } from './losses.ts'
-import { NatsMoving } from './moving.ts'
+import { NatsMoving } from './transfer.ts'
 import { News } from './news.ts'
 import { Owners } from './owners.ts'
 import { readLog } from './reader.ts'

@@ -1,5 +1,5 @@
 /** When servers write their files to the disk for good, which only their monitoring address tells. */
-import { HoldfastError, detailOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 
 export interface SyncPolicy {
   /** Before a message is acknowledged. */

@@ -1,5 +1,5 @@
 /** What can be found out about a PostgreSQL store without opening it as one. */
-import { optionalPackage } from '../../core/optional-package.ts'
+import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { connectionConfig } from './database.ts'
 import type { OpenPostgresOptions } from './index.ts'
 import { checkSchemaName, SCHEMA_VERSION } from './schema.ts'

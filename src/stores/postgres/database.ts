@@ -1,7 +1,7 @@
 /** Connections to the server, and the rule by which a statement is sent again. */
 import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg'
-import { detailOf, storeUnavailable } from '../../core/errors.ts'
-import type { StoreHealth } from '../../core/store.ts'
+import { detailOf, storeUnavailable } from '../../core/model/errors.ts'
+import type { StoreHealth } from '../../core/ports/store.ts'
 import { pause } from '../shared/pause.ts'
 import { cancelBackend } from './cancel-request.ts'
 import { failureKind, isSilence, leavesConnection, storeError } from './failures.ts'

@@ -6,7 +6,7 @@ import {
   type DocumentQuery,
   type Documents,
   folded,
-} from '../../core/document.ts'
+} from '../../core/model/document.ts'
 import type { Database } from './database.ts'
 
 export interface DocumentRow {

@@ -1,5 +1,5 @@
 /** What a failed statement says about what it did. */
-import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 
 /**
  * `undone`: it was rolled back and the same may succeed now. `unknown`: the connection broke, or the server is not itself; it may

@@ -3,9 +3,9 @@
  * commit so adapts to the load, and a lone event waits for nobody but its own turn of the event loop. Runs are dealt out to
  * two lanes, so that one commit is made ready here while the server works on another.
  */
-import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
-import type { Slice } from '../../core/record.ts'
-import { isFinished } from '../../core/run.ts'
+import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
+import type { Slice } from '../../core/model/record.ts'
+import { isFinished } from '../../core/model/run.ts'
 import type { Database, Statement } from './database.ts'
 import type { Part, PostgresWriter } from './writer.ts'
 

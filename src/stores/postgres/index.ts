@@ -1,7 +1,7 @@
 /** The shared store on PostgreSQL 15 or later, for any number of nodes. */
-import type { Clock } from '../../core/clock.ts'
-import { optionalPackage } from '../../core/optional-package.ts'
-import type { Store } from '../../core/store.ts'
+import type { Clock } from '../../core/ports/clock.ts'
+import { optionalPackage } from '../../core/runtime/optional-package.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { checkSchemaName } from './schema.ts'
 import { openingError } from './opening-error.ts'
 import { PostgresStore } from './store.ts'

@@ -1,9 +1,9 @@
 /** Reads stretches of a run's log. */
-import { assertReadable } from '../../core/cursor.ts'
-import { HoldfastError, storeUnavailable } from '../../core/errors.ts'
-import { faultIn } from '../../core/log-read.ts'
-import { lastOf, type Slice, sliceWithin } from '../../core/record.ts'
-import { isFinished, type Run } from '../../core/run.ts'
+import { assertReadable } from '../../core/model/cursor.ts'
+import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
+import { faultIn } from '../../core/delivery/read-log.ts'
+import { lastOf, type Slice, sliceWithin } from '../../core/model/record.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
 import { joinAfter } from '../shared/join-slices.ts'
 import type { Database } from './database.ts'
 

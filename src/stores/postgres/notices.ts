@@ -1,5 +1,5 @@
 /** Hints between nodes, as the texts that NOTIFY carries. */
-import type { Hint } from '../../core/store.ts'
+import type { Hint } from '../../core/ports/store.ts'
 
 /** What one node tells the others of a run; the records themselves are read from the log. */
 export type Notice = Pick<Hint, 'run' | 'next' | 'stop' | 'claimable'>

@@ -1,5 +1,5 @@
 /** What somebody is told whose PostgreSQL store cannot be opened: which store, which option, which host, why, and what to do. */
-import { HoldfastError, detailOf } from '../../core/errors.ts'
+import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 import { connectionConfig, type Pg } from './database.ts'
 import { isSilence } from './failures.ts'
 

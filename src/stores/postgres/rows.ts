@@ -1,6 +1,6 @@
 /** Rows of the database as the seam describes them. */
-import type { Run } from '../../core/run.ts'
-import type { HeldRun, StopRequest, StoredRun } from '../../core/store.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { HeldRun, StopRequest, StoredRun } from '../../core/ports/store.ts'
 
 /** Columns of the view `stored`, and of what the functions answer. */
 export interface StoredRow {

@@ -4,7 +4,7 @@ import type { Pg } from './database.ts'
 import { functions, nodes } from './functions.ts'
 import { listingIndexes } from './listing-indexes.ts'
 import { tables } from './tables.ts'
-import { turnsIndexes } from './turns.ts'
+import { turnsIndexes } from './fair-order.ts'
 
 /** Each is a step from one version to the next. A step must leave the functions that the version before calls. */
 const migrations: readonly ((schema: string) => string)[] = [

@@ -2,13 +2,13 @@
  * The shared store: one PostgreSQL database, any number of nodes. Nothing about a run is kept here between two calls; every
  * decision is the database's, in one statement, by its clock.
  */
-import { systemIds } from '../../core/clock.ts'
-import { HoldfastError } from '../../core/errors.ts'
-import { Hints } from '../../core/hints.ts'
-import type { Moving } from '../../core/moving.ts'
-import { cursorOf, positionOf } from '../../core/page.ts'
-import { type Slice, sliceOf } from '../../core/record.ts'
-import { isFinished, type RunStatus } from '../../core/run.ts'
+import { systemIds } from '../../core/ports/clock.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { Hints } from '../../core/delivery/hints.ts'
+import type { Moving } from '../../core/ports/store-transfer.ts'
+import { cursorOf, positionOf } from '../../core/model/page.ts'
+import { type Slice, sliceOf } from '../../core/model/record.ts'
+import { isFinished, type RunStatus } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
@@ -25,20 +25,20 @@ import type {
   StoreCapabilities,
   StoredRun,
   StoreHealth,
-} from '../../core/store.ts'
+} from '../../core/ports/store.ts'
 import { pause } from '../shared/pause.ts'
 import { connectionConfig, Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
 import { GroupCommit, LANES } from './group-commit.ts'
 import { Listener } from './listener.ts'
 import { readLog } from './log.ts'
-import { PostgresMoving } from './moving.ts'
+import { PostgresMoving } from './transfer.ts'
 import { decodeNotices } from './notices.ts'
 import { Notifier } from './notifier.ts'
 import { type HeldRow, heldRun, STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
 import { migrated } from './schema.ts'
 import { scopeOfBounds, type TimeBounds } from './time-bounds.ts'
-import { claimable, forgetTurns, unserved } from './turns.ts'
+import { claimable, forgetTurns, unserved } from './fair-order.ts'
 import { PostgresUsage } from './usage.ts'
 import { type Part, PostgresWriter } from './writer.ts'
 

@@ -2,8 +2,14 @@
  * What each owner has in the PostgreSQL store, counted when it is asked for: a total that every append of an owner writes would
  * make its appends wait for each other.
  */
-import type { Position } from '../../core/page.ts'
-import { DOCUMENT_BYTES, type OwnerUsage, RUN_BYTES, type SizedRun, type StoredUsage } from '../../core/usage.ts'
+import type { Position } from '../../core/model/page.ts'
+import {
+  DOCUMENT_BYTES,
+  type OwnerUsage,
+  RUN_BYTES,
+  type SizedRun,
+  type StoredUsage,
+} from '../../core/model/storage-usage.ts'
 import type { Database } from './database.ts'
 import { STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
 

@@ -1,7 +1,7 @@
 /** The records of one claim on their way into the log. */
-import { HoldfastError } from '../../core/errors.ts'
-import { isFinished, type Run } from '../../core/run.ts'
-import type { LogWriter } from '../../core/store.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
+import type { LogWriter } from '../../core/ports/store.ts'
 
 /** What a commit takes from a writer. */
 export interface Part {

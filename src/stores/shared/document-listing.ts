@@ -1,5 +1,5 @@
 /** Which documents a listing has, and in which order, for stores that have what listings look at in memory. */
-import { type Document, type DocumentQuery, folded } from '../../core/document.ts'
+import { type Document, type DocumentQuery, folded } from '../../core/model/document.ts'
 
 /** What a listing looks at. */
 export type Listed = Omit<Document, 'body' | 'version'>

@@ -1,6 +1,6 @@
 /** Stored pieces of a log as one slice. */
-import { type HoldfastError, storeUnavailable } from '../../core/errors.ts'
-import { lastOf, type Slice, sliceAfter } from '../../core/record.ts'
+import { type HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
+import { lastOf, type Slice, sliceAfter } from '../../core/model/record.ts'
 
 /** Neighbouring slices as one, from the record after an index on: whole ones, as many as fit, so that none has to be searched. */
 export function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): Slice {

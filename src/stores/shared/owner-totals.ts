@@ -1,5 +1,5 @@
 /** Running totals per owner, for stores that have what they count in memory. */
-import { type OwnerUsage, storedBytes } from '../../core/usage.ts'
+import { type OwnerUsage, storedBytes } from '../../core/model/storage-usage.ts'
 
 export type UsageChange = Partial<Omit<OwnerUsage, 'owner'>>
 

@@ -1,6 +1,6 @@
 /** A run that the store keeps in memory: unfinished, or with records that are not in a segment yet. */
-import { isFinished, type Run } from '../../core/run.ts'
-import type { Lease, LogDamage, StopRequest, StoredRun } from '../../core/store.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
+import type { Lease, LogDamage, StopRequest, StoredRun } from '../../core/ports/store.ts'
 import type { RunRow } from './messages.ts'
 import { Tail } from './tail.ts'
 

@@ -1,6 +1,6 @@
 /** Makes one commit out of what many runs have waiting: one join, one encoding, one directory entry per run. */
-import type { Slice } from '../../core/record.ts'
-import type { StoredRun } from '../../core/store.ts'
+import type { Slice } from '../../core/model/record.ts'
+import type { StoredRun } from '../../core/ports/store.ts'
 import type { ActiveRun } from './active-run.ts'
 import type { RunRow } from './messages.ts'
 

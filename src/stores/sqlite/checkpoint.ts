@@ -1,6 +1,6 @@
 /** Moves all of the write-ahead log into the database, which needs that nobody reads an older state of it. */
 import type { DatabaseSync } from 'node:sqlite'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { BUSY_TIMEOUT_MS } from './file.ts'
 
 /** How long one attempt waits. */

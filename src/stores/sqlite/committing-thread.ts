@@ -1,6 +1,6 @@
 /** The store's end of the committing thread. */
 import { Worker } from 'node:worker_threads'
-import { detailOf, HoldfastError } from '../../core/errors.ts'
+import { detailOf, HoldfastError } from '../../core/model/errors.ts'
 import type { LostCommits } from './commit-record.ts'
 import type { FileIdentity } from './file-identity.ts'
 import { FencedError } from './instance.ts'

@@ -1,5 +1,5 @@
 /** What the store knows to be damaged: logged once, and counted by health. */
-import type { LogDamage } from '../../core/store.ts'
+import type { LogDamage } from '../../core/ports/store.ts'
 import { type LostCommits, lossText } from './commit-record.ts'
 import { damageLine } from './quarantine.ts'
 

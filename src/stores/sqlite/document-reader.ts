@@ -1,7 +1,7 @@
 /** Reads documents that are durable. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Document, type DocumentPage, type DocumentQuery, folded } from '../../core/document.ts'
-import type { DocumentName } from '../../core/moving.ts'
+import { type Document, type DocumentPage, type DocumentQuery, folded } from '../../core/model/document.ts'
+import type { DocumentName } from '../../core/ports/store-transfer.ts'
 import { documentDamage, documentIn } from './document-rows.ts'
 
 export class DocumentReader {

@@ -1,6 +1,6 @@
 /** Rows of `documents`: what one that was read is worth. */
-import type { Document } from '../../core/document.ts'
-import { HoldfastError } from '../../core/errors.ts'
+import type { Document } from '../../core/model/document.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { type Field, fieldsChecksum, fits } from './checksum.ts'
 
 type Row = Record<string, unknown>

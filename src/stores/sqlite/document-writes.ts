@@ -1,6 +1,6 @@
 /** What the committing thread does to documents: each command is decided inside the transaction that writes it. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Document, SESSIONS } from '../../core/document.ts'
+import { type Document, SESSIONS } from '../../core/model/document.ts'
 import { type Field, fieldsChecksum } from './checksum.ts'
 import { isSoundDocument } from './document-rows.ts'
 import type { RunRow } from './messages.ts'

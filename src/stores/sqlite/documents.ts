@@ -1,5 +1,5 @@
 /** The documents of the embedded store: written by the committing thread, read from what is durable. */
-import type { Clock } from '../../core/clock.ts'
+import type { Clock } from '../../core/ports/clock.ts'
 import {
   type Document,
   type DocumentDraft,
@@ -7,7 +7,7 @@ import {
   type DocumentQuery,
   type Documents,
   folded,
-} from '../../core/document.ts'
+} from '../../core/model/document.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { ReadingThread } from './reading-thread.ts'
 

@@ -1,7 +1,7 @@
 /** Looks at everything that a file holds, for damage: what `holdfast doctor` does. Changes nothing. */
 import { DatabaseSync } from 'node:sqlite'
-import { messageOf } from '../../core/errors.ts'
-import { isFinished } from '../../core/run.ts'
+import { messageOf } from '../../core/model/errors.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { lossText, lostSince, readCommitRecord } from './commit-record.ts'
 import { isSoundDocument } from './document-rows.ts'
 import { entriesOf } from './log-rows.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLogger } from '../../core/logger.ts'
+import { silentLogger } from '../../core/ports/logger.ts'
 import { makeFolder } from './file-access.ts'
 import { openSqliteStore } from './index.ts'
 

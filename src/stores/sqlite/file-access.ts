@@ -1,7 +1,7 @@
 /** Who may read and write the files of a store: their owner alone. */
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { detailOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/model/errors.ts'
 
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700

@@ -4,8 +4,8 @@
  * has gathered already it is handed to the thread in advance, so that the disk does not wait for its encoding. Where the
  * event loop is busy all the time, small ones are put off a little (`Pace`).
  */
-import { storeUnavailable } from '../../core/errors.ts'
-import { type Slice, sliceAfter } from '../../core/record.ts'
+import { storeUnavailable } from '../../core/model/errors.ts'
+import { type Slice, sliceAfter } from '../../core/model/record.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Batch, takeBatch } from './batch.ts'
 import type { CommittingThread } from './committing-thread.ts'

@@ -1,8 +1,8 @@
 /** The embedded store: one SQLite file, durable before visible, for one process. */
 import { randomUUID } from 'node:crypto'
-import { type Clock, systemClock } from '../../core/clock.ts'
-import { type Logger, silentLogger } from '../../core/logger.ts'
-import type { Store } from '../../core/store.ts'
+import { type Clock, systemClock } from '../../core/ports/clock.ts'
+import { type Logger, silentLogger } from '../../core/ports/logger.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { CommittingThread } from './committing-thread.ts'
 import { modeWarnings } from './file-access.ts'
 import { lockFile } from './lock.ts'

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryDatabase } from '../../../test/support/temporary.ts'
 import { threadCpuMs } from '../../../test/support/turns.ts'
-import type { RunQuery } from '../../core/store.ts'
+import type { RunQuery } from '../../core/ports/store.ts'
 import { newRun } from '../../testing/fixtures.ts'
 import { openSqliteStore } from './index.ts'
 

@@ -2,7 +2,7 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { detailOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/model/errors.ts'
 import { assertWritable, makeFile, makeFolder } from './file-access.ts'
 import { isBusy } from './sqlite-errors.ts'
 

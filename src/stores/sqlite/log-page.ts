@@ -1,7 +1,7 @@
 /** Reads a page of a run's log from its segments, and checks that it is what was asked for (STO-2). */
-import { type Slice, sliceBefore, sliceWithin } from '../../core/record.ts'
-import { isFinished } from '../../core/run.ts'
-import type { LogDamage } from '../../core/store.ts'
+import { type Slice, sliceBefore, sliceWithin } from '../../core/model/record.ts'
+import { isFinished } from '../../core/model/run.ts'
+import type { LogDamage } from '../../core/ports/store.ts'
 import { joinAfter } from '../shared/join-slices.ts'
 import { damageIn, type Reader } from './reader.ts'
 import type { NumberedRun } from './run-rows.ts'

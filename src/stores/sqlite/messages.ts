@@ -1,5 +1,5 @@
 /** What the store and its committing thread say to each other. */
-import type { LogDamage } from '../../core/store.ts'
+import type { LogDamage } from '../../core/ports/store.ts'
 import type { LostCommits } from './commit-record.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { FileIdentity } from './file-identity.ts'

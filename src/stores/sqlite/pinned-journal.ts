@@ -1,5 +1,5 @@
 /** Tells the operator about a write-ahead log that grows because another program keeps reading the database. */
-import type { Logger } from '../../core/logger.ts'
+import type { Logger } from '../../core/ports/logger.ts'
 
 export class PinnedJournal {
   readonly #store: string

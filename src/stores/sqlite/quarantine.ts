@@ -1,7 +1,7 @@
 /** Quarantine: a run whose log is damaged is set apart, so that all others go on (STO-1). */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { HoldfastError } from '../../core/errors.ts'
-import type { LogDamage } from '../../core/store.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { LogDamage } from '../../core/ports/store.ts'
 
 export class Quarantine {
   readonly #update: StatementSync

@@ -1,7 +1,7 @@
 /** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { faultAfter, faultIn } from '../../core/log-read.ts'
-import type { LogDamage } from '../../core/store.ts'
+import { faultAfter, faultIn } from '../../core/delivery/read-log.ts'
+import type { LogDamage } from '../../core/ports/store.ts'
 import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
 import { highestRunNumber } from './run-numbers.ts'

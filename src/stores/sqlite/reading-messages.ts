@@ -1,5 +1,5 @@
 /** What the store and its reading thread say to each other. */
-import type { ErrorCode } from '../../core/errors.ts'
+import type { ErrorCode } from '../../core/model/errors.ts'
 import type { Readings } from './readings.ts'
 
 /** The first message of the thread: it answers from now on. */

@@ -1,6 +1,6 @@
 /** The store's end of the reading thread. */
 import { Worker } from 'node:worker_threads'
-import { HoldfastError, detailOf, isHoldfastError, messageOf, storeUnavailable } from '../../core/errors.ts'
+import { HoldfastError, detailOf, isHoldfastError, messageOf, storeUnavailable } from '../../core/model/errors.ts'
 import { AnswerWatch } from './answer-watch.ts'
 import { Fifo } from './fifo.ts'
 import type { Reader } from './reader.ts'

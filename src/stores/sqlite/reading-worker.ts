@@ -3,7 +3,7 @@
  * neither the event loop nor a commit.
  */
 import { isMarkedAsUntransferable, type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { isHoldfastError, messageOf } from '../../core/errors.ts'
+import { isHoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { LogPage } from './log-page.ts'
 import { Reader } from './reader.ts'
 import { READY, type Reading, type ReadingFault, type ReadingReply, type ReadingRequest } from './reading-messages.ts'

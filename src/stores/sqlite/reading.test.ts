@@ -1,9 +1,9 @@
 /** The reading thread: whatever is in the file comes back as it was written, and a read in vain costs nobody else anything. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryDatabase } from '../../../test/support/temporary.ts'
-import { systemClock } from '../../core/clock.ts'
-import { lastOf } from '../../core/record.ts'
-import type { Store } from '../../core/store.ts'
+import { systemClock } from '../../core/ports/clock.ts'
+import { lastOf } from '../../core/model/record.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { newRun, Scribe } from '../../testing/fixtures.ts'
 import { openSqliteStore } from './index.ts'
 

@@ -6,9 +6,9 @@
  * what the run has. Entries of removed runs are dropped. A run whose records do not follow is quarantined; all others go on.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { faultIn } from '../../core/log-read.ts'
-import type { LogDamage } from '../../core/store.ts'
-import { type Slice, sliceAfter } from '../../core/record.ts'
+import { faultIn } from '../../core/delivery/read-log.ts'
+import type { LogDamage } from '../../core/ports/store.ts'
+import { type Slice, sliceAfter } from '../../core/model/record.ts'
 import { EMPTY_LOG_ROW, entriesOf, extentOf, type LogEntry, runNamedIn } from './log-rows.ts'
 import { RunNumbers } from './run-numbers.ts'
 import { gapDamage, Quarantine } from './quarantine.ts'

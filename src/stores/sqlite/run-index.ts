@@ -1,6 +1,6 @@
 /** The runs that the store keeps in memory, and in which order they may be driven. */
-import type { ClaimableQuery, ClaimOptions } from '../../core/store.ts'
-import { Turns } from '../shared/turns.ts'
+import type { ClaimableQuery, ClaimOptions } from '../../core/ports/store.ts'
+import { Turns } from '../shared/fair-order.ts'
 import type { ActiveRun } from './active-run.ts'
 import { Lanes } from './lanes.ts'
 

@@ -1,8 +1,8 @@
 /** Reads rows of `runs`. One that is damaged does not keep the others from being read. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Position, positionOf } from '../../core/page.ts'
-import { isFinished, type RunStatus } from '../../core/run.ts'
-import type { RunQuery } from '../../core/store.ts'
+import { type Position, positionOf } from '../../core/model/page.ts'
+import { isFinished, type RunStatus } from '../../core/model/run.ts'
+import type { RunQuery } from '../../core/ports/store.ts'
 import { damageError, gapDamage } from './quarantine.ts'
 import { lostRun, type NumberedRun, readRow, type Row } from './run-rows.ts'
 import { VERSION } from './schema.ts'

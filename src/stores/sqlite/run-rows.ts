@@ -1,6 +1,6 @@
 /** Rows of `runs`: how they are written, and what one that was read is worth. */
-import type { Run } from '../../core/run.ts'
-import type { LogDamage, StopRequest, StoredRun } from '../../core/store.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { LogDamage, StopRequest, StoredRun } from '../../core/ports/store.ts'
 import { type Field, fieldsChecksum, fits } from './checksum.ts'
 import type { RunRow } from './messages.ts'
 

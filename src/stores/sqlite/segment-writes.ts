@@ -1,6 +1,6 @@
 /** The writing side of the segments. Call it inside a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Slice, sliceAfter } from '../../core/record.ts'
+import { type Slice, sliceAfter } from '../../core/model/record.ts'
 import { recordsChecksum } from './checksum.ts'
 import { segmentIn, segmentsOf, type StoredSegment } from './segment.ts'
 

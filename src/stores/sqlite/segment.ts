@@ -1,5 +1,5 @@
 /** How a log is cut into segments, and what a row of them holds. */
-import { type Slice, sliceWithin } from '../../core/record.ts'
+import { type Slice, sliceWithin } from '../../core/model/record.ts'
 import { fits, recordsChecksum } from './checksum.ts'
 
 /** Records that make a segment worth writing: replay wants many, reading a short tail wants few. */

@@ -1,5 +1,5 @@
 /** What SQLite's errors mean. */
-import { detailOf } from '../../core/errors.ts'
+import { detailOf } from '../../core/model/errors.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_CORRUPT = 11

@@ -2,15 +2,15 @@
  * The embedded store: one SQLite file, one process. Commands are decided in memory, made durable by group commit in the
  * committing thread, and only then seen by anyone.
  */
-import type { Clock } from '../../core/clock.ts'
-import { assertReadable } from '../../core/cursor.ts'
-import { HoldfastError, detailOf, storeUnavailable } from '../../core/errors.ts'
-import { Hints } from '../../core/hints.ts'
-import type { Logger } from '../../core/logger.ts'
-import type { KeptRun, Moving } from '../../core/moving.ts'
-import { cursorOf, type Position } from '../../core/page.ts'
-import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../core/record.ts'
-import { isFinished, type Run } from '../../core/run.ts'
+import type { Clock } from '../../core/ports/clock.ts'
+import { assertReadable } from '../../core/model/cursor.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
+import { Hints } from '../../core/delivery/hints.ts'
+import type { Logger } from '../../core/ports/logger.ts'
+import type { KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import { cursorOf, type Position } from '../../core/model/page.ts'
+import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../core/model/record.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
@@ -26,8 +26,8 @@ import type {
   StoreCapabilities,
   StoredRun,
   StoreHealth,
-} from '../../core/store.ts'
-import type { StoredUsage } from '../../core/usage.ts'
+} from '../../core/ports/store.ts'
+import type { StoredUsage } from '../../core/model/storage-usage.ts'
 import { KeyedQueue } from '../shared/keyed-queue.ts'
 import { ServedComponents } from '../shared/served-components.ts'
 import { ActiveRun } from './active-run.ts'
@@ -38,7 +38,7 @@ import { GroupCommit } from './group-commit.ts'
 import { FencedError } from './instance.ts'
 import type { FileLock } from './lock.ts'
 import type { Quarantined, ThreadOptions } from './messages.ts'
-import { SqliteMoving } from './moving.ts'
+import { SqliteMoving } from './transfer.ts'
 import { PinnedJournal } from './pinned-journal.ts'
 import { DamageRegister } from './damage-register.ts'
 import { damageError } from './quarantine.ts'

@@ -2,7 +2,7 @@
  * The records of a run that are not in a segment yet, in one growing buffer. A piece for each commit would be a few objects
  * for each event, which live just long enough to be what the garbage collector has most work with.
  */
-import { type Slice, lastOf, sliceAfter } from '../../core/record.ts'
+import { type Slice, lastOf, sliceAfter } from '../../core/model/record.ts'
 
 const NO_BYTES = new Uint8Array(0)
 const ROOM_BYTES_MIN = 2048

@@ -1,6 +1,6 @@
 /** Reads what the triggers have counted. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { DOCUMENT_BYTES, type OwnerUsage, RUN_BYTES } from '../../core/usage.ts'
+import { DOCUMENT_BYTES, type OwnerUsage, RUN_BYTES } from '../../core/model/storage-usage.ts'
 
 const COLUMNS = 'owner, runs, log_bytes AS logBytes, documents, document_bytes AS documentBytes'
 const STORED_BYTES = `runs * ${RUN_BYTES} + log_bytes + documents * ${DOCUMENT_BYTES} + document_bytes`

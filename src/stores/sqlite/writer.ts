@@ -1,7 +1,7 @@
 /** Appends under one claim, fenced by its epoch. */
-import { HoldfastError, storeUnavailable } from '../../core/errors.ts'
-import type { Run } from '../../core/run.ts'
-import type { LogWriter } from '../../core/store.ts'
+import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { LogWriter } from '../../core/ports/store.ts'
 import type { ActiveRun } from './active-run.ts'
 import type { GroupCommit } from './group-commit.ts'
 

@@ -1,5 +1,5 @@
 /** Stores that break the rules of listings of documents. */
-import type { DocumentQuery, Documents } from '../../core/document.ts'
+import type { DocumentQuery, Documents } from '../../core/model/document.ts'
 import { type DocumentFault, withFaults } from './documents.ts'
 import type { BrokenStore } from './overriding.ts'
 

@@ -1,6 +1,6 @@
 /** Stores that break the rules of documents. */
-import type { Document, DocumentDraft, Documents } from '../../core/document.ts'
-import type { Store } from '../../core/store.ts'
+import type { Document, DocumentDraft, Documents } from '../../core/model/document.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 
 /** What is wrong with the documents of a store. */

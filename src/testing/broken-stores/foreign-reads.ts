@@ -1,6 +1,6 @@
 /** Stores that hand out something else than what was asked for, as a replica does that has diverged. */
-import type { Slice } from '../../core/record.ts'
-import type { Store } from '../../core/store.ts'
+import type { Slice } from '../../core/model/record.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 
 export const brokenReads: readonly BrokenStore[] = [

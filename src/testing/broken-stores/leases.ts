@@ -1,6 +1,6 @@
 /** Stores that break the rules of leases, lanes and stop requests. */
-import { isFinished } from '../../core/run.ts'
-import type { StopRequest, Store } from '../../core/store.ts'
+import { isFinished } from '../../core/model/run.ts'
+import type { StopRequest, Store } from '../../core/ports/store.ts'
 import { dropsEpochCheck } from './log.ts'
 import { type BrokenStore, BufferedWriter, commitTo, overriding } from './overriding.ts'
 

@@ -1,8 +1,8 @@
 /** Stores that break the rules of the log. */
-import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
-import { lastOf, type Slice, sliceBefore } from '../../core/record.ts'
-import { isFinished, type Run } from '../../core/run.ts'
-import type { Store, StoredRun } from '../../core/store.ts'
+import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
+import { lastOf, type Slice, sliceBefore } from '../../core/model/record.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
+import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { type BrokenStore, BufferedWriter, commitTo, overriding } from './overriding.ts'
 
 export const brokenLogs: readonly BrokenStore[] = [

@@ -1,6 +1,6 @@
 /** How a store is broken: another one, with some of its answers replaced. */
-import type { Run } from '../../core/run.ts'
-import type { LogWriter, Store } from '../../core/store.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { LogWriter, Store } from '../../core/ports/store.ts'
 
 export interface BrokenStore {
   /** What it does wrong. */

@@ -1,6 +1,6 @@
 /** Stores that break a rule only when they are opened again. */
-import { lastOf, sliceAfter, sliceBefore } from '../../core/record.ts'
-import type { Store, StoredRun } from '../../core/store.ts'
+import { lastOf, sliceAfter, sliceBefore } from '../../core/model/record.ts'
+import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { givesHeldAway, ignoresLanes } from './leases.ts'
 import { dropsEpochCheck, holdsLastBack, normalizesTexts, staysOpen } from './log.ts'
 import { type BrokenStore, overriding } from './overriding.ts'

@@ -1,6 +1,6 @@
 /** Stores that break the rules of the index of runs. */
-import { isHoldfastError } from '../../core/errors.ts'
-import type { NewRun, Store, StoredRun } from '../../core/store.ts'
+import { isHoldfastError } from '../../core/model/errors.ts'
+import type { NewRun, Store, StoredRun } from '../../core/ports/store.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 
 export const brokenIndexes: readonly BrokenStore[] = [

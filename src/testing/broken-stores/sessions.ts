@@ -1,7 +1,7 @@
 /** Stores that touch the documents of sessions wrongly. */
-import { type Document, SESSIONS } from '../../core/document.ts'
-import type { Run } from '../../core/run.ts'
-import type { NewRun, Store } from '../../core/store.ts'
+import { type Document, SESSIONS } from '../../core/model/document.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { NewRun, Store } from '../../core/ports/store.ts'
 import { withDocuments } from './documents.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 

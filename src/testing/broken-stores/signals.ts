@@ -1,7 +1,7 @@
 /** Stores that break the rules of hints, and of what is visible when. */
-import { sliceOf } from '../../core/record.ts'
-import type { Run } from '../../core/run.ts'
-import type { Hint, HintListener, Store } from '../../core/store.ts'
+import { sliceOf } from '../../core/model/record.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { Hint, HintListener, Store } from '../../core/ports/store.ts'
 import { holdsLastBack } from './log.ts'
 import { type Append, type BrokenStore, BufferedWriter, commitTo, overriding } from './overriding.ts'
 

@@ -1,6 +1,6 @@
 /** Stores that count wrongly what their owners have. */
-import type { Store } from '../../core/store.ts'
-import { type OwnerUsage, type StoredUsage, storedBytes } from '../../core/usage.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { type OwnerUsage, type StoredUsage, storedBytes } from '../../core/model/storage-usage.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 
 const faults: readonly (readonly [string, (store: Store) => Store])[] = [

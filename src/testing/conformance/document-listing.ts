@@ -1,6 +1,6 @@
 /** Listings of documents: order, filters, search, and how many there are. */
 import { expect } from 'vitest'
-import type { DocumentQuery } from '../../core/document.ts'
+import type { DocumentQuery } from '../../core/model/document.ts'
 import { current, draft } from './documents.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'

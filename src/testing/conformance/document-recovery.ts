@@ -1,6 +1,6 @@
 /** What is there of documents after the process was killed and the data opened again. */
 import { expect } from 'vitest'
-import { SESSIONS } from '../../core/document.ts'
+import { SESSIONS } from '../../core/model/document.ts'
 import { current, draft } from './documents.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'

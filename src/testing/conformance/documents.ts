@@ -1,6 +1,6 @@
 /** Documents: compare-and-set, owners, and bodies that come back as they were given. */
 import { expect } from 'vitest'
-import type { Document, DocumentDraft } from '../../core/document.ts'
+import type { Document, DocumentDraft } from '../../core/model/document.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'
 

@@ -1,6 +1,6 @@
 /** Lanes: runs of one lane are driven one at a time, oldest first. */
 import { expect } from 'vitest'
-import { isFinished } from '../../core/run.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { Scribe } from '../fixtures.ts'
 import { readRecords } from './reading.ts'
 import type { ConformanceSection } from './target.ts'

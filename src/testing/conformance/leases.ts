@@ -1,6 +1,6 @@
 /** Leases and stop requests: one owner at a time, by the injected clock, fenced by epochs. */
 import { expect } from 'vitest'
-import { isFinished } from '../../core/run.ts'
+import { isFinished } from '../../core/model/run.ts'
 import { recordOf, Scribe } from '../fixtures.ts'
 import { expectLog, readBytes, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'

@@ -1,6 +1,6 @@
 /** Listings: newest first, filters, and pages that stay where they are. */
 import { expect } from 'vitest'
-import type { RunQuery, StoredRun } from '../../core/store.ts'
+import type { RunQuery, StoredRun } from '../../core/ports/store.ts'
 import { refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'

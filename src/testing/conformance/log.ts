@@ -1,7 +1,7 @@
 /** The writing of logs: order, fences, the end of a log. */
 import { expect } from 'vitest'
-import { terminalStatuses, type Run } from '../../core/run.ts'
-import type { LogWriter } from '../../core/store.ts'
+import { terminalStatuses, type Run } from '../../core/model/run.ts'
+import type { LogWriter } from '../../core/ports/store.ts'
 import { recordOf, Scribe } from '../fixtures.ts'
 import { expectLog, readBytes, readPages, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'

@@ -1,9 +1,9 @@
 /** The documents of the model test: what must be kept, and the commands that put, remove and list them. */
 import { expect } from 'vitest'
-import { type Document, type DocumentDraft, sessionDocument, SESSIONS } from '../../core/document.ts'
-import type { Run } from '../../core/run.ts'
+import { type Document, type DocumentDraft, sessionDocument, SESSIONS } from '../../core/model/document.ts'
+import type { Run } from '../../core/model/run.ts'
 import type { Commands } from './model-commands.ts'
-import type { ModelWorld } from './model-world.ts'
+import type { ModelWorld } from './model-runner.ts'
 
 type Name = Pick<Document, 'owner' | 'id'>
 

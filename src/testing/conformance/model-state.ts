@@ -1,7 +1,7 @@
 /** What a store must hold and answer, in plain arrays: the other side of the model test. */
-import { assert } from '../../core/errors.ts'
-import { isFinished, type Run } from '../../core/run.ts'
-import type { ClaimOptions, Created, Lease, NewRun, StopRequest } from '../../core/store.ts'
+import { assert } from '../../core/model/errors.ts'
+import { isFinished, type Run } from '../../core/model/run.ts'
+import type { ClaimOptions, Created, Lease, NewRun, StopRequest } from '../../core/ports/store.ts'
 import { ModelDocuments } from './model-documents.ts'
 
 export interface ModelAppend {

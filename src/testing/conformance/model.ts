@@ -1,7 +1,7 @@
 /** Random commands on the store and on a model made of plain arrays: both must say the same, always. */
 import fc from 'fast-check'
 import { commandLists } from './model-commands.ts'
-import { compareAll, execute, modelWorld } from './model-world.ts'
+import { compareAll, execute, modelWorld } from './model-runner.ts'
 import type { ConformanceSection, StoreTarget } from './target.ts'
 import { openTrial } from './trial.ts'
 

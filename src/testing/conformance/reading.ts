@@ -1,8 +1,8 @@
 /** Reads logs page by page, and compares them byte by byte. */
 import { expect } from 'vitest'
-import { isHoldfastError } from '../../core/errors.ts'
-import { lastOf, rawRecords, type Slice } from '../../core/record.ts'
-import type { Store } from '../../core/store.ts'
+import { isHoldfastError } from '../../core/model/errors.ts'
+import { lastOf, rawRecords, type Slice } from '../../core/model/record.ts'
+import type { Store } from '../../core/ports/store.ts'
 
 const READ_BYTES_MAX = 256 * 1024
 const PAGES_MAX = 100_000

@@ -1,7 +1,7 @@
 /** The reading of logs: every cursor, every page size, every text, and what was trimmed. */
 import { expect } from 'vitest'
-import { isHoldfastError } from '../../core/errors.ts'
-import { lastOf } from '../../core/record.ts'
+import { isHoldfastError } from '../../core/model/errors.ts'
+import { lastOf } from '../../core/model/record.ts'
 import type { Scribe } from '../fixtures.ts'
 import { expectLog, expectSameBytes, readBytes, readPages, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'

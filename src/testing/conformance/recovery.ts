@@ -1,6 +1,6 @@
 /** What is there after the process was killed and the data opened again. */
 import { expect } from 'vitest'
-import { lastOf } from '../../core/record.ts'
+import { lastOf } from '../../core/model/record.ts'
 import { Scribe } from '../fixtures.ts'
 import { expectLog, expectSameBytes, readBytes, readRecords, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'

@@ -1,6 +1,6 @@
 /** The index of runs: creation, idempotency keys, removal. */
 import { expect } from 'vitest'
-import type { Created, NewRun } from '../../core/store.ts'
+import type { Created, NewRun } from '../../core/ports/store.ts'
 import { expectLog, lookUntil, readPages, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'

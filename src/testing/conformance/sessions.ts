@@ -1,6 +1,6 @@
 /** Sessions: a run that is created touches the document of its session, in the same step, and nothing else does. */
 import { expect } from 'vitest'
-import { type Document, sessionDocument, SESSIONS } from '../../core/document.ts'
+import { type Document, sessionDocument, SESSIONS } from '../../core/model/document.ts'
 import { lookUntil, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'

@@ -1,7 +1,7 @@
 /** Hints: they come, they may be missed, and they never say more than the log does. */
 import { expect } from 'vitest'
-import { isFinished } from '../../core/run.ts'
-import type { Hint } from '../../core/store.ts'
+import { isFinished } from '../../core/model/run.ts'
+import type { Hint } from '../../core/ports/store.ts'
 import { expectLog, expectSameBytes, lookUntil, readBytes } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'

@@ -1,6 +1,6 @@
 /** What a store gives to be tested, and the shape of the tests. */
-import type { Clock } from '../../core/clock.ts'
-import type { Store } from '../../core/store.ts'
+import type { Clock } from '../../core/ports/clock.ts'
+import type { Store } from '../../core/ports/store.ts'
 import type { Trial } from './trial.ts'
 
 export interface OpenOptions {

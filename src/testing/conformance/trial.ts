@@ -1,7 +1,7 @@
 /** One test's own store and clock, and short ways to bring runs into the state that the test is about. */
 import { vi } from 'vitest'
-import { assert } from '../../core/errors.ts'
-import type { ClaimOptions, Hint, NewRun, Store, StoredRun } from '../../core/store.ts'
+import { assert } from '../../core/model/errors.ts'
+import type { ClaimOptions, Hint, NewRun, Store, StoredRun } from '../../core/ports/store.ts'
 import { createFakeClock, type FakeClock } from '../fake-clock.ts'
 import { newRun, type NewRunOptions, Scribe } from '../fixtures.ts'
 import { readRecords } from './reading.ts'

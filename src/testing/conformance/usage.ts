@@ -1,7 +1,7 @@
 /** Storage accounting: what each owner has, after everything that changes it. */
 import { expect } from 'vitest'
-import { SESSIONS } from '../../core/document.ts'
-import { type OwnerUsage, storedBytes } from '../../core/usage.ts'
+import { SESSIONS } from '../../core/model/document.ts'
+import { type OwnerUsage, storedBytes } from '../../core/model/storage-usage.ts'
 import type { Scribe } from '../fixtures.ts'
 import { draft } from './documents.ts'
 import type { ConformanceSection } from './target.ts'

@@ -1,6 +1,6 @@
 /** An agent that puts what would do harm into everything that it can name. */
 import { agent } from '../../../src/agents/generator.ts'
-import { type Component, emit } from '../../../src/core/agent.ts'
+import { type Component, emit } from '../../../src/core/ports/component.ts'
 
 const SCRIPT = `globalThis.harmed=1;fetch('https://evil.example/')`
 

@@ -1,6 +1,6 @@
 /** All that a store keeps, as a value that can be compared. */
-import { lastOf } from '../../../src/core/record.ts'
-import type { Store } from '../../../src/core/store.ts'
+import { lastOf } from '../../../src/core/model/record.ts'
+import type { Store } from '../../../src/core/ports/store.ts'
 
 const ALL = 100_000
 

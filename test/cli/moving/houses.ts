@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
-import type { Store } from '../../../src/core/store.ts'
+import type { Store } from '../../../src/core/ports/store.ts'
 import { configOptions } from '../../../src/server/config-options.ts'
 import { openStore } from '../../../src/server/open-store.ts'
 import { serveInProcess } from '../../support/in-process.ts'

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
-import type { Ids } from '../../../src/core/clock.ts'
+import type { Ids } from '../../../src/core/ports/clock.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { parrot } from '../../protocols/a2a/serve.ts'

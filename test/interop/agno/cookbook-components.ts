@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import { step, workflow } from '../../../src/agents/workflow/index.ts'
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 
 const WORDS_PER_SECOND = 40
 const ANSWER = 'A run that is written down before it is told can be told again from any place, to anybody. '.repeat(4)

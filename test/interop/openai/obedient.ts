@@ -1,7 +1,7 @@
 /** A model that does what a suite asks of one: it calls the tool that it is given, and keeps to the format. */
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 
 /** By the names of the suites' own tools. */
 const inputs: Readonly<Record<string, object>> = {

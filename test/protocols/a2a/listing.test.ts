@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { TaskList } from '../../../src/protocols/a2a/wire.ts'
+import type { TaskList } from '../../../src/protocols/a2a/wire/wire.ts'
 import { result, rpc, send, serveA2a } from './serve.ts'
 
 test('tasks are listed by their status, newest first, in pages that no change moves', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PushConfig, PushConfigList } from '../../../src/protocols/a2a/wire.ts'
+import type { PushConfig, PushConfigList } from '../../../src/protocols/a2a/wire/wire.ts'
 import { current, message, result, rpc, send, serveA2a } from './serve.ts'
 
 const authentication = { scheme: 'Bearer', credentials: 'secret' }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Task, TaskList } from '../../../src/protocols/a2a/wire.ts'
+import type { Task, TaskList } from '../../../src/protocols/a2a/wire/wire.ts'
 import { assembled, current, drained, getTask, message, send, serveA2a, states, texts } from './serve.ts'
 import { EventStream } from '../../support/event-stream.ts'
 

@@ -16,7 +16,7 @@ import {
   subscribe,
   texts,
 } from './serve.ts'
-import type { Task } from '../../../src/protocols/a2a/wire.ts'
+import type { Task } from '../../../src/protocols/a2a/wire/wire.ts'
 import { A2aClient } from '../../../src/a2a/index.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Task } from '../../../src/protocols/a2a/wire.ts'
+import type { Task } from '../../../src/protocols/a2a/wire/wire.ts'
 import {
   begin,
   current,

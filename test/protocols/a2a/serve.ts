@@ -1,7 +1,7 @@
 /** A server for one test of A2A, and a client of it that shows every byte: the official ones hide what they tolerate. */
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
-import type { Task } from '../../../src/protocols/a2a/wire.ts'
+import type { Task } from '../../../src/protocols/a2a/wire/wire.ts'
 import { agent } from '../../../src/agents/generator.ts'
 import { EventParser } from '../../../src/sse/index.ts'
 import type { NativeOptions, NativeServer } from '../native/serve.ts'

@@ -1,6 +1,6 @@
 /** The agent that the official compatibility kit (a2aproject/a2a-tck) tests: it does what the beginning of a message's id says. */
-import type { Component, Emission, RunContext } from '../../../src/core/agent.ts'
-import { emit } from '../../../src/core/agent.ts'
+import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
+import { emit } from '../../../src/core/ports/component.ts'
 import { agent } from '../../../src/agents/generator.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 

@@ -1,6 +1,6 @@
 /** The frames of AgentOS streams, and what becomes of an event that cannot be one. */
 import { describe, expect, test } from 'vitest'
-import type { Logger } from '../../../src/core/logger.ts'
+import type { Logger } from '../../../src/core/ports/logger.ts'
 import { nameless } from './components.ts'
 import { dataOf, framesIn, idsOf, indicesOf, namesOf, postForm, serveAgentOs, stream, upTo } from './serve.ts'
 

@@ -1,7 +1,7 @@
 /** A server and a client of AgentOS for tests: forms out, frames in, and nothing that agno's own clients do not also see. */
 import { expect } from 'vitest'
-import type { Component } from '../../../src/core/agent.ts'
-import type { Store } from '../../../src/core/store.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
+import type { Store } from '../../../src/core/ports/store.ts'
 import type { Server, ServerOptions } from '../../../src/server/create-server.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'

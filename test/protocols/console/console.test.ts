@@ -1,7 +1,7 @@
 /** What the console asks of the server besides the native protocol. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { RunPage } from '../../../src/core/store.ts'
+import type { RunPage } from '../../../src/core/ports/store.ts'
 import { searchRuns } from '../../../src/protocols/console/search-runs.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'

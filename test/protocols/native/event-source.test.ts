@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { eventTable } from '../../../src/core/event.ts'
+import { eventTable } from '../../../src/core/model/event.ts'
 import { hasChromium, useChromium } from '../../browser/chromium.ts'
 import { INSTALL_MS } from '../../support/apt.ts'
 import { eventsIn, readLog, startRun } from '../../support/http.ts'

@@ -1,7 +1,7 @@
 /** A server for one test of the native protocol: the lab, a few more components, and bounds that are reached quickly. */
-import type { Component } from '../../../src/core/agent.ts'
-import type { Limits } from '../../../src/core/limits.ts'
-import type { Store } from '../../../src/core/store.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
+import type { Limits } from '../../../src/core/model/limits.ts'
+import type { Store } from '../../../src/core/ports/store.ts'
 import type { Server, ServerOptions } from '../../../src/server/create-server.ts'
 import { agent } from '../../../src/agents/generator.ts'
 import { askDecision } from '../../../src/agents/shared/approval.ts'

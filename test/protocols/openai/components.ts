@@ -1,5 +1,5 @@
 /** What the tests of this protocol serve beside the lab: agents on scripted models, and one that is given little time. */
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'

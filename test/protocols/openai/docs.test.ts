@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { errorTable } from '../../../src/core/errors.ts'
+import { errorTable } from '../../../src/core/model/errors.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { raw, serveOpenAi } from './serve.ts'
 

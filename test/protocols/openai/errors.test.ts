@@ -2,7 +2,7 @@
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 import { framesIn, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
 
 const messages = [{ role: 'user', content: 'text 1' }]

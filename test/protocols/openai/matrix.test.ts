@@ -1,6 +1,6 @@
 /** Each way to ask × each way to end: failures raise in every client, successes in none, and the text is the log's. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { localPrincipal } from '../../../src/core/principal.ts'
+import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { readEvents } from '../../support/http.ts'
 import { serveOpenAi, untilRun, type OpenAiServer } from './serve.ts'
 import { splitBytes } from './split-bytes.ts'

@@ -1,8 +1,8 @@
 /** A server for one test of this protocol: the lab, agents on scripted models, and bounds that are reached quickly. */
-import type { Run } from '../../../src/core/run.ts'
+import type { Run } from '../../../src/core/model/run.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
-import type { Limits } from '../../../src/core/limits.ts'
-import { localPrincipal } from '../../../src/core/principal.ts'
+import type { Limits } from '../../../src/core/model/limits.ts'
+import { localPrincipal } from '../../../src/core/model/principal.ts'
 import type { Server, ServerOptions } from '../../../src/server/create-server.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'

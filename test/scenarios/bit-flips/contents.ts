@@ -1,6 +1,6 @@
 /** What a store says of everything that it should have. Each answer is a text, so that two of them can be compared. */
-import { isHoldfastError } from '../../../src/core/errors.ts'
-import type { Store } from '../../../src/core/store.ts'
+import { isHoldfastError } from '../../../src/core/model/errors.ts'
+import type { Store } from '../../../src/core/ports/store.ts'
 
 export interface Known {
   readonly runs: readonly string[]

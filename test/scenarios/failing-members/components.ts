@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { modelAgent, type ModelAgentDefinition } from '../../../src/agents/model/agent.ts'
 import { type ScriptedPart, scriptedModel } from '../../../src/agents/model/scripted.ts'
 import { team } from '../../../src/agents/team/team.ts'
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 
 interface Trouble {
   readonly execute?: () => unknown

@@ -1,6 +1,6 @@
 /** Uses all that a context has. Served both isolated and not, to compare the logs. */
 import { agent } from '../../../src/agents/generator.ts'
-import { emit, WorkFailure } from '../../../src/core/agent.ts'
+import { emit, WorkFailure } from '../../../src/core/ports/component.ts'
 
 class CardError extends Error {
   override readonly name = 'CardError'

@@ -1,6 +1,6 @@
 /** Agents that would take the process down, if they were not isolated. */
 import { agent } from '../../../src/agents/generator.ts'
-import type { RunContext } from '../../../src/core/agent.ts'
+import type { RunContext } from '../../../src/core/ports/component.ts'
 
 const deeds: Readonly<Record<string, (context: RunContext) => unknown>> = {
   exit: () => process.exit(3),

@@ -1,5 +1,5 @@
 /** The cases of the matrix: each is a component of its own, of which there is one run. */
-import type { Component, Recovery, UncertainPolicy } from '../../../src/core/agent.ts'
+import type { Component, Recovery, UncertainPolicy } from '../../../src/core/ports/component.ts'
 import { kinds } from './kinds.ts'
 import { type Phase, Scene } from './scene.ts'
 

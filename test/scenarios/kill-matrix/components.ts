@@ -1,5 +1,5 @@
 /** What the servers of the matrix serve. */
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 import { casesOf, componentOf } from './cases.ts'
 import { kinds } from './kinds.ts'
 

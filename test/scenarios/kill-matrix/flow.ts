@@ -1,6 +1,6 @@
 /** The workflow of the matrix: every kind of block, a step of every sort. */
 import { condition, loop, parallel, router, step, steps, workflow } from '../../../src/agents/workflow/index.ts'
-import type { Component } from '../../../src/core/agent.ts'
+import type { Component } from '../../../src/core/ports/component.ts'
 import type { Declared } from './kinds.ts'
 import { brief, worker } from './program.ts'
 import type { Phase, Scene } from './scene.ts'

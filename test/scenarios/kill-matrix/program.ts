@@ -1,5 +1,5 @@
 /** Everything that an agent can do, once, one thing after the other: it is a run of its own, a member of a team, a step. */
-import type { Component, Emission, RunContext } from '../../../src/core/agent.ts'
+import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
 import { agent } from '../../../src/agents/generator.ts'
 import type { Phase, Scene } from './scene.ts'
 

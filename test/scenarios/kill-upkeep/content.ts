@@ -1,6 +1,6 @@
 /** What every run of the campaign writes, as a function of its id: parent and child know each record without telling it. */
-import { reduce, type Run } from '../../../src/core/run.ts'
-import type { Event } from '../../../src/core/event.ts'
+import { reduce, type Run } from '../../../src/core/model/run.ts'
+import type { Event } from '../../../src/core/model/event.ts'
 import { newRun, recordOf } from '../../../src/testing/fixtures.ts'
 
 export const TIME = '2026-01-01T00:00:00.000Z'

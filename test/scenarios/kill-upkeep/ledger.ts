@@ -1,6 +1,6 @@
 /** What the store has acknowledged, and what it was asked for without an answer; and whether a file agrees with that. */
-import { isFinished } from '../../../src/core/run.ts'
-import type { Store, StoredRun } from '../../../src/core/store.ts'
+import { isFinished } from '../../../src/core/model/run.ts'
+import type { Store, StoredRun } from '../../../src/core/ports/store.ts'
 import { recordAt } from './content.ts'
 import { type Note, OWNERS } from './notes.ts'
 

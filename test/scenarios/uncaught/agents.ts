@@ -1,7 +1,7 @@
 /** Agents whose code throws where no run awaits it. */
 import { EventEmitter } from 'node:events'
 import { agent } from '../../../src/agents/generator.ts'
-import type { RunContext } from '../../../src/core/agent.ts'
+import type { RunContext } from '../../../src/core/ports/component.ts'
 
 const boom = (kind: string): never => {
   throw new Error(`boom in ${kind}`)

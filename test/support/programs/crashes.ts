@@ -1,9 +1,9 @@
 /** Runs a program in a world where workers die at a given event, and somebody answers every question. */
 import { agent } from '../../../src/agents/generator.ts'
-import { type Component, type Emission, type RunContext, WorkFailure } from '../../../src/core/agent.ts'
-import type { LoggedEvent, Question } from '../../../src/core/event.ts'
-import { isFinished } from '../../../src/core/run.ts'
-import type { LogWriter } from '../../../src/core/store.ts'
+import { type Component, type Emission, type RunContext, WorkFailure } from '../../../src/core/ports/component.ts'
+import type { LoggedEvent, Question } from '../../../src/core/model/event.ts'
+import { isFinished } from '../../../src/core/model/run.ts'
+import type { LogWriter } from '../../../src/core/ports/store.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import { createFakeClock } from '../../../src/testing/fake-clock.ts'

@@ -1,7 +1,7 @@
 /** Decides from its metadata alone whether the message of a call is read: who calls is known, not too often, and few messages are read at once. */
 import type * as Grpc from '@grpc/grpc-js'
-import { assert } from '../../../core/errors.ts'
-import { type Authenticator, ownerKey, type Principal } from '../../../core/principal.ts'
+import { assert } from '../../../core/model/errors.ts'
+import { type Authenticator, ownerKey, type Principal } from '../../../core/model/principal.ts'
 import type { RequestRate } from '../../../http/request-rate.ts'
 import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
 

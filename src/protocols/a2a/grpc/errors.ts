@@ -1,9 +1,9 @@
 /** What went wrong, as a status of gRPC with its details. */
 import type * as Grpc from '@grpc/grpc-js'
 import type { Codecs } from '../../../a2a/grpc/packages.ts'
-import type { HoldfastError } from '../../../core/errors.ts'
+import type { HoldfastError } from '../../../core/model/errors.ts'
 import { retrySeconds } from '../../../http/respond.ts'
-import { describeError, type ErrorTable } from '../errors.ts'
+import { describeError, type ErrorTable } from '../wire/errors.ts'
 
 const DETAILS = 'grpc-status-details-bin'
 

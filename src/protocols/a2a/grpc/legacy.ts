@@ -2,7 +2,7 @@
 import { legacyNames } from '../../../a2a/grpc/schema.ts'
 import { isRaw } from '../../../a2a/raw.ts'
 import { toProtoPush, toProtoSend } from '../legacy/proto.ts'
-import type { MethodName } from '../methods.ts'
+import type { MethodName } from '../requests/methods.ts'
 
 export function legacyMethod(name: string): MethodName {
   const [renamed] = Object.entries(legacyNames).find(([, legacy]) => legacy === name) ?? [name]

@@ -1,12 +1,12 @@
 /** The events of a task, one after another: whoever takes them sets the pace, and nothing waits in memory. */
-import { START } from '../../../core/cursor.ts'
-import { HoldfastError } from '../../../core/errors.ts'
-import { events, lastOf } from '../../../core/record.ts'
+import { START } from '../../../core/model/cursor.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { events, lastOf } from '../../../core/model/record.ts'
 import type { Service } from '../../../core/service.ts'
-import type { Caller, TaskStream } from '../operations.ts'
-import { streamProjection } from '../projection.ts'
-import { responseOf } from '../streams.ts'
-import type { StreamResponse } from '../wire.ts'
+import type { Caller, TaskStream } from '../requests/operations.ts'
+import { streamProjection } from '../view/projection.ts'
+import { responseOf } from '../routes/streams.ts'
+import type { StreamResponse } from '../wire/wire.ts'
 
 /** Ends when the task's stream does. Throws `unavailable` when it goes on without this server. */
 export async function* updatesOf(

@@ -1,5 +1,5 @@
 /** The card in the words of 0.3, and one that both versions can read. */
-import type { AgentCard } from '../wire.ts'
+import type { AgentCard } from '../wire/wire.ts'
 
 type Scheme = Readonly<Record<string, unknown>>
 

@@ -1,8 +1,8 @@
 /** From 1.0 to what JSON-RPC of 0.3 says: objects that name their kind, in lower case. */
 import { kindMessage, kindPart, legacyPushConfig } from '../../../a2a/legacy-words.ts'
-import type { TaskStream } from '../operations.ts'
-import { taskStates } from '../states.ts'
-import type { Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire.ts'
+import type { TaskStream } from '../requests/operations.ts'
+import { taskStates } from '../view/states.ts'
+import type { Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
 
 export type LegacyOutcome = { readonly result: unknown } | { readonly stream: TaskStream }
 

@@ -1,7 +1,7 @@
 /** HTTP+JSON of 0.3, which is the JSON of its protocol buffers: other words than those of its JSON-RPC, and than those of 1.0. */
 import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-words.ts'
 import { isRaw } from '../../../a2a/raw.ts'
-import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire.ts'
+import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
 import { toLegacyCard } from './card.ts'
 import { isFinal } from './outcome.ts'
 import { toConfiguration, toPushConfig } from './requests.ts'

@@ -1,6 +1,6 @@
 /** Deliveries that were given up, for their owner: to list, and to try again from where they stopped. */
-import type { Document } from '../../../core/document.ts'
-import { HoldfastError } from '../../../core/errors.ts'
+import type { Document } from '../../../core/model/document.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { respondEmpty, respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'

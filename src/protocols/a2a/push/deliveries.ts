@@ -1,6 +1,6 @@
 /** How far the pushes of each configuration have come: documents, so that any node can go on where another left off. */
-import type { Document } from '../../../core/document.ts'
-import type { OwnedDocuments } from '../../../core/owned-documents.ts'
+import type { Document } from '../../../core/model/document.ts'
+import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
 
 /** Those that are under way. One is removed when its task has ended and the receiver has been told so. */
 export const DELIVERIES = 'a2a.push.delivery'

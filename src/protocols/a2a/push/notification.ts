@@ -1,8 +1,8 @@
 /** What a receiver is told of an event, in the words of the version that its configuration was made in. */
 import { fromSend } from '../legacy/outcome.ts'
-import type { TaskFrame } from '../projection.ts'
-import type { StoredPushConfig } from '../push-configs.ts'
-import { taskOf } from '../task.ts'
+import type { TaskFrame } from '../view/projection.ts'
+import type { StoredPushConfig } from './configs.ts'
+import { taskOf } from '../view/task.ts'
 import type { Notification } from './webhook.ts'
 
 /** Undefined where there is nothing to tell: 0.3 tells the whole task, and so only when its status changes. */

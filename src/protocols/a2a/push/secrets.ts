@@ -1,7 +1,7 @@
 /** The secrets of a push configuration. They are stored encrypted and sent to the receiver; no answer has them. */
-import { HoldfastError } from '../../../core/errors.ts'
-import type { SecretBox } from '../../../core/secret-box.ts'
-import type { PushConfig } from '../wire.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { SecretBox } from '../../../core/ports/secret-box.ts'
+import type { PushConfig } from '../wire/wire.ts'
 import { deliveryId } from './deliveries.ts'
 
 interface PushSecrets {

@@ -1,5 +1,5 @@
 /** The signature of a push, with the key that signs the cards: a JWS in its compact form, without the body that it is of. */
-import { type CardSigner, sign } from '../signing.ts'
+import { type CardSigner, sign } from '../wire/signing.ts'
 import type { Notification } from './webhook.ts'
 
 /** It says where it goes and when it was made, so that nobody who was sent it can use it elsewhere, or much later. */

@@ -1,5 +1,5 @@
 /** The messages of a chat completion as a conversation. */
-import type { Caller } from '../../../core/caller.ts'
+import type { Caller } from '../../../core/model/caller-options.ts'
 import {
   callerOf,
   callInput,
@@ -10,9 +10,9 @@ import {
   type Message,
   plainText,
   settingsOf,
-} from '../input.ts'
-import type { CallerResult } from '../caller-results.ts'
-import { unsupported } from '../errors.ts'
+} from '../requests/input.ts'
+import type { CallerResult } from '../requests/caller-results.ts'
+import { unsupported } from '../wire/errors.ts'
 import type { ChatBody, ChatMessage } from './shapes.ts'
 
 type OfRole<Role extends ChatMessage['role']> = Extract<ChatMessage, { role: Role }>

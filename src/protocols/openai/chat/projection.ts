@@ -1,9 +1,9 @@
 /** A log as a chat completion: as chunks on a stream, and as the whole that they amount to. */
-import type { Question } from '../../../core/event.ts'
-import type { Projection } from '../../../core/projection.ts'
-import { type Answer, beginAnswer, type CallerCall, type Finish, type Piece, tell } from '../answer.ts'
-import { type ErrorObject, type Verdict, withdrawnError } from '../errors.ts'
-import { toCompletionId, toResponseId } from '../ids.ts'
+import type { Question } from '../../../core/model/event.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import { type Answer, beginAnswer, type CallerCall, type Finish, type Piece, tell } from '../view/answer.ts'
+import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
+import { toCompletionId, toResponseId } from '../wire/ids.ts'
 import { toChatUsage } from './usage.ts'
 
 export interface ChatState {

@@ -7,12 +7,12 @@ import type { Call, Route } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
 import { foldRun } from '../../../http/view.ts'
 import { sessionNamed } from '../conversations/stored.ts'
-import { toVerdictAnswer, unsupported, waitingVerdict } from '../errors.ts'
-import type { Part } from '../ids.ts'
-import { inputFor } from '../input.ts'
-import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../request.ts'
-import { assertUntrimmed, followRun, headersOf, startPart, type StartWishes } from '../start.ts'
-import { encodeData, noticeOf, streamHead } from '../wire.ts'
+import { toVerdictAnswer, unsupported, waitingVerdict } from '../wire/errors.ts'
+import type { Part } from '../wire/ids.ts'
+import { inputFor } from '../requests/input.ts'
+import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../requests/request.ts'
+import { assertUntrimmed, followRun, headersOf, startPart, type StartWishes } from '../requests/start.ts'
+import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
 import { resultsIn, toConversation } from './messages.ts'
 import { type ChatFrame, chatProjection, toCompletion } from './projection.ts'
 import type { ChatBody } from './shapes.ts'
@@ -22,7 +22,7 @@ export function chatRoutes(service: Service, streams: Streams): Route[] {
 }
 
 async function complete(call: Call, service: Service, streams: Streams): Promise<void> {
-  const [{ parseBody }, { chatBody }] = await Promise.all([import('../shapes.ts'), import('./shapes.ts')])
+  const [{ parseBody }, { chatBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
   const given = await readJson(call.request, service.limits.bodyBytesMax)
   const body = parseBody(chatBody, given)
   if ((body.n ?? 1) !== 1) throw unsupported('a run has one answer; n can only be 1', 'n')

@@ -1,5 +1,5 @@
 /** Tokens as a chat completion counts them. */
-import type { Usage } from '../../../core/event.ts'
+import type { Usage } from '../../../core/model/event.ts'
 
 /** Undefined unless what was measured says how many went in and how many came out: usage is never made up. */
 export function toChatUsage(usage: Usage | undefined): object | undefined {

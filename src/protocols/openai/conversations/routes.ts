@@ -1,21 +1,21 @@
 /** Conversations: sessions, as this API names them. */
-import type { Ids } from '../../../core/clock.ts'
-import { SESSIONS } from '../../../core/document.ts'
-import { HoldfastError } from '../../../core/errors.ts'
+import type { Ids } from '../../../core/ports/clock.ts'
+import { SESSIONS } from '../../../core/model/document.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
 import { respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
-import { notFound, unsupported } from '../errors.ts'
-import { toConversationId } from '../ids.ts'
-import { pageOf, readPage } from '../lists.ts'
+import { notFound, unsupported } from '../wire/errors.ts'
+import { toConversationId } from '../wire/ids.ts'
+import { pageOf, readPage } from '../wire/lists.ts'
 import { messagesFrom } from '../responses/items.ts'
 import { itemLookup } from '../responses/stored.ts'
 import { findItem, itemsOf, type ListedItem, toAdded } from './items.ts'
 import { type AddedItem, changeConversation, findConversation, type StoredConversation } from './stored.ts'
 
-const loadShapes = (): Promise<[typeof import('../shapes.ts'), typeof import('./shapes.ts')]> =>
-  Promise.all([import('../shapes.ts'), import('./shapes.ts')])
+const loadShapes = (): Promise<[typeof import('../wire/shapes.ts'), typeof import('./shapes.ts')]> =>
+  Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
 
 export function conversationRoutes(service: Service, ids: Ids): Route[] {
   const one = '/v1/conversations/{id}'

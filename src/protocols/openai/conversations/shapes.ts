@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
 import { item } from '../responses/shapes.ts'
-import { maybe, metadataShape } from '../shapes.ts'
+import { maybe, metadataShape } from '../wire/shapes.ts'
 
 /** The API takes so many at once. */
 const ITEMS_MAX = 20

@@ -1,12 +1,12 @@
 /** A conversation is a session. What has no run, its metadata and items that were added by hand, is in the session's document. */
-import { type Document, SESSIONS } from '../../../core/document.ts'
-import { HoldfastError } from '../../../core/errors.ts'
-import type { Principal } from '../../../core/principal.ts'
+import { type Document, SESSIONS } from '../../../core/model/document.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
-import { notFound } from '../errors.ts'
-import { isMadeHere, toSession } from '../ids.ts'
-import type { Message } from '../input.ts'
-import { aboutOf } from '../start.ts'
+import { notFound } from '../wire/errors.ts'
+import { isMadeHere, toSession } from '../wire/ids.ts'
+import type { Message } from '../requests/input.ts'
+import { aboutOf } from '../requests/start.ts'
 
 export interface AddedItem {
   readonly id: string

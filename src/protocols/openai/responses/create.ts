@@ -1,6 +1,6 @@
 /** `POST /v1/responses`. */
-import type { Component } from '../../../core/agent.ts'
-import { HoldfastError } from '../../../core/errors.ts'
+import type { Component } from '../../../core/ports/component.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
 import { stopWhenGone } from '../../../http/disconnect.ts'
@@ -8,11 +8,11 @@ import { respondError, respondJson } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
 import { foldRun } from '../../../http/view.ts'
-import { refusal, toVerdictAnswer, waitingVerdict } from '../errors.ts'
-import type { Part } from '../ids.ts'
-import { inputFor } from '../input.ts'
-import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../request.ts'
-import { type About, assertUntrimmed, headersOf, startPart, type StartWishes } from '../start.ts'
+import { refusal, toVerdictAnswer, waitingVerdict } from '../wire/errors.ts'
+import type { Part } from '../wire/ids.ts'
+import { inputFor } from '../requests/input.ts'
+import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../requests/request.ts'
+import { type About, assertUntrimmed, headersOf, startPart, type StartWishes } from '../requests/start.ts'
 import { addedMessages, sessionNamed } from '../conversations/stored.ts'
 import { resultsIn, toConversation } from './items.ts'
 import { toResponse } from './object.ts'
@@ -23,7 +23,7 @@ import { findResponse, itemLookup } from './stored.ts'
 import { followResponse } from './stream.ts'
 
 export async function createResponse(call: Call, service: Service, streams: Streams): Promise<void> {
-  const [{ parseBody }, { responseBody }] = await Promise.all([import('../shapes.ts'), import('./shapes.ts')])
+  const [{ parseBody }, { responseBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
   const given = await readJson(call.request, service.limits.bodyBytesMax)
   const body = parseBody(responseBody, given)
   const component = findComponent(service, body.model)

@@ -1,8 +1,8 @@
 /** The items of a response's input as a conversation, and back. */
-import type { Caller } from '../../../core/caller.ts'
-import type { CallerResult } from '../caller-results.ts'
-import { refusal, unsupported } from '../errors.ts'
-import { type Part, toItemId } from '../ids.ts'
+import type { Caller } from '../../../core/model/caller-options.ts'
+import type { CallerResult } from '../requests/caller-results.ts'
+import { refusal, unsupported } from '../wire/errors.ts'
+import { type Part, toItemId } from '../wire/ids.ts'
 import {
   callerOf,
   callInput,
@@ -13,7 +13,7 @@ import {
   type Message,
   plainText,
   settingsOf,
-} from '../input.ts'
+} from '../requests/input.ts'
 import type { InputItem, InputPart, ResponseBody } from './shapes.ts'
 import type { OutputItem } from './state.ts'
 

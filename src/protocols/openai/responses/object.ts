@@ -1,7 +1,7 @@
 /** The response object, with every key that the Open Responses schema wants, from the first event on. */
-import type { Caller, CallerTool } from '../../../core/caller.ts'
-import type { Usage } from '../../../core/event.ts'
-import { toConversationId, toItemId, toResponseId } from '../ids.ts'
+import type { Caller, CallerTool } from '../../../core/model/caller-options.ts'
+import type { Usage } from '../../../core/model/event.ts'
+import { toConversationId, toItemId, toResponseId } from '../wire/ids.ts'
 import type { OutputItem, ResponseState } from './state.ts'
 
 export function toResponse(state: ResponseState): object {

@@ -1,9 +1,9 @@
 /** A log as the events of a response. Their numbers are counted in the fold, so that they are the same wherever it is folded. */
-import type { LoggedEvent } from '../../../core/event.ts'
-import type { Projection } from '../../../core/projection.ts'
-import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../answer.ts'
-import { type ErrorObject, type Verdict, withdrawnError } from '../errors.ts'
-import { toItemId, toResponseId } from '../ids.ts'
+import type { LoggedEvent } from '../../../core/model/event.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/answer.ts'
+import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
+import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
 import { beginResponse, isEnded, type ItemStatus, type OutputItem, type ResponseState } from './state.ts'
 

@@ -1,7 +1,7 @@
 /** What a response can be asked with. Fields that are not here are taken and ignored, as new ones come all the time. */
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
-import { listMax, maybe, metadataShape, schemaShape } from '../shapes.ts'
+import { listMax, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
 
 const textPart = z.looseObject({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() })
 

@@ -1,9 +1,9 @@
 /** What is known of a response at a place in the log: pure data, of which the object and the events of the wire are made. */
-import type { Question } from '../../../core/event.ts'
-import type { Run } from '../../../core/run.ts'
-import { type Answer, beginAnswer } from '../answer.ts'
-import type { ErrorObject, Verdict } from '../errors.ts'
-import { type About, aboutOf } from '../start.ts'
+import type { Question } from '../../../core/model/event.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { type Answer, beginAnswer } from '../view/answer.ts'
+import type { ErrorObject, Verdict } from '../wire/errors.ts'
+import { type About, aboutOf } from '../requests/start.ts'
 
 export type Status = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'incomplete'
 

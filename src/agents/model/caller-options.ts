@@ -1,0 +1,102 @@
+/**
+ * What a caller wants of the model, as protocols give it (core/model/caller-options.ts). What the agent's author has decided stands: a tool of the
+ * same name, a setting, an output schema. Instructions are added behind the agent's own.
+ */
+import type { LanguageModel, ToolSet } from 'ai'
+import type { Caller, CallerSettings, CallerTool } from '../../core/model/caller-options.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { LoopOptions } from './loop.ts'
+import type { Sdk } from './sdk.ts'
+
+const SETTINGS: readonly string[] = [
+  'maxOutputTokens',
+  'temperature',
+  'topP',
+  'presencePenalty',
+  'frequencyPenalty',
+  'stopSequences',
+  'seed',
+] satisfies (keyof CallerSettings)[]
+
+/** Refuses what is not of this shape. */
+export function callerOf(input: unknown): Caller {
+  const caller = (input as { caller?: unknown } | null | undefined)?.caller
+  if (caller === undefined) return {}
+  if (typeof caller !== 'object' || caller === null) throw refusal('`caller` is not an object')
+  const { instructions, tools, toolChoice, output, settings } = caller as Record<string, unknown>
+  if (instructions !== undefined && typeof instructions !== 'string') throw refusal('`caller.instructions` is no text')
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every(isTool)))
+    throw refusal('`caller.tools` is not a list of tools with names')
+  if (toolChoice !== undefined && !isChoice(toolChoice)) throw refusal('`caller.toolChoice` is not a choice')
+  for (const [name, value] of Object.entries({ output, settings }))
+    if (value !== undefined && !isObject(value)) throw refusal(`\`caller.${name}\` is not an object`)
+  return caller
+}
+
+function isTool(tool: unknown): tool is CallerTool {
+  if (!isObject(tool)) return false
+  const { name, description, parameters } = tool
+  if (typeof name !== 'string' || name === '') return false
+  return (
+    (description === undefined || typeof description === 'string') && (parameters === undefined || isObject(parameters))
+  )
+}
+
+function isChoice(choice: unknown): boolean {
+  if (isObject(choice)) return typeof choice['tool'] === 'string'
+  return choice === 'auto' || choice === 'none' || choice === 'required'
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function refusal(message: string): HoldfastError {
+  return new HoldfastError('invalid_request', message)
+}
+
+/** Tools without `execute`: whoever watches the run gives their results. */
+export function callerTools(sdk: Sdk, { tools = [], toolChoice }: Caller): ToolSet {
+  if (toolChoice === 'none') return {}
+  const entries = tools.map(({ name, description, parameters = { type: 'object', properties: {} } }) => [
+    name,
+    sdk.tool({ inputSchema: sdk.jsonSchema(parameters), ...(description !== undefined && { description }) }),
+  ])
+  return Object.fromEntries(entries) as ToolSet
+}
+
+type Wishes = Pick<LoopOptions, 'model' | 'instructions' | 'output' | 'settings'>
+
+/** The agent's own definition with what its caller wants. */
+export function withCaller(sdk: Sdk, caller: Caller, { model, instructions, output, settings }: Wishes): Wishes {
+  const told = [instructions, caller.instructions].filter((text) => text !== undefined && text !== '')
+  const wanted = output ?? (caller.output === undefined ? undefined : sdk.jsonSchema(caller.output))
+  const set = { ...settingsOf(caller), ...settings }
+  return {
+    model: choosing(sdk, model, caller),
+    ...(told.length > 0 && { instructions: told.join('\n\n') }),
+    ...(wanted !== undefined && { output: wanted }),
+    ...(Object.keys(set).length > 0 && { settings: set }),
+  }
+}
+
+function settingsOf({ settings = {} }: Caller): CallerSettings {
+  const given = Object.entries(settings).filter(([name]) => SETTINGS.includes(name))
+  return Object.fromEntries(given)
+}
+
+/** A choice that held for every answer would have the model call tools for ever. */
+function choosing(sdk: Sdk, model: LanguageModel, { toolChoice }: Caller): LanguageModel {
+  if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none' || typeof model === 'string')
+    return model
+  const choice =
+    toolChoice === 'required' ? ({ type: 'required' } as const) : ({ type: 'tool', toolName: toolChoice.tool } as const)
+  return sdk.wrapLanguageModel({
+    model,
+    middleware: {
+      specificationVersion: 'v4',
+      transformParams: async ({ params }) =>
+        params.prompt.at(-1)?.role === 'user' ? { ...params, toolChoice: choice } : params,
+    },
+  })
+}

@@ -1,0 +1,130 @@
+/** What a workflow asks of people. Questions and answers are in the log, so any worker can go on with an answer. */
+import { type AskOptions, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import type { Failure } from '../../core/model/event.ts'
+import { ASKED_AGAIN_MAX } from './bounds.ts'
+import type { Choice, Confirmation, Review, StepQuestion } from './definition.ts'
+import { orAborted } from './position.ts'
+
+/** Whoever asks: a step or a router, with a key space for its questions. */
+export interface Asker {
+  readonly context: RunContext
+  readonly signal: AbortSignal
+  /** What every question says about it. */
+  readonly facts: { readonly step: string; readonly name: string; readonly kind: string; readonly index: number }
+}
+
+export type Approval = { readonly approved: true } | { readonly approved: false; readonly reason?: string }
+
+export function confirm(asker: Asker, { prompt, timeoutMs }: Confirmation, input: unknown): Promise<Approval> {
+  const schema = oneOf({ type: 'boolean' }, object({ approved: { type: 'boolean' }, reason: TEXT }, 'approved'))
+  return decide(asker, { kind: 'approval', prompt, schema, ...limit(timeoutMs), details: { input } }, (answer) => {
+    const { approved, reason } = fieldsOf(answer, 'approved')
+    if (approved === true) return { approved }
+    if (approved === false) return { approved, ...(typeof reason === 'string' && { reason }) }
+    return undefined
+  })
+}
+
+export function question(asker: Asker, { prompt, schema, timeoutMs }: StepQuestion, input: unknown): Promise<unknown> {
+  return ask(asker, { kind: 'input', prompt, ...(schema !== undefined && { schema }), ...limit(timeoutMs) }, { input })
+}
+
+export type Verdict =
+  | { readonly action: 'accept' }
+  | { readonly action: 'edit'; readonly output: unknown }
+  | { readonly action: 'reject'; readonly feedback?: string }
+
+export function review(asker: Asker, { prompt, timeoutMs }: Review, details: object): Promise<Verdict> {
+  const schema = oneOf(
+    { enum: ['accept', 'reject'] },
+    object({ action: { const: 'accept' } }, 'action'),
+    object({ action: { const: 'edit' }, output: {} }, 'action', 'output'),
+    object({ action: { const: 'reject' }, feedback: TEXT }, 'action'),
+  )
+  return decide(asker, { kind: 'review', prompt, schema, ...limit(timeoutMs), details }, (answer) => {
+    const { action, output, feedback } = fieldsOf(answer, 'action')
+    if (action === 'accept') return { action }
+    if (action === 'edit' && output !== undefined) return { action, output }
+    if (action === 'reject') return { action, ...(typeof feedback === 'string' && { feedback }) }
+    return undefined
+  })
+}
+
+/** The names of those that were chosen, in the order in which they were. */
+export function choose(
+  asker: Asker,
+  { prompt, timeoutMs }: Choice,
+  details: { readonly choices: readonly string[]; readonly multiple: boolean; readonly input: unknown },
+): Promise<readonly string[]> {
+  const { choices, multiple } = details
+  const one = { enum: choices }
+  const schema = multiple ? { type: 'array', items: one, minItems: 1, uniqueItems: true } : one
+  return decide(asker, { kind: 'choice', prompt, schema, ...limit(timeoutMs), details }, (answer) => {
+    const chosen: unknown[] = Array.isArray(answer) ? answer : [answer]
+    return isSelection(chosen, choices, multiple) ? chosen : undefined
+  })
+}
+
+/** Names of choices: one, or with `multiple` one or more, each once. */
+export function isSelection(
+  chosen: readonly unknown[],
+  choices: readonly string[],
+  multiple: boolean,
+): chosen is string[] {
+  if (chosen.length === 0 || (chosen.length > 1 && !multiple)) return false
+  return chosen.every((name, at) => choices.includes(name as string) && chosen.indexOf(name) === at)
+}
+
+export type Remedy = 'retry' | 'skip' | 'fail'
+
+export function remedy(asker: Asker, error: Failure): Promise<Remedy> {
+  const actions: readonly Remedy[] = ['retry', 'skip', 'fail']
+  const schema = oneOf({ enum: actions }, object({ action: { enum: actions } }, 'action'))
+  const prompt = `Step ${asker.facts.name} failed: ${error.message}. Try it again, skip it, or fail?`
+  return decide(asker, { kind: 'choice', prompt, schema, details: { error, choices: actions } }, (answer) =>
+    actions.find((action) => action === fieldsOf(answer, 'action').action),
+  )
+}
+
+/** Asks until the answer is one, within a bound: runs of earlier versions have logs with answers that do not fit the schema. */
+async function decide<Decision>(
+  asker: Asker,
+  { details, ...options }: AskOptions,
+  understand: (answer: unknown) => Decision | undefined,
+): Promise<Decision> {
+  const { prompt } = options
+  for (let time = 0; time <= ASKED_AGAIN_MAX; time++) {
+    const again = time === 0 ? prompt : `${prompt} (The last answer was none that this question has; see its schema.)`
+    const decision = understand(await ask(asker, { ...options, prompt: again }, details as object))
+    if (decision !== undefined) return decision
+  }
+  throw new WorkFailure({
+    code: 'invalid_answer',
+    message: `no answer to ${JSON.stringify(prompt)} was one that it has`,
+  })
+}
+
+function ask({ context, signal, facts }: Asker, options: AskOptions, details: object): Promise<unknown> {
+  return orAborted(signal, context.ask({ ...options, details: { ...facts, ...details } }))
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The fields of an answer; one that has none is the one that matters. */
+function fieldsOf(answer: unknown, field: string): Fields {
+  return typeof answer === 'object' && answer !== null ? (answer as Fields) : { [field]: answer }
+}
+
+const TEXT = { type: 'string' }
+
+function oneOf(...schemas: readonly object[]): object {
+  return { oneOf: schemas }
+}
+
+function object(properties: object, ...required: readonly string[]): object {
+  return { type: 'object', properties, required }
+}
+
+function limit(timeoutMs: number | undefined): { readonly timeoutMs?: number } {
+  return timeoutMs === undefined ? {} : { timeoutMs }
+}

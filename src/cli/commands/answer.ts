@@ -1,0 +1,65 @@
+/** `holdfast input`: answers what a paused run asks. */
+import type { Answers, RunInfo } from '../../client/index.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { toSwitch, toText } from '../../server/option-values.ts'
+import { loadComponents } from '../components-file.ts'
+import { defineCommand } from '../command.ts'
+import { DONE } from '../exit-codes.ts'
+import { followRun } from '../follow.ts'
+import { givenValue, VALUE_RULE, valueOptions } from '../given-value.ts'
+import { targetOptions } from '../target.ts'
+import { withTarget } from '../with-target.ts'
+
+export const input = defineCommand({
+  operands: ['RUN', 'ANSWER'],
+  about: `Answers the question of a paused run, and lets it go on. holdfast show RUN says what it asks. Where it asks for an approval, true
+and false are the answers. Where it asks several questions, give all answers as a JSON object, by question id.
+
+${VALUE_RULE}`,
+  examples: [
+    { line: 'holdfast input run_01k… true', does: 'approve' },
+    { line: 'holdfast input run_01k… "the blue one" --follow', does: 'answer, and watch what comes of it' },
+  ],
+  options: {
+    ...targetOptions,
+    follow: { fallback: 'false', parse: toSwitch, help: 'Follow the run from there on.' },
+    json: { fallback: 'false', parse: toSwitch, help: 'Follow it, and print every event as a line of JSON.' },
+    file: {
+      value: 'FILE',
+      parse: toText,
+      help: 'Where no server runs: drive the run here, with the components of this module, and follow it.',
+    },
+    ...valueOptions,
+  },
+  async run({ values, operands }, io) {
+    const [id, given] = operands as [string, string]
+    const value = await givenValue(given, values.text)
+    const components = values.file === undefined ? undefined : await loadComponents(values.file)
+    return withTarget(
+      values,
+      io.env,
+      async (target) => {
+        if (target.local && components === undefined) {
+          throw new Error(
+            'no server runs here that could go on with the run: start one with  holdfast serve FILE,  say where with --url, or give --file FILE',
+          )
+        }
+        const handle = target.client.runs.open(id)
+        const before = await handle.get()
+        await handle.continue(answersTo(before, value))
+        if (values.follow || values.json || target.local)
+          return followRun(handle, target, io, { json: values.json, after: before.events - 1, secondInterrupt: 'stop' })
+        io.stdout.write(`${id} goes on\n`)
+        return DONE
+      },
+      components === undefined ? {} : { components },
+    )
+  },
+})
+
+function answersTo({ waiting = [], id }: RunInfo, value: unknown): Answers {
+  if (waiting.length < 2) return { answer: value }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { answers: { ...value } }
+  const asked = waiting.map((question) => `${question.id} (${question.prompt})`).join(', ')
+  throw new HoldfastError('invalid_request', `${id} asks several questions; give a JSON object by id: ${asked}`)
+}

@@ -1,0 +1,88 @@
+/** Access control, for every command of the service: whether a credential is still good, whose a run is, what may be done to it. */
+import type { CredentialWatch } from './credential-watch.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import { ownerKey, type Principal } from '../model/principal.ts'
+import {
+  type Action,
+  isLimitedToRuns,
+  notPermitted,
+  permits,
+  permitsSome,
+  requirePermission,
+  type Target,
+} from './scopes.ts'
+import type { RunPage, StoredRun } from '../ports/store.ts'
+import type { Subscription } from '../delivery/subscription.ts'
+
+export class Access {
+  readonly #parts: Pick<NodeParts, 'store' | 'registry'>
+  readonly #credentials: CredentialWatch | undefined
+
+  constructor(parts: Pick<NodeParts, 'store' | 'registry'>, credentials: CredentialWatch | undefined) {
+    this.#parts = parts
+    this.#credentials = credentials
+  }
+
+  /** A run of the caller's that it may do this to. Somebody else's does not exist for it (SEC-1). */
+  async own(principal: Principal, id: string, action: Action): Promise<StoredRun> {
+    await this.#credentials?.check(principal)
+    const stored = await this.#parts.store.get(id)
+    if (stored === undefined || !this.#isSeen(principal, stored))
+      throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
+    requirePermission(principal, action, this.#targetOf(stored.run))
+    return stored
+  }
+
+  async requireStart(principal: Principal, component: string): Promise<void> {
+    await this.#credentials?.check(principal)
+    requirePermission(principal, 'start', this.#targetOf({ component }))
+  }
+
+  /** For what concerns all that the caller owns. */
+  async require(principal: Principal, action: Action): Promise<void> {
+    await this.#credentials?.check(principal)
+    requirePermission(principal, action)
+  }
+
+  /** For what can be done to some of what the caller owns, whichever that is. */
+  requireSome(principal: Principal, action: Action): void {
+    if (!permitsSome(principal, action)) throw notPermitted(action)
+  }
+
+  /** What the caller may read of a page, which may so have fewer runs than were asked for; its cursor leads on all the same. */
+  async list(principal: Principal, read: () => Promise<RunPage>): Promise<RunPage> {
+    await this.#credentials?.check(principal)
+    this.requireSome(principal, 'read')
+    const page = await read()
+    if (permits(principal, 'read')) return page
+    return { ...page, runs: page.runs.filter(({ run }) => permits(principal, 'read', this.#targetOf(run))) }
+  }
+
+  /** Calls `end` when the caller's credential ends. */
+  onCredentialEnd(principal: Principal, end: (error: HoldfastError) => void): () => void {
+    return this.#credentials?.watch(principal, end) ?? (() => {})
+  }
+
+  /** A subscription that fails when the credential of whoever opened it ends. */
+  whileCurrent(principal: Principal, open: (onClose: () => void) => Subscription): Subscription {
+    const watch: { release?: () => void } = {}
+    const subscription = open(() => watch.release?.())
+    watch.release = this.onCredentialEnd(principal, (error) => subscription.fail(error))
+    if (subscription.closed) watch.release() // it failed while it was opened
+    return subscription
+  }
+
+  close(): void {
+    this.#credentials?.close()
+  }
+
+  #isSeen(principal: Principal, { run }: StoredRun): boolean {
+    if (run.owner !== ownerKey(principal)) return false
+    return !isLimitedToRuns(principal) || permits(principal, 'read', this.#targetOf(run))
+  }
+
+  #targetOf({ id, component }: { readonly id?: string; readonly component: string }): Target {
+    return { ...(id !== undefined && { run: id }), component, kind: this.#parts.registry.find(component)?.kind }
+  }
+}

@@ -1,0 +1,93 @@
+/** The audit log: who did what to which run, from where, with what result. It never holds a secret or what a run says. */
+import type { Clock } from '../ports/clock.ts'
+import { type ErrorCode, isHoldfastError } from '../model/errors.ts'
+import { ownerKey, type Principal } from '../model/principal.ts'
+
+export type AuditAction =
+  | 'authenticate'
+  | 'start'
+  | 'answer'
+  | 'stop'
+  | 'remove'
+  | 'remove session'
+  | 'read'
+  | 'share'
+  | 'revoke share'
+  | 'forget'
+  | 'forget (dry run)'
+
+export interface AuditEntry {
+  /** ISO time. */
+  readonly at: string
+  readonly action: AuditAction
+  /** Whose runs are concerned; unknown where a credential was refused. */
+  readonly principal?: string
+  /** Id of the credential that was shown: of a key or a share link, never the secret. */
+  readonly credential?: string
+  /** Address of the client, or of the proxy before it. */
+  readonly from?: string
+  readonly run?: string
+  readonly component?: string
+  readonly session?: string
+  /** The principal that was forgotten. */
+  readonly subject?: string
+  readonly result: 'ok' | ErrorCode
+}
+
+export type AuditSink = (entry: AuditEntry) => void
+
+export type AuditTarget = Pick<AuditEntry, 'run' | 'component' | 'session' | 'subject'>
+
+export class Audit {
+  readonly #clock: Clock
+  readonly #sinks: readonly AuditSink[]
+
+  constructor(clock: Clock, sinks: readonly AuditSink[]) {
+    this.#clock = clock
+    this.#sinks = sinks
+  }
+
+  /** Does some work and records how it went; `found` says what became known by it. */
+  async around<Result>(
+    principal: Principal,
+    action: AuditAction,
+    target: AuditTarget,
+    work: () => Promise<Result>,
+    found: (result: Result) => AuditTarget = () => ({}),
+  ): Promise<Result> {
+    try {
+      const result = await work()
+      this.#record({ action, ...who(principal), ...target, ...found(result), result: 'ok' })
+      return result
+    } catch (cause) {
+      this.#record({ action, ...who(principal), ...target, result: isHoldfastError(cause) ? cause.code : 'internal' })
+      throw cause
+    }
+  }
+
+  /** A credential that was not taken. */
+  refused(from: string | undefined, cause: unknown): void {
+    const result = isHoldfastError(cause) ? cause.code : 'internal'
+    this.#record({ action: 'authenticate', ...(from !== undefined && { from }), result })
+  }
+
+  #record(entry: Omit<AuditEntry, 'at'>): void {
+    const told: AuditEntry = { at: new Date(this.#clock.now()).toISOString(), ...entry }
+    for (const sink of this.#sinks) {
+      try {
+        sink(told)
+      } catch {
+        // Whoever listens has no say in what is done.
+      }
+    }
+  }
+}
+
+function who(principal: Principal): Pick<AuditEntry, 'principal' | 'credential' | 'from'> {
+  const { credential, from } = principal
+  return {
+    principal: ownerKey(principal),
+    ...(credential?.id !== undefined && { credential: credential.id }),
+    ...(from !== undefined && { from }),
+  }
+}

@@ -1,0 +1,77 @@
+/** The service, with every command on the audit log that changes something or opens a stream. */
+import type { Audit } from './audit.ts'
+import type { StartRequest } from '../scheduling/new-run.ts'
+import type { ForgetRequest } from './forget.ts'
+import { ownerKey, type Principal } from '../model/principal.ts'
+import { type Forgotten, Service, type ServiceOptions, type Started } from '../service.ts'
+import type { Share, ShareRequest } from './share-links.ts'
+import type { StoredRun } from '../ports/store.ts'
+import type { Sink, Subscription } from '../delivery/subscription.ts'
+
+export class AuditedService extends Service {
+  readonly #audit: Audit
+
+  constructor(options: ServiceOptions, audit: Audit) {
+    super(options)
+    this.#audit = audit
+  }
+
+  override start(principal: Principal, request: StartRequest): Promise<Started> {
+    const { component } = request
+    const work = (): Promise<Started> => super.start(principal, request)
+    return this.#audit.around(principal, 'start', { component }, work, ({ stored: { run } }) => ({
+      run: run.id,
+      session: run.session,
+    }))
+  }
+
+  override stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {
+    return this.#audit.around(principal, 'stop', about(id), () => super.stop(principal, id, reason))
+  }
+
+  override continue(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+    return this.#audit.around(principal, 'answer', about(id), () => super.continue(principal, id, answers))
+  }
+
+  override remove(principal: Principal, id: string): Promise<void> {
+    return this.#audit.around(principal, 'remove', about(id), () => super.remove(principal, id))
+  }
+
+  override removeSession(principal: Principal, session: string): Promise<void> {
+    const work = (): Promise<void> => super.removeSession(principal, session)
+    return this.#audit.around(principal, 'remove session', { session: session.slice(0, CHARS_MAX) }, work)
+  }
+
+  override share(
+    principal: Principal,
+    id: string,
+    request: ShareRequest,
+  ): Promise<{ readonly share: Share; readonly token: string }> {
+    return this.#audit.around(principal, 'share', about(id), () => super.share(principal, id, request))
+  }
+
+  override revokeShare(principal: Principal, id: string, share: string): Promise<void> {
+    return this.#audit.around(principal, 'revoke share', about(id), () => super.revokeShare(principal, id, share))
+  }
+
+  override forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<Forgotten> {
+    const work = (): Promise<Forgotten> => super.forget(principal, who, request)
+    const action = request.dryRun ? 'forget (dry run)' : 'forget'
+    return this.#audit.around(principal, action, { subject: ownerKey(who).slice(0, CHARS_MAX) }, work)
+  }
+
+  override subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {
+    return this.#audit.around(principal, 'read', about(id), () => super.subscribe(principal, id, after, sink))
+  }
+
+  override startReading(principal: Principal, id: string): Promise<StoredRun> {
+    return this.#audit.around(principal, 'read', about(id), () => super.startReading(principal, id))
+  }
+}
+
+/** What a client names may be anything. */
+const CHARS_MAX = 256
+
+function about(run: string): { readonly run: string } {
+  return { run: run.slice(0, CHARS_MAX) }
+}

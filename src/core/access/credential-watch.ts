@@ -1,0 +1,122 @@
+/**
+ * Ends what a credential has opened once the credential is revoked or expires (SEC-2). A request shows its credential once; whatever
+ * outlives the request (a stream, a WebSocket, a gRPC call, a long poll) is watched here, whichever protocol it belongs to.
+ */
+import { type Clock, elapsedOf } from '../ports/clock.ts'
+import { HoldfastError, isHoldfastError } from '../model/errors.ts'
+import type { Authenticator, CredentialFacts, Principal } from '../model/principal.ts'
+import { repeatTimer } from '../runtime/timer.ts'
+
+/** How often open connections are checked: together with the second for which key files are cached, a revocation takes less than two. */
+const CHECK_MS = 500
+
+/** How long open connections stay when their credentials cannot be checked, such as while the key file is damaged. */
+const UNCHECKED_MS_MAX = 30_000
+
+export interface CredentialWatchOptions {
+  readonly checkMs?: number
+}
+
+interface Watched {
+  readonly facts: CredentialFacts
+  readonly end: (error: HoldfastError) => void
+}
+
+export class CredentialWatch {
+  readonly #authenticator: Pick<Authenticator, 'isRevoked'>
+  readonly #clock: Clock
+  readonly #checkMs: number
+  readonly #watched = new Set<Watched>()
+  #stopTimer: (() => void) | undefined
+  #checking = false
+  /** Since when checks have failed, by the monotonic clock. */
+  #failingSince: number | undefined
+
+  constructor(authenticator: Pick<Authenticator, 'isRevoked'>, clock: Clock, options: CredentialWatchOptions = {}) {
+    this.#authenticator = authenticator
+    this.#clock = clock
+    this.#checkMs = options.checkMs ?? CHECK_MS
+  }
+
+  /** Throws `unauthenticated` when the credential has ended, `unavailable` when that cannot be found out. */
+  async check({ credential }: Principal): Promise<void> {
+    if (credential === undefined) return
+    if (this.#isExpired(credential)) throw expired()
+    if (await this.#authenticator.isRevoked?.(credential)) throw revoked()
+  }
+
+  /** Calls `end` once, when the credential ends. Returns what gives the watch up. */
+  watch({ credential: facts }: Principal, end: (error: HoldfastError) => void): () => void {
+    if (facts === undefined) return () => {}
+    const watched: Watched = { facts, end }
+    this.#watched.add(watched)
+    this.#stopTimer ??= repeatTimer(() => void this.#tick(), this.#checkMs, this.#clock)
+    return () => void this.#release(watched)
+  }
+
+  get size(): number {
+    return this.#watched.size
+  }
+
+  close(): void {
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+  }
+
+  async #tick(): Promise<void> {
+    for (const watched of this.#watched) if (this.#isExpired(watched.facts)) this.#end(watched, expired())
+    // An expiry needs nobody's answer, so a check that hangs does not put it off.
+    if (this.#checking || this.#authenticator.isRevoked === undefined) return
+    this.#checking = true
+    try {
+      await this.#endRevoked()
+      this.#failingSince = undefined
+    } catch (cause) {
+      this.#giveUp(cause)
+    } finally {
+      this.#checking = false
+    }
+  }
+
+  /** One question for each credential, however many connections it has. */
+  async #endRevoked(): Promise<void> {
+    const known = new Map<string, boolean>()
+    for (const watched of this.#watched) {
+      const { id } = watched.facts
+      if (id === undefined) continue
+      if (!known.has(id)) known.set(id, (await this.#authenticator.isRevoked?.(watched.facts)) === true)
+      if (known.get(id) === true) this.#end(watched, revoked())
+    }
+  }
+
+  #giveUp(cause: unknown): void {
+    this.#failingSince ??= elapsedOf(this.#clock)
+    if (elapsedOf(this.#clock) - this.#failingSince < UNCHECKED_MS_MAX) return
+    const error = isHoldfastError(cause)
+      ? cause
+      : new HoldfastError('unavailable', 'credentials cannot be checked right now', { cause })
+    for (const watched of this.#watched) if (watched.facts.id !== undefined) this.#end(watched, error)
+  }
+
+  #end(watched: Watched, error: HoldfastError): void {
+    if (this.#release(watched)) watched.end(error)
+  }
+
+  #release(watched: Watched): boolean {
+    const wasWatched = this.#watched.delete(watched)
+    if (this.#watched.size === 0) this.close()
+    return wasWatched
+  }
+
+  #isExpired({ expiresAt }: CredentialFacts): boolean {
+    return expiresAt !== undefined && this.#clock.now() >= expiresAt
+  }
+}
+
+function expired(): HoldfastError {
+  return new HoldfastError('unauthenticated', 'the credential has expired: connect again with a new one')
+}
+
+function revoked(): HoldfastError {
+  return new HoldfastError('unauthenticated', 'the credential was revoked: connect again with another one')
+}

@@ -1,0 +1,146 @@
+/**
+ * Deletes everything that a principal has in a store: runs with their logs and idempotency keys, sessions, webhooks, share links and
+ * all other documents. Every step can be repeated, so one that was cut off is finished by the next one.
+ */
+import { type Clock, elapsedOf } from '../ports/clock.ts'
+import { HoldfastError } from '../model/errors.ts'
+import { defaultLimits } from '../model/limits.ts'
+import { shareLoop } from '../runtime/share-event-loop.ts'
+import type { DocumentName } from '../ports/store-transfer.ts'
+import { isFinished, type RunStatus } from '../model/run.ts'
+import type { Store, StoredRun } from '../ports/store.ts'
+
+export interface ForgetRequest {
+  /** Only count. */
+  readonly dryRun: boolean
+  /** Stop runs that have not ended; otherwise they are refused. */
+  readonly stop: boolean
+  /** Told what was removed so far, and now and then while runs are waited for. */
+  readonly onProgress?: (removed: Removed) => void
+  /** Ends it between two steps. */
+  readonly signal?: AbortSignal
+}
+
+export interface Removed {
+  readonly runs: number
+  /** Sessions included. */
+  readonly documents: number
+}
+
+/** What was removed, or is to be removed. */
+export interface ForgetReport extends Removed {
+  /** Of the runs: those that had not ended. */
+  readonly unfinished: number
+}
+
+export interface ForgetParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly owner: string
+  /** Done first, once it is clear that nothing keeps the principal from being forgotten. */
+  readonly removeCredentials: () => Promise<void>
+  /** Sees to it that runs without a worker end while `wait` waits for them. */
+  readonly whileStopping?: (wait: () => Promise<void>) => Promise<void>
+}
+
+const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'paused']
+const PAGE = 100
+/** A principal that goes on starting runs cannot be forgotten. */
+const ROUNDS_MAX = 10
+const POLL_MS = 50
+/** By then a stop is carried out, also where the agent ignores it or its worker has died. */
+const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollMs
+
+export async function forgetOwner(parts: ForgetParts, request: ForgetRequest): Promise<ForgetReport> {
+  const { store, owner, removeCredentials, whileStopping = (wait) => wait() } = parts
+  const unfinished = await unfinishedOf(store, owner)
+  const { runs, documents } = await store.usage.of(owner)
+  if (request.dryRun) return { runs, unfinished: unfinished.length, documents }
+  if (unfinished.length > 0 && !request.stop) throw notEnded(unfinished)
+  await removeCredentials()
+  if (unfinished.length > 0) await whileStopping(() => stopAll(parts, request, unfinished))
+  const removed = { runs: 0, documents: 0 }
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const before = removed.runs + removed.documents
+    await removeRuns(parts, request, removed)
+    await removeDocuments(parts, request, removed)
+    if (removed.runs + removed.documents === before) return { ...removed, unfinished: unfinished.length }
+  }
+  throw new HoldfastError('conflict', 'the principal still starts runs: revoke its credentials, and forget it again')
+}
+
+async function unfinishedOf(store: Store, owner: string): Promise<readonly StoredRun[]> {
+  const found: StoredRun[] = []
+  for (let after: string | undefined; ;) {
+    await shareLoop()
+    const page = await store.list({ owner, status: UNFINISHED, limit: PAGE, ...(after !== undefined && { after }) })
+    found.push(...page.runs.filter(({ damage }) => damage === undefined))
+    if (page.cursor === undefined) return found
+    after = page.cursor
+  }
+}
+
+async function stopAll(
+  { store, clock }: ForgetParts,
+  request: ForgetRequest,
+  unfinished: readonly StoredRun[],
+): Promise<void> {
+  const stop = { at: new Date(clock.now()).toISOString(), reason: 'the principal is deleted' }
+  for (const { run } of unfinished) await store.requestStop(run.id, stop)
+  const deadline = elapsedOf(clock) + STOP_MS
+  for (const { run } of unfinished) {
+    for (let stored = await store.get(run.id); stored !== undefined; stored = await store.get(run.id)) {
+      if (isFinished(stored.run.status) || stored.damage !== undefined) break
+      if (elapsedOf(clock) > deadline) throw notEnded([stored])
+      report(request, { runs: 0, documents: 0 })
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    }
+  }
+}
+
+interface Counts {
+  runs: number
+  documents: number
+}
+
+async function removeRuns({ store, owner }: ForgetParts, request: ForgetRequest, removed: Counts): Promise<void> {
+  for (;;) {
+    await shareLoop()
+    const { runs } = await store.list({ owner, limit: PAGE })
+    if (runs.length === 0) return
+    const started = runs.filter(({ run, damage }) => !isFinished(run.status) && damage === undefined)
+    if (started.length > 0) throw notEnded(started)
+    await Promise.all(runs.map(({ run }) => store.remove(run.id)))
+    removed.runs += runs.length
+    report(request, removed)
+  }
+}
+
+/** Documents are kept by collection, whoever owns them, so all are looked at. */
+async function removeDocuments({ store, owner }: ForgetParts, request: ForgetRequest, removed: Counts): Promise<void> {
+  if ((await store.usage.of(owner)).documents === 0) return
+  for (let after: DocumentName | undefined; ;) {
+    await shareLoop()
+    const page = await store.moving.documents(PAGE, after)
+    const own = page.filter((document) => document.owner === owner)
+    await Promise.all(own.map(({ collection, id }) => store.documents.remove(owner, collection, id)))
+    removed.documents += own.length
+    report(request, removed)
+    const last = page.at(-1)
+    if (last === undefined || page.length < PAGE) return
+    after = { owner: last.owner, collection: last.collection, id: last.id }
+  }
+}
+
+function report({ onProgress, signal }: ForgetRequest, removed: Removed): void {
+  onProgress?.({ ...removed })
+  signal?.throwIfAborted()
+}
+
+function notEnded(unfinished: readonly StoredRun[]): HoldfastError {
+  const [first] = unfinished
+  const what = unfinished.length === 1 ? `run ${first!.run.id} has` : `${unfinished.length} runs have`
+  return new HoldfastError('conflict', `${what} not ended: wait for the end, or ask for a stop (--stop)`, {
+    details: { runs: unfinished.length },
+  })
+}

@@ -1,0 +1,130 @@
+/**
+ * What one principal may take of a node, and of its store: starts per second, open streams, worker slots, stored bytes and documents.
+ * The service asks for every protocol.
+ * Everyone on a server without authentication is one principal, to which no share of anything applies.
+ */
+import type { Clock } from '../ports/clock.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { Limits } from '../model/limits.ts'
+import { localOwner } from '../model/principal.ts'
+import { type BodyBefore, StorageQuota } from './storage-quota.ts'
+import { TokenBuckets } from '../runtime/token-bucket.ts'
+import type { StoredUsage } from '../model/storage-usage.ts'
+
+export class PrincipalQuotas {
+  readonly #limits: Limits
+  readonly #starts: TokenBuckets
+  readonly #streams: Shares
+  readonly #slots: Shares
+  readonly #storage: StorageQuota
+
+  constructor(limits: Limits, usage: StoredUsage, clock: Clock) {
+    this.#limits = limits
+    this.#storage = new StorageQuota(limits, usage, clock)
+    const { startsPerSecondMax: perSecond, startsBurstMax: burst } = limits
+    this.#starts = new TokenBuckets({ perSecond, burst })
+    this.#streams = new Shares(limits.streamsPerPrincipalMax)
+    this.#slots = new Shares(slotsPerPrincipal(limits))
+  }
+
+  /** Throws `rate_limited` when the owner starts runs too fast. */
+  takeStart(owner: string): void {
+    if (owner === localOwner) return
+    const retryAfterMs = this.#starts.take(owner)
+    if (retryAfterMs === 0) return
+    const { startsPerSecondMax: most } = this.#limits
+    throw new HoldfastError('rate_limited', `you start runs faster than ${most} per second`, { retryAfterMs })
+  }
+
+  /** Throws `quota_exceeded` when the owner has stored as much as it may. `bytes`: of what the start itself stores. */
+  async storeRun(owner: string, bytes: number): Promise<void> {
+    if (owner !== localOwner && this.#storage.isLimited) await this.#storage.admitRun(owner, bytes)
+  }
+
+  /** Throws `quota_exceeded` when the owner may not write a document of so many bytes. */
+  async storeDocument(owner: string, bytes: number, before: BodyBefore): Promise<void> {
+    if (owner !== localOwner && this.#storage.isLimited) await this.#storage.admitDocument(owner, bytes, before)
+  }
+
+  /** Counts a stream until the returned function is called. Throws `rate_limited` when the owner has too many open. */
+  openStream(owner: string): () => void {
+    this.requireStream(owner)
+    return this.#streams.take(owner)
+  }
+
+  /** Throws `rate_limited` when the owner has too many streams open to open another one. */
+  requireStream(owner: string): void {
+    if (!this.#streams.isFull(owner)) return
+    const { streamsPerPrincipalMax: most, retryMs: retryAfterMs } = this.#limits
+    throw new HoldfastError('rate_limited', `you have ${most} streams open on this node`, { retryAfterMs })
+  }
+
+  /** Whether the owner's runs take their share of the worker slots: its queued runs wait, those of others go before. */
+  isAtSlotShare(owner: string): boolean {
+    return this.#slots.isFull(owner)
+  }
+
+  /** Of these queued runs, in their order, those that their owners have slots left for. */
+  withinSlotShares<Queued extends { readonly owner: string }>(queued: readonly Queued[]): Queued[] {
+    const releases: (() => void)[] = []
+    const within = queued.filter(({ owner }) => {
+      if (this.#slots.isFull(owner)) return false
+      releases.push(this.#slots.take(owner))
+      return true
+    })
+    for (const release of releases) release()
+    return within
+  }
+
+  /** Whether so many more runs could be too many for somebody: where not, nobody's share has to be looked at. */
+  mayExceedSlotShare(more: number): boolean {
+    return this.#slots.highest + more > this.#slots.most
+  }
+
+  takeSlot(owner: string): () => void {
+    return this.#slots.take(owner)
+  }
+}
+
+/** Half of the node's slots where no number is given, and one at least. */
+function slotsPerPrincipal({ runsPerPrincipalMax, runsConcurrentMax }: Limits): number {
+  return runsPerPrincipalMax > 0 ? runsPerPrincipalMax : Math.max(1, Math.ceil(runsConcurrentMax / 2))
+}
+
+/** How much of something each owner holds. */
+class Shares {
+  readonly most: number
+  readonly #held = new Map<string, number>()
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  /** What whoever holds most holds. */
+  get highest(): number {
+    let highest = 0
+    for (const held of this.#held.values()) highest = Math.max(highest, held)
+    return highest
+  }
+
+  isFull(owner: string): boolean {
+    return (this.#held.get(owner) ?? 0) >= this.most
+  }
+
+  /** The returned function gives it back, once. */
+  take(owner: string): () => void {
+    if (owner === localOwner) return () => {}
+    this.#change(owner, 1)
+    let given = false
+    return () => {
+      if (!given) this.#change(owner, -1)
+      given = true
+    }
+  }
+
+  #change(owner: string, change: number): void {
+    const held = (this.#held.get(owner) ?? 0) + change
+    if (held > 0) this.#held.set(owner, held)
+    else this.#held.delete(owner)
+  }
+}

@@ -1,0 +1,38 @@
+/** How soon a node learns what a principal has stored without asking it: by running runs, or on another node. */
+import { expect, test } from 'vitest'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { defaultLimits } from '../model/limits.ts'
+import { StorageQuota } from './storage-quota.ts'
+
+const MAX = 100_000
+
+/** A quota, and a way to store bytes past it. */
+function open() {
+  const clock = createFakeClock()
+  const store = openMemoryStore({ clock })
+  const quota = new StorageQuota({ ...defaultLimits, storedBytesPerPrincipalMax: MAX }, store.usage, clock)
+  const grow = (id: string, bytes: number): Promise<unknown> =>
+    store.documents.put({ owner: 'anna', collection: 'c', id, body: 'x'.repeat(bytes) })
+  return { clock, quota, grow }
+}
+
+test('[SEC-2] a principal that is near its quota is counted again after a second', async () => {
+  const { clock, quota, grow } = open()
+  await grow('before', MAX * 0.92)
+  await quota.admitRun('anna', 0)
+  await grow('meanwhile', MAX)
+  clock.advance(1001)
+  await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
+})
+
+test('[SEC-2] a principal that is far from its quota is counted again after ten seconds', async () => {
+  const { clock, quota, grow } = open()
+  await grow('before', MAX * 0.5)
+  await quota.admitRun('anna', 0)
+  await grow('meanwhile', MAX)
+  clock.advance(1001)
+  await quota.admitRun('anna', 0)
+  clock.advance(9000)
+  await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
+})

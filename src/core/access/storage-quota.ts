@@ -1,0 +1,115 @@
+/**
+ * What one principal may store: bytes and documents. The store counts; this node asks it at most every few seconds per owner, and
+ * adds what it lets in meanwhile. Output of running runs is counted when the store is asked again: nothing is cut, so an owner may
+ * exceed its quota by what its running runs write.
+ */
+import { elapsedOf, type Clock } from '../ports/clock.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { Limits } from '../model/limits.ts'
+import { DOCUMENT_BYTES, RUN_BYTES, storedBytes, type StoredUsage } from '../model/storage-usage.ts'
+
+/** How long a count is used: less long for whoever is near its quota, or is refused and may have removed something. */
+const FRESH_MS = 10_000
+const NEAR_MS = 1000
+const NEAR_SHARE = 0.9
+/** Owners whose counts are remembered. */
+const OWNERS_MAX = 10_000
+
+interface Held {
+  bytes: number
+  documents: number
+  readonly countedAt: number
+}
+
+/** The document that is in the place of one that is to be written, where there is one. */
+export type BodyBefore = () => Promise<{ readonly body: unknown } | undefined>
+
+export class StorageQuota {
+  readonly #bytesMax: number
+  readonly #documentsMax: number
+  readonly #usage: StoredUsage
+  readonly #clock: Clock
+  readonly #held = new Map<string, Promise<Held>>()
+
+  constructor(limits: Limits, usage: StoredUsage, clock: Clock) {
+    this.#bytesMax = limits.storedBytesPerPrincipalMax
+    this.#documentsMax = limits.documentsPerPrincipalMax
+    this.#usage = usage
+    this.#clock = clock
+  }
+
+  get isLimited(): boolean {
+    return this.#bytesMax > 0 || this.#documentsMax > 0
+  }
+
+  /** Throws `quota_exceeded` when the owner may start no more runs. `bytes`: about those that the start itself stores. */
+  async admitRun(owner: string, bytes: number): Promise<void> {
+    const held = await this.#current(owner)
+    if (this.#isFullOfBytes(held)) throw this.#tooManyBytes(held)
+    held.bytes += RUN_BYTES + bytes
+  }
+
+  /** Throws `quota_exceeded` when the owner may not write a document. One that grows no larger may always be written. */
+  async admitDocument(owner: string, bytes: number, before: BodyBefore): Promise<void> {
+    const held = await this.#current(owner)
+    const known = this.#isFull(held) ? await before() : undefined
+    if (known !== undefined && bytes <= JSON.stringify(known.body).length) return
+    if (this.#isFullOfBytes(held)) throw this.#tooManyBytes(held)
+    if (this.#isFullOfDocuments(held) && known === undefined) throw this.#tooManyDocuments(held)
+    // Whether it replaces another is known when the store is asked again.
+    held.bytes += DOCUMENT_BYTES + bytes
+    if (known === undefined) held.documents++
+  }
+
+  async #current(owner: string): Promise<Held> {
+    const known = await this.#held.get(owner)
+    const freshMs = known !== undefined && this.#isNear(known) ? NEAR_MS : FRESH_MS
+    if (known !== undefined && elapsedOf(this.#clock) - known.countedAt < freshMs) return known
+    const counted = this.#count(owner)
+    this.#held.delete(owner)
+    this.#held.set(owner, counted)
+    if (this.#held.size > OWNERS_MAX) this.#held.delete(this.#held.keys().next().value!)
+    counted.catch(() => this.#held.delete(owner))
+    return counted
+  }
+
+  async #count(owner: string): Promise<Held> {
+    const countedAt = elapsedOf(this.#clock)
+    const usage = await this.#usage.of(owner)
+    return { bytes: storedBytes(usage), documents: usage.documents, countedAt }
+  }
+
+  #isNear({ bytes, documents }: Held): boolean {
+    return isNear(bytes, this.#bytesMax) || isNear(documents, this.#documentsMax)
+  }
+
+  #isFull(held: Held): boolean {
+    return this.#isFullOfBytes(held) || this.#isFullOfDocuments(held)
+  }
+
+  #isFullOfBytes({ bytes }: Held): boolean {
+    return this.#bytesMax > 0 && bytes >= this.#bytesMax
+  }
+
+  #isFullOfDocuments({ documents }: Held): boolean {
+    return this.#documentsMax > 0 && documents >= this.#documentsMax
+  }
+
+  #tooManyBytes({ bytes: stored }: Held): HoldfastError {
+    const max = this.#bytesMax
+    return new HoldfastError('quota_exceeded', `you store ${stored} bytes of at most ${max}: remove runs or sessions`, {
+      details: { stored, max },
+    })
+  }
+
+  #tooManyDocuments({ documents: stored }: Held): HoldfastError {
+    const max = this.#documentsMax
+    return new HoldfastError('quota_exceeded', `you have ${stored} of at most ${max} documents: remove sessions`, {
+      details: { stored, max },
+    })
+  }
+}
+
+function isNear(stored: number, max: number): boolean {
+  return max > 0 && stored >= max * NEAR_SHARE
+}

@@ -1,0 +1,32 @@
+/** Who wants to hear of which run, inside one process. What every store needs to give hints. */
+import type { Hint, HintListener } from '../ports/store.ts'
+
+export class Hints {
+  /** Each watch is an entry of its own, also where two have the same listener. */
+  readonly #watches = new Map<string, Set<{ readonly listener: HintListener }>>()
+
+  watch(id: string, listener: HintListener): () => void {
+    let watches = this.#watches.get(id)
+    if (watches === undefined) this.#watches.set(id, (watches = new Set()))
+    const watch = { listener }
+    watches.add(watch)
+    return () => {
+      watches.delete(watch)
+      if (watches.size === 0 && this.#watches.get(id) === watches) this.#watches.delete(id)
+    }
+  }
+
+  give(hint: Hint): void {
+    for (const { listener } of this.#watches.get(hint.run) ?? []) tell(listener, hint)
+    for (const { listener } of this.#watches.get('*') ?? []) tell(listener, hint)
+  }
+}
+
+/** A listener's fault is not the log's: it has lost a hint, and hints may be lost. */
+function tell(listener: HintListener, hint: Hint): void {
+  try {
+    listener(hint)
+  } catch {
+    // Whoever throws here reads the log at its next look.
+  }
+}

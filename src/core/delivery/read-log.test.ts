@@ -1,0 +1,157 @@
+/** Whatever a store returns, nobody is shown another run's events and nothing spins: the run's readers get an error. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openNode } from '../../../test/support/node.ts'
+import { until } from '../../../test/support/until.ts'
+import { agent } from '../../agents/generator.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { brokenReads } from '../../testing/broken-stores/foreign-reads.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { isHoldfastError } from '../model/errors.ts'
+import { defaultLimits } from '../model/limits.ts'
+import { faultIn, readLog } from './read-log.ts'
+import { localPrincipal } from '../model/principal.ts'
+import { encodeRecord, type Slice, sliceOf } from '../model/record.ts'
+import type { Store } from '../ports/store.ts'
+import { Feeds, type Sink } from './subscription.ts'
+
+const clock = createFakeClock()
+
+async function writing(store: Store, id = 'run_1'): Promise<Scribe> {
+  const made = newRun(id, clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
+  const { stored } = await store.create(made)
+  const scribe = new Scribe(store, clock, stored, [made.record])
+  scribe.start()
+  scribe.text('a')
+  scribe.text('b')
+  await scribe.flush()
+  return scribe
+}
+
+function feedsOf(store: Store, pollMs = 20): Feeds {
+  const feeds = new Feeds(store, { ...defaultLimits, pollMs, readBytesMax: 1 })
+  onTestFinished(() => feeds.close())
+  return feeds
+}
+
+/** All that a subscription delivers, and how it ends. */
+function sinkOf(): Sink & { readonly texts: string[]; failure?: unknown; isFinished: boolean } {
+  const texts: string[] = []
+  return {
+    texts,
+    isFinished: false,
+    write: ({ bytes }: Slice) => texts.push(new TextDecoder().decode(bytes)) > 0,
+    finished() {
+      this.isFinished = true
+    },
+    failed(cause: unknown) {
+      this.failure = cause
+    },
+  }
+}
+
+describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] of a store that $name', ({ breakStore }) => {
+  test('a subscription delivers what is right, and then fails', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const sink = sinkOf()
+    feedsOf(breakStore(store)).open('run_1', -1, sink)
+    await until('it failed', () => sink.failure !== undefined)
+    expect(isHoldfastError(sink.failure, 'unavailable')).toBe(true)
+    expect(scribe.records.join('').startsWith(sink.texts.join(''))).toBe(true)
+  })
+
+  test('a request gets 503, and the next request is answered', async () => {
+    const { service } = openNode({
+      components: [
+        agent({
+          id: 'talks',
+          async *run() {
+            yield 'a'
+            yield 'b'
+          },
+        }),
+      ],
+      store: breakStore(openMemoryStore()),
+    })
+    const { stored } = await service.start(localPrincipal, { component: 'talks', input: null, protocol: 'test' })
+    const { id } = stored.run
+    await until('it has ended', async () => (await service.get(localPrincipal, id)).run.status === 'completed')
+    await expect(service.read(localPrincipal, id, 1)).rejects.toMatchObject({ code: 'unavailable', status: 503 })
+    expect((await service.get(localPrincipal, id)).run.status).toBe('completed')
+  })
+})
+
+test('[STO-2] [SEC-1] records that come with a hint are checked, and read from the log where they are of another run', async () => {
+  const store = openMemoryStore({ clock })
+  const scribe = await writing(store)
+  const foreign = sliceOf(
+    4,
+    [encodeRecord('run_2', 4, clock.iso(), 'text.delta', '"type":"text.delta","data":{}}\n\n')],
+    false,
+  )
+  const misleading = overriding(store, {
+    watch: (id, listener) => store.watch(id, (hint) => listener(hint.slice ? { ...hint, slice: foreign } : hint)),
+  })
+  const sink = sinkOf()
+  feedsOf(misleading).open('run_1', -1, sink)
+  await until('it is at the end', () => sink.texts.length === 4)
+  scribe.text('c')
+  await scribe.flush()
+  await until('it has the next', () => sink.texts.length === 5)
+  expect(sink.texts.join('')).toBe(scribe.records.join(''))
+})
+
+test('[SUB-2] a log that has become shorter than what was delivered ends the subscription with an error', async () => {
+  const [store, behind] = [openMemoryStore({ clock }), openMemoryStore({ clock })]
+  await writing(store)
+  const made = newRun('run_1', clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
+  await behind.create(made)
+  let current = store
+  const failedOver = overriding(store, {
+    get: (id) => current.get(id),
+    read: (...parameters) => current.read(...parameters),
+  })
+  const sink = sinkOf()
+  feedsOf(failedOver).open('run_1', -1, sink)
+  await until('it is at the end', () => sink.texts.length === 4)
+  current = behind
+  await until('it failed', () => sink.failure !== undefined)
+  expect(isHoldfastError(sink.failure, 'cursor_invalid')).toBe(true)
+})
+
+test('[STO-2] every record of a slice can be checked for its run and its index', () => {
+  const record = (run: string, index: number): string =>
+    encodeRecord(run, index, clock.iso(), 'text.delta', `"type":"text.delta","data":{"text":"ü ${index}"}}\n\n`)
+  const right = [8, 9, 10, 11].map((index) => record('run_1', index))
+  expect(faultIn('run_1', sliceOf(8, right, false))).toBeUndefined()
+  expect(faultIn('run_1', sliceOf(8, right.with(2, record('run_2', 10)), false))).toMatch(/place of event 10/)
+  expect(faultIn('run_1', sliceOf(8, right.with(2, record('run_1', 12)), false))).toMatch(/place of event 10/)
+  expect(faultIn('run_1', { ...sliceOf(8, right, false), count: 3 })).toMatch(/bytes after event 10/)
+  expect(faultIn('run_1', { ...sliceOf(8, right, false), count: 5 })).toMatch(/place of event 12/)
+  expect(faultIn('run_1', sliceOf(8, [], false))).toMatch(/no event/)
+})
+
+test('[STO-2] the error says which store returned what', async () => {
+  const store = openMemoryStore({ clock })
+  await writing(store)
+  const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })
+  await expect(readLog(broken, 'run_1', 2, 1)).rejects.toMatchObject({
+    message: 'the store is unavailable',
+    detail: 'run run_1: the memory store returned event 1 where 3 follows',
+  })
+})
+
+test('[STO-2] nothing outside the stores and their tests reads a log around the check', () => {
+  const source = join(import.meta.dirname, '..')
+  const readers = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.ts') && !/^(stores|testing)\/|\.test\.ts$|^core\/log-read\.ts$/.test(path),
+  )
+  const around = readers.filter((path) =>
+    /\b#?(?:store|from|source)\.read\(/.test(readFileSync(join(source, path), 'utf8')),
+  )
+  expect(around).toEqual([])
+})

@@ -1,0 +1,87 @@
+/**
+ * Reads a log and checks what the store returns: it must be the records that follow the cursor, of the run that was asked for.
+ * A store that errs (a diverged replica, a wrong index) then costs one run an error, and shows nobody another run's events.
+ */
+import { storeUnavailable } from '../model/errors.ts'
+import { lastOf, type Slice } from '../model/record.ts'
+import type { Store } from '../ports/store.ts'
+
+/** Everything that reads a log reads it here. */
+export async function readLog(store: Store, run: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+  const slice = await store.read(run, after, bytesMax)
+  if (slice === undefined) return undefined
+  const fault = faultAfter(run, after, slice)
+  if (fault === undefined) return slice
+  throw storeUnavailable(`run ${run}: the ${store.name} store returned ${fault}`, {
+    retryAfterMs: 1000,
+  })
+}
+
+/**
+ * What is wrong with a slice as the one that follows an index; undefined when nothing is. Looks at its first and last record
+ * only, so that it costs the same for a slice of any length.
+ */
+export function faultAfter(run: string, after: number, slice: Slice): string | undefined {
+  const { first, count, bytes } = slice
+  if (first !== after + 1) return `event ${first} where ${after + 1} follows`
+  if (!(count >= 1)) return `no event in the place of event ${first}`
+  const names = namesOf(run)
+  if (afterNames(bytes, 0, first, names) < 0) return `something else in the place of event ${first}`
+  const last = bytes.lastIndexOf(NEWLINE, bytes.length - 3) + 1
+  return afterNumber(bytes, afterPattern(bytes, last, names), lastOf(slice)) < 0
+    ? `something else in the place of event ${lastOf(slice)}`
+    : undefined
+}
+
+/** The same of all records of a slice: each must name its run and its index, and there must be as many as it says. */
+export function faultIn(run: string, { first, count, bytes }: Slice): string | undefined {
+  if (!(count >= 1)) return `no event in the place of event ${first}`
+  const names = namesOf(run)
+  let at = 0
+  for (let index = first; index < first + count; index++) {
+    at = endOfRecord(bytes, at, index, names)
+    if (at < 0) return `something else in the place of event ${index}`
+  }
+  return at === bytes.length ? undefined : `bytes after event ${first + count - 1}, its last`
+}
+
+const encoder = new TextEncoder()
+const ID = encoder.encode('id: ')
+const EVENT = encoder.encode('event: ')
+const [NEWLINE, COMMA, ZERO] = [10, 44, 48]
+
+function namesOf(run: string): Uint8Array {
+  return encoder.encode(`data: {"run":"${run}","index":`)
+}
+
+/** Where the record at a position ends; -1 unless it is the one with this index, of the run that `names` begins with. */
+function endOfRecord(bytes: Uint8Array, start: number, index: number, names: Uint8Array): number {
+  const at = afterNames(bytes, start, index, names)
+  const end = at < 0 ? -1 : bytes.indexOf(NEWLINE, at)
+  return end >= 0 && bytes[end + 1] === NEWLINE ? end + 2 : -1
+}
+
+/** The position after what a record says of itself: `id`, `event`, run and index. */
+function afterNames(bytes: Uint8Array, start: number, index: number, names: Uint8Array): number {
+  const id = afterNumber(bytes, afterPattern(bytes, start, ID), index)
+  const event = id >= 0 && bytes[id] === NEWLINE ? afterPattern(bytes, id + 1, EVENT) : -1
+  const line = event < 0 ? -1 : bytes.indexOf(NEWLINE, event)
+  const at = line < 0 ? -1 : afterNumber(bytes, afterPattern(bytes, line + 1, names), index)
+  return at >= 0 && bytes[at] === COMMA ? at : -1
+}
+
+/** -1 where the pattern is not there, or the position is none. */
+function afterPattern(bytes: Uint8Array, at: number, pattern: Uint8Array): number {
+  if (at < 0) return -1
+  for (let offset = 0; offset < pattern.length; offset++) if (bytes[at + offset] !== pattern[offset]) return -1
+  return at + pattern.length
+}
+
+/** The position after a number in decimal digits. */
+function afterNumber(bytes: Uint8Array, at: number, expected: number): number {
+  if (at < 0) return -1
+  let value = 0
+  let end = at
+  for (; bytes[end]! >= ZERO && bytes[end]! <= ZERO + 9; end++) value = value * 10 + (bytes[end]! - ZERO)
+  return end > at && value === expected ? end : -1
+}

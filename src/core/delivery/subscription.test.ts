@@ -1,0 +1,539 @@
+/** A subscription is a cursor: what it is given is what the log has from there on, whatever hints do. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
+import { openNode, subject, withoutHints } from '../../../test/support/node.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { isHoldfastError } from '../model/errors.ts'
+import { defaultLimits, type Limits } from '../model/limits.ts'
+import { localPrincipal } from '../model/principal.ts'
+import { type Slice, sliceAfter, sliceBefore } from '../model/record.ts'
+import type { Hint, HintListener, Store } from '../ports/store.ts'
+import { Feeds, type Sink, type Subscription } from './subscription.ts'
+
+const RUN = 'run_1'
+const POLL_MS = 20
+const clock = new ManualClock()
+
+/** A run that a test writes itself. */
+async function writing(store: Store): Promise<Scribe> {
+  const made = newRun(RUN, clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
+  const { stored } = await store.create(made)
+  const scribe = new Scribe(store, clock, stored, [made.record])
+  scribe.start()
+  await scribe.flush()
+  return scribe
+}
+
+async function say(scribe: Scribe, ...texts: readonly string[]): Promise<void> {
+  for (const text of texts) scribe.text(text)
+  await scribe.flush()
+}
+
+/** Keeps what it is given; takes so much before it says that it is full. */
+class Listener implements Sink {
+  readonly slices: Slice[] = []
+  ended: 'finished' | { readonly failed: unknown } | undefined
+  /** How many slices it takes before the next `resume`. */
+  room = Infinity
+
+  write(slice: Slice): boolean {
+    if (this.ended !== undefined) throw new Error('it has ended')
+    this.slices.push(slice)
+    return --this.room > 0
+  }
+
+  finished(): void {
+    this.ended = 'finished'
+  }
+
+  failed(failed: unknown): void {
+    this.ended = { failed }
+  }
+
+  get text(): string {
+    return this.slices.map(({ bytes }) => new TextDecoder().decode(bytes)).join('')
+  }
+
+  get code(): string | undefined {
+    const { failed } = this.ended as { readonly failed: unknown }
+    return isHoldfastError(failed) ? failed.code : String(failed)
+  }
+}
+
+function openFeeds(store: Store, limits: Partial<Limits> = {}): Feeds {
+  const feeds = new Feeds(store, { ...defaultLimits, pollMs: POLL_MS, ...limits }, clock)
+  onTestFinished(() => feeds.close())
+  return feeds
+}
+
+/** Long enough for a poll that looks although there were hints since the poll before. */
+function polls(): Promise<void> {
+  return clock.pass(2 * POLL_MS)
+}
+
+/** The listener has just this, after two polls at the latest. */
+async function expectToHave(listener: Listener, records: readonly string[]): Promise<void> {
+  await polls()
+  expect(listener.text).toBe(records.join(''))
+}
+
+/** A store whose hints are given as another function wants. */
+function hinting(store: Store, change: (listener: HintListener) => HintListener): Store {
+  return overriding(store, { watch: (id, listener) => store.watch(id, change(listener)) })
+}
+
+describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor, once, in order', () => {
+  /** Each does something to hints that hints may have done to them. */
+  const changes: readonly (readonly [string, (store: Store) => Store])[] = [
+    ['as they are', (store) => store],
+    ['lost', withoutHints],
+    ['doubled', (store) => hinting(store, (listener) => (hint) => (listener(hint), listener(hint)))],
+    ['late', (store) => hinting(store, (listener) => (hint) => void clock.startTimer(() => listener(hint), 15))],
+    [
+      'without their records',
+      (store) =>
+        hinting(
+          store,
+          (listener) =>
+            ({ slice: _slice, ...hint }) =>
+              listener(hint),
+        ),
+    ],
+    ['repeated when they are old', (store) => hinting(store, repeating)],
+    ['in the wrong order', (store) => hinting(store, reversing)],
+    ['with only the first of their records', (store) => hinting(store, shortening)],
+    [
+      'with only the last of their records',
+      (store) => hinting(store, (listener) => (hint) => listener(withLast(hint))),
+    ],
+    ['every other one lost', (store) => hinting(store, everyOther)],
+    [
+      'announcing more than there is',
+      (store) => hinting(store, (listener) => (hint) => listener({ ...hint, next: 99 })),
+    ],
+  ]
+
+  test.each(changes)('with hints %s', async (_, change) => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    await say(scribe, 'a', 'b')
+    const feeds = openFeeds(change(store), { readBytesMax: 300 })
+    const listeners = [-1, 0, 1, 2, 3].map((after) => ({ after, listener: new Listener() }))
+    for (const { after, listener } of listeners) feeds.open(RUN, after, listener)
+    await say(scribe, 'c')
+    await say(scribe, 'd', 'e', 'f')
+    await settle()
+    await say(scribe, 'g')
+    for (const { after, listener } of listeners) await expectToHave(listener, scribe.records.slice(after + 1))
+    scribe.complete()
+    await scribe.flush()
+    for (const { after, listener } of listeners) {
+      await polls()
+      expect(listener.text).toBe(scribe.records.slice(after + 1).join(''))
+      expect(listener.ended).toBe('finished')
+    }
+    expect(feeds.size).toBe(0)
+  })
+
+  test('of a run that has ended, and says that it has', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    await say(scribe, 'a')
+    scribe.complete()
+    await scribe.flush()
+    const feeds = openFeeds(store, { readBytesMax: 1 })
+    for (let after = -1; after < scribe.records.length - 1; after++) {
+      const listener = new Listener()
+      const subscription = feeds.open(RUN, after, listener)
+      await settle()
+      expect(listener.ended).toBe('finished')
+      expect(listener.text).toBe(scribe.records.slice(after + 1).join(''))
+      expect(subscription.cursor).toBe(scribe.records.length - 1)
+    }
+  })
+
+  test('and those at the tail are given the same bytes', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const feeds = openFeeds(store)
+    const [left, right] = [new Listener(), new Listener()]
+    for (const listener of [left, right]) feeds.open(RUN, 1, listener)
+    await settle()
+    await say(scribe, 'a')
+    expect(left.slices[0]!.bytes).toBe(right.slices[0]!.bytes)
+  })
+})
+
+describe('[SUB-1] a subscriber that does not read', () => {
+  test('is given nothing until it has room, and then all that it missed, in pieces', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const listener = new Listener()
+    listener.room = 1
+    const subscription = openFeeds(store, { readBytesMax: 400 }).open(RUN, -1, listener)
+    await settle()
+    expect(listener.room).toBe(0)
+    for (let number = 0; number < 50; number++) await say(scribe, `[${number}]`)
+    await polls()
+    expect(listener.slices).toHaveLength(1)
+    for (let round = 0; listener.text.length < scribe.records.join('').length; round++) {
+      listener.room = 1
+      subscription.resume()
+      await settle()
+      expect(listener.room).toBe(0)
+      expect(round).toBeLessThan(100)
+    }
+    expect(listener.text).toBe(scribe.records.join(''))
+    expect(Math.max(...listener.slices.map(({ bytes }) => bytes.length))).toBeLessThanOrEqual(400)
+  })
+
+  test('holds up no other', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const feeds = openFeeds(store)
+    const [stuck, reading] = [new Listener(), new Listener()]
+    stuck.room = 1
+    feeds.open(RUN, -1, stuck)
+    feeds.open(RUN, -1, reading)
+    for (let number = 0; number < 50; number++) await say(scribe, `[${number}]`)
+    await expectToHave(reading, scribe.records)
+    expect(stuck.slices).toHaveLength(1)
+  })
+
+  test('is given nothing while it is full, also by what it is told of', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const listener = new Listener()
+    const subscription = openFeeds(store).open(RUN, 1, listener)
+    await settle()
+    listener.room = 1
+    await say(scribe, 'a')
+    await say(scribe, 'b')
+    expect(listener.slices).toHaveLength(1)
+    listener.room = 9
+    subscription.resume()
+    subscription.resume()
+    await expectToHave(listener, scribe.records.slice(2))
+  })
+
+  test('and one that throws loses its own stream and nobody else’s', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const feeds = openFeeds(store, { pollMs: 60_000 })
+    const broken = new Listener()
+    const working = new Listener()
+    feeds.open(RUN, 1, broken)
+    feeds.open(RUN, 1, working)
+    await settle()
+    broken.write = () => {
+      throw new Error('the socket is gone')
+    }
+    await say(scribe, 'a')
+    expect(working.text).toBe(scribe.records.slice(2).join(''))
+    await settle()
+    expect(broken.code).toBe('Error: the socket is gone')
+    expect(feeds.size).toBe(1)
+  })
+})
+
+/** A listener that took one record of a finished run and has no room for the rest. */
+async function stalled(): Promise<{ store: Store; scribe: Scribe; listener: Listener; subscription: Subscription }> {
+  const store = openMemoryStore({ clock })
+  const scribe = await writing(store)
+  await say(scribe, 'a', 'b')
+  scribe.complete()
+  await scribe.flush()
+  const listener = new Listener()
+  listener.room = 1
+  const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
+  await settle()
+  expect(listener.room).toBe(0)
+  return { store, scribe, listener, subscription }
+}
+
+describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
+  test('when what follows was trimmed', async () => {
+    const { store, listener, subscription } = await stalled()
+    await store.trim(RUN, 3)
+    subscription.resume()
+    await settle()
+    expect(listener.code).toBe('cursor_expired')
+    expect(listener.slices).toHaveLength(1)
+  })
+
+  test('when the run was removed', async () => {
+    const { store, listener, subscription } = await stalled()
+    await store.remove(RUN)
+    subscription.resume()
+    await settle()
+    expect(listener.code).toBe('not_found')
+  })
+
+  test('when the run ended and was removed, and nobody heard of it', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const listener = new Listener()
+    const feeds = openFeeds(withoutHints(store))
+    feeds.open(RUN, -1, listener)
+    await expectToHave(listener, scribe.records)
+    scribe.complete()
+    await scribe.flush()
+    await store.remove(RUN)
+    await polls()
+    expect(listener.code).toBe('not_found')
+    expect(feeds.size).toBe(0)
+  })
+
+  test('when the store cannot be read', async () => {
+    const store = openMemoryStore({ clock })
+    await writing(store)
+    const listener = new Listener()
+    const failing = overriding(store, { read: () => Promise.reject(new Error('the disk is gone')) })
+    openFeeds(failing).open(RUN, -1, listener)
+    await settle()
+    expect(listener.code).toBe('Error: the disk is gone')
+  })
+
+  test('but goes on when the store could only not be asked for a while', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    let failures = 3
+    const failing = overriding(withoutHints(store), {
+      get: (id) => (failures-- > 0 ? Promise.reject(new Error('not now')) : store.get(id)),
+    })
+    const listener = new Listener()
+    openFeeds(failing).open(RUN, 1, listener)
+    await settle()
+    await say(scribe, 'a')
+    await clock.pass(3 * POLL_MS)
+    expect(listener.text).toBe('')
+    await clock.pass(POLL_MS)
+    expect(listener.text).toBe(scribe.records.slice(2).join(''))
+  })
+})
+
+describe('a subscription that is closed', () => {
+  test('is given nothing more, also by a read that was under way', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    const reads = Promise.withResolvers<void>()
+    const slow = overriding(store, { read: async (...parameters) => (await reads.promise, store.read(...parameters)) })
+    const listener = new Listener()
+    const feeds = openFeeds(slow)
+    const subscription = feeds.open(RUN, -1, listener)
+    subscription.close()
+    subscription.close()
+    reads.resolve()
+    await say(scribe, 'a')
+    subscription.resume()
+    await polls()
+    expect(listener).toMatchObject({ slices: [], ended: undefined })
+    expect(feeds.size).toBe(0)
+  })
+
+  test('by its listener while it is given something is given no more', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    await say(scribe, 'a', 'b')
+    const listener = new Listener()
+    const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
+    const write = listener.write.bind(listener)
+    listener.write = (slice) => (subscription.close(), write(slice))
+    await polls()
+    expect(listener.slices).toHaveLength(1)
+    expect(listener.ended).toBeUndefined()
+  })
+
+  test('stops watching the run when it was the last', async () => {
+    const store = openMemoryStore({ clock })
+    await writing(store)
+    let watches = 0
+    const counting = overriding(store, {
+      watch(id, listener) {
+        const unwatch = store.watch(id, listener)
+        watches += 1
+        return () => (unwatch(), (watches -= 1))
+      },
+    })
+    const feeds = openFeeds(counting)
+    const subscriptions = [1, 2, 3].map(() => feeds.open(RUN, -1, new Listener()))
+    expect(watches).toBe(1)
+    for (const subscription of subscriptions) subscription.close()
+    expect(watches).toBe(0)
+    feeds.open(RUN, -1, new Listener())
+    expect(watches).toBe(1)
+  })
+
+  test('makes room for another one, of which a run has so many', async () => {
+    const store = openMemoryStore({ clock })
+    await writing(store)
+    const feeds = openFeeds(store, { subscribersPerRunMax: 2 })
+    const [first] = [1, 2].map(() => feeds.open(RUN, -1, new Listener()))
+    const refused = (): Subscription => feeds.open(RUN, -1, new Listener())
+    expect(refused).toThrow(`run ${RUN} has 2 subscribers here`)
+    expect(codeOf(refused)).toBe('rate_limited')
+    expect(feeds.size).toBe(2)
+    first!.close()
+    feeds.open(RUN, -1, new Listener())
+    expect(feeds.size).toBe(2)
+  })
+})
+
+describe('[SUB-2] a cursor that the service cannot answer is refused', () => {
+  const component = subject(async function* () {
+    yield 'a'
+  })
+
+  test.each([
+    ['beyond the end', 4, 'cursor_invalid'],
+    ['far beyond the end', 1_000_000, 'cursor_invalid'],
+    ['before what was trimmed', 0, 'cursor_expired'],
+    ['before the beginning of what was trimmed', -1, 'cursor_expired'],
+  ])('when it is %s', async (_, after, code) => {
+    const node = openNode({ components: [component] })
+    const id = await node.start('subject')
+    await node.ended(id)
+    await node.store.trim(id, 3)
+    const listener = new Listener()
+    await expect(node.service.subscribe(localPrincipal, id, after, listener)).rejects.toMatchObject({ code })
+    await expect(node.service.read(localPrincipal, id, after)).rejects.toMatchObject({ code })
+    await expect(node.service.subscribe(localPrincipal, id, 2, listener)).resolves.toBeDefined()
+  })
+
+  test('[SEC-1] when the run is somebody else’s, as if there were none', async () => {
+    const node = openNode({ components: [component] })
+    const id = await node.start('subject')
+    const refused = { code: 'not_found', message: `no run ${id}` }
+    await expect(node.service.subscribe({ id: 'ann' }, id, -1, new Listener())).rejects.toMatchObject(refused)
+    await expect(node.service.read({ id: 'ann' }, id, -1)).rejects.toMatchObject(refused)
+  })
+})
+
+test('the lag is that of the subscription that is furthest behind, and none when all have everything', async () => {
+  const store = openMemoryStore({ clock })
+  const scribe = await writing(store)
+  const feeds = openFeeds(store)
+  expect(feeds.lag).toBe(0)
+  const [quick, slow] = [new Listener(), new Listener()]
+  slow.room = 1
+  feeds.open(RUN, -1, quick)
+  const held = feeds.open(RUN, -1, slow)
+  await expectToHave(slow, scribe.records)
+  await say(scribe, 'a', 'b', 'c')
+  await expectToHave(quick, scribe.records)
+  expect(feeds.lag).toBe(3)
+  slow.room = Infinity
+  held.resume()
+  await expectToHave(slow, scribe.records)
+  expect(feeds.lag).toBe(0)
+  slow.room = 1
+  await say(scribe, 'd')
+  await say(scribe, 'e')
+  await settle()
+  expect(feeds.lag).toBe(1)
+  held.close()
+  expect(feeds.lag).toBe(0)
+})
+
+describe('whoever waits for more', () => {
+  const hangs = subject(async function* (_, context) {
+    yield String(await context.ask('Go on?'))
+  })
+
+  test('is told when there is more, when there is not, and when it is too late', async () => {
+    const node = openNode({ components: [hangs], clock })
+    const id = await node.start('subject')
+    const { next } = await node.reached(id, 'paused')
+    const never = new AbortController().signal
+    const waiting = node.service.waitForMore(localPrincipal, id, next - 1, 5000, never)
+    expect(await node.service.waitForMore(localPrincipal, id, next - 2, 5000, never)).toBe(true)
+    const brief = node.service.waitForMore(localPrincipal, id, next - 1, 10, never)
+    await clock.pass(10)
+    expect(await brief).toBe(false)
+    await node.continue(id, { question: 1 })
+    expect(await waiting).toBe(true)
+    expect(node.service.health().subscribers).toBe(0)
+  })
+
+  test('is let go when it gives up, also before it began', async () => {
+    const node = openNode({ components: [hangs] })
+    const id = await node.start('subject')
+    const { next } = await node.reached(id, 'paused')
+    const leaving = new AbortController()
+    const waiting = node.service.waitForMore(localPrincipal, id, next - 1, 60_000, leaving.signal)
+    await settle()
+    leaving.abort()
+    expect(await waiting).toBe(false)
+    const late = node.service.waitForMore(localPrincipal, id, next - 1, 60_000, leaving.signal)
+    expect(await late).toBe(false)
+    expect(node.service.health().subscribers).toBe(0)
+  })
+})
+
+test('a feed does not poll a store that has not answered its last poll', async () => {
+  const store = openMemoryStore({ clock })
+  let asked = 0
+  let answer = Promise.withResolvers<void>()
+  const slow = overriding(store, {
+    get: async (id) => {
+      asked++
+      await answer.promise
+      return store.get(id)
+    },
+  })
+  await writing(store)
+  openFeeds(slow).open(RUN, 1, new Listener())
+  for (const polled of [1, 2, 3]) {
+    await clock.pass(3 * POLL_MS)
+    expect(asked).toBe(polled)
+    answer.resolve()
+    answer = Promise.withResolvers()
+    await settle()
+  }
+})
+
+function repeating(listener: HintListener): HintListener {
+  const old: Hint[] = []
+  return (hint) => {
+    old.push(hint)
+    for (const each of old.toReversed()) listener(each)
+  }
+}
+
+/** Hints of one turn come last first. */
+function reversing(listener: HintListener): HintListener {
+  let turn: Hint[] = []
+  return (hint) => {
+    turn.push(hint)
+    if (turn.length > 1) return
+    clock.startTimer(() => {
+      for (const each of turn.toReversed()) listener(each)
+      turn = []
+    }, 2)
+  }
+}
+
+function everyOther(listener: HintListener): HintListener {
+  let count = 0
+  return (hint) => (count++ % 2 === 0 ? undefined : listener(hint))
+}
+
+function shortening(listener: HintListener): HintListener {
+  return (hint) => listener(hint.slice ? { ...hint, slice: sliceBefore(hint.slice, hint.slice.first + 1) } : hint)
+}
+
+function withLast(hint: Hint): Hint {
+  const { slice } = hint
+  return slice && slice.count > 1 ? { ...hint, slice: sliceAfter(slice, slice.first + slice.count - 2) } : hint
+}
+
+function codeOf(act: () => unknown): string | undefined {
+  try {
+    act()
+  } catch (thrown) {
+    return isHoldfastError(thrown) ? thrown.code : undefined
+  }
+  return undefined
+}

@@ -1,0 +1,78 @@
+/** Name spaces for branches of an agent that run at once, and the keys that are counted in them. */
+import { RunFailure } from './emission.ts'
+import { enclosureOf } from './perform-work.ts'
+import type { Scope } from './actor-scope.ts'
+import { escapeName, type WorkKind, workRef } from '../recovery/recorded-work.ts'
+
+/** The branches that one context opens. */
+export class Branches {
+  readonly #scope: Scope
+  readonly #groups = new Map<string, BranchGroup>()
+
+  constructor(scope: Scope) {
+    this.#scope = scope
+  }
+
+  /** Counted for each enclosing work by itself: a recovered run does not come through work that has ended. */
+  open(name: string): Scope {
+    const { prefix, branch: outer } = this.#scope
+    const escaped = escapeName(name)
+    const place = `${enclosureOf(this.#scope)?.ref ?? ''} ${escaped}`
+    const group = this.#groups.get(place) ?? { count: 0, active: undefined }
+    this.#groups.set(place, group)
+    const inner = `${numbered(prefix + escaped, ++group.count)}~/`
+    return { ...this.#scope, prefix: inner, branch: new Branch(name, group, outer), counted: countedKeys(inner) }
+  }
+}
+
+/** A name space that `within` gave. Two of one name may follow each other; at once, they could not be told apart after a crash. */
+export class Branch {
+  readonly #name: string
+  readonly #group: BranchGroup
+  readonly #outer: Branch | undefined
+  #underWay = 0
+
+  constructor(name: string, group: BranchGroup, outer: Branch | undefined) {
+    this.#name = name
+    this.#group = group
+    this.#outer = outer
+  }
+
+  enter(): () => void {
+    const { active } = this.#group
+    if (active !== undefined && active !== this && active.#underWay > 0)
+      throw new RunFailure(
+        'protocol_violation',
+        `two branches named ${this.#name} work at once; after a crash they could not be told apart: give each \`within\` a name of its own`,
+      )
+    const left = this.#outer?.enter()
+    this.#group.active = this
+    this.#underWay++
+    return () => {
+      this.#underWay--
+      left?.()
+    }
+  }
+}
+
+/** All branches of one name in one place. */
+interface BranchGroup {
+  count: number
+  active: Branch | undefined
+}
+
+/** Gives the key that work has by its name and number, which is all that older logs know it by. */
+export function countedKeys(prefix: string): (kind: WorkKind, name: string) => string {
+  const counts = new Map<string, number>()
+  return (kind, name) => {
+    const counted = workRef(kind, name)
+    const count = (counts.get(counted) ?? 0) + 1
+    counts.set(counted, count)
+    return numbered(prefix + name, count)
+  }
+}
+
+/** The first has the bare name. */
+function numbered(base: string, count: number): string {
+  return count === 1 ? base : `${base}#${count}`
+}

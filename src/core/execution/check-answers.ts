@@ -1,0 +1,44 @@
+/** Whether answers fit the questions that a run waits with. */
+import { problemWith } from './answer-schema.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { Question } from '../model/event.ts'
+import type { Run } from '../model/run.ts'
+
+export function checkAnswers(run: Run, answers: Readonly<Record<string, unknown>>): void {
+  if (run.status !== 'paused')
+    throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
+  const { waiting = [] } = run
+  const asked = waiting.map(({ id }) => id)
+  const unknown = Object.keys(answers).filter((id) => !asked.includes(id))
+  const missing = asked.filter((id) => !Object.hasOwn(answers, id))
+  if (unknown.length === 0 && missing.length === 0) return checkValues(run, waiting, answers)
+  const closed = unknown.filter((id) => QUESTION_ID.test(id))
+  if (closed.length > 0)
+    throw new HoldfastError(
+      'conflict',
+      `question ${closed.join(', ')} is not open any more; run ${run.id} asks: ${asked.join(', ')}`,
+      { details: { questions: run.waiting } },
+    )
+  const problem =
+    unknown.length > 0 ? `there is no question ${unknown.join(', ')}` : `an answer to ${missing.join(', ')} is missing`
+  throw new HoldfastError('invalid_request', `${problem}; run ${run.id} asks: ${asked.join(', ')}`, {
+    details: { questions: run.waiting },
+  })
+}
+
+/** Ids as questions have them: they are given once, so one that is not open was answered, or asked anew in other words. */
+const QUESTION_ID = /^(?:uncertain:.*|diverged(?:#\d+)?|(?:.*\/)?question(?:#\d+)?)$/
+
+/** An answer that its question does not have would decide nothing, or decide it silently in another way than was meant. */
+function checkValues(run: Run, questions: readonly Question[], answers: Readonly<Record<string, unknown>>): void {
+  for (const { id, schema, kind } of questions) {
+    // The result of a call that does not fit fails the call, and the model is told.
+    const problem = kind === 'tool' ? undefined : problemWith(schema, answers[id])
+    if (problem === undefined) continue
+    throw new HoldfastError('invalid_request', `the answer to ${id} ${problem}`.slice(0, MESSAGE_CHARS_MAX), {
+      details: { questions: run.waiting },
+    })
+  }
+}
+
+const MESSAGE_CHARS_MAX = 1000

@@ -1,0 +1,197 @@
+/** Components that run inside another one's run: members of a team, executors of a workflow's steps. */
+import {
+  type CallOptions,
+  type Component,
+  type Emission,
+  RejectedError,
+  type RunContext,
+  WorkFailure,
+} from '../ports/component.ts'
+import type { Clock } from '../ports/clock.ts'
+import { emitAll } from './emit-all.ts'
+import { assertFields, RunFailure } from './emission.ts'
+import { type Actor, type Event, eventTable, type Failure, type Usage } from '../model/event.ts'
+import { countedKeys } from './branches.ts'
+import { iterate } from './iterate.ts'
+import { perform, request, type Work } from './perform-work.ts'
+import { record, type Scope } from './actor-scope.ts'
+import { failureOf, recorded } from '../recovery/recorded-failure.ts'
+import { startTimer } from '../runtime/timer.ts'
+import { callName, escapeName } from '../recovery/recorded-work.ts'
+
+/** Calls within calls within calls … */
+const DEPTH_MAX = 16
+
+export async function callActor(
+  scope: Scope,
+  name: string,
+  component: Component,
+  input: unknown,
+  options: CallOptions,
+  createContext: (scope: Scope) => RunContext,
+): Promise<unknown> {
+  if (scope.depth >= DEPTH_MAX)
+    throw new WorkFailure({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
+  if (component.redact !== undefined) scope.host.redactBy(component.redact)
+  const escaped = escapeName(name)
+  const shown = callName(escaped, component.id)
+  const work = request(scope, { kind: 'actor', name: escaped, shown, input: input ?? null })
+  const known = work.record?.outcome
+  if (known !== undefined && known.state !== 'begun') return recorded(known)
+  return perform(scope, work, { isExclusive: true }, (ending) =>
+    runActor(scope, work, component, input, options, createContext, ending),
+  )
+}
+
+async function runActor(
+  scope: Scope,
+  { key, ref, marks, record: begun }: Work,
+  component: Component,
+  input: unknown,
+  options: CallOptions,
+  createContext: (scope: Scope) => RunContext,
+  ending: () => Promise<void>,
+): Promise<unknown> {
+  const { host, facts, signal } = scope
+  const actor: Actor = {
+    component: component.id,
+    run: `${rootOf(facts.run)}/${key}`,
+    parent: facts.run,
+    kind: component.kind,
+  }
+  const from = begun?.index ?? host.next()
+  const controller = new AbortController()
+  const stopListening = follow(controller, [signal, options.signal], options.timeoutMs, host.clock)
+  const prefix = `${key}/`
+  const inner: Scope = {
+    ...scope,
+    facts: { ...facts, run: actor.run },
+    signal: controller.signal,
+    uncertain: component.uncertain ?? scope.uncertain,
+    actor,
+    prefix,
+    within: ref,
+    branch: undefined,
+    counted: countedKeys(prefix),
+    depth: scope.depth + 1,
+  }
+  const declared: Declared = {}
+  const letGo = component.whenPaused === 'release' ? host.holdReleasable() : undefined
+  try {
+    if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
+    const output = await drive(inner, component, input, createContext(inner), declared)
+    await ending()
+    host.endReplay(actor)
+    const kept = await record(inner, 'actor.completed', {
+      ...(output !== undefined && { output }),
+      ...spent(inner, declared),
+      key,
+    })
+    return kept.output
+  } catch (thrown) {
+    if (signal.aborted) throw thrown
+    const failure = explain(thrown, controller.signal)
+    host.endReplay(actor)
+    if (options.withdrawFailure === true) await host.discard(actor, from, 'below')
+    const kept = await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
+    throw new WorkFailure(kept.error, { cause: thrown })
+  } finally {
+    letGo?.()
+    stopListening()
+    if (!controller.signal.aborted) controller.abort(new Error('the call is over'))
+  }
+}
+
+/** What a component says at its end that it took. */
+interface Declared {
+  usage?: Usage
+}
+
+function spent({ host, actor }: Scope, { usage: declared }: Declared): { readonly usage?: Usage } {
+  const usage = host.spent(actor!, declared)
+  return usage === undefined ? {} : { usage }
+}
+
+/** Runs the component and puts what it emits into the log; its output when it ends. */
+async function drive(
+  scope: Scope,
+  component: Component,
+  input: unknown,
+  context: RunContext,
+  declared: Declared,
+): Promise<unknown> {
+  const parsed = component.parse === undefined ? input : component.parse(input)
+  const aborted = whenAborted(scope.signal)
+  try {
+    return await emitAll(
+      scope,
+      iterate(component.run(parsed, context)),
+      (emission) => endOf(emission, declared),
+      aborted.promise,
+    )
+  } finally {
+    aborted.forget()
+  }
+}
+
+/** What a component says about its own end, within a call. */
+function endOf(emission: Emission, declared: Declared): { readonly output: unknown } | undefined {
+  const event = emission as Event
+  if (typeof emission === 'string' || eventTable[event?.type]?.effect !== 'terminal') return undefined
+  assertFields(event)
+  const { usage } = event.data as Declared
+  if (usage !== undefined) declared.usage = usage
+  switch (event.type) {
+    case 'run.completed':
+      return { output: event.data.output }
+    case 'run.failed':
+      throw new WorkFailure(event.data.error)
+    case 'run.rejected':
+      throw new RejectedError(event.data.reason)
+    default:
+      return undefined
+  }
+}
+
+function explain(thrown: unknown, signal: AbortSignal): Failure {
+  if (signal.aborted && signal.reason instanceof RunFailure) return signal.reason.failure
+  if (thrown instanceof RunFailure) return thrown.failure
+  if (thrown instanceof RejectedError) return { code: 'rejected', message: thrown.message }
+  return failureOf(thrown)
+}
+
+function rootOf(run: string): string {
+  const slash = run.indexOf('/')
+  return slash < 0 ? run : run.slice(0, slash)
+}
+
+/** Aborts with whichever comes first: one of the signals, or the time. */
+function follow(
+  controller: AbortController,
+  signals: readonly (AbortSignal | undefined)[],
+  timeoutMs: number | undefined,
+  clock: Clock,
+): () => void {
+  const given = signals.filter((signal) => signal !== undefined)
+  const abort = (): void => controller.abort(given.find((signal) => signal.aborted)?.reason)
+  for (const signal of given) {
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+  }
+  const timeout = (): void =>
+    controller.abort(new RunFailure('deadline_exceeded', `the call took longer than ${timeoutMs} ms`))
+  const stopTimer = timeoutMs === undefined ? undefined : startTimer(timeout, timeoutMs, clock)
+  return () => {
+    stopTimer?.()
+    for (const signal of given) signal.removeEventListener('abort', abort)
+  }
+}
+
+function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = (): void => reject(signal.reason as Error)
+  promise.catch(() => {})
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  return { promise, forget: () => signal.removeEventListener('abort', abort) }
+}

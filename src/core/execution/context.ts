@@ -1,0 +1,148 @@
+/** What an agent can do besides yielding: each piece of work has its entry in the log, so that a recovered run knows it. */
+import { callActor } from './child-calls.ts'
+import {
+  type Component,
+  type Emission,
+  RejectedError,
+  type RunContext,
+  type StepCallOptions,
+} from '../ports/component.ts'
+import { Branches } from './branches.ts'
+import { emitAll } from './emit-all.ts'
+import { RunFailure } from './emission.ts'
+import { type Event, isEventType, isTerminal } from '../model/event.ts'
+import { iterate } from './iterate.ts'
+import { perform, request, revisit } from './perform-work.ts'
+import { asRecorded, ask, record, type Scope } from './actor-scope.ts'
+import { sleep, sleepUntil } from './sleep.ts'
+import { callTool } from './tool-calls.ts'
+import { failureOf, recorded, toThrow } from '../recovery/recorded-failure.ts'
+import { escapeName } from '../recovery/recorded-work.ts'
+
+export function createContext(scope: Scope): RunContext {
+  const { host, facts, signal, actor } = scope
+  const branches = new Branches(scope)
+  return {
+    ...facts,
+    signal,
+    get replaying() {
+      return host.isReplaying(actor)
+    },
+    step: (name, work, options) => quiet(step(scope, checkName(name), work, options)),
+    stage: (name, work, options) => quiet(stage(scope, checkName(name), work, options)),
+    tool: (call, work) => (checkName(call.name), quiet(callTool(scope, call, work))),
+    call: (component, input, options = {}) =>
+      quiet(
+        callActor(
+          scope,
+          checkName(options.name ?? component.id),
+          component as Component,
+          input,
+          options,
+          createContext,
+        ),
+      ),
+    within: (branch) => createContext(branches.open(checkName(branch))),
+    ask: (question) => quiet(ask(scope, typeof question === 'string' ? { prompt: question } : question)),
+    sleep: (milliseconds) => quiet(sleep(scope, milliseconds)),
+    sleepUntil: (time) => quiet(sleepUntil(scope, typeof time === 'number' ? time : Date.parse(String(time)))),
+    history: async (options = {}) => (actor !== undefined && options.of !== 'session' ? [] : host.history(options)),
+    reject(reason) {
+      throw new RejectedError(reason)
+    },
+  }
+}
+
+/** An agent may leave work unawaited; that such work is cut off when the run ends must not bring the process down. */
+function quiet<Result>(work: Promise<Result>): Promise<Result> {
+  work.catch(() => {})
+  return work
+}
+
+const NAME_CHARS_MAX = 256
+
+function checkName(name: unknown): string {
+  if (typeof name === 'string' && name !== '' && name.length <= NAME_CHARS_MAX) return name
+  throw new TypeError(`a step, tool, call or branch needs a name of 1 to ${NAME_CHARS_MAX} characters`)
+}
+
+function step<Result>(
+  scope: Scope,
+  name: string,
+  body: (signal: AbortSignal) => Promise<Result> | Result,
+  options?: StepCallOptions,
+): Promise<Result> {
+  return recordedStep(scope, name, options, async () => body(scope.signal))
+}
+
+/** A step whose output is part of it: withdrawn when it fails, and not said again once it has ended. */
+function stage<Result>(
+  scope: Scope,
+  name: string,
+  body: () => AsyncGenerator<Emission, Result, void>,
+  options?: StepCallOptions,
+): Promise<Result> {
+  const { host, actor } = scope
+  return recordedStep(
+    scope,
+    name,
+    options,
+    async () => (await emitAll(scope, iterate(body()), goOn, new Promise(() => {}))) as Result,
+    {
+      completed: () => host.endReplayOfStep(actor),
+      failed: (from) => {
+        host.endReplayOfStep(actor)
+        return host.discard(actor, from, 'own')
+      },
+    },
+  )
+}
+
+/** What becomes of the output of a step, before its end is recorded. */
+interface StepOutput {
+  completed(): void
+  /** `from`: index of its first event. */
+  failed(from: number): Promise<void>
+}
+
+async function recordedStep<Result>(
+  scope: Scope,
+  name: string,
+  { key: input, revisit: again, ...about }: StepCallOptions = { kind: 'function' },
+  body: () => Promise<Result>,
+  output?: StepOutput,
+): Promise<Result> {
+  const { host, signal } = scope
+  const work = request(scope, { kind: 'step', name: escapeName(name), input })
+  const { key, marks, record: begun } = work
+  if (begun !== undefined && begun.outcome.state !== 'begun') {
+    await revisit(scope, work, again)
+    return recorded(begun.outcome) as Result
+  }
+  return perform(scope, work, { isExclusive: true }, async (ending) => {
+    const from = begun?.index ?? host.next()
+    const covers = output !== undefined && ({ covers: true } as const)
+    if (begun === undefined)
+      await record(scope, 'step.started', { step: key, name, ...about, ...covers, key, ...marks })
+    let result: Result
+    try {
+      result = await body()
+    } catch (thrown) {
+      if (signal.aborted) throw thrown
+      await output?.failed(from)
+      const error = failureOf(thrown)
+      const kept = await record(scope, 'step.failed', { step: key, name, error, key })
+      throw toThrow(kept.error, thrown)
+    }
+    output?.completed()
+    await ending()
+    const kept = await record(scope, 'step.completed', { step: key, name, output: result, key })
+    return asRecorded(scope, kept.output as Result)
+  })
+}
+
+/** A stage ends when it returns; to end the run is not its to do. */
+function goOn(emission: Emission): undefined {
+  const type = (emission as Event | null)?.type
+  if (isEventType(type) && isTerminal(type)) throw new RunFailure('protocol_violation', `a stage yielded ${type}`)
+}

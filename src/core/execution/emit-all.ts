@@ -1,0 +1,34 @@
+/** Puts what an iterator yields into the log, under its scope's actor. */
+import type { Emission } from '../ports/component.ts'
+import { encodeEmission } from './emission.ts'
+import type { Scope } from './actor-scope.ts'
+
+/** Resolves with what the iterator returns, or with what `endOf` makes of an emission that ends it. */
+export async function emitAll(
+  { host, actor }: Scope,
+  iterator: AsyncIterator<Emission, unknown>,
+  endOf: (emission: Emission) => { readonly output: unknown } | undefined,
+  aborted: Promise<never>,
+): Promise<unknown> {
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([iterator.next(), aborted])
+      if (done === true) return value
+      const ended = endOf(value)
+      if (ended !== undefined) return ended.output
+      const wait = host.put(encodeEmission(value, host.bounds, actor))
+      if (wait !== undefined) await wait
+    }
+  } finally {
+    void close(iterator)
+    host.endOutput(actor)
+  }
+}
+
+async function close(iterator: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await iterator.return?.()
+  } catch {
+    // Its end is told already.
+  }
+}

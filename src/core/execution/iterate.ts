@@ -1,0 +1,16 @@
+/** What a component's `run` returned, as an iterator. */
+import type { Emission } from '../ports/component.ts'
+import { RunFailure } from './emission.ts'
+
+export function iterate(stream: unknown): AsyncIterator<Emission, unknown> {
+  const iterable = stream as Partial<AsyncIterable<Emission>> | null | undefined
+  // An async function that throws; that it is none of ours is told below.
+  if (stream instanceof Promise) stream.catch(() => {})
+  if (typeof iterable?.[Symbol.asyncIterator] !== 'function') {
+    throw new RunFailure(
+      'protocol_violation',
+      'the agent did not return an async iterable; is its `run` an async generator (`async *run`)?',
+    )
+  }
+  return iterable[Symbol.asyncIterator]!() as AsyncIterator<Emission, unknown>
+}

@@ -1,0 +1,48 @@
+/** What an agent has asked and not been answered. */
+import { assert } from '../model/errors.ts'
+import type { Question, WorkMarks } from '../model/event.ts'
+
+interface Asked {
+  readonly question: Question
+  readonly work: WorkMarks | undefined
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (cause: unknown) => void
+}
+
+export class OpenQuestions {
+  readonly #asked = new Map<string, Asked>()
+
+  get first(): Question | undefined {
+    return this.#asked.values().next().value?.question
+  }
+
+  all(): Question[] {
+    return [...this.#asked.values()].map(({ question }) => question)
+  }
+
+  /** By what a recovered run knows them again. */
+  work(): { readonly work?: Readonly<Record<string, WorkMarks>> } {
+    const marked = [...this.#asked].flatMap(([id, { work }]) => (work === undefined ? [] : [[id, work] as const]))
+    return marked.length === 0 ? {} : { work: Object.fromEntries(marked) }
+  }
+
+  /** Resolves with the answer. */
+  ask(question: Question, work: WorkMarks | undefined): Promise<unknown> {
+    assert(!this.#asked.has(question.id), `question ${question.id} is asked twice`)
+    return new Promise((resolve, reject) => this.#asked.set(question.id, { question, work, resolve, reject }))
+  }
+
+  answer(answers: Readonly<Record<string, unknown>>): void {
+    for (const [id, { resolve }] of this.#asked) {
+      if (!Object.hasOwn(answers, id)) continue
+      this.#asked.delete(id)
+      resolve(answers[id])
+    }
+  }
+
+  /** There will be no answer. */
+  close(cause: unknown): void {
+    for (const { reject } of this.#asked.values()) reject(cause)
+    this.#asked.clear()
+  }
+}

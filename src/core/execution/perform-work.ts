@@ -1,0 +1,158 @@
+/** How a context does recorded work: finds its record in the log, or holds, marks and does it as new. */
+import type { Enclosure } from '../recovery/enclosure.ts'
+import { RunFailure } from './emission.ts'
+import type { WorkMarks } from '../model/event.ts'
+import { identityText } from '../recovery/ledger.ts'
+import type { Scope } from './actor-scope.ts'
+import { serialize, UnserializableError } from '../model/serialize.ts'
+import { type WorkIdentity, type WorkKind, type WorkRecord, workRef } from '../recovery/recorded-work.ts'
+
+/** A request for work, matched with the log. */
+export interface Work {
+  readonly identity: WorkIdentity
+  readonly record: WorkRecord | undefined
+  readonly key: string
+  readonly ref: string
+  /** What its first event says beside its key. */
+  readonly marks: WorkMarks
+  /** What is around it. */
+  readonly enclosure: Enclosure | undefined
+}
+
+export interface Request {
+  readonly kind: WorkKind
+  /** As it stands in keys. */
+  readonly name: string
+  /** What tells it apart from work of the same name: an input, a key, a question. */
+  readonly input?: unknown
+  /** In messages and divergences, where it is not the name. */
+  readonly shown?: string
+}
+
+/** Takes the record of the work from the log, or a key for new work. Synchronous, so that equal requests keep their order. */
+export function request(scope: Scope, { kind, name, input, shown = name }: Request): Work {
+  const { host, prefix, counted, actor } = scope
+  host.settle(actor)
+  const enclosure = enclosureOf(scope)
+  const within = enclosure?.ref ?? scope.within
+  const digest = input === undefined ? undefined : digestOf(scope, input)
+  const identity: WorkIdentity = { kind, name: shown, prefix, within, digest }
+  const record = host.ledger.take(identity, counted(kind, name))
+  if (record === undefined) host.fanOut.checkTotal(kind)
+  const key = record?.key ?? host.ledger.newKey(kind, prefix + name)
+  const marks = { within, ...(digest !== undefined && { digest }) }
+  return { identity, record, key, ref: workRef(kind, key), marks, enclosure }
+}
+
+/** The work around the code that is running, where it is work of this run. */
+export function enclosureOf({ host }: Scope): Enclosure | undefined {
+  const enclosure = host.enclosures.getStore()
+  return enclosure?.ledger === host.ledger ? enclosure : undefined
+}
+
+function digestOf({ host }: Scope, input: unknown): string | undefined {
+  try {
+    return host.digest(serialize(input, 'data.input', host.bounds))
+  } catch (cause) {
+    if (cause instanceof UnserializableError) return undefined // its own event says so, and ends the run
+    throw cause
+  }
+}
+
+export interface Performed {
+  /** Equal work that is under way at the same time could get each other's results after a crash: it is refused. */
+  readonly isExclusive: boolean
+  /** A request beyond those that the log has need not wait for the past: to ask a person again changes nothing. */
+  readonly isRepeatable?: boolean
+  /** May give a recorded piece of work that this one replaces. */
+  readonly instead?: () => WorkRecord | undefined
+}
+
+/**
+ * Does work whose result the log does not have. `body` is called when it may begin; what it asks for is recorded as being below
+ * it. Before it records its result it calls `ending`: all that the log has below the work must have been asked for again.
+ */
+export async function perform<Result>(
+  scope: Scope,
+  work: Work,
+  { isExclusive, isRepeatable = false, instead }: Performed,
+  body: (ending: () => Promise<void>) => Promise<Result>,
+): Promise<Result> {
+  const { host, signal } = scope
+  const { enclosure, record, ref } = work
+  if (enclosure?.isRevisited === true && record === undefined) throw notRecorded(work)
+  const leave = enter(scope, work, isExclusive)
+  const done = work.identity.kind === 'sleep' ? undefined : host.rest.work(ref)
+  const redone = record === undefined ? undefined : host.past.redo(ref)
+  const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: false }
+  const wanted = { kind: work.identity.kind, name: work.identity.name }
+  try {
+    if (record === undefined && host.ledger.isBehind) {
+      const isRepeat = host.ledger.isRepeat(work.identity)
+      if (!isRepeat || !isRepeatable) await host.past.admit({ wanted, enclosure, signal, instead, isRepeat })
+    }
+    return await host.enclosures.run(own, () =>
+      body(async () => {
+        redone?.()
+        if (record !== undefined) await host.past.end(wanted, ref, enclosure, signal)
+      }),
+    )
+  } catch (thrown) {
+    host.ledger.passBelow(ref)
+    throw thrown
+  } finally {
+    redone?.()
+    done?.()
+    leave()
+  }
+}
+
+/** Goes through work again whose result the log has, so that it says again what it said. */
+export async function revisit(
+  { host }: Scope,
+  { ref, enclosure }: Work,
+  again: (() => Promise<unknown>) | undefined,
+): Promise<void> {
+  if (again === undefined) return
+  const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: true }
+  await host.enclosures.run(own, again).catch(() => {})
+}
+
+/** Inside of work that the log has the result of, nothing is done that the log does not have. */
+function notRecorded({ identity: { kind, name } }: Work): RunFailure {
+  return new RunFailure('diverged', `${kind} ${name} is not in the log, although the work around it has ended`)
+}
+
+/** Takes note that the work is under way; the returned function, that it is not any more. */
+function enter(scope: Scope, { identity }: Work, isExclusive: boolean): () => void {
+  const { host } = scope
+  const text = identityText(identity)
+  if (isExclusive && host.underWay.has(text)) throw ambiguous(identity)
+  const done = host.fanOut.enter(identity.kind)
+  let left: (() => void) | undefined
+  try {
+    left = scope.branch?.enter()
+  } catch (thrown) {
+    done()
+    throw thrown
+  }
+  if (isExclusive) host.underWay.add(text)
+  return () => {
+    if (isExclusive) host.underWay.delete(text)
+    done()
+    left?.()
+  }
+}
+
+function ambiguous({ kind, name, digest }: WorkIdentity): RunFailure {
+  const what = kind === 'actor' ? `calls of ${name}` : `steps named ${name}`
+  const same = kind === 'actor' ? ' with the same input' : digest === undefined ? '' : ' and with the same key'
+  const remedy =
+    kind === 'actor'
+      ? 'give each a name of its own, or a context.within(…)'
+      : 'give each a key (`step(name, work, { key })`), or a context.within(…)'
+  return new RunFailure(
+    'protocol_violation',
+    `two ${what}${same} are under way at once; after a crash their results could not be told apart: ${remedy}`,
+  )
+}

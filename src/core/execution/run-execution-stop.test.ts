@@ -1,0 +1,340 @@
+/** How a run is ended from outside: by a stop, a deadline, an idle bound. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
+import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
+import { until } from '../../../test/support/until.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { type Component, emit } from '../ports/component.ts'
+import type { LoggedEvent } from '../model/event.ts'
+
+/** What an agent did, as it told. */
+function diary(): { readonly entries: string[]; note: (entry: string) => void } {
+  const entries: string[] = []
+  return { entries, note: (entry) => entries.push(entry) }
+}
+
+const GRACE_MS = 50
+
+/** Starts a run, waits until it has said something, stops it, and lets its grace pass. */
+async function stopped(run: Component['run']): Promise<LoggedEvent[]> {
+  const clock = new ManualClock()
+  const node = openNode({ components: [subject(run)], clock, limits: { stopGraceMs: GRACE_MS } })
+  const id = await node.start('subject')
+  await node.emitted(id, 'text.delta')
+  await node.stop(id, 'enough')
+  await clock.pass(GRACE_MS)
+  return node.ended(id)
+}
+
+describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
+  const ending = ['stop.requested', 'run.cancelled']
+
+  test('when its agent obeys, which then cleans up', async () => {
+    const { entries, note } = diary()
+    const log = await stopped(async function* (_, { signal }) {
+      try {
+        yield 'a'
+        await aborted(signal)
+      } finally {
+        note(`finally, ${(signal.reason as Error).name}`)
+      }
+    })
+    expect(typesOf(log)).toEqual(['run.created', 'run.started', 'text.delta', ...ending])
+    expect(log.slice(-2).map(({ data }) => data)).toEqual([
+      { reason: 'enough', by: 'local' },
+      { reason: 'enough', by: 'local' },
+    ])
+    expect(entries).toEqual(['finally, AbortError'])
+  })
+
+  test('when its agent throws something else while it is cancelled', async () => {
+    const log = await stopped(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal).catch(() => {})
+      throw new Error('could not clean up')
+    })
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+  })
+
+  test('when its agent completes all the same', async () => {
+    const log = await stopped(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal).catch(() => {})
+      yield 'b'
+      return 'done'
+    })
+    expect(typesOf(log).slice(-3)).toEqual(['stop.requested', 'text.delta', 'run.cancelled'])
+    expect(log.at(-1)!.data).toEqual({ reason: 'enough', by: 'local' })
+  })
+
+  test('when its agent says something else about itself', async () => {
+    const log = await stopped(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal).catch(() => {})
+      yield emit('run.failed', { error: { code: 'mine', message: 'no' } })
+    })
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+  })
+
+  test('when its agent ignores the signal, after its grace; what it says later is not heard', async () => {
+    const { entries, note } = diary()
+    const goOn = Promise.withResolvers<void>()
+    const clock = new ManualClock()
+    const component = subject(async function* () {
+      try {
+        yield 'a'
+        await goOn.promise
+        note('went on')
+        yield 'b'
+        note('was asked for more')
+      } finally {
+        note('finally')
+      }
+    })
+    const node = openNode({ components: [component], clock, limits: { stopGraceMs: GRACE_MS } })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    await node.stop(id, 'enough')
+    await clock.pass(GRACE_MS - 1)
+    expect((await node.get(id)).run.status).toBe('running')
+    await clock.pass(1)
+    goOn.resolve()
+    const log = await node.ended(id)
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+    expect(textOf(log)).toBe('a')
+    await until('the agent came to its end', () => entries.includes('finally'))
+    expect(entries).toEqual(['went on', 'finally'])
+  })
+
+  test('when its agent hangs for ever', async () => {
+    const log = await stopped(async function* () {
+      yield 'a'
+      await new Promise(() => {})
+    })
+    expect(typesOf(log).slice(-2)).toEqual(ending)
+  })
+
+  test('when its agent is in the middle of a step, which is not recorded as failed', async () => {
+    const log = await stopped(async function* (_, context) {
+      yield 'a'
+      await context.step('s', aborted)
+    })
+    expect(typesOf(log).slice(-3)).toEqual(['step.started', ...ending])
+  })
+
+  test('when its agent waits for an answer, and the agent cleans up', async () => {
+    const { entries, note } = diary()
+    const node = openNode({
+      components: [
+        subject(async function* (_, context) {
+          try {
+            yield await context.ask('Go on?').then(String)
+          } finally {
+            note('finally')
+          }
+        }),
+      ],
+    })
+    const id = await node.start('subject')
+    await node.reached(id, 'paused')
+    await node.stop(id)
+    expect(typesOf(await node.ended(id)).slice(-3)).toEqual(['run.paused', 'stop.requested', 'run.cancelled'])
+    await until('the agent came to its end', () => entries.length > 0)
+  })
+
+  test('when its agent begins a step after its grace, and the agent cleans up', async () => {
+    const { entries, note } = diary()
+    const goOn = Promise.withResolvers<void>()
+    await stopped(async function* (_, context) {
+      try {
+        yield 'a'
+        await goOn.promise
+        await context.step('late', () => note('worked'))
+      } finally {
+        note('finally')
+      }
+    })
+    goOn.resolve()
+    await until('the agent came to its end', () => entries.includes('finally'))
+    expect(entries).toEqual(['finally'])
+  })
+
+  test('when it is stopped before it started', async () => {
+    const node = openNode({ components: [subject(async function* () {})], limits: { runsConcurrentMax: 0 } })
+    const id = await node.start('subject')
+    await node.stop(id, 'never mind')
+    expect(typesOf(await node.ended(id))).toEqual(['run.created', 'stop.requested', 'run.cancelled'])
+  })
+
+  test('at once, also when the stop comes while the run is being started', async () => {
+    // The stop comes between the look for one and the start of the agent.
+    const clock = new ManualClock()
+    const store = openMemoryStore({ clock })
+    const isRead = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const slow = overriding(store, {
+      read: async (...parameters) => {
+        isRead.resolve()
+        await goOn.promise
+        return store.read(...parameters)
+      },
+    })
+    const node = openNode({
+      store: slow,
+      clock, // which stands still: neither a renewal nor a look tells of the stop
+      components: [subject((_, { signal }) => ({ [Symbol.asyncIterator]: () => ({ next: () => aborted(signal) }) }))],
+    })
+    const id = await node.start('subject')
+    await isRead.promise
+    await node.stop(id)
+    await settle()
+    expect((await store.get(id))!.run.status).toBe('queued')
+    goOn.resolve()
+    await node.reached(id, 'cancelled')
+  })
+
+  test('but not for a reason that is larger than an event may be, which is refused', async () => {
+    const hangs = subject(async function* (_, { signal }) {
+      yield 'a'
+      await aborted(signal)
+    })
+    const node = openNode({ components: [hangs], limits: { eventBytesMax: 500 } })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    await expect(node.stop(id, 'x'.repeat(1000))).rejects.toMatchObject({ code: 'invalid_request' })
+    expect((await node.get(id)).run.status).toBe('running')
+    await node.stop(id, 'enough')
+    expect((await node.ended(id)).at(-1)!.data).toEqual({ reason: 'enough', by: 'local' })
+  })
+
+  test('once, however often it is stopped', async () => {
+    const node = openNode({
+      components: [
+        subject(async function* (_, { signal }) {
+          yield 'a'
+          await aborted(signal)
+        }),
+      ],
+    })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    await Promise.all([node.stop(id, 'first'), node.stop(id, 'second'), node.stop(id)])
+    const log = await node.ended(id)
+    expect(typesOf(log).slice(-3)).toEqual(['text.delta', ...ending])
+    expect(log.at(-1)!.data).toEqual({ reason: 'first', by: 'local' })
+    expect((await node.stop(id, 'third')).run.status).toBe('cancelled')
+    expect(await node.log(id)).toEqual(log)
+  })
+
+  test('unless it has ended already, which stays as it is', async () => {
+    const node = openNode({ components: [subject(async function* () {})] })
+    const id = await node.start('subject')
+    const log = await node.ended(id)
+    expect((await node.stop(id)).run.status).toBe('completed')
+    expect(await node.log(id)).toEqual(log)
+  })
+
+  test('or completed, where the two meet, but never both', async () => {
+    const outcomes = new Set<string>()
+    // The stop is given when the agent has so many turns of the event loop left: none, so that it has ended, to more than it takes.
+    for (let left = 0; left < 12; left++) {
+      const node: TestNode = openNode({
+        components: [
+          subject(async function* (_, { run }) {
+            yield '.'
+            const stopping = left === 0 ? undefined : node.stop(run)
+            for (let turns = 0; turns < left - 1; turns++) await turn()
+            void stopping
+          }),
+        ],
+      })
+      const id = await node.start('subject')
+      if (left === 0) await node.reached(id, 'completed')
+      await node.stop(id)
+      const log = await node.ended(id)
+      expect(typesOf(log).filter((type) => /^run\.(completed|cancelled|failed|rejected)$/.test(type))).toHaveLength(1)
+      expect((await node.get(id)).run.status).toBe(log.at(-1)!.type.slice('run.'.length))
+      outcomes.add(log.at(-1)!.type)
+    }
+    expect([...outcomes].toSorted()).toEqual(['run.cancelled', 'run.completed'])
+  })
+})
+
+/** What is not tested does not get in the way: fewer timers to fire. */
+const UNHURRIED = { leaseMs: 60_000, pollMs: 60_000 }
+
+/** A run that has taken a time: still running then, or ended. */
+async function after(
+  milliseconds: number,
+  run: (clock: ManualClock) => Component['run'],
+  limits: Component['limits'],
+): Promise<{ readonly status: string; readonly log: readonly LoggedEvent[] }> {
+  const clock = new ManualClock()
+  const node = openNode({ components: [subject(run(clock), { ...(limits && { limits }) })], clock, limits: UNHURRIED })
+  const id = await node.start('subject')
+  await clock.pass(milliseconds)
+  return { status: (await node.get(id)).run.status, log: await node.log(id) }
+}
+
+function passed(clock: ManualClock, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => clock.startTimer(resolve, milliseconds))
+}
+
+const silent: Component['run'] = async function* (_, { signal }) {
+  yield 'a'
+  await aborted(signal)
+}
+
+const deaf: Component['run'] = () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) })
+
+describe('[RUN-1] a run that takes too long fails', () => {
+  test('when it is past its deadline, though it goes on talking', async () => {
+    const { entries, note } = diary()
+    const talking = (clock: ManualClock): Component['run'] =>
+      async function* (_, { signal }) {
+        try {
+          for (;;) {
+            yield 'a'
+            await Promise.race([passed(clock, 5), aborted(signal)])
+          }
+        } finally {
+          note((signal.reason as Error).message)
+        }
+      }
+    const limits = { runDeadlineMs: 60 }
+    expect((await after(59, talking, limits)).status).toBe('running')
+    const { log } = await after(60, talking, limits)
+    const message = 'the run took longer than 60 ms'
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'deadline_exceeded', message } } })
+    expect(entries).toContain(message)
+  })
+
+  test('when it is silent for too long, and says that it is worth another try', async () => {
+    const limits = { runIdleMs: 40 }
+    expect((await after(39, () => silent, limits)).status).toBe('running')
+    const { log } = await after(40, () => silent, limits)
+    const error = { code: 'idle_timeout', message: 'the agent was silent for 40 ms', retryable: true }
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
+  })
+
+  test('when it is silent and does not listen either, after its grace', async () => {
+    const limits = { runIdleMs: 30, stopGraceMs: 20 }
+    expect((await after(49, () => deaf, limits)).status).toBe('running')
+    const { log } = await after(50, () => deaf, limits)
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'idle_timeout' } } })
+  })
+
+  test('but not when it says something now and then', async () => {
+    const talking = (clock: ManualClock): Component['run'] =>
+      async function* () {
+        for (let turns = 0; turns < 6; turns++) {
+          await passed(clock, 1999)
+          yield '.'
+        }
+      }
+    const { log } = await after(6 * 1999, talking, { runIdleMs: 2000 })
+    expect(log.at(-1)!.type).toBe('run.completed')
+  })
+})

@@ -1,0 +1,503 @@
+/** Drives one run under one claim: iterates its agent, appends what it emits, and sees to it that the run ends or pauses. */
+import type { Component, Emission, RunContext } from '../ports/component.ts'
+import { RejectedError, WorkFailure } from '../ports/component.ts'
+import { elapsedOf } from '../ports/clock.ts'
+import { createContext } from './context.ts'
+import { hostOf, over } from './execution-host.ts'
+import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
+import { detailOf, messageOf, readable } from '../model/errors.ts'
+import { countedKeys } from './branches.ts'
+import {
+  type Actor,
+  type Event,
+  eventTable,
+  type Failure,
+  type Question,
+  type Usage,
+  type WorkMarks,
+} from '../model/event.ts'
+import { iterate } from './iterate.ts'
+import { type Execution, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
+import type { Ledger } from '../recovery/ledger.ts'
+import type { Limits } from '../model/limits.ts'
+import { loopTurn } from '../runtime/event-loop-tick.ts'
+import { OpenQuestions } from './open-questions.ts'
+import type { Digest, NodeParts } from '../ports/node-deps.ts'
+import { eventOf } from '../model/record.ts'
+import type { Replay } from '../recovery/replay.ts'
+import { Rest } from './sleep-detector.ts'
+import { toRunFailure } from './to-run-failure.ts'
+import { LogLostError, type RunLog } from './run-log.ts'
+import type { ContextHost } from './actor-scope.ts'
+import type { RunSlot } from '../scheduling/sleeping-runs.ts'
+import type { Spending } from './token-usage.ts'
+import type { StopRequest } from '../ports/store.ts'
+import { startTimer } from '../runtime/timer.ts'
+import { isAbort, logUncaught } from './uncaught-errors.ts'
+import { Watchdog } from './run-watchdog.ts'
+
+export interface DriveOptions extends Omit<NodeParts, 'registry' | 'digests'> {
+  readonly component: Component
+  readonly input: unknown
+  readonly log: RunLog
+  readonly ledger: Ledger
+  readonly digest: Digest
+  readonly replay: Replay | undefined
+  readonly spending: Spending
+  readonly slot: RunSlot
+}
+
+/**
+ * How a stretch of driving ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the claim or the
+ * store is gone, nothing more can be written here. `released`: handed over, for another worker to go on.
+ */
+export type DriveEnd = 'finished' | 'paused' | 'lost' | 'released'
+
+export class Drive {
+  readonly #options: DriveOptions
+  readonly #limits: Limits
+  readonly #controller = new AbortController()
+  readonly #questions = new OpenQuestions()
+  readonly #watchdog: Watchdog
+  readonly #rest: Rest
+  readonly #execution: Execution
+  #log: RunLog
+  readonly #replay: Replay | undefined
+  #iterator: AsyncIterator<Emission, unknown> | undefined
+  #host: ContextHost | undefined
+  #end: (end: DriveEnd) => void = () => {}
+  #over = false
+  /** The outcome that the runner has decided on, whatever the agent still does. */
+  #verdict: Event | undefined
+  #stopGrace: (() => void) | undefined
+  #lastActivity = 0
+  #pausing = false
+  readonly #firstIndex: number
+  /** Components under way that are not kept while the run is paused. */
+  #releasable = 0
+  /** Since when it has emitted in one turn of the event loop, and in which. */
+  #turnStart = 0
+  #turn = -1
+
+  constructor(options: DriveOptions) {
+    this.#options = options
+    this.#limits = { ...options.limits, ...options.component.limits }
+    this.#log = options.log
+    this.#firstIndex = options.log.next
+    if (options.component.whenPaused === 'release') this.#releasable = 1
+    this.#heed(options.log)
+    this.#replay = options.replay
+    this.#rest = new Rest(options.slot)
+    this.#execution = {
+      run: options.log.run.id,
+      component: options.component.id,
+      crash: (thrown, origin) => this.#crash(readable(thrown), origin),
+    }
+    this.#watchdog = new Watchdog(options.clock, this.#limits, {
+      lastActivity: () => this.#lastActivity,
+      timedOut: ({ failure }) => this.#decide({ type: 'run.failed', data: { error: failure } }, failure.message),
+    })
+  }
+
+  get runId(): string {
+    return this.#log.run.id
+  }
+
+  /** Nothing more comes from it. */
+  get isOver(): boolean {
+    return this.#over
+  }
+
+  /** Index that the next event will get: where a parked drive stands. */
+  get next(): number {
+    return this.#log.next
+  }
+
+  /** Of the claim that it holds now: another one each time it is continued. */
+  get epoch(): number {
+    return this.#log.epoch
+  }
+
+  /** Index of the first event that is not durable yet. */
+  get durable(): number {
+    return this.#log.durable
+  }
+
+  /** It has written that it pauses: the claim is given up with that, and to hold none is no loss. */
+  get isPausing(): boolean {
+    return this.#log.run.status === 'paused'
+  }
+
+  /** Whether its agent stays in memory while it is paused. */
+  get isParkable(): boolean {
+    return this.#releasable === 0
+  }
+
+  /** Its agent has written something: what it replays is in the log already. */
+  get hasWritten(): boolean {
+    return this.next > this.#firstIndex
+  }
+
+  /** Starts the agent. Resolves when this stretch ends; never rejects. */
+  start(): Promise<DriveEnd> {
+    const ended = this.#begin()
+    this.#asAgent(() => this.#consume()).catch((cause: unknown) => this.lose(cause))
+    return ended
+  }
+
+  /** Goes on with a paused agent that is still in memory, under a new claim. */
+  continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<DriveEnd> {
+    log.redaction = this.#log.redaction
+    this.#log = log
+    this.#heed(log)
+    const ended = this.#begin()
+    this.#questions.answer(answers)
+    return ended
+  }
+
+  /** Carries out a stop: the agent is told, and the run ends as cancelled when it obeys or when its grace is over. */
+  stop(request: StopRequest): void {
+    if (this.#over || this.#verdict !== undefined) return
+    const { at: _at, ...data } = request
+    this.#attempt(() => this.#log.append({ type: 'stop.requested', data }))
+    this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
+  }
+
+  /** Lets go of the run without ending it: another worker goes on. */
+  async release(): Promise<void> {
+    if (this.#over) return
+    try {
+      if (this.#log.run.status === 'running') this.#log.append({ type: 'run.released', data: { reason: 'draining' } })
+    } catch (cause) {
+      return this.lose(cause)
+    }
+    const end = this.#end
+    this.#cease(undefined)
+    await this.#log.flush().catch(() => {})
+    end('released')
+  }
+
+  /** The claim is gone. Nothing is written any more. */
+  lose(cause: unknown): void {
+    if (this.#over) return
+    this.#options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
+    this.#cease('lost')
+  }
+
+  /** A refused write ends the execution at once: an agent that is silent would never hear of it, and nobody recover the run. */
+  #heed(log: RunLog): void {
+    log.onLost = (cause) => {
+      if (this.#log === log) this.lose(cause)
+    }
+  }
+
+  /** Calls code of the agent, so that whatever it starts can be traced back to this run. */
+  #asAgent<Result>(work: () => Result): Result {
+    return this.#options.executions.run(this.#execution, work)
+  }
+
+  #crash(thrown: unknown, origin: UncaughtOrigin): void {
+    if (this.#over || this.#verdict !== undefined || this.isPausing) {
+      const { run, component } = this.#execution
+      const level = this.#controller.signal.aborted && isAbort(thrown) ? 'debug' : 'error'
+      logUncaught(this.#options.logger, level, { run, component, origin }, thrown)
+      // Its claim is given up, so nothing can be written: an answer rebuilds the run from its log.
+      if (this.isPausing) void this.release()
+      return
+    }
+    const failure = this.#failureOf(thrown)
+    const message = `${originText[origin]}: ${failure.message}`
+    this.#decide({ type: 'run.failed', data: { error: { ...failure, message } } }, message)
+  }
+
+  #begin(): Promise<DriveEnd> {
+    this.#touch()
+    this.#watchdog.start()
+    return new Promise((resolve) => (this.#end = resolve))
+  }
+
+  async #consume(): Promise<void> {
+    try {
+      const { component, input } = this.#options
+      const iterator = iterate(component.run(input, this.#context()))
+      this.#iterator = iterator
+      for (;;) {
+        const { done, value } = await iterator.next()
+        if (this.#over) return
+        if (done === true)
+          return await this.#conclude({ type: 'run.completed', data: value === undefined ? {} : { output: value } })
+        const wait = this.#emit(value)
+        if (wait !== undefined) await wait
+        if (this.#over) return
+      }
+    } catch (thrown) {
+      await this.#threw(readable(thrown))
+    } finally {
+      if (this.#over) this.#closeIterator()
+    }
+  }
+
+  /** The agent has come to its end, which stands once it has asked for all that its log has. */
+  async #conclude(event: Event): Promise<void> {
+    await this.#ended('the agent')
+    await this.#finish(event)
+  }
+
+  async #threw(thrown: unknown): Promise<void> {
+    if (!(thrown instanceof LogLostError)) await this.#ended(`the agent failed (${messageOf(thrown)}) and`)
+    await this.#failed(thrown)
+  }
+
+  async #ended(who: string): Promise<void> {
+    const { signal } = this.#controller
+    try {
+      await this.#host?.past.end({ kind: 'end', name: who }, undefined, undefined, signal)
+    } catch {
+      // The run was ended in the meantime, or is about to be: its end does not wait.
+    }
+  }
+
+  /** How the agent ends, which it cannot do while it asks, but for failing. */
+  #endOf(event: Event): Event {
+    const unanswered = this.#questions.first
+    if (unanswered === undefined || event.type === 'run.failed') return event
+    const message = `the agent ended without waiting for its question ${JSON.stringify(unanswered.prompt)}`
+    return {
+      type: 'run.failed',
+      data: { error: this.#failureOf(new RunFailure('protocol_violation', message)) },
+    }
+  }
+
+  /** Takes one emission; a promise when the agent should be held back for it. */
+  #emit(emission: Emission): Promise<void> | undefined {
+    const encoded = encodeEmission(emission, this.#log.bounds)
+    if (eventTable[encoded.type].effect === 'terminal') return this.#conclude(this.#ending(emission as Event))
+    return this.#put(encoded)
+  }
+
+  /** What an agent itself ends with. A failure is in the server's log too, whoever tells it. */
+  #ending(event: Event): Event {
+    if (event.type !== 'run.failed') return event
+    return { ...event, data: { ...event.data, error: this.#failureOf(new WorkFailure(event.data.error)) } }
+  }
+
+  #put(encoded: Encoded): Promise<void> | undefined {
+    if (this.#over) throw over()
+    this.#touch()
+    const { redaction } = this.#log
+    if (redaction === undefined) this.#addNew(encoded)
+    else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
+    if (this.#log.pressed) return this.#log.flush()
+    return this.#keepsTheThread() ? new Promise((resolve) => setTimeout(resolve, 0)) : undefined
+  }
+
+  /** Adds what the log does not have already. */
+  #addNew(encoded: Encoded): void {
+    if (this.#replay?.match(encoded, this.#log) === true) return
+    this.#log.add(encoded)
+    if (encoded.type === 'model.responded') this.#options.spending.note(eventOf(encoded.body))
+  }
+
+  /** Adds what is held back of an actor's text, which something else of the actor follows. */
+  #settle(actor: Actor | undefined, isEnd: boolean): void {
+    const { redaction } = this.#log
+    if (redaction === undefined || this.#over) return
+    try {
+      for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
+    } catch (cause) {
+      void this.#failed(cause)
+      throw over()
+    }
+  }
+
+  /** An agent that never waits would keep the thread from everyone else. */
+  #keepsTheThread(): boolean {
+    const turn = loopTurn()
+    if (turn === this.#turn) return this.#lastActivity - this.#turnStart >= TURN_MS_MAX
+    this.#turn = turn
+    this.#turnStart = this.#lastActivity
+    return false
+  }
+
+  #context(): RunContext {
+    const { id: run, session, owner, metadata = {}, attempt } = this.#log.run
+    const host = (this.#host = hostOf({
+      options: this.#options,
+      limits: this.#limits,
+      log: () => this.#log,
+      touch: () => this.#touchIfOpen(),
+      put: (encoded) => this.#putOfActor(encoded),
+      settle: (actor, isEnd) => this.#settle(actor, isEnd),
+      wait: (question, work) => this.#wait(question, work),
+      rest: this.#rest,
+      holdReleasable: () => {
+        this.#releasable++
+        return () => void this.#releasable--
+      },
+      slept: () => this.#slept(),
+      failed: (thrown) => this.#failed(thrown),
+      finish: (event) => this.#finish(event),
+    }))
+    return createContext({
+      host,
+      facts: { run, session, owner, metadata, attempt },
+      signal: this.#controller.signal,
+      uncertain: this.#options.component.uncertain ?? 'pause',
+      actor: undefined,
+      prefix: '',
+      within: '',
+      branch: undefined,
+      counted: countedKeys(''),
+      depth: 0,
+    })
+  }
+
+  #slept(): () => void {
+    const woken = this.#watchdog.suspend()
+    return () => {
+      this.#touch()
+      woken()
+    }
+  }
+
+  /** What actors emit does not come through the run's own iterator. */
+  #putOfActor(encoded: Encoded): Promise<void> | undefined {
+    const lost = async (cause: unknown): Promise<never> => {
+      await this.#failed(cause)
+      throw over()
+    }
+    try {
+      return this.#put(encoded)?.catch(lost)
+    } catch (cause) {
+      return lost(cause)
+    }
+  }
+
+  /** Questions that are asked together are put together. */
+  #wait(question: Question, work?: WorkMarks): Promise<unknown> {
+    if (this.#over) return Promise.reject(over())
+    const answer = this.#questions.ask(question, work)
+    if (!this.#pausing) setTimeout(() => void this.#pause(), 0)
+    this.#pausing = true
+    return answer
+  }
+
+  async #pause(): Promise<void> {
+    this.#pausing = false
+    if (this.#over || this.#verdict !== undefined) return
+    try {
+      this.#log.append({
+        type: 'run.paused',
+        data: { questions: this.#questions.all(), ...this.#questions.work() },
+      })
+      this.#watchdog.stop()
+      await this.#log.flush()
+    } catch (cause) {
+      return await this.#failed(cause)
+    }
+    this.#end('paused')
+  }
+
+  async #failed(caught: unknown): Promise<void> {
+    if (this.#over) return
+    const thrown = readable(caught)
+    if (thrown instanceof LogLostError) return this.lose(thrown)
+    if (thrown instanceof RejectedError) return this.#finish({ type: 'run.rejected', data: { reason: thrown.message } })
+    await this.#finish({ type: 'run.failed', data: { error: this.#failureOf(thrown) } })
+  }
+
+  #failureOf(thrown: unknown): Failure {
+    const { logger, component, ids } = this.#options
+    return toRunFailure(thrown, {
+      run: this.runId,
+      component: component.id,
+      errorId: ids.unique(),
+      logger: this.#verdict === undefined ? logger : undefined,
+    })
+  }
+
+  /** Ends the run, by the runner's verdict where there is one. */
+  async #finish(event: Event): Promise<void> {
+    if (this.#over) return
+    const terminal = this.#withUsage(this.#verdict ?? this.#endOf(event))
+    try {
+      for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
+      if (terminal.type === 'run.completed') this.#replay?.withdrawAll(this.#log)
+      this.#log.append(terminal)
+    } catch (cause) {
+      if (cause instanceof LogLostError) return this.lose(cause)
+      // Only the terminal itself can be unserializable here, and the failure that says so is made of plain text.
+      this.#log.append({ type: 'run.failed', data: { error: this.#failureOf(cause) } })
+    }
+    const end = this.#end
+    this.#cease(undefined)
+    try {
+      await this.#log.flush()
+      end('finished')
+    } catch (cause) {
+      this.#options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
+      end('lost')
+    }
+  }
+
+  #withUsage(event: Event): Event {
+    if (event.type === 'run.rejected') return event
+    const usage = this.#options.spending.end(undefined, (event.data as { usage?: Usage }).usage)
+    return usage === undefined ? event : ({ ...event, data: { ...event.data, usage } } as Event)
+  }
+
+  /** Nothing more comes from this drive. */
+  #cease(end: DriveEnd | undefined): void {
+    this.#over = true
+    this.#watchdog.stop()
+    this.#stopGrace?.()
+    this.#questions.close(over()) // the agent is to come to its `finally`, wherever it waits
+    if (!this.#controller.signal.aborted) this.#abort(over())
+    this.#closeIterator()
+    if (end !== undefined) this.#end(end)
+  }
+
+  /** The outcome is settled; the agent gets its grace to clean up. */
+  #decide(verdict: Event, reason: string): void {
+    this.#verdict = verdict
+    this.#watchdog.stop()
+    this.#stopGrace = startTimer(() => void this.#finish(verdict), this.#limits.stopGraceMs, this.#options.clock)
+    this.#abort(new DOMException(reason, 'AbortError'))
+  }
+
+  /** Listeners are code of the agent, whoever aborts. */
+  #abort(reason: DOMException): void {
+    this.#asAgent(() => this.#controller.abort(reason))
+  }
+
+  #touch(): void {
+    this.#lastActivity = elapsedOf(this.#options.clock)
+    if (this.#rest.isResting) this.#rest.disturb()
+  }
+
+  #touchIfOpen(): void {
+    if (this.#over) throw over()
+    this.#touch()
+  }
+
+  #attempt(act: () => void): void {
+    try {
+      act()
+    } catch (cause) {
+      this.lose(cause)
+    }
+  }
+
+  /** An agent that is suspended at a yield gets to run its `finally`; one that is busy will find out by its signal. */
+  #closeIterator(): void {
+    const iterator = this.#iterator
+    this.#iterator = undefined
+    const closed = this.#asAgent(async () => iterator?.return?.())
+    closed.catch((cause: unknown) => {
+      this.#options.logger.debug({ run: this.runId, reason: detailOf(cause) }, 'agent threw while it was closed')
+    })
+  }
+}
+
+/** Longest time for which one agent may keep the thread. */
+const TURN_MS_MAX = 10

@@ -1,0 +1,116 @@
+/** The log of one run under one claim: numbers events, times them, folds them into the run, hands them to the store. */
+import { type Clock, isoTimer } from '../ports/clock.ts'
+import { encodeEvent, type Encoded } from './emission.ts'
+import { detailOf } from '../model/errors.ts'
+import { type Event, eventTable } from '../model/event.ts'
+import type { Limits } from '../model/limits.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import { encodeRecord } from '../model/record.ts'
+import type { RedactOptions } from '../redaction/redaction.ts'
+import { redactorOf } from '../redaction/redactor.ts'
+import { RunRedaction } from '../redaction/run-redaction.ts'
+import { reduce, type Run } from '../model/run.ts'
+import type { SerializeBounds } from '../model/serialize.ts'
+import type { LogWriter, StoredRun } from '../ports/store.ts'
+
+const iso = isoTimer()
+
+/** The store refused: the claim was lost, the log is closed, or the store is gone. Whoever drives the run has to let go. */
+export class LogLostError extends Error {
+  override readonly name = 'LogLostError'
+}
+
+export class RunLog {
+  /** Told as soon as the store refuses something, also while nobody writes or waits. */
+  onLost: (cause: LogLostError) => void = () => {}
+  /** Of the claim under which it is written. */
+  readonly epoch: number
+  readonly bounds: SerializeBounds
+  /** Absent where nothing is redacted. */
+  redaction: RunRedaction | undefined
+  readonly #writer: LogWriter
+  readonly #clock: Clock
+  readonly #limits: Limits
+  #run: Run
+
+  constructor({ store, clock, limits, registry, redactor }: NodeParts, claimed: StoredRun) {
+    const { run, epoch, next } = claimed
+    const rules = redactorOf(redactor, registry.find(run.component)?.redact)
+    this.epoch = epoch
+    this.#run = run
+    this.#writer = store.writer(run.id, { epoch, next }, (cause) => this.#lost(cause))
+    this.#clock = clock
+    this.#limits = limits
+    this.bounds = { depthMax: limits.eventDepthMax, bytesMax: limits.eventBytesMax }
+    this.redaction = rules && new RunRedaction(rules, this.bounds)
+  }
+
+  get run(): Run {
+    return this.#run
+  }
+
+  /** Index of the next event. */
+  get next(): number {
+    return this.#writer.next
+  }
+
+  /** Index of the first event that is not durable yet. */
+  get durable(): number {
+    return this.#writer.next - this.#writer.pending
+  }
+
+  /** Too much waits for its commit: whoever produces should flush before the next event. */
+  get pressed(): boolean {
+    return (
+      this.#writer.pending >= this.#limits.pendingEventsMax || this.#writer.pendingChars >= this.#limits.pendingCharsMax
+    )
+  }
+
+  /** Adds an event that is already encoded and does not change the run. */
+  add({ type, body }: Pick<Encoded, 'type' | 'body'>): void {
+    this.#write(encodeRecord(this.#run.id, this.#writer.next, iso(this.#clock.now()), type, body))
+  }
+
+  /** Adds any event, redacted; one that changes the run carries the change with it. Returns the event that was added. */
+  append<Appended extends Event>(given: Appended): Appended {
+    const event = this.redaction === undefined ? given : (this.redaction.event(given) as Appended)
+    const { type, body } = encodeEvent(event, this.bounds)
+    if (eventTable[type].effect === 'content') {
+      this.add({ type, body })
+      return event
+    }
+    const index = this.#writer.next
+    const time = iso(this.#clock.now())
+    const run = reduce(this.#run, { ...event, run: this.#run.id, index, time })
+    this.#write(encodeRecord(run.id, index, time, type, body), run)
+    this.#run = run
+    return event
+  }
+
+  /** Redacts by these rules too, from now on. */
+  redactBy(options: RedactOptions): void {
+    if (this.redaction !== undefined) this.redaction.include(options)
+    else this.redaction = new RunRedaction(redactorOf(undefined, options)!, this.bounds)
+  }
+
+  /** Until everything added is durable. */
+  async flush(): Promise<void> {
+    try {
+      await this.#writer.flush()
+    } catch (cause) {
+      throw new LogLostError(detailOf(cause), { cause })
+    }
+  }
+
+  #lost(cause: unknown): void {
+    this.onLost(new LogLostError(detailOf(cause), { cause }))
+  }
+
+  #write(record: string, change?: Run): void {
+    try {
+      this.#writer.append(record, change)
+    } catch (cause) {
+      throw new LogLostError(detailOf(cause), { cause })
+    }
+  }
+}

@@ -1,0 +1,69 @@
+/** Notices that a run takes too long, or that its agent has been silent for too long. */
+import { type Clock, elapsedOf } from '../ports/clock.ts'
+import { RunFailure } from './emission.ts'
+import type { Limits } from '../model/limits.ts'
+import { startTimer } from '../runtime/timer.ts'
+
+export interface Watched {
+  /** When the agent last said something: asked when it matters and not told, since that would be for every event. */
+  lastActivity(): number
+  timedOut(failure: RunFailure): void
+}
+
+export class Watchdog {
+  readonly #clock: Clock
+  readonly #limits: Limits
+  readonly #watched: Watched
+  #deadline = 0
+  #stopTimer: (() => void) | undefined
+  #asleep = 0
+  #asleepSince = 0
+
+  constructor(clock: Clock, limits: Limits, watched: Watched) {
+    this.#clock = clock
+    this.#limits = limits
+    this.#watched = watched
+  }
+
+  start(): void {
+    this.#deadline = elapsedOf(this.#clock) + this.#limits.runDeadlineMs
+    this.#wait()
+  }
+
+  stop(): void {
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+  }
+
+  /** The agent sleeps: time stands still until the returned function is called. */
+  suspend(): () => void {
+    if (this.#asleep++ === 0) this.#asleepSince = elapsedOf(this.#clock)
+    return () => {
+      if (--this.#asleep === 0) this.#deadline += elapsedOf(this.#clock) - this.#asleepSince
+    }
+  }
+
+  #wait(): void {
+    const due = Math.min(this.#deadline, this.#watched.lastActivity() + this.#limits.runIdleMs)
+    this.#stopTimer = startTimer(() => this.#check(), Math.max(due - elapsedOf(this.#clock), 1), this.#clock)
+  }
+
+  /** The end of the sleep is no moment to be late at: the agent has all of its time for silence from then on. */
+  #waitAsleep(): void {
+    this.#stopTimer = startTimer(() => this.#check(), Math.min(this.#limits.runIdleMs, ASLEEP_LOOK_MS), this.#clock)
+  }
+
+  #check(): void {
+    const now = elapsedOf(this.#clock)
+    const { runDeadlineMs, runIdleMs } = this.#limits
+    if (this.#asleep > 0) this.#waitAsleep()
+    else if (now >= this.#deadline)
+      this.#watched.timedOut(new RunFailure('deadline_exceeded', `the run took longer than ${runDeadlineMs} ms`))
+    else if (now >= this.#watched.lastActivity() + runIdleMs)
+      this.#watched.timedOut(new RunFailure('idle_timeout', `the agent was silent for ${runIdleMs} ms`))
+    else this.#wait()
+  }
+}
+
+/** How often a run is looked at that sleeps. */
+const ASLEEP_LOOK_MS = 60_000

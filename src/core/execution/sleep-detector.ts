@@ -1,0 +1,72 @@
+/**
+ * Tells when a run does nothing but sleep, and gives up its worker slot for that time. Work that is under way beside a sleep keeps
+ * the slot, work around a sleep does not. What an agent awaits besides its context is not known here; when it then emits or records
+ * something, the run has its slot back.
+ */
+import { type Enclosure, isAround } from '../recovery/enclosure.ts'
+import type { RunSlot } from '../scheduling/sleeping-runs.ts'
+
+/** Shorter sleeps keep the slot: it would be missed sooner than it helps anybody. */
+export const SLOT_KEPT_MS_MAX = 60_000
+
+interface Sleeper {
+  readonly enclosure: Enclosure | undefined
+}
+
+export class Rest {
+  readonly #slot: RunSlot
+  readonly #work = new Set<string>()
+  readonly #sleepers = new Set<Sleeper>()
+  #isResting = false
+
+  constructor(slot: RunSlot) {
+    this.#slot = slot
+  }
+
+  /** The run has given its slot up. */
+  get isResting(): boolean {
+    return this.#isResting
+  }
+
+  /** Work is under way until the returned function is called. */
+  work(ref: string): () => void {
+    this.#work.add(ref)
+    this.#update()
+    return () => {
+      this.#work.delete(ref)
+      this.#update()
+    }
+  }
+
+  /** Sleeps, inside of some work, until `until` resolves and there is a slot again. */
+  async sleep(enclosure: Enclosure | undefined, until: Promise<void>, signal: AbortSignal): Promise<void> {
+    const sleeper: Sleeper = { enclosure }
+    this.#sleepers.add(sleeper)
+    this.#update()
+    try {
+      await until
+      if (this.#isResting) await this.#slot.regain(signal)
+      this.#isResting = false
+    } finally {
+      this.#sleepers.delete(sleeper)
+      this.#update()
+    }
+  }
+
+  /** The run does something although it sleeps. */
+  disturb(): void {
+    this.#isResting = false
+    this.#slot.takeBack()
+  }
+
+  #update(): void {
+    const rests = this.#sleepers.size > 0 && [...this.#work].every((ref) => this.#isAsleepIn(ref))
+    if (rests && !this.#isResting) this.#isResting = this.#slot.giveUp()
+    else if (!rests && this.#isResting) this.disturb()
+  }
+
+  #isAsleepIn(ref: string): boolean {
+    for (const { enclosure } of this.#sleepers) if (isAround(enclosure, ref)) return true
+    return false
+  }
+}

@@ -1,0 +1,179 @@
+/** Sleeps of any length, across crashes, that count neither as silence nor towards a deadline. */
+import { describe, expect, test, vi } from 'vitest'
+import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
+import { openNode, subject, textOf } from '../../../test/support/node.ts'
+import { ManualWorld, recovering, World } from '../../../test/support/world.ts'
+import type { RunContext } from '../ports/component.ts'
+import { startTimer, TIMER_MAX_MS } from '../runtime/timer.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+
+describe('startTimer', () => {
+  test.each([1, 500, TIMER_MAX_MS, TIMER_MAX_MS + 1, 30 * DAY, 100 * DAY])('waits for %i ms', (milliseconds) => {
+    vi.useFakeTimers()
+    try {
+      const act = vi.fn<() => void>()
+      startTimer(act, milliseconds)
+      vi.advanceTimersByTime(milliseconds - 1)
+      expect(act).not.toHaveBeenCalled()
+      vi.advanceTimersByTime(2)
+      expect(act).toHaveBeenCalledTimes(1)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('never fires when it waits for ever, or was stopped', () => {
+    vi.useFakeTimers()
+    try {
+      const act = vi.fn<() => void>()
+      startTimer(act, Infinity)()
+      const stop = startTimer(act, 100 * DAY)
+      vi.advanceTimersByTime(99 * DAY)
+      stop()
+      vi.advanceTimersByTime(99 * DAY)
+      expect(act).not.toHaveBeenCalled()
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+describe('a sleep', () => {
+  test.each([30 * DAY, Infinity])('of %d ms does not return at once', async (milliseconds) => {
+    const node = openNode({
+      components: [
+        subject(async function* (_, { sleep }) {
+          yield 'a'
+          await sleep(milliseconds)
+          yield 'b'
+        }),
+      ],
+    })
+    const id = await node.start('subject')
+    const log = await node.emitted(id, 'sleep.started')
+    const { time, data } = log.at(-1) as Extract<(typeof log)[number], { type: 'sleep.started' }>
+    expect(Date.parse(data.until) - Date.parse(time)).toBeGreaterThan(29 * DAY)
+    await node.stop(id)
+    expect(textOf(await node.ended(id))).toBe('a')
+  })
+
+  test('of a call that may take thirty days does not end the call', async () => {
+    const member = subject(async function* (_, { sleep }) {
+      yield 'm'
+      await sleep(30)
+      return 'answer'
+    })
+    const node = openNode({
+      components: [
+        subject(async function* (_, { call }) {
+          yield String(await call(member, null, { timeoutMs: 30 * DAY }))
+        }),
+      ],
+    })
+    expect(textOf(await node.ended(await node.start('subject')))).toBe('manswer')
+  })
+
+  test.each([
+    ['sleep', 60_000],
+    ['sleepUntil', undefined],
+  ])('goes on after a crash with what is left of it: %s', async (_, milliseconds) => {
+    let slept = 0
+    const component = recovering('resume', async function* (_input, context) {
+      yield 'a'
+      slept++
+      if (milliseconds === undefined) await context.sleepUntil(new Date(wake))
+      else await context.sleep(milliseconds)
+      yield 'b'
+    })
+    const world = new World(component)
+    const wake = world.clock.now() + 60_000
+    const first = world.worker()
+    const id = await first.start('subject')
+    await first.emitted(id, 'sleep.started')
+    world.kill()
+    world.clock.advance(wake - world.clock.now() - 50)
+    const log = await world.worker().ended(id)
+    expect(slept).toBe(2)
+    expect(textOf(log)).toBe('ab')
+    expect(log.filter(({ type }) => type === 'sleep.started')).toHaveLength(1)
+  })
+
+  test.each([
+    ['sleep', (context: RunContext, wake: number, now: number) => context.sleep(wake - now)],
+    ['sleepUntil', (context: RunContext, wake: number) => context.sleepUntil(wake)],
+  ])(
+    '[RUN-5] ends when it was to end, although parallel branches come in another order after a crash: %s',
+    async (_, sleep) => {
+      const world = new ManualWorld(
+        recovering('resume', async function* (_input, context) {
+          const branch = async (name: string, wake: number): Promise<void> => {
+            await sleep(context, wake, start)
+            if (context.attempt > 1) woken.push([name, world.clock.now() >= wake])
+          }
+          const branches = [() => branch('short', short), () => branch('long', long)]
+          await Promise.all((context.attempt === 1 ? branches : branches.toReversed()).map((each) => each()))
+          yield 'done'
+        }),
+      )
+      const woken: [string, boolean][] = []
+      const start = world.clock.now()
+      const [short, long] = [start + 5000, start + 50_000]
+      const first = world.worker()
+      const id = await first.start('subject')
+      await first.emitted(id, 'sleep.started', 2)
+      world.kill()
+      const second = world.worker(world.components, { leaseMs: 600_000, pollMs: 60_000 })
+      await second.emitted(id, 'run.started', 2)
+      await settle()
+      for (let seconds = 0; seconds < 60 && woken.length < 2; seconds++) {
+        world.clock.advance(1000)
+        await settle()
+      }
+      expect(woken).toEqual([
+        ['short', true],
+        ['long', true],
+      ])
+    },
+  )
+
+  test('counts neither as silence nor towards the deadline', async () => {
+    const clock = new ManualClock()
+    const node = openNode({
+      clock,
+      limits: { pollMs: 60_000 },
+      components: [
+        subject(
+          async function* (_, { sleep }) {
+            yield 'a'
+            await sleep(600)
+            yield 'b'
+            await sleep(1200)
+            yield 'c'
+          },
+          { limits: { runIdleMs: 200, runDeadlineMs: 500 } },
+        ),
+      ],
+    })
+    const id = await node.start('subject')
+    await clock.pass(1800)
+    const log = await node.ended(id)
+    expect(log.at(-1)!.type).toBe('run.completed')
+    expect(textOf(log)).toBe('abc')
+  })
+
+  test('that is no number is refused', async () => {
+    const node = openNode({
+      components: [
+        subject(async function* (_, { sleepUntil }) {
+          yield 'a'
+          await sleepUntil('next spring')
+        }),
+      ],
+    })
+    expect((await node.ended(await node.start('subject'))).at(-1)).toMatchObject({
+      type: 'run.failed',
+      data: { error: { message: expect.stringContaining('sleep needs a number') as string } },
+    })
+  })
+})

@@ -1,0 +1,71 @@
+/** Sleeps of an agent. When a long one ends is in the log, so that a recovered run sleeps only the rest. */
+import { enclosureOf, perform, request } from './perform-work.ts'
+import { SLOT_KEPT_MS_MAX } from './sleep-detector.ts'
+import { record, type Scope } from './actor-scope.ts'
+import { pauseFor } from '../runtime/timer.ts'
+
+/** Shorter sleeps are not recorded: an agent that paces its output would fill the log with them. */
+const RECORDED_MS_MIN = 1000
+
+/** Sleeps until a time, in milliseconds since 1970. */
+export function sleepUntil(scope: Scope, until: number): Promise<void> {
+  return sleep(scope, until - scope.host.clock.now(), until)
+}
+
+export async function sleep(scope: Scope, milliseconds: number, until?: number): Promise<void> {
+  if (typeof milliseconds !== 'number' || Number.isNaN(milliseconds))
+    throw new TypeError(`sleep needs a number of milliseconds, and was given ${String(milliseconds)}`)
+  const { host, actor, signal } = scope
+  signal.throwIfAborted()
+  if (milliseconds < RECORDED_MS_MIN && until === undefined) {
+    if (!isReplaying(scope)) await asleep(scope, milliseconds)
+  } else if (host.ledger.hasLegacy && host.isReplaying(actor)) {
+    return // such a log does not have its sleeps
+  } else {
+    const input = until === undefined ? { milliseconds: finite(milliseconds) } : { until: finite(until) }
+    await recordedSleep(scope, input, until ?? host.clock.now() + milliseconds)
+  }
+}
+
+/** Whether what the code does now was done before, as far as can be known. */
+function isReplaying(scope: Scope): boolean {
+  const { host, actor } = scope
+  return host.isReplaying(actor) || host.ledger.isBehind || enclosureOf(scope)?.isRevisited === true
+}
+
+/** JSON has no Infinity. */
+function finite(milliseconds: number): number {
+  return Math.min(milliseconds, LAST_MS)
+}
+
+async function recordedSleep(scope: Scope, input: object, wanted: number): Promise<void> {
+  const { host } = scope
+  const work = request(scope, { kind: 'sleep', name: 'sleep', input })
+  const known = work.record?.until
+  if (known === undefined && work.enclosure?.isRevisited === true) return
+  const wake = known ?? finite(wanted)
+  const rest = wake - host.clock.now()
+  const go = async (): Promise<void> => {
+    if (known === undefined)
+      await record(scope, 'sleep.started', { until: new Date(wake).toISOString(), key: work.key, ...work.marks })
+    await asleep(scope, wake - host.clock.now())
+  }
+  // A length that varies between attempts must not stop a run: a short one is slept again, a long one waits for the past.
+  if (known !== undefined || rest <= host.replayWaitMs) return go()
+  await perform(scope, work, { isExclusive: false }, go)
+}
+
+async function asleep(scope: Scope, milliseconds: number): Promise<void> {
+  const { host, signal } = scope
+  const woken = host.slept()
+  const pause = pauseFor(milliseconds, signal, host.clock)
+  try {
+    if (milliseconds <= SLOT_KEPT_MS_MAX) await pause
+    else await host.rest.sleep(enclosureOf(scope), pause, signal)
+  } finally {
+    woken()
+  }
+}
+
+/** The last moment that a date can say. */
+const LAST_MS = 8.64e15

@@ -1,0 +1,32 @@
+/** What a run fails with, made of whatever was thrown. */
+import { WorkFailure } from '../ports/component.ts'
+import { RunFailure } from './emission.ts'
+import { messageOf } from '../model/errors.ts'
+import type { Failure } from '../model/event.ts'
+import type { Logger } from '../ports/logger.ts'
+
+export interface Failed {
+  readonly run: string
+  readonly component: string
+  /** Under which the server's log has what the failure does not tell. */
+  readonly errorId: string
+  /** Where the outcome was decided before, it is nothing to tell the server's log. */
+  readonly logger: Logger | undefined
+}
+
+export function toRunFailure(thrown: unknown, { run, component, errorId, logger }: Failed): Failure {
+  const own = thrown instanceof RunFailure || thrown instanceof WorkFailure
+  const failure: Failure = own ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
+  const { code, details } = failure
+  const fields = { run, component, errorId, code, details }
+  try {
+    logger?.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
+  } catch {
+    logger?.error(fields, `run failed: ${failure.message}`) // the error has a property that cannot be read
+  }
+  // What is no object is the agent's own affair; there is no place for the id in it.
+  if (details !== undefined && (typeof details !== 'object' || details === null || Array.isArray(details)))
+    return failure
+  const type = thrown instanceof Error ? thrown.name : typeof thrown
+  return { ...failure, details: { ...details, ...(!own && { type }), id: errorId } }
+}

@@ -1,0 +1,196 @@
+/** Tokens: what a run and each of its members took, however they are nested and whatever was withdrawn. */
+import { describe, expect, test } from 'vitest'
+import { logOf } from '../../../test/support/flows.ts'
+import { aborted, openNode, subject } from '../../../test/support/node.ts'
+import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
+import { agent } from '../../agents/generator.ts'
+import { type Component, emit, type Emission } from '../ports/component.ts'
+import type { EventData, LoggedEvent, Usage } from '../model/event.ts'
+
+/** A model's answer that took so many tokens. */
+function* spend(tokens: number, request = 'r'): Generator<Emission> {
+  yield emit('model.requested', { request, model: 'm' })
+  yield emit('model.responded', { request, model: 'm', usage: { inputTokens: tokens, outputTokens: 1 } })
+}
+
+function spender(id: string, tokens: number, ...called: Component[]): Component {
+  return agent<unknown>({
+    id,
+    async *run(input, { call }) {
+      for (const each of called) await call(each, input)
+      yield* spend(tokens)
+      return id
+    },
+  })
+}
+
+function usageOf(log: readonly LoggedEvent[]): Usage | undefined {
+  return (log.at(-1)!.data as EventData['run.completed']).usage
+}
+
+function usageByActor(log: readonly LoggedEvent[]): [string, number | undefined][] {
+  return log.flatMap((event): [string, number | undefined][] =>
+    event.type === 'actor.completed' || event.type === 'actor.failed'
+      ? [[event.actor!.component, event.data.usage?.inputTokens]]
+      : [],
+  )
+}
+
+describe('usage', () => {
+  test('of a run is all that it took, and of a member what it took with those below it', async () => {
+    const log = await logOf(
+      spender('top', 1, spender('team', 10, spender('ann', 100), spender('bob', 1000)), spender('carl', 10_000)),
+    )
+    expect(usageByActor(log)).toEqual([
+      ['ann', 100],
+      ['bob', 1000],
+      ['team', 1110],
+      ['carl', 10_000],
+    ])
+    expect(usageOf(log)).toEqual({ inputTokens: 11_111, outputTokens: 5 })
+  })
+
+  test('is absent where nothing was taken', async () => {
+    const log = await logOf(
+      subject(async function* () {
+        yield 'for free'
+      }),
+    )
+    expect(log.at(-1)!.data).toEqual({})
+  })
+
+  test('is told of a run and of a member that fail', async () => {
+    const failing = agent<unknown>({
+      id: 'failing',
+      async *run() {
+        yield* spend(5)
+        throw new Error('no')
+      },
+    })
+    const log = await logOf(
+      subject(async function* (_, { call }) {
+        await call(failing, null).catch(() => {})
+        yield* spend(2)
+        throw new Error('no')
+      }),
+    )
+    expect(usageByActor(log)).toEqual([['failing', 5]])
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { usage: { inputTokens: 7 } } })
+  })
+
+  test('is told of a run that was stopped', async () => {
+    const node = openNode({
+      components: [
+        subject(async function* (_, { signal }) {
+          yield* spend(3)
+          await aborted(signal)
+        }),
+      ],
+    })
+    const id = await node.start('subject')
+    await node.emitted(id, 'model.responded')
+    await node.stop(id)
+    const log = await node.ended(id)
+    expect(log.at(-1)).toMatchObject({ type: 'run.cancelled', data: { usage: { inputTokens: 3 } } })
+  })
+
+  test('counts what was withdrawn: it was paid for', async () => {
+    const log = await logOf(
+      subject(async function* (_, { stage, call }) {
+        const failed = stage('failing', async function* () {
+          yield* spend(4)
+          throw new Error('no')
+        })
+        await failed.catch(() => {})
+        const member = agent<unknown>({
+          id: 'member',
+          async *run() {
+            yield* spend(30)
+            throw new Error('no')
+          },
+        })
+        await call(member, null, { withdrawFailure: true }).catch(() => {})
+        yield* spend(500)
+      }),
+    )
+    expect(log.filter(({ type }) => type === 'attempt.discarded')).toHaveLength(2)
+    expect(usageOf(log)).toMatchObject({ inputTokens: 534 })
+  })
+
+  test('that a component declares at its end counts where it reported no answer of a model', async () => {
+    const declaring = (id: string, reports: boolean): Component =>
+      agent<unknown>({
+        id,
+        async *run() {
+          if (reports) yield* spend(7)
+          yield emit('run.completed', { output: id, usage: { inputTokens: 7 } })
+        },
+      })
+    const log = await logOf(
+      subject(async function* (_, { call }) {
+        await call(declaring('silent', false), null)
+        await call(declaring('telling', true), null)
+        yield emit('run.completed', { usage: { inputTokens: 100 } })
+      }),
+    )
+    expect(usageByActor(log)).toEqual([
+      ['silent', 7],
+      ['telling', 7],
+    ])
+    expect(usageOf(log)).toMatchObject({ inputTokens: 114 })
+  })
+
+  test('that is no number is no usage', async () => {
+    const log = await logOf(
+      subject(async function* () {
+        yield emit('run.completed', { usage: { inputTokens: 'many', outputTokens: 2 } as never })
+      }),
+    )
+    expect(usageOf(log)).toEqual({ outputTokens: 2 })
+  })
+})
+
+describe('after a crash', () => {
+  const members = (hanging: Component): Component['run'] =>
+    async function* (_, { call, stage }) {
+      await stage('model', async function* () {
+        yield* spend(1)
+      })
+      await call(spender('done', 10), null)
+      await call(hanging, null)
+      yield* spend(1000)
+    }
+
+  const hanging = agent<unknown>({
+    id: 'hanging',
+    async *run(_, context) {
+      yield* spend(100)
+      yield 'here'
+      await hangAtFirst(context)
+      yield* spend(100, 'r2')
+    },
+  })
+
+  async function logAfterCrash(component: Component): Promise<LoggedEvent[]> {
+    const world = new World(component)
+    const first = world.worker()
+    const id = await first.start('subject')
+    await first.emitted(id, 'text.delta')
+    world.kill()
+    return world.worker().ended(id)
+  }
+
+  test('what the first attempt took and recorded is counted once', async () => {
+    const log = await logAfterCrash(recovering('resume', members(hanging)))
+    expect(usageByActor(log)).toEqual([
+      ['done', 10],
+      ['hanging', 200],
+    ])
+    expect(usageOf(log)).toMatchObject({ inputTokens: 1211 })
+  })
+
+  test('what a withdrawn attempt took is counted with what was taken again', async () => {
+    const log = await logAfterCrash(recovering('retry', members(hanging)))
+    expect(usageOf(log)).toMatchObject({ inputTokens: 111 + 1211 })
+  })
+})

@@ -1,0 +1,49 @@
+/** Tokens that a run has taken, by who took them. What was withdrawn was paid for like any other. */
+import { type Actor, actorKey, type Event, type Usage } from '../model/event.ts'
+
+export class Spending {
+  /** By actor: what it took, and once it has ended also what those took that it called. */
+  readonly #taken = new Map<string, Usage>()
+
+  /** Takes in an event of the log. */
+  note({ type, data, actor }: Event): void {
+    if (type === 'model.responded' && data.usage !== undefined) this.#add(actorKey(actor), data.usage)
+    if ((type === 'actor.completed' || type === 'actor.failed') && data.usage !== undefined)
+      this.#settle(actor!, data.usage)
+  }
+
+  /**
+   * All that a component took with those that it called, now that it ends. What it declares counts where it reported no model's
+   * answer of its own, which would be the same tokens.
+   */
+  end(actor: Actor | undefined, declared: Usage | undefined): Usage | undefined {
+    const key = actorKey(actor)
+    if (declared !== undefined && !this.#taken.has(key)) this.#add(key, declared)
+    const keys = [...this.#taken.keys()].filter((each) => key === '' || isWithin(each, key))
+    if (keys.length === 0) return undefined
+    const usage = keys.reduce<Usage>((sum, each) => addUsage(sum, this.#taken.get(each)!), {})
+    if (actor !== undefined) this.#settle(actor, usage)
+    return usage
+  }
+
+  #add(key: string, usage: Usage): void {
+    this.#taken.set(key, addUsage(this.#taken.get(key) ?? {}, usage))
+  }
+
+  #settle({ run }: Actor, usage: Usage): void {
+    for (const key of this.#taken.keys()) if (isWithin(key, run)) this.#taken.delete(key)
+    this.#taken.set(run, usage)
+  }
+}
+
+function isWithin(key: string, run: string): boolean {
+  return key === run || key.startsWith(`${run}/`)
+}
+
+/** What only one of them counted is not lost. */
+function addUsage(one: Usage, other: Usage): Usage {
+  const sum: Record<string, number> = { ...one }
+  for (const [name, count] of Object.entries(other) as [string, unknown][])
+    if (typeof count === 'number' && Number.isFinite(count)) sum[name] = (sum[name] ?? 0) + count
+  return sum
+}

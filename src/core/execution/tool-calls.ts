@@ -1,0 +1,135 @@
+/** Tool calls: the intent is in the log before the work starts, so that a call that was cut off is known to be uncertain. */
+import type { ToolAttempt, ToolCall } from '../ports/component.ts'
+import { perform, request, type Work } from './perform-work.ts'
+import { askOwner, asRecorded, record, type Scope } from './actor-scope.ts'
+import { failureOf, recorded, toThrow } from '../recovery/recorded-failure.ts'
+import { escapeName } from '../recovery/recorded-work.ts'
+
+export async function callTool<Result>(
+  scope: Scope,
+  call: ToolCall,
+  body: (call: ToolAttempt) => Promise<Result> | Result,
+): Promise<Result> {
+  const work = request(scope, { kind: 'tool', name: escapeName(call.name), input: call.input ?? null })
+  const known = work.record?.outcome
+  if (known !== undefined && known.state !== 'begun') return recorded(known) as Result
+  return perform(scope, work, { isExclusive: false }, (ending) => attempt(scope, work, call, body, ending))
+}
+
+async function attempt<Result>(
+  scope: Scope,
+  { key, marks, record: begun }: Work,
+  call: ToolCall,
+  body: (call: ToolAttempt) => Promise<Result> | Result,
+  ending: () => Promise<void>,
+): Promise<Result> {
+  const { signal, facts } = scope
+  const { name, input } = call
+  const id = call.id ?? `${facts.run}/${key}`
+  if (begun !== undefined && call.idempotent !== true) {
+    const times = begun.outcome.state === 'begun' ? begun.outcome.times : 1
+    const decision = await decide(scope, key, times, call)
+    if (decision.action === 'result') {
+      const kept = await record(scope, 'tool.completed', { call: id, name, output: decision.value, key })
+      return kept.output as Result
+    }
+  }
+  // Also when it is repeated: if it is cut off once more, that is another decision.
+  if (begun === undefined || call.idempotent !== true) {
+    await record(scope, 'tool.called', { call: id, name, input: input ?? null, key, ...marks })
+  }
+  const progress = new Progress(scope, id, key)
+  let result: Result
+  try {
+    result = await body({ key: `${facts.run}/${key}`, signal, progress: (value) => progress.show(value) })
+  } catch (thrown) {
+    if (signal.aborted) throw thrown
+    const error = failureOf(thrown)
+    const kept = await record(scope, 'tool.failed', { call: id, name, error, key })
+    throw toThrow(kept.error, thrown)
+  } finally {
+    progress.end()
+  }
+  await ending()
+  const kept = await record(scope, 'tool.completed', { call: id, name, output: result ?? null, key })
+  return asRecorded(scope, kept.output) as Result
+}
+
+/**
+ * What a tool shows while it works. Values are in the order in which they were given; while the log is behind, only the newest
+ * one waits, so a tool that does not wait costs no memory.
+ */
+class Progress {
+  readonly #scope: Scope
+  readonly #about: { readonly call: string; readonly key: string }
+  #held: Promise<void> | undefined
+  #newest: { readonly value: unknown } | undefined
+  #ended = false
+
+  constructor(scope: Scope, call: string, key: string) {
+    this.#scope = scope
+    this.#about = { call, key }
+  }
+
+  show(value: unknown): Promise<void> {
+    if (this.#ended) return Promise.resolve()
+    if (this.#held === undefined) return this.#put(value)
+    this.#newest = { value }
+    return this.#held
+  }
+
+  /** What was still to be shown is not: the tool's result says more. */
+  end(): void {
+    this.#ended = true
+  }
+
+  #put(value: unknown): Promise<void> {
+    const { host, actor } = this.#scope
+    const { call, key } = this.#about
+    const data = { call, output: value ?? null, key }
+    const held = host.show({ type: 'tool.progressed', data, ...(actor !== undefined && { actor }) })
+    if (held === undefined) return Promise.resolve()
+    this.#held = held.then(() => this.#next())
+    this.#held.catch(() => {}) // a tool need not wait; that the log is lost ends its run anyway
+    return this.#held
+  }
+
+  #next(): Promise<void> | undefined {
+    this.#held = undefined
+    const newest = this.#newest
+    this.#newest = undefined
+    return newest === undefined || this.#ended ? undefined : this.#put(newest.value)
+  }
+}
+
+type Decision = { readonly action: 'retry' } | { readonly action: 'result'; readonly value: unknown }
+
+const DECISION_SCHEMA = {
+  oneOf: [
+    { enum: ['retry', 'fail'] },
+    { type: 'object', properties: { action: { enum: ['retry', 'fail'] } }, required: ['action'] },
+    { type: 'object', properties: { action: { const: 'result' }, value: {} }, required: ['action', 'value'] },
+  ],
+}
+
+/** A call was begun and never ended: it may have had its effect. Only its owner can say what to do. */
+async function decide(scope: Scope, key: string, times: number, call: ToolCall): Promise<Decision> {
+  const { host, uncertain } = scope
+  const message = `tool ${call.name} was interrupted and may have had its effect`
+  const details = { tool: call.name, key }
+  if (uncertain === 'fail') return host.fail({ code: 'uncertain_tool', message, details })
+  const answer = await askOwner(scope, {
+    id: `uncertain:${times === 1 ? key : `${key}~${times}`}`, // `#` would make it the id of another call
+    prompt: `${message}. Repeat it, give its result, or fail the run?`,
+    kind: 'uncertain',
+    schema: DECISION_SCHEMA,
+    details: { ...details, input: call.input },
+  })
+  const { action, value } = (typeof answer === 'object' && answer !== null ? answer : { action: answer }) as {
+    action?: unknown
+    value?: unknown
+  }
+  if (action === 'retry') return { action }
+  if (action === 'result') return { action, value: value ?? null }
+  return host.fail({ code: 'uncertain_tool', message: `${message}, and it was decided not to go on`, details })
+}

@@ -1,0 +1,22 @@
+/** Logs errors that an agent left uncaught after its run had ended, or while it is paused. */
+import { messageOf } from '../model/errors.ts'
+import { type Execution, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
+import type { Logger } from '../ports/logger.ts'
+
+interface UncaughtFields extends Pick<Execution, 'run' | 'component'> {
+  readonly origin: UncaughtOrigin
+}
+
+export function logUncaught(logger: Logger, level: 'debug' | 'error', fields: UncaughtFields, thrown: unknown): void {
+  const message = `${originText[fields.origin]} in an agent whose run is not executing: ${messageOf(thrown)}`
+  try {
+    logger[level]({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, message)
+  } catch {
+    logger[level](fields, message) // the error has a property that cannot be read
+  }
+}
+
+/** Work that ends because it was aborted: nothing to report once its run is over. */
+export function isAbort(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === 'AbortError'
+}

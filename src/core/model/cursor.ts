@@ -1,0 +1,36 @@
+/** Positions in a log as clients write them: `41`, or `run_…:41` for one that names its log. */
+import { HoldfastError } from './errors.ts'
+import type { Run } from './run.ts'
+import type { StoredRun } from '../ports/store.ts'
+
+/** Before the first event. */
+export const START = -1
+
+/** The index after which to go on; throws `cursor_invalid` for anything that is not a position in this run's log. */
+export function parseCursor(text: string, run: string): number {
+  const [, named, digits] = /^(?:([^:]+):)?(\d{1,15}|-1)$/.exec(text) ?? []
+  if (digits === undefined) {
+    throw new HoldfastError(
+      'cursor_invalid',
+      `${JSON.stringify(text.slice(0, 100))} is not a cursor; it is the id of the last event that you have`,
+    )
+  }
+  if (named !== undefined && named !== run)
+    throw new HoldfastError('cursor_invalid', `the cursor is one of run ${named.slice(0, 100)}, not of ${run}`)
+  return Number(digits)
+}
+
+/** A cursor is answered exactly, or refused (SUB-2): what every store and the service ask of a position. */
+export function assertReadable(
+  { run, first, next }: Pick<StoredRun, 'first' | 'next'> & { readonly run: Pick<Run, 'id'> },
+  after: number,
+): void {
+  if (!Number.isInteger(after) || after < START || after >= next) {
+    throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
+  }
+  if (after + 1 < first) {
+    throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, {
+      details: { earliest: first },
+    })
+  }
+}

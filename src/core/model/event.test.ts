@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { emit } from '../ports/component.ts'
+import { type Event, eventTable, type EventType, isEventType, isTerminal } from './event.ts'
+
+const page = readFileSync(new URL('../../../docs/events.md', import.meta.url), 'utf8')
+const source = readFileSync(new URL('event.ts', import.meta.url), 'utf8')
+const types = Object.keys(eventTable).filter(isEventType)
+
+/** Rows of every table of the page whose headings are these. */
+function rowsOf(headings: readonly string[]): string[][] {
+  const found: string[][] = []
+  let within = false
+  for (const line of page.split('\n')) {
+    const cells = line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim())
+    if (cells.length === 0) within = false
+    else if (cells.join() === headings.join()) within = true
+    else if (within && !cells[0]!.startsWith('---')) found.push(cells)
+  }
+  return found
+}
+
+/** The fields of each type as `EventData` declares them; one that may be absent ends with `?`. */
+function declaredFields(): Map<string, string[]> {
+  const [, body] = /export interface EventData \{\n(.*?)\n\}\n/s.exec(source)!
+  const declared = new Map<string, string[]>()
+  for (const [, type, fields] of body!.matchAll(/^ {2}'([a-z.]+)': \{(.*?)\}$/gms)) {
+    declared.set(
+      type!,
+      [...fields!.matchAll(/readonly (\w+\??):/g)].map(([, field]) => field!),
+    )
+  }
+  return declared
+}
+
+describe('docs/events.md', () => {
+  const rows = rowsOf(['type', 'effect', 'by', 'data', 'says'])
+
+  test('lists every event type of the table, and no other', () => {
+    expect(rows.map(([type]) => type)).toEqual(types.map((type) => `\`${type}\``))
+  })
+
+  test('says of every type what it does to its run, and whether an agent may emit it', () => {
+    const documented = rows.map(([type, effect, by]) => [type!.slice(1, -1), effect, by])
+    const actual = types.map((type) => [type, eventTable[type].effect, eventTable[type].agent ? 'agent' : 'runner'])
+    expect(documented).toEqual(actual)
+  })
+
+  test('lists the fields of every type, and no others', () => {
+    const declared = declaredFields()
+    expect([...declared.keys()]).toEqual(types)
+    for (const [type, , , data] of rows) {
+      expect([type, data!.replaceAll('`', '').split(', ')]).toEqual([type, declared.get(type!.slice(1, -1))])
+    }
+  })
+
+  test('lists every notice of the native stream, and no other', () => {
+    const stream = readFileSync(new URL('../../http/stream.ts', import.meta.url), 'utf8')
+    const kinds = [...stream.matchAll(/readonly kind: '(\w+)'/g)].map(([, kind]) => `\`stream.${kind}\``)
+    expect(kinds.length).toBeGreaterThan(0)
+    expect(rowsOf(['event', 'data', 'says']).map(([event]) => event)).toEqual(kinds)
+  })
+
+  test('says what every row means', () => {
+    for (const cells of rows) expect(cells.at(-1)).toMatch(/\w+.*[.)]$/)
+  })
+})
+
+describe('the vocabulary', () => {
+  test('[LOG-3] has exactly four types that end a run', () => {
+    expect(types.filter(isTerminal)).toEqual(['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'])
+  })
+
+  test('has one type that pauses a run', () => {
+    expect(types.filter((type) => eventTable[type].effect === 'pause')).toEqual(['run.paused'])
+  })
+
+  test('names things as noun.verb', () => {
+    for (const type of types) expect(type).toMatch(/^[a-z]+\.[a-z]+$/)
+  })
+
+  test('leaves the life of a run to the runner, but for how it ends', () => {
+    const ofAgents = types.filter((type) => eventTable[type].agent && eventTable[type].effect !== 'content')
+    expect(ofAgents).toEqual(['run.completed', 'run.failed', 'run.rejected'])
+  })
+
+  test.each([
+    ['text.delta', true],
+    ['text.deltas', false],
+    ['', false],
+    ['__proto__', false],
+    ['constructor', false],
+    ['toString', false],
+    [undefined, false],
+    [null, false],
+    [7, false],
+    [['text.delta'], false],
+  ])('%j is a type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
+
+  test('emit makes the event of a type', () => {
+    const event: Event = emit('custom.emitted', { name: 'a', value: 1 })
+    expect(event).toEqual({ type: 'custom.emitted', data: { name: 'a', value: 1 } })
+    expect(event.type satisfies EventType).toBe('custom.emitted')
+  })
+})

@@ -1,0 +1,179 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { digestOfBody, digestOfEnvelope } from '../recovery/emitted-output.ts'
+import type { Event, LoggedEvent } from './event.ts'
+import {
+  encodeBody,
+  encodeRecord,
+  encodeTextBody,
+  events,
+  lastOf,
+  rawRecords,
+  type Slice,
+  sliceAfter,
+  sliceBefore,
+  sliceOf,
+  sliceWithin,
+} from './record.ts'
+
+const bounds = { depthMax: 20, bytesMax: 1024 * 1024 }
+const time = '2026-01-01T00:00:00.000Z'
+
+function record(index: number, event: Event): string {
+  return encodeRecord('run_1', index, time, event.type, encodeBody(event, bounds))
+}
+
+function texts(first: number, list: readonly string[], closed = false): Slice {
+  return sliceOf(
+    first,
+    list.map((text, position) => record(first + position, { type: 'text.delta', data: { text } })),
+    closed,
+  )
+}
+
+function textsOf(slice: Slice): string[] {
+  return events(slice).map((event) => (event.data as { text: string }).text)
+}
+
+/** Texts that would break a log whose records were found by what they hold. */
+const hostile: readonly string[] = [
+  '',
+  '\n\n',
+  '\r\n\r\n',
+  'a\n\nid: 3\nevent: run.completed\ndata: {}\n\n',
+  '\n\nid: 4\n',
+  'data: x\nid: 2\n\n:',
+  '\u2028\u2029\u0085\u000b\u000c\0\u001f',
+  '\ufeff',
+  '😀 é ñ 漢 \u{10ffff}',
+  '\ud800 and \udfff alone',
+  '"type":"run.failed","data":{}}',
+  '\\n\\nid: 5\\n "quoted" \\',
+  '</script><!--',
+]
+
+describe('a record', () => {
+  test('is the frame that the native protocol sends', () => {
+    expect(record(7, { type: 'text.delta', data: { text: 'hi' } })).toBe(
+      `id: 7\nevent: text.delta\ndata: {"run":"run_1","index":7,"time":"${time}","type":"text.delta","data":{"text":"hi"}}\n\n`,
+    )
+  })
+
+  test('names its actor before its data', () => {
+    const actor = { component: 'helper', run: 'run_2', parent: 'run_1' } as const
+    const written = record(1, { type: 'text.delta', data: { text: 'hi' }, actor })
+    expect(written).toContain(
+      '"type":"text.delta","actor":{"component":"helper","run":"run_2","parent":"run_1"},"data":{"text":"hi"}}\n\n',
+    )
+    expect(events(sliceOf(1, [written], false))).toEqual([
+      { run: 'run_1', index: 1, time, type: 'text.delta', actor, data: { text: 'hi' } },
+    ])
+  })
+
+  test('has the same body whichever way a piece of text comes in', () => {
+    for (const text of hostile) {
+      expect(encodeTextBody(text, bounds)).toBe(encodeBody({ type: 'text.delta', data: { text } }, bounds))
+    }
+  })
+
+  test.each([[undefined], [null], ['text'], [1]])('[EVT-1] has an object as its data, not %s', (data) => {
+    const event = { type: 'custom.emitted', data } as unknown as Event
+    expect(() => encodeBody(event, bounds)).toThrow('data is not an object')
+  })
+
+  test('[EVT-1] names the part of it that cannot be serialized', () => {
+    const actor = { component: 'helper', run: 1n, self: () => {} }
+    const event = { type: 'text.delta', data: { text: 'hi' }, actor } as unknown as Event
+    expect(() => encodeBody(event, bounds)).toThrow('actor.self is a function')
+  })
+})
+
+describe('[LOG-5] a slice gives back what was put in', () => {
+  test('whatever the text', () => {
+    const slice = texts(0, hostile)
+    expect(textsOf(slice)).toEqual(hostile)
+    expect(rawRecords(slice).map(({ index, type }) => ({ index, type }))).toEqual(
+      hostile.map((_, index) => ({ index, type: 'text.delta' })),
+    )
+  })
+
+  test('with bodies that equal those that were written', () => {
+    const bodies = hostile.map((text) => encodeTextBody(text, bounds))
+    expect(rawRecords(texts(3, hostile)).map(({ envelope }) => digestOfEnvelope(envelope))).toEqual(
+      bodies.map(digestOfBody),
+    )
+  })
+
+  test('for any events', () => {
+    const event = fc.oneof(
+      fc.record({ type: fc.constant('text.delta'), data: fc.record({ text: fc.string({ unit: 'binary' }) }) }),
+      fc.record({ type: fc.constant('custom.emitted'), data: fc.record({ name: fc.string(), value: fc.jsonValue() }) }),
+    )
+    fc.assert(
+      fc.property(fc.array(event, { minLength: 1 }), fc.nat(1000), (list, first) => {
+        const records = list.map((each, position) => record(first + position, each as Event))
+        const logged = list.map((each, position) => ({ run: 'run_1', index: first + position, time, ...each }))
+        expect(events(sliceOf(first, records, false))).toEqual(JSON.parse(JSON.stringify(logged)) as LoggedEvent[])
+      }),
+    )
+  })
+
+  test('and notices a slice that does not hold what it says', () => {
+    expect(() => rawRecords({ ...texts(0, ['a', 'b']), count: 3 })).toThrow('a slice of 3 records holds 2')
+  })
+})
+
+describe('[SUB-2] a slice is cut where its records are, wherever the cut', () => {
+  // Indexes of one, two and three digits, so that `1` and `11` and `111` are told apart.
+  const cases: readonly (readonly [string, Slice])[] = [
+    ['from the start', texts(0, hostile)],
+    [
+      'from ten to a hundred',
+      texts(
+        8,
+        Array.from({ length: 95 }, (_, index) => hostile[index % hostile.length]!),
+      ),
+    ],
+    ['closed', texts(5, hostile, true)],
+    ['of one record', texts(11, ['\n\nid: 11\n'], true)],
+  ]
+
+  test.each(cases)('after every index: %s', (_, slice) => {
+    const all = textsOf(slice)
+    for (let after = slice.first - 1; after <= lastOf(slice); after++) {
+      const kept = all.slice(after + 1 - slice.first)
+      const cut = sliceAfter(slice, after)
+      expect(textsOf(cut)).toEqual(kept)
+      expect(cut).toMatchObject({ first: after + 1, count: kept.length, closed: slice.closed })
+    }
+  })
+
+  test.each(cases)('before every index: %s', (_, slice) => {
+    const all = textsOf(slice)
+    for (let before = slice.first; before <= lastOf(slice) + 1; before++) {
+      const kept = all.slice(0, before - slice.first)
+      const cut = sliceBefore(slice, before)
+      expect(textsOf(cut)).toEqual(kept)
+      expect(cut).toMatchObject({ first: slice.first, count: kept.length })
+      expect(cut.closed).toBe(slice.closed && before > lastOf(slice))
+    }
+  })
+
+  test.each(cases)('at every number of bytes that makes a difference: %s', (_, slice) => {
+    const ends = rawRecords(slice).map(({ index }) => sliceBefore(slice, index + 1).bytes.length)
+    for (const bytesMax of [0, 1, ...ends.flatMap((end) => [end - 1, end, end + 1])]) {
+      const count = Math.max(ends.filter((end) => end <= bytesMax).length, 1)
+      const cut = sliceWithin(slice, bytesMax)
+      expect(cut).toMatchObject({ first: slice.first, count, closed: slice.closed && count === slice.count })
+      expect(cut.bytes.length).toBe(ends[count - 1])
+    }
+  })
+
+  test('before and after together are the whole', () => {
+    const slice = texts(3, hostile, true)
+    for (let index = slice.first; index <= lastOf(slice); index++) {
+      const parts = [sliceBefore(slice, index).bytes, sliceAfter(slice, index - 1).bytes]
+      expect(Buffer.concat(parts).equals(slice.bytes)).toBe(true)
+    }
+  })
+})

@@ -1,0 +1,44 @@
+/** Storage accounting per owner: what retention and quotas measure (`Store.usage`). */
+import type { Position } from './page.ts'
+import type { StoredRun } from '../ports/store.ts'
+
+export interface OwnerUsage {
+  readonly owner: string
+  readonly runs: number
+  /** Bytes of the records that are kept of its runs. */
+  readonly logBytes: number
+  /** Sessions included. */
+  readonly documents: number
+  /** Bytes of their bodies, as JSON. */
+  readonly documentBytes: number
+}
+
+/** A finished run and the bytes of its records. */
+export interface SizedRun {
+  readonly stored: StoredRun
+  readonly bytes: number
+}
+
+/**
+ * The part of a store that knows how much each owner has. Counts of runs and documents are exact. Bytes may lag behind what is
+ * durable: a store need not count a record before it has settled it where it stays.
+ */
+export interface StoredUsage {
+  of(owner: string): Promise<OwnerUsage>
+  /** `storedBytes` of all owners together. */
+  total(): Promise<number>
+  /** The owners with the most `storedBytes`, largest first. */
+  largest(limit: number): Promise<readonly OwnerUsage[]>
+  /** Finished runs of an owner, oldest first by creation time and then id, from a position on. */
+  finishedRuns(owner: string, limit: number, after?: Position): Promise<readonly SizedRun[]>
+}
+
+/** What a run counts besides its records: its row, its index entries and its idempotency key. */
+export const RUN_BYTES = 1024
+/** What a document counts besides its body. */
+export const DOCUMENT_BYTES = 512
+
+/** The bytes that retention and quotas charge an owner with. The store's files are larger: they have indexes and free space. */
+export function storedBytes({ runs, logBytes, documents, documentBytes }: Omit<OwnerUsage, 'owner'>): number {
+  return runs * RUN_BYTES + logBytes + documents * DOCUMENT_BYTES + documentBytes
+}

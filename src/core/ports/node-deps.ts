@@ -1,0 +1,32 @@
+/** What the parts of one node have in common. */
+import type { Clock, Ids } from './clock.ts'
+import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
+import type { Execution } from './execution-trace.ts'
+import type { Limits } from '../model/limits.ts'
+import type { Logger } from './logger.ts'
+import type { Redactor } from '../redaction/redactor.ts'
+import type { Registry } from '../registry.ts'
+import type { Store } from './store.ts'
+
+export interface NodeParts {
+  readonly store: Store
+  readonly registry: Registry
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly logger: Logger
+  readonly digests: Digests
+  readonly enclosures: AsyncLocal<Enclosure>
+  /** The run whose code is running. */
+  readonly executions: AsyncLocal<Execution>
+  /** Redacts for all components. Default: nothing is redacted. */
+  readonly redactor?: Redactor
+}
+
+/** Keyed digest of a text. Without the key it says nothing of the text. */
+export type Digest = (text: string) => string
+
+export interface Digests {
+  /** Digests for one run: the same in every attempt and on every node of its store, and others than those of other runs. */
+  of(run: string): Promise<Digest>
+}

@@ -1,0 +1,17 @@
+/**
+ * The projection seam: how a protocol sees a log. Pure, so that live and replay are the same function:
+ * a subscriber that comes back is brought to its place by folding again, not by remembering.
+ */
+import type { LoggedEvent } from '../model/event.ts'
+import type { Run } from '../model/run.ts'
+
+export interface Projection<State, Frame> {
+  initial(run: Run): State
+  /** Must not change `state`. Frames are in wire order; an event may give none. */
+  apply(state: State, event: LoggedEvent): Projected<State, Frame>
+}
+
+export interface Projected<State, Frame> {
+  readonly state: State
+  readonly frames: readonly Frame[]
+}

@@ -1,0 +1,34 @@
+/**
+ * Moving house: how all that a store keeps is given to another store, which keeps it as it was. `Store.moving` is this part of a
+ * store. To look at what is kept is harmless at any time; to take in is for a store that nobody else uses meanwhile.
+ */
+import type { Document } from '../model/document.ts'
+import type { Position } from '../model/page.ts'
+import type { StoredRun } from './store.ts'
+
+/** A run with what only its creation knew. */
+export interface KeptRun {
+  readonly stored: StoredRun
+  readonly idempotency?: { readonly key: string; readonly fingerprint: string }
+}
+
+/** By which a document is known. */
+export type DocumentName = Pick<Document, 'owner' | 'collection' | 'id'>
+
+export interface Moving {
+  /** Owners that hold a claim which has not run out, or that renewed theirs within its time though they held none: nodes at work. */
+  workers(): Promise<readonly string[]>
+  /** All runs, oldest first: by creation time and then id, the reverse of `list`. Those that follow a place, whether a run is there or not. */
+  runs(limit: number, after?: Position): Promise<readonly KeptRun[]>
+  /** All documents of all owners and collections, in an order of the store's own that does not change. Those that follow `after`. */
+  documents(limit: number, after?: DocumentName): Promise<readonly Document[]>
+  /**
+   * Takes in a run with the first record that is kept of its log, which has the index `stored.first`; `stored.next` is the one after
+   * it. Run (of whatever status), epoch, stop request and key are kept as given, a lease is not; no session is touched. What follows
+   * of the log is appended by a writer with that epoch, without a claim. Refuses with `conflict`, and changes nothing, when the id or
+   * the key is in use.
+   */
+  admit(kept: KeptRun, record: string): Promise<void>
+  /** Takes in a document with the version and the times that it has. False, and nothing changed, when its name is in use. */
+  admitDocument(document: Document): Promise<boolean>
+}

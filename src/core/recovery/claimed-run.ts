@@ -1,0 +1,288 @@
+/** What becomes of a run that was claimed: it is started, gone on with, or ended because it cannot be. */
+import type { Component } from '../ports/component.ts'
+import { encodeEvent, RunFailure } from '../execution/emission.ts'
+import { divergedFailure } from './divergence.ts'
+import type { Event, EventData, Failure, Suspect } from '../model/event.ts'
+import { type History, HistoryReader } from './recording.ts'
+import { Ledger } from './ledger.ts'
+import type { Limits } from '../model/limits.ts'
+import { readLog } from '../delivery/read-log.ts'
+import type { Logger } from '../ports/logger.ts'
+import type { Digest, NodeParts } from '../ports/node-deps.ts'
+import { eventOf, events } from '../model/record.ts'
+import { redactingLogger } from '../redaction/redacting-logger.ts'
+import { redactorOf } from '../redaction/redactor.ts'
+import { Replay } from './replay.ts'
+import { SLOT_KEPT_MS_MAX } from '../execution/sleep-detector.ts'
+import type { Run } from '../model/run.ts'
+import { RunLog } from '../execution/run-log.ts'
+import { Drive, type DriveEnd } from '../execution/run-execution.ts'
+import type { RunSlot } from '../scheduling/sleeping-runs.ts'
+import { Spending } from '../execution/token-usage.ts'
+import type { StopRequest, Store, StoredRun } from '../ports/store.ts'
+import { type Suspicion, wasInterrupted } from './crash-suspects.ts'
+import { divergenceDecision } from './ledger-reader.ts'
+
+/** Answers to a paused run's questions. */
+export interface Continuation {
+  readonly answers: Readonly<Record<string, unknown>>
+  readonly by?: string
+}
+
+export interface Begun {
+  readonly drive: Drive
+  readonly ended: Promise<DriveEnd>
+}
+
+export interface Beginning {
+  /** Absent when the run was ended at once. */
+  readonly begun?: Begun
+  /** What became of a run whose worker had died. */
+  readonly takenUp?: 'recovered' | 'lost'
+}
+
+/** Why a run was released whose answers are in its log, and that no worker has gone on with yet. */
+const ANSWERED = 'answered'
+
+/** What is known of a claimed run besides what the store has. */
+interface Circumstances {
+  readonly continuation: Continuation | undefined
+  /** Its agent, where that is still in memory. */
+  readonly parked: Drive | undefined
+  /** Of a run that was interrupted and is to execute again. */
+  readonly suspicion: Suspicion | undefined
+  readonly slot: RunSlot
+}
+
+/** Decides how a claimed run proceeds: start, resume, recover or fail. */
+export async function begin(parts: NodeParts, claimed: StoredRun, circumstances: Circumstances): Promise<Beginning> {
+  try {
+    return await settleOrDrive(parts, claimed, circumstances)
+  } catch (cause) {
+    await circumstances.parked?.release() // an agent that is not continued comes to its `finally`
+    throw cause
+  }
+}
+
+/** Writes the answers to a run that is driven elsewhere: whoever claims it next goes on with them. */
+export async function handOver(parts: NodeParts, claimed: StoredRun, continuation: Continuation): Promise<void> {
+  const log = new RunLog(parts, claimed)
+  log.append({ type: 'run.resumed', data: continuation })
+  log.append({ type: 'run.released', data: { reason: ANSWERED } })
+  await log.flush()
+}
+
+/** Ends a run that could not be begun, if it is still ours. */
+export async function failUnbegun(parts: NodeParts, { run, epoch }: StoredRun, setbacks: number): Promise<void> {
+  const now = await parts.store.get(run.id)
+  if (now === undefined || now.epoch !== epoch) return
+  const message = `the run could not be started, ${setbacks} times in a row; the server's log says why`
+  await settle(new RunLog(parts, now), now.stop, new RunFailure('internal', message).failure)
+}
+
+async function settleOrDrive(
+  parts: NodeParts,
+  claimed: StoredRun,
+  { continuation, parked, suspicion = LONE, slot }: Circumstances,
+): Promise<Beginning> {
+  const { store, limits, registry } = parts
+  const { run, next } = claimed
+  const log = new RunLog(parts, claimed)
+  const stop = claimed.stop ?? (await store.get(run.id))?.stop
+  const component = registry.find(run.component)
+  const isAnswered = continuation !== undefined || (await wasAnswered(store, claimed))
+  const isOrphan = !isAnswered && wasInterrupted(run)
+  let failure = stop === undefined ? refusal(claimed, component, isAnswered) : undefined
+  const isRefused = stop !== undefined || failure !== undefined
+  const isParked = continuation !== undefined && parked !== undefined && !isRestart(run, continuation)
+  // Read before anything is written: a store that goes away in between would make the run look interrupted.
+  const past =
+    run.status === 'queued' || isRefused || isParked
+      ? undefined
+      : await HistoryReader.read(store, run.id, next, limits.readBytesMax)
+  const suspect = isOrphan && past !== undefined ? suspectOf(run, past, suspicion, parts.clock.now()) : undefined
+  if (suspect !== undefined) failure = conviction(run, component!, suspect, suspicion, limits)
+  if (stop !== undefined || failure !== undefined || component === undefined) {
+    await parked?.release()
+    await settle(log, stop, failure)
+    return isOrphan && stop === undefined ? { takenUp: 'lost' } : {}
+  }
+  const resumed = continuation && {
+    type: 'run.resumed' as const,
+    data: { ...continuation, ...versionOf(component) },
+  }
+  if (isParked) {
+    const [written] = await write(log, [resumed!])
+    return { begun: { drive: parked, ended: parked.continueWith(log, written!.data.answers) } }
+  }
+  const origin = await originOf(parts, run.id)
+  if (resumed !== undefined) {
+    await write(log, [resumed], past)
+    await parked?.release()
+  } else {
+    const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
+    const begins: Event = {
+      type: 'run.started',
+      data: { attempt: run.attempt + 1, ...versionOf(component), ...(suspect !== undefined && { suspect }) },
+    }
+    await write(log, isAfresh && past !== undefined ? [discarded(run, past), begins] : [begins], past)
+  }
+  return started({ parts, log, component, origin, slot }, await past?.history(), isOrphan)
+}
+
+/** Writes events, and lets the past of the run know them as they stand in the log. Resolves with them as they stand there. */
+async function write<Written extends Event>(
+  log: RunLog,
+  additions: readonly Written[],
+  past?: HistoryReader,
+): Promise<Written[]> {
+  const written = additions.map((event) => {
+    const index = log.next
+    const kept = log.append(event)
+    const stored = eventOf(encodeEvent(kept, log.bounds).body)
+    past?.note({ ...stored, run: log.run.id, index, time: log.run.updatedAt })
+    return kept
+  })
+  await log.flush()
+  return written
+}
+
+/** What a drive is made of, besides the history of its run. */
+interface DriveParts {
+  readonly parts: NodeParts
+  readonly log: RunLog
+  readonly component: Component
+  readonly origin: Origin
+  readonly slot: RunSlot
+}
+
+/** What a run was created with. */
+interface Origin {
+  readonly input: unknown
+  readonly digest: Digest
+}
+
+/** Read before the start is written: a store that goes away in between would make the run look interrupted. */
+async function originOf({ store, digests }: NodeParts, id: string): Promise<Origin> {
+  const first = await readLog(store, id, -1, 1)
+  const { input } = events(first!)[0]!.data as EventData['run.created']
+  return { input, digest: await digests.of(id) }
+}
+
+/** `history` is absent for a run that never ran. */
+async function started(
+  { parts, log, component, origin, slot }: DriveParts,
+  history: History | undefined,
+  isOrphan: boolean,
+): Promise<Beginning> {
+  if (history?.decision === 'fail') {
+    const message = 'the code no longer fits the log of the run, and it was decided to fail it'
+    await settle(log, undefined, divergedFailure(message))
+    return {}
+  }
+  const drive = new Drive({
+    ...parts,
+    ...origin,
+    logger: loggerFor(parts, component),
+    component,
+    log,
+    ledger: history?.ledger ?? new Ledger(),
+    spending: history?.spending ?? new Spending(),
+    replay: history && new Replay(history.output),
+    slot,
+  })
+  return { begun: { drive, ended: drive.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
+}
+
+/** The rules of the server are in its logger already. */
+function loggerFor({ logger }: NodeParts, { redact }: Component): Logger {
+  const own = redactorOf(undefined, redact)
+  return own === undefined ? logger : redactingLogger(logger, own)
+}
+
+/** Its answers were taken by a node that does not drive it. */
+async function wasAnswered(store: Store, { run, next }: StoredRun): Promise<boolean> {
+  if (run.status !== 'running' || run.released !== true) return false
+  const slice = await readLog(store, run.id, next - 2, 1)
+  const last = slice === undefined ? undefined : events(slice).at(-1)
+  return last?.type === 'run.released' && last.data.reason === ANSWERED
+}
+
+function discarded({ attempt }: Run, { attemptFrom: from }: HistoryReader): Event {
+  return {
+    type: 'attempt.discarded',
+    data: { attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },
+  }
+}
+
+function versionOf({ version }: Component): { readonly version?: string } {
+  return version === undefined ? {} : { version }
+}
+
+/** Whether an agent that is still in memory is to begin again from its log: the code was put right. */
+function isRestart({ waiting = [] }: Run, { answers }: Continuation): boolean {
+  return waiting.some(({ id, kind }) => kind === 'diverged' && divergenceDecision(answers[id]) === 'retry')
+}
+
+/** A run that nobody has seen executing with others. */
+const LONE: Suspicion = { among: 1, concurrency: 1, concurrencyAfterProgress: 1 }
+
+/** What an interrupted run is suspected of. An attempt that made progress and was interrupted is the first of a new series. */
+function suspectOf(run: Run, { progress, asleepUntil }: HistoryReader, suspicion: Suspicion, now: number): Suspect {
+  const { concurrency } = suspicion
+  // Its last attempt has long done nothing but sleep: another run, or nobody, ended the process.
+  if (asleepUntil !== undefined && now < asleepUntil && now - Date.parse(run.updatedAt) > SLOT_KEPT_MS_MAX)
+    return { interruptions: 0, concurrency }
+  if (progress.hasProgressed) return { interruptions: 1, concurrency: suspicion.concurrencyAfterProgress }
+  // Before attempts were counted by progress, all of them were.
+  const before = run.suspect?.interruptions ?? run.interruptions ?? 0
+  return { interruptions: before + 1, concurrency }
+}
+
+/** Why an interrupted run is not started again. */
+function conviction(
+  run: Run,
+  component: Component,
+  { interruptions }: Suspect,
+  { among }: Suspicion,
+  limits: Limits,
+): Failure | undefined {
+  const total = (run.interruptions ?? 0) + 1
+  if (total >= limits.interruptionsMax) return interrupted(`the run was interrupted ${total} times`)
+  const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
+  // Unless it was alone, another run may have been the cause.
+  if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined
+  return interrupted(`the run was interrupted in ${interruptions} attempts in a row, none of which made progress`)
+}
+
+/** Why a claimed run must end as failed instead of being driven. */
+function refusal({ run }: StoredRun, component: Component | undefined, isAnswered: boolean): Failure | undefined {
+  const { status, waiting, released } = run
+  if (component === undefined)
+    return { code: 'unsupported', message: `component ${run.component} is not served any more` }
+  if (isAnswered || status === 'queued') return undefined
+  if (status === 'paused') {
+    const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
+    return new RunFailure('deadline_exceeded', `nobody answered in time: ${prompts}`).failure
+  }
+  if ((component.recovery ?? 'fail') === 'fail') {
+    return interrupted(released ? 'the server that drove the run was shut down' : 'the worker that drove the run died')
+  }
+  return undefined // one that was handed over in good order may be started any number of times
+}
+
+function interrupted(message: string): Failure {
+  return new RunFailure('interrupted', message).failure
+}
+
+/** Ends a run that nobody drives. */
+async function settle(log: RunLog, stop: StopRequest | undefined, failure: Failure | undefined): Promise<void> {
+  if (stop !== undefined) {
+    const { at: _at, ...data } = stop
+    log.append({ type: 'stop.requested', data })
+    log.append({ type: 'run.cancelled', data })
+  } else {
+    log.append({ type: 'run.failed', data: { error: failure! } })
+  }
+  await log.flush()
+}

@@ -1,0 +1,133 @@
+/**
+ * Crash-loop containment (RUN-6). Each run that executed when its process died may be what ended it. At most half of these suspects
+ * execute at once, and after each further crash half as many of those that executed then, until a run that keeps killing its
+ * process executes alone and can be convicted. The others wait here, claimed.
+ */
+import type { Clock } from '../ports/clock.ts'
+import type { Run } from '../model/run.ts'
+import type { StoredRun } from '../ports/store.ts'
+import { startTimer } from '../runtime/timer.ts'
+
+/** What is known of an interrupted run before its log is read. */
+export interface Suspicion {
+  /** How many runs may have executed when it was interrupted. */
+  readonly among: number
+  /** How many suspects may execute at once beside it now, itself included. */
+  readonly concurrency: number
+  /** The same if its log shows progress: then it is as suspect as a run that was interrupted for the first time. */
+  readonly concurrencyAfterProgress: number
+}
+
+interface Waiting {
+  readonly claimed: StoredRun
+  readonly suspicion: Suspicion
+}
+
+export interface SuspectsOptions {
+  readonly suspectMs: number
+  readonly clock: Clock
+  readonly start: (claimed: StoredRun, suspicion: Suspicion) => void
+  /** Whether a run that executes here has written anything since it was started. */
+  readonly hasProgressed: (id: string) => boolean
+}
+
+/** Without progress a suspect stays one for so many times longer, with each interruption in a row. */
+const PATIENCE_GROWTH = 4
+const GROWTHS_MAX = 8
+
+/** Its worker died: it has begun, and nobody gave it back. */
+export function wasInterrupted({ status, released }: Run): boolean {
+  return status === 'running' && released !== true
+}
+
+export class Suspects {
+  readonly #options: SuspectsOptions
+  /** Least suspected first. */
+  #waiting: Waiting[] = []
+  readonly #waitingIds = new Set<string>()
+  /** How many suspects may execute at once beside each of those that execute, and the timer that clears it. */
+  readonly #executing = new Map<string, { readonly concurrency: number; stopTimer: () => void }>()
+
+  constructor(options: SuspectsOptions) {
+    this.#options = options
+  }
+
+  /** Suspects that are claimed here and do not execute yet. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  isWaiting(id: string): boolean {
+    return this.#waitingIds.has(id)
+  }
+
+  /** Takes runs that were interrupted together; each is started when it may execute. */
+  add(together: readonly StoredRun[]): void {
+    const fresh = half(together.length)
+    for (const claimed of together) {
+      const among = claimed.run.suspect?.concurrency ?? together.length
+      const concurrency = claimed.run.suspect === undefined ? fresh : half(among)
+      this.#waiting.push({ claimed, suspicion: { among, concurrency, concurrencyAfterProgress: fresh } })
+      this.#waitingIds.add(claimed.run.id)
+    }
+    this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)
+    this.#startSome()
+  }
+
+  /** A suspect that need not wait any more, because it will not execute. */
+  take(id: string): StoredRun | undefined {
+    if (!this.#waitingIds.delete(id)) return undefined
+    const found = this.#waiting.find(({ claimed }) => claimed.run.id === id)
+    this.#waiting = this.#waiting.filter((each) => each !== found)
+    return found?.claimed
+  }
+
+  /** A run has ended, paused, or could not be started. */
+  ended(id: string): void {
+    const suspect = this.#executing.get(id)
+    if (suspect === undefined) return
+    suspect.stopTimer()
+    this.#executing.delete(id)
+    this.#startSome()
+  }
+
+  /** Starts no more; those that waited. */
+  close(): readonly StoredRun[] {
+    const waiting = this.#waiting
+    this.#waiting = []
+    this.#waitingIds.clear()
+    for (const { stopTimer } of this.#executing.values()) stopTimer()
+    this.#executing.clear()
+    return waiting.map(({ claimed }) => claimed)
+  }
+
+  #startSome(): void {
+    const most = Math.min(...[...this.#executing.values()].map(({ concurrency }) => concurrency))
+    for (let next; (next = this.#waiting[0]) !== undefined;) {
+      const { claimed, suspicion } = next
+      if (this.#executing.size >= Math.min(most, suspicion.concurrency)) return
+      this.#waiting.shift()
+      this.#waitingIds.delete(claimed.run.id)
+      this.#watch(claimed.run, suspicion.concurrency)
+      this.#options.start(claimed, suspicion)
+    }
+  }
+
+  #watch({ id, suspect }: Run, concurrency: number): void {
+    const { suspectMs, clock, hasProgressed } = this.#options
+    const patience = suspectMs * PATIENCE_GROWTH ** Math.min(suspect?.interruptions ?? 0, GROWTHS_MAX)
+    const lookAfter = (waitedMs: number): void => {
+      const stopTimer = startTimer(() => look(waitedMs), suspectMs, clock)
+      this.#executing.set(id, { concurrency, stopTimer })
+    }
+    const look = (waitedMs: number): void => {
+      if (waitedMs >= patience || hasProgressed(id)) this.ended(id)
+      else lookAfter(waitedMs + suspectMs)
+    }
+    lookAfter(suspectMs)
+  }
+}
+
+function half(count: number): number {
+  return Math.max(Math.floor(count / 2), 1)
+}

@@ -1,0 +1,168 @@
+/** Code that no longer fits the log of its run: who decides, and what the decisions do. */
+import { describe, expect, test } from 'vitest'
+import { aborted, subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
+import { World } from '../../../test/support/world.ts'
+import type { Component, RunContext } from '../ports/component.ts'
+
+const limits = { replayWaitMs: 100 }
+
+class Bank {
+  readonly effects: string[] = []
+
+  component(amount: number, more: Partial<Component> = {}): Component {
+    return this.agent((context) => this.pay(context, amount), more)
+  }
+
+  /** Does it, says so, and hangs in the first attempt. */
+  agent(work: (context: RunContext) => Promise<unknown>, more: Partial<Component> = {}): Component {
+    return subject(
+      async function* (_, context) {
+        yield `[${String(await work(context))}]`
+        if (context.attempt === 1) await aborted(context.signal)
+        return 'done'
+      },
+      { recovery: 'resume', limits, ...more },
+    )
+  }
+
+  pay(context: RunContext, amount: number): Promise<string> {
+    return context.tool({ name: 'pay', input: amount }, () => {
+      this.effects.push(`pay ${amount}`)
+      return `paid ${amount}`
+    })
+  }
+}
+
+/** A run whose code was changed after it had paid 5, and that asks what to do. */
+async function diverged(bank: Bank, after: Component, before = bank.component(5)) {
+  const world = new World(before)
+  const id = await world.orphan(1)
+  const node = world.worker([after])
+  const question = await divergence(node, id)
+  return { world, id, node, question }
+}
+
+async function divergence(node: TestNode, id: string) {
+  const { run } = await node.reached(id, (status) => status !== 'running')
+  expect(run).toMatchObject({ status: 'paused', waiting: [{ kind: 'diverged' }] })
+  return run.waiting![0]!
+}
+
+describe('[RUN-5] a run whose code no longer fits its log', () => {
+  test('pauses, and says what the log has and what the code asked for', async () => {
+    const bank = new Bank()
+    const { id, node, question } = await diverged(bank, bank.component(500))
+    expect(question).toEqual({
+      id: 'diverged',
+      kind: 'diverged',
+      prompt:
+        'component subject no longer fits the log of this run: the code asked for tool pay, which the log does not have, ' +
+        'without asking again for tool pay of event 2. Retry (after the code was put right), continue (what is new is ' +
+        'executed), or fail the run?',
+      schema: expect.any(Object) as object,
+      details: {
+        index: 2,
+        recorded: { kind: 'tool', name: 'pay', key: 'pay' },
+        asked: { kind: 'tool', name: 'pay' },
+        choices: ['retry', 'continue', 'fail'],
+      },
+    })
+    expect(bank.effects).toEqual(['pay 5'])
+    expect((await node.log(id)).at(-1)!.type).toBe('run.paused')
+  })
+
+  test.each([['retry'], [{ action: 'retry' }]])('goes on with the code of before: %j', async (answer) => {
+    const bank = new Bank()
+    const { world, id, question } = await diverged(bank, bank.component(500))
+    const restored = world.worker([bank.component(5)])
+    await restored.continue(id, { [question.id]: answer })
+    const log = await restored.ended(id)
+    expect(log.at(-1)!.type).toBe('run.completed')
+    expect(textOf(log)).toBe('[paid 5]')
+    expect(bank.effects).toEqual(['pay 5'])
+  })
+
+  test('asks again under another id when it is retried with the same code', async () => {
+    const bank = new Bank()
+    const { id, node, question } = await diverged(bank, bank.component(500))
+    await node.continue(id, { [question.id]: 'retry' })
+    const again = await divergence(node, id)
+    expect(again.id).toBe('diverged#2')
+    await expect(node.continue(id, { [question.id]: 'continue' })).rejects.toMatchObject({ code: 'conflict' })
+    expect(bank.effects).toEqual(['pay 5'])
+  })
+
+  test.each([['in this process'], ['by another one']])(
+    'executes what is new when told to continue, %s',
+    async (where) => {
+      const bank = new Bank()
+      const { world, id, node, question } = await diverged(bank, bank.component(500))
+      const last = where === 'in this process' ? node : world.worker([bank.component(500)])
+      await last.continue(id, { [question.id]: 'continue' })
+      const log = await last.ended(id)
+      expect(log.at(-1)!.type).toBe('run.completed')
+      expect(textOf(log)).toBe('[paid 500]')
+      expect(bank.effects).toEqual(['pay 5', 'pay 500'])
+    },
+  )
+
+  test('does what was continued with once, although it is cut off after that', async () => {
+    const bank = new Bank()
+    const after = bank.agent(async (context) => {
+      const paid = await bank.pay(context, 500)
+      if (context.attempt === 2) await aborted(context.signal)
+      return paid
+    })
+    const { world, id, node, question } = await diverged(bank, after)
+    await node.continue(id, { [question.id]: 'continue' })
+    await node.emitted(id, 'tool.completed', 2)
+    world.kill()
+    const log = await world.worker([after]).ended(id)
+    expect(textOf(log)).toBe('[paid 500]')
+    expect(bank.effects).toEqual(['pay 5', 'pay 500'])
+  })
+
+  test.each([['in this process'], ['by another one']])('fails when told to, %s', async (where) => {
+    const bank = new Bank()
+    const { world, id, node, question } = await diverged(bank, bank.component(500))
+    const last = where === 'in this process' ? node : world.worker([bank.component(500)])
+    await last.continue(id, { [question.id]: { action: 'fail' } })
+    expect((await last.ended(id)).at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'diverged' } } })
+    expect(bank.effects).toEqual(['pay 5'])
+  })
+
+  test('goes on waiting when the answer is none', async () => {
+    const bank = new Bank()
+    const { id, node, question } = await diverged(bank, bank.component(500))
+    await expect(node.continue(id, { [question.id]: 'what?' })).rejects.toMatchObject({ code: 'invalid_request' })
+    expect((await divergence(node, id)).id).toBe(question.id)
+  })
+
+  test('fails at once where its component says so', async () => {
+    const bank = new Bank()
+    const world = new World(bank.component(5))
+    const id = await world.orphan(1)
+    const node = world.worker([bank.component(500, { onDivergence: 'fail' })])
+    const log = await node.ended(id)
+    const details = { index: 2, recorded: { key: 'pay' }, asked: { kind: 'tool', name: 'pay' } }
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'diverged', details } } })
+    expect(bank.effects).toEqual(['pay 5'])
+  })
+
+  test.each<[string, (context: RunContext) => Promise<unknown>, string]>([
+    ['ends', async () => 'nothing', 'the agent ended'],
+    ['throws', () => Promise.reject(new TypeError('a defect')), 'the agent failed (a defect) and ended'],
+  ])('because it %s without asking for what the log has', async (_, work, said) => {
+    const bank = new Bank()
+    const { id, node, question } = await diverged(bank, bank.agent(work))
+    expect(question.prompt).toContain(`${said} without asking again for tool pay of event 2`)
+    expect(typesOf(await node.log(id))).not.toContain('run.failed')
+  })
+
+  test('is stopped as any other', async () => {
+    const bank = new Bank()
+    const { id, node } = await diverged(bank, bank.component(500))
+    await node.stop(id)
+    expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
+  })
+})

@@ -1,0 +1,58 @@
+/** What becomes of a run whose code no longer fits its log: its owner decides, or it fails. */
+import type { DivergencePolicy } from '../ports/component.ts'
+import type { Failure, Question } from '../model/event.ts'
+import { RunFailure } from '../execution/emission.ts'
+import type { Ledger } from './ledger.ts'
+import type { Divergence } from './replay-barrier.ts'
+import { type DivergenceDecision, divergenceDecision } from './ledger-reader.ts'
+
+/** What the decision needs of the drive. */
+export interface DivergenceHost {
+  readonly component: string
+  readonly policy: DivergencePolicy
+  readonly ledger: Ledger
+  wait(question: Question): Promise<unknown>
+  fail(failure: Failure): Promise<never>
+}
+
+/** Resolves when the run is to go on as if what the log has and the code did not ask for were not there. */
+export async function settleDivergence(host: DivergenceHost, divergence: Divergence): Promise<void> {
+  const { policy, ledger } = host
+  const what = describe(host.component, divergence)
+  if (policy === 'fail') return host.fail(divergedFailure(what, divergence))
+  for (;;) {
+    const answer = await host.wait({
+      id: ledger.newKey('ask', 'diverged'),
+      kind: 'diverged',
+      prompt: `${what}. Retry (after the code was put right), continue (what is new is executed), or fail the run?`,
+      schema: DECISION_SCHEMA,
+      details: { ...divergence, choices: DECISIONS },
+    })
+    const decision = divergenceDecision(answer)
+    if (decision === 'fail') return host.fail(divergedFailure(what, divergence))
+    // To retry is to start the agent again from the log, which whoever takes the answer does.
+    if (decision === 'continue') return ledger.passAll()
+  }
+}
+
+function describe(component: string, { index, recorded, asked }: Divergence): string {
+  const wanted =
+    asked.kind === 'end'
+      ? `${asked.name} ended`
+      : `the code asked for ${asked.kind} ${asked.name}, which the log does not have,`
+  return (
+    `component ${component} no longer fits the log of this run: ${wanted} ` +
+    `without asking again for ${recorded.kind} ${recorded.name} of event ${index}`
+  )
+}
+
+/** What a run fails with whose divergence was decided to be its end. */
+export function divergedFailure(message: string, details?: unknown): Failure {
+  return new RunFailure('diverged', message, details).failure
+}
+
+const DECISIONS: readonly DivergenceDecision[] = ['retry', 'continue', 'fail']
+
+const DECISION_SCHEMA = {
+  oneOf: [{ enum: DECISIONS }, { type: 'object', properties: { action: { enum: DECISIONS } }, required: ['action'] }],
+}

@@ -1,0 +1,79 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { Ledger } from './ledger.ts'
+import type { WorkRecord } from './recorded-work.ts'
+
+const RECORDS = 20_000
+
+function step(index: number, about: Partial<WorkRecord> = {}): WorkRecord {
+  const key = `step-${index}`
+  const outcome = { state: 'done', result: null } as const
+  return {
+    kind: 'step',
+    key,
+    name: key,
+    within: '',
+    digest: undefined,
+    index,
+    outcome,
+    covers: false,
+    awaited: true,
+    ...about,
+  }
+}
+
+function steps(): WorkRecord[] {
+  return Array.from({ length: RECORDS }, (_, index) => step(index))
+}
+
+test('the records of a long log are put in order in slices, between which others have the thread', async () => {
+  // A machine on which every look at the clock takes a millisecond: a fast one would be done within one slice.
+  let now = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now)
+  onTestFinished(() => clock.mockRestore())
+  let turns = 0
+  let isOver = false
+  const turn = (): void => {
+    turns++
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const ledger = await Ledger.of(steps(), [])
+  isOver = true
+  expect(ledger.isBehind).toBe(true)
+  expect(turns).toBeGreaterThan(2)
+})
+
+test('work that is held looks at each record once, however many are asked for meanwhile', async () => {
+  const ledger = await Ledger.of(steps(), [])
+  let looks = 0
+  const last = ledger.firstMissing(({ index }) => (looks++, index === RECORDS - 1))
+  ledger.onChange(() => last())
+  for (const { kind, name } of steps()) {
+    expect(last()).toBeDefined()
+    ledger.take({ kind, name, prefix: '', within: '', digest: undefined }, 'no such key')
+  }
+  expect(last()).toBeUndefined()
+  expect(looks).toBeLessThanOrEqual(RECORDS)
+})
+
+test('[RUN-5] what is below ended work is not waited for, below cut-off work it is', async () => {
+  const begun = { state: 'begun', times: 1 } as const
+  const ledger = await Ledger.of(
+    [
+      step(0),
+      step(1, { within: 'step:step-0', outcome: begun }),
+      step(2, { within: 'step:step-1' }),
+      step(3, { outcome: begun }),
+      step(4, { within: 'step:step-3' }),
+    ],
+    [],
+  )
+  const missing = ledger.firstMissing()
+  expect(missing()?.index).toBe(0)
+  ledger.take({ kind: 'step', name: 'step-0', prefix: '', within: '', digest: undefined }, '')
+  expect(missing()?.index).toBe(3)
+  ledger.take({ kind: 'step', name: 'step-3', prefix: '', within: '', digest: undefined }, '')
+  expect(missing()?.index).toBe(4)
+  ledger.passBelow('step:step-3')
+  expect(missing()).toBeUndefined()
+})

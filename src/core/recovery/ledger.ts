@@ -1,0 +1,250 @@
+/**
+ * The work that a run's log has, and which of it the code has asked for again. A request is matched with the record of the same
+ * kind, name, scope and input, so that a result reaches its own call in whatever order parallel branches come (RUN-5).
+ */
+import { shareLoop } from '../runtime/share-event-loop.ts'
+import { prefixOf, type WorkIdentity, type WorkKind, type WorkRecord, workRef } from './recorded-work.ts'
+
+/** Records between two looks at the clock. */
+const SHARED_EVERY = 16
+
+export class Ledger {
+  readonly #byRef = new Map<string, WorkRecord>()
+  /** By identity, and how many of each have been given. */
+  readonly #alike = new Map<string, Alike>()
+  /** Sleeps by identity without their length, which may vary between attempts. */
+  readonly #sleeps = new Map<string, Alike>()
+  readonly #given = new Set<WorkRecord>()
+  readonly #below = new Map<string, WorkRecord[]>()
+  /** Records that new work waits for. */
+  readonly #missing = new Set<WorkRecord>()
+  /** All that have ever been missing, in the order of the log. */
+  readonly #awaited: WorkRecord[] = []
+  /** References of work that is below work that has ended. */
+  readonly #covered = new Set<string>()
+  readonly #used: Set<string>
+  #total = 0
+  #calls = 0
+  #hasLegacy = false
+  readonly #counts = new Map<string, number>()
+  readonly #listeners = new Set<() => void>()
+  #changes = 0
+
+  /** `reserved`: references of work that must not be given to other work, although no record of it is left. */
+  constructor(reserved: Iterable<string> = []) {
+    this.#used = new Set(reserved)
+  }
+
+  /** Records in the order of the log, in slices of the event loop. */
+  static async of(records: Iterable<WorkRecord>, reserved: Iterable<string>): Promise<Ledger> {
+    const ledger = new Ledger(reserved)
+    let added = 0
+    for (const record of records) {
+      ledger.#add(record)
+      if (++added % SHARED_EVERY === 0) await shareLoop()
+    }
+    return ledger
+  }
+
+  /** Steps, tools, calls and questions, those of earlier attempts included. */
+  get total(): number {
+    return this.#total
+  }
+
+  /** Calls of components, those of earlier attempts included. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  /** Whether there is work of a log that does not say what it was asked for with. */
+  get hasLegacy(): boolean {
+    return this.#hasLegacy
+  }
+
+  #add(record: WorkRecord): void {
+    const { within } = record
+    const ref = workRef(record.kind, record.key)
+    this.#byRef.set(ref, record)
+    this.#use(record.kind, ref)
+    if (within === undefined) {
+      this.#hasLegacy = true
+      return
+    }
+    const identity = identityOf(record)
+    addAlike(this.#alike, identityText(identity), record)
+    if (record.kind === 'sleep') addAlike(this.#sleeps, identityText({ ...identity, digest: undefined }), record)
+    // Whoever asks for work that has ended does not ask for what is below it.
+    const around = this.#byRef.get(within)
+    if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
+    else this.#await(record, within)
+  }
+
+  #use(kind: WorkKind, ref: string): void {
+    this.#used.add(ref)
+    if (kind !== 'sleep') this.#total++
+    if (kind === 'actor') this.#calls++
+  }
+
+  #await(record: WorkRecord, within: string): void {
+    push(this.#below, within, record)
+    if (!record.awaited) return
+    this.#missing.add(record)
+    this.#awaited.push(record)
+  }
+
+  /**
+   * Takes the record of the work that is asked for. `counted` is the key that the request would have by its name and number:
+   * older logs know their work by nothing else. A sleep whose length is another one takes the oldest that is left: to sleep again
+   * what has been slept, or to hold it as new work, would be worse.
+   */
+  take(asked: WorkIdentity, counted: string): WorkRecord | undefined {
+    const legacy = this.#byRef.get(workRef(asked.kind, counted))
+    if (legacy !== undefined && legacy.within === undefined) return legacy
+    const record = this.#next(this.#alike.get(identityText(asked))) ?? this.#next(this.#otherSleeps(asked))
+    if (record === undefined) return undefined
+    this.#given.add(record)
+    this.#settle(record)
+    this.#changed()
+    return record
+  }
+
+  /**
+   * The log has such work, and requests that are equal to this one were given all of it. In parallel branches that came in another
+   * order, this may be the request that was recorded.
+   */
+  isRepeat(asked: WorkIdentity): boolean {
+    const alike = this.#otherSleeps(asked) ?? this.#alike.get(identityText(asked))
+    return alike !== undefined && this.#next(alike) === undefined
+  }
+
+  #otherSleeps(asked: WorkIdentity): Alike | undefined {
+    return asked.kind === 'sleep' ? this.#sleeps.get(identityText({ ...asked, digest: undefined })) : undefined
+  }
+
+  /** The oldest that was not given yet. */
+  #next(alike: Alike | undefined): WorkRecord | undefined {
+    if (alike === undefined) return undefined
+    while (alike.given < alike.records.length && this.#given.has(alike.records[alike.given]!)) alike.given++
+    return alike.records[alike.given]
+  }
+
+  /** A record by its key; it does not count as asked for. */
+  get(kind: WorkKind, key: string): WorkRecord | undefined {
+    return this.#byRef.get(workRef(kind, key))
+  }
+
+  /** A key that no other work of the run has or had. */
+  newKey(kind: WorkKind, base: string): string {
+    const counted = workRef(kind, base)
+    for (let count = (this.#counts.get(counted) ?? 0) + 1; ; count++) {
+      const key = count === 1 ? base : `${base}#${count}`
+      const ref = workRef(kind, key)
+      if (this.#used.has(ref)) continue
+      this.#counts.set(counted, count)
+      this.#use(kind, ref)
+      return key
+    }
+  }
+
+  /** Whether the log has work that the code has not asked for again. */
+  get isBehind(): boolean {
+    return this.#missing.size > 0
+  }
+
+  /**
+   * A function that gives the first record, of some, that was not asked for again. Calls of it cost as much as a look at each
+   * record, all together.
+   */
+  firstMissing(among?: (record: WorkRecord) => boolean): () => WorkRecord | undefined {
+    const records = among === undefined ? this.#awaited : [...this.#missing].filter(among)
+    let at = 0
+    return () => {
+      while (at < records.length && !this.#missing.has(records[at]!)) at++
+      return records[at]
+    }
+  }
+
+  /** Whether a record is below some work: within it, or within work that is. */
+  isBelow(record: WorkRecord, ref: string): boolean {
+    for (let { within } = record; within !== undefined && within !== '';) {
+      if (within === ref) return true
+      within = this.#byRef.get(within)?.within
+    }
+    return false
+  }
+
+  /** The code has passed this record by: nothing waits for it any more. */
+  pass(record: WorkRecord): void {
+    this.#settle(record)
+    this.#changed()
+  }
+
+  /** The work has ended: what the log has below it is not asked for again. */
+  passBelow(ref: string): void {
+    this.#settleBelow(ref)
+    this.#changed()
+  }
+
+  /** Somebody decided to go on whatever the log has: nothing of it is waited for any more. */
+  passAll(): void {
+    this.#missing.clear()
+    this.#changed()
+  }
+
+  /** Grows with every record that was asked for. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** Calls back whenever a record was asked for; until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #settle(record: WorkRecord): void {
+    this.#missing.delete(record)
+  }
+
+  #settleBelow(ref: string): void {
+    const refs = [ref]
+    for (let around = refs.pop(); around !== undefined && this.#missing.size > 0; around = refs.pop()) {
+      for (const record of this.#below.get(around) ?? []) {
+        this.#settle(record)
+        refs.push(workRef(record.kind, record.key))
+      }
+    }
+  }
+
+  #changed(): void {
+    this.#changes++
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+/** Records that are told apart by their order alone. */
+interface Alike {
+  readonly records: WorkRecord[]
+  /** All before this one have been given. */
+  given: number
+}
+
+function addAlike(lists: Map<string, Alike>, identity: string, record: WorkRecord): void {
+  const alike = lists.get(identity)
+  if (alike === undefined) lists.set(identity, { records: [record], given: 0 })
+  else alike.records.push(record)
+}
+
+function identityOf({ kind, key, name, within, digest }: WorkRecord): WorkIdentity {
+  return { kind, name, prefix: prefixOf(key), within: within!, digest }
+}
+
+export function identityText({ kind, name, prefix, within, digest = '' }: WorkIdentity): string {
+  return JSON.stringify([kind, prefix, within, digest, name])
+}
+
+function push<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}

@@ -1,0 +1,66 @@
+/** Failures of recorded work: what the log keeps of an error, and what is thrown for it in every attempt alike. */
+import { RejectedError, WorkFailure } from '../ports/component.ts'
+import { RunFailure } from '../execution/emission.ts'
+import { messageOf, readable } from '../model/errors.ts'
+import type { Failure } from '../model/event.ts'
+import { serialize } from '../model/serialize.ts'
+import type { WorkOutcome } from './recorded-work.ts'
+
+/** What the log says of work that ended. */
+export function recorded(outcome: WorkOutcome): unknown {
+  if (outcome.state === 'failed') throw toThrow(outcome.failure)
+  return outcome.state === 'done' ? outcome.result : undefined
+}
+
+export function failureOf(caught: unknown): Failure {
+  const thrown = readable(caught)
+  if (thrown instanceof WorkFailure || thrown instanceof RunFailure) return thrown.failure
+  const code = thrown instanceof RejectedError ? 'rejected' : 'agent_failed'
+  const message = messageOf(thrown)
+  return thrown instanceof Error ? { code, message, details: detailsOf(thrown) } : { code, message }
+}
+
+/** What code gets that does the work now; the same, but for its cause, as when the log has it. */
+export function toThrow(failure: Failure, cause?: unknown): Error {
+  if (cause instanceof RejectedError) return cause
+  // Where something was redacted, what the log has is another failure.
+  const isTold = cause instanceof WorkFailure || cause instanceof RunFailure
+  if (isTold && cause.failure === failure) return cause
+  const { code, message, details } = failure
+  if (code === 'rejected' && (details as { type?: unknown } | undefined)?.type === REJECTED)
+    return new RejectedError(message)
+  return new WorkFailure(failure, cause === undefined ? undefined : { cause })
+}
+
+const REJECTED = 'RejectedError'
+
+/** What programs tell errors apart by. */
+function detailsOf(error: Error): object {
+  const { name } = error
+  const code = read(error, 'code')
+  const data = plain(read(error, 'data'))
+  return {
+    type: name,
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    ...(data !== undefined && { data }),
+  }
+}
+
+function read(error: Error, property: string): unknown {
+  try {
+    return (error as unknown as Record<string, unknown>)[property]
+  } catch {
+    return undefined
+  }
+}
+
+/** Data that cannot be kept, or is too much, must not hide the failure. */
+function plain(data: unknown): unknown {
+  try {
+    return data === undefined ? undefined : (JSON.parse(serialize(data, 'data', DATA_BOUNDS)) as unknown)
+  } catch {
+    return undefined
+  }
+}
+
+const DATA_BOUNDS = { depthMax: 50, bytesMax: 64 * 1024 }

@@ -1,0 +1,66 @@
+/** Recorded work: steps, tool calls, calls of components, questions and sleeps, as a run's log knows them. */
+import type { Failure } from '../model/event.ts'
+
+/** Kinds of work; their keys cannot meet. */
+export type WorkKind = 'step' | 'tool' | 'actor' | 'ask' | 'sleep'
+
+/** What makes a request for work the same as a recorded one. Requests that agree in all of it are told apart by their order. */
+export interface WorkIdentity {
+  readonly kind: WorkKind
+  readonly name: string
+  /** Key space of the context that was asked: '' or ending in a slash. */
+  readonly prefix: string
+  /** Reference of the work that encloses it; '' for none. */
+  readonly within: string
+  /** Keyed digest of the input, a step's key or a question; absent for work without one. */
+  readonly digest: string | undefined
+}
+
+export type WorkOutcome =
+  /** `times`: how often it was begun; a cut-off tool call may be repeated on somebody's word. */
+  | { readonly state: 'begun'; readonly times: number }
+  | { readonly state: 'done'; readonly result: unknown }
+  | { readonly state: 'failed'; readonly failure: Failure }
+
+export interface WorkRecord {
+  readonly kind: WorkKind
+  readonly key: string
+  readonly name: string
+  /** Absent in logs that were written before records named the work around them: such work is matched by its key alone. */
+  readonly within: string | undefined
+  readonly digest: string | undefined
+  /** Of its first event. */
+  readonly index: number
+  readonly outcome: WorkOutcome
+  /** What its actor emitted while it ran is part of it. */
+  readonly covers: boolean
+  /** Whether new work waits until the code has asked for it again. */
+  readonly awaited: boolean
+  /** Of a sleep: when it ends, in milliseconds since 1970. */
+  readonly until?: number
+}
+
+/** How a record refers to the work around it. */
+export function workRef(kind: WorkKind, key: string): string {
+  return `${kind}:${key}`
+}
+
+/** The key space that a key belongs to: names have no separators in them. */
+export function prefixOf(key: string): string {
+  return key.slice(0, key.lastIndexOf('/') + 1)
+}
+
+/** A name as it stands in keys. */
+export function escapeName(name: string): string {
+  return name.replace(/[%/#~]/g, (separator) => `%${separator.charCodeAt(0).toString(16)}`)
+}
+
+/** The name in a key, as `escapeName` wrote it. */
+export function nameIn(key: string): string {
+  return key.slice(prefixOf(key).length).replace(/#\d+$/, '')
+}
+
+/** Name of a call of a component, which may be called by another name than its own. */
+export function callName(name: string, component: string): string {
+  return name === escapeName(component) ? name : `${name} (${component})`
+}

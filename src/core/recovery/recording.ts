@@ -1,0 +1,128 @@
+/**
+ * What a run's log says about work already done, for a run that is driven again: results of steps, tools and actors, answers to
+ * questions, and the output that an earlier drive left.
+ */
+import { digestOfEnvelope, Emitted, type EmittedDigest } from './emitted-output.ts'
+import { type Actor, actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
+import type { Ledger } from './ledger.ts'
+import { readLog } from '../delivery/read-log.ts'
+import { shareLoop } from '../runtime/share-event-loop.ts'
+import { rawRecords, type RawRecord } from '../model/record.ts'
+import { RunProgress } from './run-progress.ts'
+import { Spending } from '../execution/token-usage.ts'
+import type { Store } from '../ports/store.ts'
+import { type DivergenceDecision, WorkReader } from './ledger-reader.ts'
+
+/** What one actor emitted, or the run's own component. */
+export interface ActorOutput {
+  readonly actor: Actor | undefined
+  readonly emitted: Emitted
+}
+
+/** By actor: `''` for the run's own component, the actor's run id otherwise. */
+export type OutputByActor = Map<string, ActorOutput>
+
+export interface History {
+  readonly ledger: Ledger
+  readonly output: OutputByActor
+  readonly spending: Spending
+  /** What was decided when the code no longer fitted the log. */
+  readonly decision: DivergenceDecision | undefined
+}
+
+/** Reads a run's past once. Others have the event loop in between, however long the log is. */
+export class HistoryReader {
+  readonly progress = new RunProgress()
+  /** Index of the first event of the last attempt. */
+  attemptFrom = 0
+  /** When the sleep ends that is the last thing in the log; absent where there is none. */
+  asleepUntil: number | undefined
+  readonly #work = new WorkReader()
+  readonly #output: OutputByActor = new Map()
+  readonly #spending = new Spending()
+  #attempt = 0
+
+  /** Reads a log up to `end`. */
+  static async read(store: Store, run: string, end: number, bytesMax: number): Promise<HistoryReader> {
+    const reader = new HistoryReader()
+    let unshared = 0
+    for (let after = -1; after < end - 1;) {
+      await shareLoop()
+      const slice = await readLog(store, run, after, bytesMax)
+      if (slice === undefined) break
+      for (const record of rawRecords(slice)) {
+        if (record.index >= end) break
+        after = record.index
+        reader.#take(record)
+        unshared += record.envelope.length
+        if (unshared < SHARED_EVERY_CHARS) continue
+        unshared = 0
+        await shareLoop()
+      }
+    }
+    return reader
+  }
+
+  /** Takes in an event, but for what it is as output; true where it is about recorded work. */
+  note(event: LoggedEvent): boolean {
+    if (event.type === 'run.started') {
+      this.#attempt = event.data.attempt
+      this.attemptFrom = event.index + 1
+    }
+    if (event.type === 'sleep.started') this.asleepUntil = Date.parse(event.data.until)
+    else if (event.type !== 'run.started') this.asleepUntil = undefined
+    this.progress.note(event)
+    this.#spending.note(event)
+    if (event.type === 'step.completed') uncover(this.#work, this.#output, event)
+    if (event.type === 'actor.completed' || event.type === 'actor.failed') forgetActor(this.#output, event.actor!)
+    if (event.type === 'attempt.discarded') discard(this.#output, event.data, event.actor)
+    return this.#work.note(event)
+  }
+
+  /** What a drive goes on with. */
+  async history(): Promise<History> {
+    const work = this.#work
+    return { ledger: await work.ledger(), output: this.#output, spending: this.#spending, decision: work.decision }
+  }
+
+  #take({ envelope }: RawRecord): void {
+    const event = JSON.parse(envelope) as LoggedEvent
+    if (!this.note(event) && isOutput(event)) this.#add(event, digestOfEnvelope(envelope))
+  }
+
+  #add({ actor, index }: LoggedEvent, digest: EmittedDigest): void {
+    const key = actorKey(actor)
+    const known = this.#output.get(key) ?? { actor, emitted: new Emitted() }
+    if (known.emitted.length === 0) this.#output.set(key, known)
+    known.emitted.push(index, this.#attempt, digest)
+  }
+}
+
+/** Read between two looks at the clock: a fraction of a millisecond. */
+const SHARED_EVERY_CHARS = 4096
+
+/** What a tool shows while it works comes at any time: no later drive is expected to emit it again at the same place. */
+function isOutput({ type, data }: LoggedEvent): boolean {
+  if (type === 'tool.progressed' && data.key !== undefined) return false
+  return eventTable[type].effect === 'content'
+}
+
+type StepCompleted = Extract<LoggedEvent, { type: 'step.completed' }>
+type Discarded = Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']
+
+function discard(output: OutputByActor, { from, scope }: Discarded, actor: Actor | undefined): void {
+  const own = actorKey(actor)
+  for (const [key, { emitted }] of output)
+    if (scope === 'all' || key === own || (scope === 'below' && key.startsWith(`${own}/`))) emitted.dropFrom(from)
+}
+
+/** What was emitted as part of a step is not emitted again once the step has its result. */
+function uncover(work: WorkReader, output: OutputByActor, { data, actor }: StepCompleted): void {
+  const begun = data.key === undefined ? undefined : work.begunStep(data.key)
+  if (begun?.covers === true) output.get(actorKey(actor))?.emitted.dropFrom(begun.index)
+}
+
+/** An actor that ended is not called again, nor are those that it called. */
+function forgetActor(output: OutputByActor, { run }: Actor): void {
+  for (const key of output.keys()) if (key === run || key.startsWith(`${run}/`)) output.delete(key)
+}

@@ -1,0 +1,92 @@
+/** Random programs, random latencies, a crash at every event: nothing is mixed up, done twice or lost. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Ended, live } from '../../../test/support/programs/crashes.ts'
+import {
+  edit,
+  edited,
+  effectsOf,
+  namedProgram,
+  outcome,
+  type Program,
+  program,
+} from '../../../test/support/programs/program.ts'
+
+/** Programs that are tried; more of them in a campaign. */
+const PROGRAMS = Number(process.env['HOLDFAST_PROGRAMS'] ?? 10)
+const TIMEOUT_MS = 120_000 + PROGRAMS * 20_000
+/** A program of equal calls in parallel branches waits for so long: the latencies of its work are some milliseconds. */
+const REPLAY_WAIT_MS = 1000
+
+function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+function expectSound({ mixedUp, repeated }: Ended): void {
+  expect(mixedUp).toEqual([])
+  expect(repeated).toEqual([])
+}
+
+function expectWhole(ended: Ended, given: Program): void {
+  expectSound(ended)
+  expect(ended.diverged).toBeUndefined()
+  expect(ended.log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: outcome(given) } })
+  expect(ended.effects.toSorted()).toEqual(effectsOf(given))
+}
+
+describe('[RUN-5] a random program', () => {
+  test(
+    'comes to the same end, with every effect once, wherever its worker dies',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(program, fc.nat(), async (given, seed) => {
+          const random = seeded(seed)
+          const whole = await live([{ program: given }], random, REPLAY_WAIT_MS)
+          expectWhole(whole, given)
+          for (let diesAt = 2; diesAt < whole.log.length; diesAt++) {
+            const second = diesAt + 1 + Math.floor(random() * 6)
+            const lives = [{ program: given, diesAt }, { program: given, diesAt: second }, { program: given }]
+            expectWhole(await live(lives, random, REPLAY_WAIT_MS), given)
+          }
+        }),
+        { numRuns: PROGRAMS, endOnFailure: true },
+      )
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
+    'that is changed after a crash comes to its new end, or has diverged before it did anything new',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(namedProgram, edit, fc.nat(), async (given, change, seed) => {
+          const random = seeded(seed)
+          const changed = edited(given, change)
+          const whole = await live([{ program: given }], random, REPLAY_WAIT_MS)
+          for (let diesAt = 2; diesAt < whole.log.length; diesAt += 2) {
+            const ended = await live([{ program: given, diesAt }, { program: changed }], random, 60)
+            expectSound(ended)
+            if (ended.diverged === undefined) expectWhole(ended, ended.program)
+            else expectNothingNew(ended)
+          }
+        }),
+        { numRuns: PROGRAMS, endOnFailure: true },
+      )
+    },
+    TIMEOUT_MS,
+  )
+})
+
+/** Whatever was done since the change had been begun before it. */
+function expectNothingNew({ effects, log, before }: Ended): void {
+  const begun = log.flatMap((event) =>
+    event.type === 'tool.called' && event.index < before.events
+      ? [`${event.data.name}(${JSON.stringify(event.data.input)})`]
+      : [],
+  )
+  expect(begun).toEqual(expect.arrayContaining(effects.slice(before.effects)))
+}

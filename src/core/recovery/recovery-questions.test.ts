@@ -1,0 +1,94 @@
+/** An answer reaches the question that it was given to, and no other. */
+import { describe, expect, test } from 'vitest'
+import { subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
+import { World } from '../../../test/support/world.ts'
+import type { AskOptions, Component } from '../ports/component.ts'
+
+const limits = { replayWaitMs: 200 }
+
+function asking(...questions: readonly (string | AskOptions)[]): Component {
+  return subject(
+    async function* (_, context) {
+      for (const question of questions) yield `[${String(await context.ask(question))}]`
+    },
+    { recovery: 'resume', limits },
+  )
+}
+
+/** A run that `before` has brought to its question, whose worker is gone, and that is served with `after`. */
+async function changed(before: Component, after: Component): Promise<{ readonly id: string; readonly node: TestNode }> {
+  const world = new World(before)
+  const id = await world.orphan('paused')
+  return { id, node: world.worker([after]) }
+}
+
+/** The one question that is open, once it is another one than that. */
+async function nextQuestion(node: TestNode, id: string, than: string): Promise<{ id: string; prompt: string }> {
+  const { run } = await node.reached(id, (status) => status !== 'running')
+  expect(run.waiting).toHaveLength(1)
+  expect(run.waiting![0]!.id).not.toBe(than)
+  return run.waiting![0]!
+}
+
+describe('[RUN-5] an answer to a question that the code does not ask any more', () => {
+  test('is given to no other: the new one is asked', async () => {
+    const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?', 'Pay 5 dollars?'))
+    await node.continue(id, { question: 'of course' })
+    const asked = await nextQuestion(node, id, 'question')
+    expect(asked.prompt).toBe('Delete the whole account?')
+    await node.continue(id, { [asked.id]: 'never' })
+    expect(textOf(await node.ended(id))).toBe('[never][of course]')
+  })
+
+  test('cannot be given once more: its id is not open', async () => {
+    const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?'))
+    await node.continue(id, { question: true })
+    await nextQuestion(node, id, 'question')
+    await expect(node.continue(id, { question: true })).rejects.toMatchObject({ code: 'conflict', status: 409 })
+    expect((await node.get(id)).run.status).toBe('paused')
+  })
+
+  test.each<[string, AskOptions, AskOptions]>([
+    ['kind', { prompt: 'Go?', kind: 'input' }, { prompt: 'Go?', kind: 'approval' }],
+    ['schema', { prompt: 'Go?' }, { prompt: 'Go?', schema: { type: 'boolean' } }],
+    ['key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'b' }],
+    ['kind, with a key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'a', kind: 'approval' }],
+  ])('because of its %s', async (_, before, after) => {
+    const { id, node } = await changed(asking(before), asking(after))
+    await node.continue(id, { question: true })
+    expect((await nextQuestion(node, id, 'question')).id).toBe('question#2')
+  })
+})
+
+describe('[RUN-5] an answer is kept', () => {
+  test.each<[string, string | AskOptions, string | AskOptions]>([
+    ['for the same question', 'Go?', 'Go?'],
+    [
+      'for a question with a key whose prompt was corrected',
+      { prompt: 'Got?', key: 'go' },
+      { prompt: 'Go?', key: 'go' },
+    ],
+    ['whatever its details', { prompt: 'Go?', details: 1 }, { prompt: 'Go?', details: 2 }],
+  ])('%s', async (_, before, after) => {
+    const { id, node } = await changed(asking(before), asking(after))
+    await node.continue(id, { question: 'yes' })
+    const log = await node.ended(id)
+    expect(textOf(log)).toBe('[yes]')
+    expect(typesOf(log).filter((type) => type === 'run.paused')).toHaveLength(1)
+  })
+
+  test('when questions that are asked at once come in another order', async () => {
+    const both = (...prompts: readonly string[]): Component =>
+      subject(
+        async function* (_, context) {
+          const answers = await Promise.all(prompts.map((prompt) => context.ask(prompt)))
+          const byPrompt = prompts.map((prompt, at) => `${prompt} ${String(answers[at])}`)
+          yield byPrompt.toSorted().join(', ')
+        },
+        { recovery: 'resume', limits },
+      )
+    const { id, node } = await changed(both('Left?', 'Right?'), both('Right?', 'Left?'))
+    await node.continue(id, { question: 'l', 'question#2': 'r' })
+    expect(textOf(await node.ended(id))).toBe('Left? l, Right? r')
+  })
+})

@@ -1,0 +1,74 @@
+/**
+ * Matches what a re-driven agent yields with what its log already holds, for each actor by itself. While the two agree nothing
+ * is written, so a deterministic agent goes on exactly where it was cut; where they part, the rest of that actor's old output is
+ * withdrawn.
+ */
+import type { Encoded } from '../execution/emission.ts'
+import { digestOfBody } from './emitted-output.ts'
+import { type Actor, actorKey } from '../model/event.ts'
+import type { ActorOutput, OutputByActor } from './recording.ts'
+import type { RunLog } from '../execution/run-log.ts'
+
+interface Expected extends ActorOutput {
+  /** How much of it has been emitted again. */
+  matched: number
+}
+
+export class Replay {
+  readonly #expected = new Map<string, Expected>()
+
+  constructor(output: OutputByActor) {
+    for (const [key, known] of output) if (known.emitted.length > 0) this.#expected.set(key, { ...known, matched: 0 })
+  }
+
+  /** Whether what an actor emits now may still be in the log. */
+  isReplaying(actor: Actor | undefined): boolean {
+    return this.#expected.has(actorKey(actor))
+  }
+
+  /** Whether the log has the emission already. */
+  match({ body, actor }: Encoded, log: RunLog): boolean {
+    const key = actorKey(actor)
+    const expected = this.#expected.get(key)
+    if (expected === undefined) return false
+    if (!expected.emitted.isAt(expected.matched, digestOfBody(body))) {
+      this.#withdraw(key, expected, log)
+      return false
+    }
+    expected.matched++
+    if (expected.matched === expected.emitted.length) this.#expected.delete(key)
+    return true
+  }
+
+  /** A step has ended, and what is left of its actor's output was part of it. */
+  withdrawOwn(actor: Actor | undefined, log: RunLog): void {
+    const key = actorKey(actor)
+    const expected = this.#expected.get(key)
+    if (expected !== undefined) this.#withdraw(key, expected, log)
+  }
+
+  /** An actor has ended and will emit nothing more of what it once did, nor will those that it called. */
+  withdraw(actor: Actor, log: RunLog): void {
+    for (const [key, expected] of this.#below(actor)) this.#withdraw(key, expected, log)
+  }
+
+  withdrawAll(log: RunLog): void {
+    for (const [key, expected] of this.#expected) this.#withdraw(key, expected, log)
+  }
+
+  #below({ run }: Actor): [string, Expected][] {
+    return [...this.#expected].filter(([key]) => key === run || key.startsWith(`${run}/`))
+  }
+
+  #withdraw(key: string, { actor, emitted, matched }: Expected, log: RunLog): void {
+    this.#expected.delete(key)
+    const data = {
+      attempt: emitted.attemptOf(matched),
+      from: emitted.indexOf(matched),
+      scope: 'own',
+      ledger: 'kept',
+      reason: 'diverged',
+    } as const
+    log.append({ type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
+  }
+}

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { openNode, readEvents, typesOf } from '../../../test/support/node.ts'
+import { hangAtFirst, LEASE_MS, recovering, World } from '../../../test/support/world.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { HoldfastError } from '../model/errors.ts'
+
+/** A run that its worker left in the middle, and a node whose store fails when the run is to be begun again. */
+async function leftRun(failure: () => Error, failures: number) {
+  const world = new World(recovering('retry', hangAndSay))
+  const id = await world.orphan(1)
+  let reads = 0
+  const store = overriding(world.store, {
+    read: (...given) => {
+      if (reads++ < failures) throw failure()
+      return world.store.read(...given)
+    },
+  })
+  const limits = { leaseMs: LEASE_MS, attemptsMax: 3 }
+  const node = openNode({ components: [recovering('retry', hangAndSay)], store, clock: world.clock, limits })
+  return { id, node, store: world.store, reads: () => reads }
+}
+
+async function* hangAndSay(...[, context]: Parameters<ReturnType<typeof recovering>['run']>) {
+  yield 'said'
+  await hangAtFirst(context)
+}
+
+test('[RUN-1] a run that cannot be begun is ended after so many tries, and says so', async () => {
+  const { id, node, store, reads } = await leftRun(() => new TypeError('a defect'), Infinity)
+  await node.reached(id, 'failed')
+  const last = (await readEvents(store, id)).at(-1)
+  expect(last).toMatchObject({ type: 'run.failed', data: { error: { code: 'internal' } } })
+  expect(reads()).toBe(3)
+})
+
+test('[RUN-1] a run that could not be begun at first goes on like any other', async () => {
+  const { id, node, store } = await leftRun(() => new TypeError('a defect'), 2)
+  await node.reached(id, 'completed')
+  expect(typesOf(await readEvents(store, id))).toContain('attempt.discarded')
+})
+
+test('[RUN-1] a run is not ended because the store is away, however often', async () => {
+  const { id, node } = await leftRun(() => new HoldfastError('unavailable', 'the disk is full'), 5)
+  expect((await node.reached(id, 'completed', 10_000)).run.attempt).toBe(2)
+})

@@ -1,0 +1,64 @@
+/** Runs that were claimed and could not be begun: tried again, later each time, and ended when it is not the store that fails. */
+import { failUnbegun } from './claimed-run.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import type { StoredRun } from '../ports/store.ts'
+import { startTimer } from '../runtime/timer.ts'
+
+/** How long a run that could not be begun is left alone: twice as long after each failure, within these bounds. */
+const REST_MS = 100
+const REST_MAX_MS = 5000
+
+export class Setbacks {
+  readonly #parts: NodeParts
+  readonly #complain: (run: string, cause: unknown) => void
+  /** How often in a row a run could not be begun here. */
+  readonly #counts = new Map<string, number>()
+  /** Claims kept for a while after a setback, each with what cancels its timer. */
+  readonly #resting = new Map<StoredRun, () => void>()
+  #over = false
+
+  constructor(parts: NodeParts, complain: (run: string, cause: unknown) => void) {
+    this.#parts = parts
+    this.#complain = complain
+  }
+
+  /** A run was begun. */
+  forget(id: string): void {
+    this.#counts.delete(id)
+  }
+
+  async add(claimed: StoredRun, cause: unknown): Promise<void> {
+    const { id } = claimed.run
+    const count = (this.#counts.get(id) ?? 0) + 1
+    this.#counts.set(id, count)
+    const isOurs = !(cause instanceof HoldfastError && (cause.code === 'unavailable' || cause.code === 'fenced'))
+    if (isOurs && count >= this.#parts.limits.attemptsMax) {
+      try {
+        await failUnbegun(this.#parts, claimed, count)
+        this.#counts.delete(id)
+        return
+      } catch (failed) {
+        this.#complain(id, failed)
+      }
+    }
+    if (this.#over) return this.giveBack(claimed)
+    const delay = Math.min(REST_MS * 2 ** (count - 1), REST_MAX_MS)
+    this.#resting.set(
+      claimed,
+      startTimer(() => void this.giveBack(claimed), delay, this.#parts.clock),
+    )
+  }
+
+  async giveBack(claimed: StoredRun): Promise<void> {
+    this.#resting.get(claimed)?.()
+    this.#resting.delete(claimed)
+    await this.#parts.store.release(claimed.run.id, claimed.epoch).catch(() => {})
+  }
+
+  /** What rests is given back at once, now and from now on. */
+  async end(): Promise<void> {
+    this.#over = true
+    await Promise.all([...this.#resting.keys()].map((claimed) => this.giveBack(claimed)))
+  }
+}

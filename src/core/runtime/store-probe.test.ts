@@ -1,0 +1,52 @@
+/** Readiness asks the store, within a bound. */
+import { describe, expect, test } from 'vitest'
+import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { storeUnavailable } from '../model/errors.ts'
+import { defaultLimits } from '../model/limits.ts'
+import { StoreProbe } from './store-probe.ts'
+
+const clock = new ManualClock()
+const limits = { ...defaultLimits, storeProbeMs: 20 }
+
+describe('a node is', () => {
+  test('ready while its store answers', async () => {
+    expect(await new StoreProbe({ store: openMemoryStore(), limits, clock }).health()).toEqual({ ok: true })
+  })
+
+  test('not ready while its store is silent, though nothing has failed yet, and does not ask it without end', async () => {
+    const kept = openMemoryStore()
+    const answer = Promise.withResolvers<void>()
+    let [asked, answered] = [0, 0]
+    const store = overriding(kept, {
+      get: async (id) => {
+        asked++
+        await answer.promise
+        answered++
+        return kept.get(id)
+      },
+    })
+    const probe = new StoreProbe({ store, limits, clock })
+    expect(store.health()).toEqual({ ok: true })
+    for (let round = 0; round < 5; round++) {
+      const both = Promise.all([probe.health(), probe.health()])
+      await clock.pass(20)
+      const silent = { ok: false, reason: 'the store has not answered within 20 ms' }
+      expect(await both).toEqual([silent, silent])
+    }
+    expect(asked).toBe(3)
+    answer.resolve()
+    await settle()
+    expect(answered).toBe(3)
+    expect(await probe.health()).toEqual({ ok: true })
+  })
+
+  test('not ready when its store says no, and says why', async () => {
+    const store = overriding(openMemoryStore(), {
+      get: () => Promise.reject(storeUnavailable('the database does not do it')),
+    })
+    const expected = { ok: false, reason: 'the database does not do it' }
+    expect(await new StoreProbe({ store, limits, clock }).health()).toEqual(expected)
+  })
+})

@@ -1,0 +1,50 @@
+/**
+ * Asks a store whether it answers, for who wants to know now: `Store.health` says only what the last attempt met, and a connection that is
+ * silent has met nothing yet. However many ask, and whatever the store does, few questions are under way.
+ */
+import { detailOf } from '../model/errors.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import type { StoreHealth } from '../ports/store.ts'
+import { startTimer } from './timer.ts'
+
+/** Questions that were not answered and may still be. */
+const UNANSWERED_MAX = 3
+/** No run has it: the question is cheap, and goes to the server like any other. */
+const NO_RUN = 'probe'
+
+export class StoreProbe {
+  readonly #parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>
+  #asking: Promise<StoreHealth> | undefined
+  #unanswered = 0
+
+  constructor(parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>) {
+    this.#parts = parts
+  }
+
+  /** Answers within the bound; who asks meanwhile gets the same answer. */
+  health(): Promise<StoreHealth> {
+    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined))
+    return this.#asking
+  }
+
+  async #ask(): Promise<StoreHealth> {
+    const { store, limits, clock } = this.#parts
+    const known = store.health()
+    if (!known.ok) return known
+    const silent: StoreHealth = { ok: false, reason: `the store has not answered within ${limits.storeProbeMs} ms` }
+    if (this.#unanswered >= UNANSWERED_MAX) return silent
+    let stopTimer: (() => void) | undefined
+    const late = new Promise<StoreHealth>((resolve) => {
+      stopTimer = startTimer(() => resolve(silent), limits.storeProbeMs, clock)
+    })
+    this.#unanswered++
+    const answered = store
+      .get(NO_RUN)
+      .then(
+        () => store.health(),
+        (cause: unknown): StoreHealth => ({ ok: false, reason: detailOf(cause) }),
+      )
+      .finally(() => this.#unanswered--)
+    return Promise.race([answered, late]).finally(() => stopTimer?.())
+  }
+}

@@ -1,0 +1,44 @@
+/** Which starts may wait for a place: so many in all, and of nobody so many that there is no room for others. */
+import { HoldfastError } from '../model/errors.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+
+/** How soon to come back when there is no place in the queue. */
+const RETRY_MS = 5000
+
+export class Queue {
+  readonly #parts: NodeParts
+  /** Starts that are about to be queued from here, by owner. */
+  readonly #entering = new Map<string, number>()
+  #enteringAll = 0
+
+  constructor(parts: NodeParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Keeps a place for a run that is about to be created; call what it returns when that is done. Throws `rate_limited` when the
+   * queue is full, and when the owner has as many runs in it as places are left: so one owner alone gets half of the queue, two
+   * get a third each, and whoever comes with a first run finds room for it.
+   */
+  async enter(owner: string): Promise<() => void> {
+    const { store, limits } = this.#parts
+    const [all, own] = await Promise.all([store.queued(), store.queued(owner)])
+    const left = limits.runsQueuedMax - all - this.#enteringAll
+    if (left <= 0) throw refused(`${all} runs wait for a place`)
+    const mine = own + (this.#entering.get(owner) ?? 0)
+    if (mine >= left) throw refused(`${mine} of your runs wait for a place, and the others are kept for other callers`)
+    this.#count(owner, 1)
+    return () => this.#count(owner, -1)
+  }
+
+  #count(owner: string, change: number): void {
+    const entering = (this.#entering.get(owner) ?? 0) + change
+    if (entering > 0) this.#entering.set(owner, entering)
+    else this.#entering.delete(owner)
+    this.#enteringAll += change
+  }
+}
+
+function refused(why: string): HoldfastError {
+  return new HoldfastError('rate_limited', `${why}; try again later`, { retryAfterMs: RETRY_MS })
+}

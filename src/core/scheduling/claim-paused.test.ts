@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { openNode, subject, textOf } from '../../../test/support/node.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+
+const asking = subject(async function* (_, context) {
+  yield String(await context.ask({ prompt: 'Well?' }))
+})
+
+test('[RUN-1] a paused run is answered although an earlier answer claimed it and never came', async () => {
+  const store = openMemoryStore()
+  const leaseMs = 400
+  const node = openNode({ components: [asking], store, limits: { leaseMs } })
+  const id = await node.start('subject')
+  await node.reached(id, 'paused')
+  // The claim was written, its answer was lost, and the one who made it told its caller that the store is not available.
+  expect(await store.claim(id, 'cut off', leaseMs, { paused: true })).toMatchObject({ run: { status: 'paused' } })
+  await node.continue(id, { question: 'yes' })
+  expect(textOf(await node.ended(id))).toBe('yes')
+})
+
+test('[RUN-1] a paused run whose claim is renewed by somebody else answers that it is not available, not that it was answered', async () => {
+  const store = openMemoryStore()
+  const node = openNode({ components: [asking], store, limits: { leaseMs: 300 } })
+  const id = await node.start('subject')
+  await node.reached(id, 'paused')
+  await store.claim(id, 'slow', 600_000, { paused: true })
+  await expect(node.continue(id, { question: 'yes' })).rejects.toMatchObject({ code: 'unavailable' })
+})

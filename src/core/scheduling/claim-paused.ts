@@ -1,0 +1,38 @@
+/** Claims a paused run for whoever answers it. */
+import { HoldfastError } from '../model/errors.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import type { Run } from '../model/run.ts'
+import type { StoredRun } from '../ports/store.ts'
+import { startTimer } from '../runtime/timer.ts'
+
+const LOOK_MS = 100
+
+export interface PausedClaim {
+  readonly id: string
+  readonly owner: string
+  readonly mayTakeOver: () => boolean
+  /** Throws when the run no longer waits for this answer. */
+  readonly check: (run: Run) => void
+}
+
+/**
+ * A paused run is claimed only while an answer is written. If it stays paused, whoever claimed it died or lost the store: the lease
+ * expires, and the answer is taken instead of refused because of another one that never came.
+ */
+export async function claimPaused(
+  parts: NodeParts,
+  { id, owner, mayTakeOver, check }: PausedClaim,
+): Promise<StoredRun> {
+  const { store, clock, limits } = parts
+  // Twice a lease: a node that lost the store itself takes nothing over for one.
+  for (let left = Math.ceil((2 * limits.leaseMs) / LOOK_MS); ; left--) {
+    const claimed = await store.claim(id, owner, limits.leaseMs, { paused: true, takeover: mayTakeOver() })
+    if (claimed !== undefined) return claimed
+    const stored = await store.get(id)
+    if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
+    check(stored.run)
+    if (left <= 0)
+      throw new HoldfastError('unavailable', `run ${id} is being continued, and stays paused`, { retryAfterMs: 1000 })
+    await new Promise<void>((resolve) => startTimer(resolve, LOOK_MS, clock))
+  }
+}

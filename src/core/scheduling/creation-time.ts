@@ -1,0 +1,39 @@
+/** When runs are created. It never goes back, so that listings and sessions keep the order in which runs were started. */
+import type { Clock } from '../ports/clock.ts'
+import type { Store } from '../ports/store.ts'
+
+/** A run that was created further ahead of the clock than this has a time that is not to be believed. */
+const AHEAD_MAX_MS = 25 * 60 * 60 * 1000
+
+export class CreationTime {
+  readonly #store: Store
+  readonly #clock: Clock
+  #seeded: Promise<void> | undefined
+  #last = 0
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** Milliseconds since 1970: now, or the time of the last run where the clock was set back since. */
+  async next(): Promise<number> {
+    this.#seeded ??= this.#seed()
+    await this.#seeded
+    const now = this.#clock.now()
+    this.#last = this.#last - now > AHEAD_MAX_MS ? now : Math.max(this.#last, now)
+    return this.#last
+  }
+
+  /** The clock may have been set back while no process was there to see it. */
+  async #seed(): Promise<void> {
+    try {
+      const [newest] = (await this.#store.list({ limit: 1 })).runs
+      // One later: of two runs of one moment the id decides, and ids go by the clock again after a restart.
+      if (newest !== undefined) this.#last = Date.parse(newest.run.createdAt) + 1
+    } catch (cause) {
+      this.#seeded = undefined // the next start asks again
+      throw cause
+    }
+  }
+}

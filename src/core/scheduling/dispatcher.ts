@@ -1,0 +1,457 @@
+/**
+ * Which runs this node drives: takes them up to its bound, renews its claims, picks up runs whose worker died, carries out
+ * stops, and hands over what is left when it shuts down.
+ */
+import { type Begun, begin, type Continuation, handOver } from '../recovery/claimed-run.ts'
+import { type Clock, elapsedOf } from '../ports/clock.ts'
+import { detailOf } from '../model/errors.ts'
+import { type Executions, LeaseKeeper } from './lease-keeper.ts'
+import { ParkedAgents } from './parked-executions.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import type { Run } from '../model/run.ts'
+import type { Drive, DriveEnd } from '../execution/run-execution.ts'
+import { Setbacks } from '../recovery/start-retries.ts'
+import { SleepingRuns } from './sleeping-runs.ts'
+import type { ClaimableQuery, HeldRun, Hint, StopRequest, StoredRun } from '../ports/store.ts'
+import { type Suspicion, Suspects, wasInterrupted } from '../recovery/crash-suspects.ts'
+import { repeatTimer, startTimer } from '../runtime/timer.ts'
+import { UnservedComponents } from './unserved-components.ts'
+
+/** Runs that are ended at a time without being executed: those that are to be stopped, and those that nobody serves. */
+const ENDED_AT_ONCE = 20
+
+/** How often in a row it is looked again because other nodes took what was found. */
+const LOST_RACES_MAX = 5
+
+/** Claims that are asked for at a time: they share commits. */
+const CLAIMS_AT_ONCE = 32
+
+export class Dispatcher {
+  /** Name under which this node claims runs; another one after every start. */
+  readonly owner: string
+  readonly #parts: NodeParts
+  readonly #quotas: PrincipalQuotas
+  /** Gives back the slot that a run takes of its owner's share. */
+  readonly #slots = new Map<string, () => void>()
+  readonly #drives = new Map<string, Drive>()
+  /** Claimed and about to be driven. */
+  readonly #starting = new Set<string>()
+  readonly #parked: ParkedAgents
+  readonly #setbacks: Setbacks
+  readonly #leases: LeaseKeeper
+  /** Runs that were interrupted when their process died. */
+  readonly #suspects: Suspects
+  /** Runs that have no slot while they sleep. */
+  readonly #sleeping: SleepingRuns
+  readonly #unserved: UnservedComponents
+  /** Drives that have ended and are being put away. */
+  readonly #ending = new Set<Promise<void>>()
+  readonly #stopWatching: () => void
+  #stopTending: (() => void) | undefined
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  #tending = false
+  #draining = false
+  #handingOver = false
+  #reserved = 0
+  /** More may wait than there were places for: the next place is for those, by their turns, and not for whoever comes. */
+  #isBehind = false
+  #takenUp = { recovered: 0, lost: 0 }
+  /** Claims that are ours and that nothing here executed at the last renewal; and those of them that it was so before. */
+  #idle: ReadonlyMap<string, number> = new Map()
+  #strays: readonly HeldRun[] = []
+
+  constructor(parts: NodeParts, quotas: PrincipalQuotas) {
+    this.#parts = parts
+    this.#quotas = quotas
+    this.owner = parts.ids.unique()
+    this.#parked = new ParkedAgents(parts.limits.runsParkedMax)
+    this.#setbacks = new Setbacks(parts, (run, cause) => this.#complain(run, cause))
+    this.#unserved = new UnservedComponents(parts)
+    this.#leases = new LeaseKeeper({
+      ...parts,
+      owner: this.owner,
+      components: parts.limits.runsConcurrentMax === 0 ? [] : parts.registry.list().map(({ id }) => id),
+      executing: () => new Map([...this.#drives].map(([id, { epoch, durable }]) => [id, { epoch, durable }])),
+      renewed: (held, before) => this.#renewed(held, before),
+    })
+    this.#suspects = new Suspects({
+      suspectMs: parts.limits.suspectMs,
+      clock: parts.clock,
+      start: (claimed, suspicion) => void this.#driveOrComplain(claimed, suspicion),
+      hasProgressed: (id) => this.#drives.get(id)?.hasWritten ?? false,
+    })
+    this.#sleeping = new SleepingRuns({
+      max: parts.limits.runsAsleepMax,
+      hasRoom: () => this.#hasRoom(),
+      isExecuting: (id) => this.#drives.has(id) || this.#starting.has(id),
+      freed: (id) => {
+        this.#freeSlot(id)
+        this.#look()
+      },
+      taken: (id, owner) => void this.#slots.set(id, quotas.takeSlot(owner)),
+    })
+    this.#stopWatching = parts.store.watch('*', (hint) => this.#hinted(hint))
+  }
+
+  /** Looks for runs to take, now and from now on. */
+  start(): void {
+    const everyMs = Math.max(this.#parts.limits.leaseMs / 3, 50)
+    this.#stopTending = repeatTimer(() => void this.#tend(), everyMs, this.#parts.clock)
+    this.#leases.start()
+    this.#look()
+  }
+
+  /** Runs of this node that take a worker slot. */
+  get running(): number {
+    const executing = this.#drives.size + this.#starting.size - this.#sleeping.size
+    return executing + this.#suspects.waiting + this.#reserved
+  }
+
+  /** Runs of workers that died which were taken up here: how many of them went on, and how many could only be failed. */
+  get takenUp(): { readonly recovered: number; readonly lost: number } {
+    return this.#takenUp
+  }
+
+  get draining(): boolean {
+    return this.#draining
+  }
+
+  /** Whether this node may claim what another leased, once that lease has expired. */
+  get mayTakeOver(): boolean {
+    return this.#leases.mayTakeOver
+  }
+
+  /**
+   * Keeps a place for a run that is about to be created; undefined when there is none for it, or none of its owner's share. Call
+   * what is returned when the run is there.
+   */
+  reserve(owner: string): (() => void) | undefined {
+    if (!this.#hasRoom()) this.#isBehind = true
+    if (this.#draining || this.#isBehind || this.#quotas.isAtSlotShare(owner)) return undefined
+    this.#reserved++
+    const release = this.#quotas.takeSlot(owner)
+    return () => {
+      this.#reserved--
+      release()
+    }
+  }
+
+  /** Drives a run that was claimed for this node, or writes its answers down for a node that can. */
+  async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
+    if (!this.isForOthers(claimed.run)) {
+      if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.#drive(claimed, continuation)
+      return this.#contain([claimed])
+    }
+    try {
+      if (continuation !== undefined) await handOver(this.#parts, claimed, continuation)
+    } finally {
+      await this.#setbacks.giveBack(claimed)
+    }
+  }
+
+  /** Other nodes may be able to drive it, and this one is not. */
+  isForOthers({ component }: Run): boolean {
+    const { store, registry, limits } = this.#parts
+    return store.capabilities.shared && (limits.runsConcurrentMax === 0 || registry.find(component) === undefined)
+  }
+
+  /** Carries out a stop here if the run is driven here, or by nobody. */
+  async stop(id: string, request: StopRequest): Promise<void> {
+    const drive = this.#drives.get(id)
+    if (drive !== undefined) return drive.stop(request)
+    const suspect = this.#suspects.take(id)
+    if (suspect !== undefined) return this.#drive(suspect) // it is not executed any more
+    if (this.#starting.has(id)) return // it looks for a stop when it starts
+    const claimed = await this.#parts.store.claim(id, this.owner, this.#parts.limits.leaseMs, {
+      paused: true,
+      outOfTurn: true,
+      takeover: this.mayTakeOver,
+    })
+    if (claimed !== undefined) await this.#drive(claimed)
+  }
+
+  /** Takes no more runs, lets the running ones finish within the bound, and hands the rest over. */
+  async drain(): Promise<void> {
+    this.#draining = true
+    await Promise.all(this.#suspects.close().map((claimed) => this.#setbacks.giveBack(claimed)))
+    const { clock, limits } = this.#parts
+    const until = elapsedOf(clock) + limits.drainMs
+    while (this.running > 0 && elapsedOf(clock) < until) await pause(20, clock)
+    this.#stopWatching()
+    await this.#looking
+    this.#handingOver = true
+    await this.#setbacks.end()
+    await Promise.all([...this.#parked.all(), ...this.#drives.values()].map((drive) => drive.release()))
+    // Those that were just being started hand themselves over.
+    while (this.#starting.size > 0) await pause(5)
+    await Promise.all(this.#ending)
+    this.#stopTending?.()
+    this.#leases.stop() // not before: what still runs keeps its claims
+  }
+
+  #hinted(hint: Hint): void {
+    if (hint.claimable === true) this.#look()
+    if (hint.stop === true) {
+      void this.#parts.store
+        .get(hint.run)
+        .then((stored) => (stored?.stop === undefined ? undefined : this.stop(hint.run, stored.stop)))
+        .catch((cause: unknown) => this.#complain(hint.run, cause))
+    }
+  }
+
+  /** Carries out stops, and lets go of what was lost: where the epoch that is held now is gone, and no other (LOG-4). */
+  #renewed(held: readonly HeldRun[], before: Executions): void {
+    this.#noteStrays(held)
+    const found = new Map(held.map((run) => [run.id, run]))
+    for (const [id, { epoch, durable }] of before) {
+      const drive = this.#drives.get(id)
+      if (drive === undefined || drive.epoch !== epoch || drive.isPausing) continue
+      const run = found.get(id)
+      if (run?.epoch !== epoch) drive.lose(new Error('the lease expired and another worker took the run'))
+      else if (run.next < durable)
+        drive.lose(new Error(`the store lost the events from ${run.next} on, of ${durable} that were durable`))
+      else if (run.stop !== undefined) drive.stop(run.stop)
+    }
+  }
+
+  /** Every third of a lease: hints can be lost, workers can die. */
+  async #tend(): Promise<void> {
+    if (this.#tending) return // the last time is not over yet
+    this.#tending = true
+    try {
+      await this.#releaseStrays()
+      await this.#endStopped()
+      await this.#endUnserved()
+    } catch (cause) {
+      this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs left behind could not be looked for')
+    } finally {
+      this.#tending = false
+    }
+    this.#look()
+  }
+
+  /** A claim that is ours and that nothing here drives, at two renewals, was made by a request that went wrong. */
+  #noteStrays(held: readonly HeldRun[]): void {
+    const idle = held.filter(({ id }) => !this.#isDriven(id))
+    this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
+    this.#idle = new Map(idle.map(({ id, epoch }) => [id, epoch]))
+  }
+
+  async #releaseStrays(): Promise<void> {
+    for (const { id, epoch } of this.#strays) if (!this.#isDriven(id)) await this.#parts.store.release(id, epoch)
+  }
+
+  /** Any node carries out a stop, whether or not it serves the component or has room (RUN-2). */
+  #endStopped(): Promise<void> {
+    return this.#endEach({ components: [] })
+  }
+
+  /** Another node may serve what this one does not. What none has served for long is ended here, and says so (RUN-1). */
+  async #endUnserved(): Promise<void> {
+    const { store, registry } = this.#parts
+    if (!store.capabilities.shared) return
+    const components = (await this.#unserved.due()).filter((component) => registry.find(component) === undefined)
+    if (components.length > 0) await this.#endEach({ components })
+  }
+
+  /** Claims runs that are not to be executed, only ended. */
+  async #endEach(query: ClaimableQuery): Promise<void> {
+    const { store, limits } = this.#parts
+    const takeover = this.mayTakeOver
+    for (const id of await store.claimable(ENDED_AT_ONCE, { ...query, takeover })) {
+      if (this.#draining) return
+      if (this.#isDriven(id)) continue
+      const claimed = await store.claim(id, this.owner, limits.leaseMs, { takeover })
+      if (claimed !== undefined) await this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
+    }
+  }
+
+  async #checkStop(id: string, drive: Drive): Promise<void> {
+    const stop = (await this.#parts.store.get(id))?.stop
+    if (stop !== undefined) drive.stop(stop)
+  }
+
+  /** Takes what can be taken; calls that come while it is at it are one more round. */
+  #look(): void {
+    if (this.#draining) return
+    this.#sleeping.wakeSome()
+    this.#lookAgain = true
+    this.#looking ??= this.#takeClaimable()
+      .catch((cause: unknown) => this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs could not be claimed'))
+      .finally(() => (this.#looking = undefined))
+  }
+
+  async #takeClaimable(): Promise<void> {
+    const { limits } = this.#parts
+    let races = 0
+    while (this.#lookAgain) {
+      this.#lookAgain = false
+      const room = limits.runsConcurrentMax - this.running
+      if (room <= 0 || this.#draining) return
+      const found = await this.#withinShares(await this.#claimable(room))
+      this.#isBehind = found.length >= room
+      const taken = await this.#takeEach(found)
+      // Others were faster, and what they left may be as many.
+      if (!taken && ++races < LOST_RACES_MAX) this.#lookAgain = true
+    }
+  }
+
+  /** Runs that this node may take. Where no other node can, it takes also what it does not serve, to end it. */
+  #claimable(limit: number): Promise<readonly string[]> {
+    const { store, registry } = this.#parts
+    if (!store.capabilities.shared) return store.claimable(limit)
+    return store.claimable(limit, { components: registry.list().map(({ id }) => id), takeover: this.mayTakeOver })
+  }
+
+  /** Without the queued runs of owners that have their share of the slots. What has begun goes on all the same. */
+  async #withinShares(ids: readonly string[]): Promise<readonly string[]> {
+    if (!this.#quotas.mayExceedSlotShare(ids.length)) return ids
+    const runs = (await Promise.all(ids.map((id) => this.#parts.store.get(id)))).flatMap((stored) => stored?.run ?? [])
+    const queued = runs.filter(({ status }) => status === 'queued')
+    const within = new Set(this.#quotas.withinSlotShares(queued))
+    return runs.filter((run) => run.status !== 'queued' || within.has(run)).map(({ id }) => id)
+  }
+
+  /** False when another node has taken some of them. */
+  async #takeEach(ids: readonly string[]): Promise<boolean> {
+    let taken = true
+    const interrupted: StoredRun[] = []
+    try {
+      for (let at = 0; at < ids.length; at += CLAIMS_AT_ONCE) {
+        const claims = ids.slice(at, at + CLAIMS_AT_ONCE).map((id) => this.#claim(id, interrupted))
+        for (const claim of await Promise.allSettled(claims)) {
+          if (claim.status === 'rejected') throw claim.reason
+          taken &&= claim.value
+        }
+      }
+    } finally {
+      for (const { run } of interrupted) this.#starting.delete(run.id)
+      await this.#contain(interrupted)
+    }
+    return taken
+  }
+
+  /** Takes one run; into `interrupted`, as starting, where it may only be driven as a suspect. False when another node has it. */
+  async #claim(id: string, interrupted: StoredRun[]): Promise<boolean> {
+    const { store, limits } = this.#parts
+    if (this.#draining) return true
+    // Its claim ran out because this process was busy; nobody took it, so it is renewed and not taken.
+    if (this.#isDriven(id)) {
+      await this.#leases.renew()
+      return true
+    }
+    if (!this.#hasRoom()) return true
+    this.#reserved++
+    try {
+      const claimed = await store.claim(id, this.owner, limits.leaseMs, { takeover: this.mayTakeOver })
+      if (claimed === undefined) return false
+      if (this.#mayBeSuspect(claimed)) {
+        this.#starting.add(id)
+        interrupted.push(claimed)
+      } else void this.#driveOrComplain(claimed)
+      return true
+    } finally {
+      this.#reserved--
+    }
+  }
+
+  /** It was interrupted, and will execute again. */
+  #mayBeSuspect({ run, stop }: StoredRun): boolean {
+    const recovery = this.#parts.registry.find(run.component)?.recovery ?? 'fail'
+    return wasInterrupted(run) && recovery !== 'fail' && stop === undefined
+  }
+
+  async #contain(interrupted: readonly StoredRun[]): Promise<void> {
+    if (this.#draining) await Promise.all(interrupted.map((claimed) => this.#setbacks.giveBack(claimed)))
+    else if (interrupted.length > 0) this.#suspects.add(interrupted)
+  }
+
+  #driveOrComplain(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
+    return this.#drive(claimed, undefined, suspicion).catch((cause: unknown) => this.#complain(claimed.run.id, cause))
+  }
+
+  /** Resolves when the run has started, or is settled without starting. */
+  async #drive(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
+    const { id } = claimed.run
+    let begun: Begun | undefined
+    this.#starting.add(id)
+    this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
+    try {
+      begun = await this.#begin(claimed, continuation, suspicion)
+      if (begun === undefined) {
+        this.#suspects.ended(id)
+        this.#freeSlot(id)
+        return this.#look()
+      }
+      this.#drives.set(id, begun.drive)
+      const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
+      this.#ending.add(ending)
+      void ending.finally(() => this.#ending.delete(ending))
+      if (this.#handingOver) await begun.drive.release()
+    } catch (cause) {
+      this.#suspects.ended(id)
+      this.#freeSlot(id)
+      // A paused run waits for its next continuation; any other would be claimed again at once.
+      if (continuation !== undefined) await this.#setbacks.giveBack(claimed)
+      else await this.#setbacks.add(claimed, cause)
+      throw cause
+    } finally {
+      this.#starting.delete(id)
+    }
+    // A stop that came while the run was being started. If the store cannot be asked now, it will be at the next look.
+    await this.#checkStop(id, begun.drive).catch((cause: unknown) => this.#complain(id, cause))
+  }
+
+  async #begin(
+    claimed: StoredRun,
+    continuation: Continuation | undefined,
+    suspicion: Suspicion | undefined,
+  ): Promise<Begun | undefined> {
+    const { id, owner } = claimed.run
+    const parked = this.#parked.take(id, claimed.next)
+    const slot = this.#sleeping.slotOf(id, owner)
+    const { begun, takenUp } = await begin(this.#parts, claimed, { continuation, parked, suspicion, slot })
+    this.#setbacks.forget(id)
+    if (takenUp !== undefined) this.#takenUp = { ...this.#takenUp, [takenUp]: this.#takenUp[takenUp] + 1 }
+    return begun
+  }
+
+  async #ended(id: string, end: DriveEnd, epoch: number): Promise<void> {
+    const drive = this.#drives.get(id)
+    this.#drives.delete(id)
+    this.#sleeping.forget(id)
+    this.#suspects.ended(id)
+    this.#freeSlot(id)
+    if (end === 'paused' && drive !== undefined) await this.#park(id, drive)
+    if (end === 'released' || end === 'lost') await this.#parts.store.release(id, epoch).catch(() => {})
+    this.#look()
+  }
+
+  async #park(id: string, drive: Drive): Promise<void> {
+    if (drive.isParkable) this.#parked.add(id, drive)
+    else await drive.release()
+  }
+
+  #freeSlot(id: string): void {
+    this.#slots.get(id)?.()
+    this.#slots.delete(id)
+  }
+
+  #isDriven(id: string): boolean {
+    return this.#drives.has(id) || this.#starting.has(id) || this.#suspects.isWaiting(id)
+  }
+
+  #hasRoom(): boolean {
+    return this.running < this.#parts.limits.runsConcurrentMax
+  }
+
+  #complain(run: string, cause: unknown): void {
+    this.#parts.logger.warn({ run, reason: detailOf(cause) }, 'run could not be driven')
+  }
+}
+
+function pause(milliseconds: number, clock?: Clock): Promise<void> {
+  return new Promise((resolve) => startTimer(resolve, milliseconds, clock))
+}

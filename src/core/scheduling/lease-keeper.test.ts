@@ -1,0 +1,104 @@
+/** Leases are renewed in time, and a run is lost only to who really took it. */
+import { describe, expect, test } from 'vitest'
+import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
+import { until } from '../../../test/support/until.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { type Logger, silentLogger } from '../ports/logger.ts'
+
+const idle = subject(async function* (_, { signal }) {
+  yield 'a'
+  await aborted(signal)
+})
+
+/** What was said of runs that were lost. */
+function lossesIn(lines: string[]): Logger {
+  return { ...silentLogger, warn: (_fields, message) => void (message.includes('lost') && lines.push(message)) }
+}
+
+describe('leases', () => {
+  test('are renewed while every other question to the store waits for its answer', async () => {
+    const store = openMemoryStore()
+    let answers = Promise.resolve()
+    let renewals = 0
+    const slow = overriding(store, {
+      get: (...parameters) => answers.then(() => store.get(...parameters)),
+      claimable: (...parameters) => answers.then(() => store.claimable(...parameters)),
+      renew: async (...parameters) => {
+        renewals++
+        return store.renew(...parameters)
+      },
+    })
+    const node = openNode({ components: [idle], store: slow })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    const { promise, resolve } = Promise.withResolvers<void>()
+    answers = promise
+    const before = renewals
+    await until('the lease was renewed five times more', () => renewals >= before + 5)
+    resolve()
+    expect((await store.get(id))!.lease).toBeDefined()
+    await node.stop(id)
+    await node.ended(id)
+  })
+
+  test('[RUN-2] that are renewed tell of a stop that nobody heard of', async () => {
+    const store = openMemoryStore()
+    const deaf = overriding(store, { watch: () => () => {}, get: async (id) => withoutStop(await store.get(id)) })
+    const node = openNode({ components: [idle], store: deaf })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    await store.requestStop(id, { at: new Date().toISOString(), reason: 'enough' })
+    const log = await node.ended(id)
+    expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
+  })
+
+  test('[RUN-1] a run that is paused and answered while its lease is renewed stays with its worker', async () => {
+    const store = openMemoryStore()
+    const losses: string[] = []
+    const isPaused = Promise.withResolvers<void>()
+    const isAnswered = Promise.withResolvers<void>()
+    const isTold = Promise.withResolvers<void>()
+    let renewals: 'all' | 'the next' | 'no more' = 'all'
+    const slow = overriding(store, {
+      renew: async (...parameters) => {
+        if (renewals !== 'the next') return store.renew(...parameters)
+        renewals = 'no more'
+        await isPaused.promise // sent again, as it is when a connection breaks: the run is paused and nobody's by now
+        const held = await store.renew(...parameters)
+        await isAnswered.promise
+        setTimeout(() => isTold.resolve(), 0)
+        return held
+      },
+    })
+    const goOn = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const component = subject(async function* (_, context) {
+      yield 'a'
+      await goOn[0]!.promise
+      yield `[${String(await context.ask('Go on?'))}]`
+      await goOn[1]!.promise
+      yield 'b'
+    })
+    const node = openNode({ components: [component], store: slow, logger: lossesIn(losses) })
+    const id = await node.start('subject')
+    await node.emitted(id, 'text.delta')
+    renewals = 'the next'
+    await until('a renewal is under way', () => renewals === 'no more')
+    goOn[0]!.resolve()
+    await node.reached(id, 'paused')
+    isPaused.resolve()
+    await node.continue(id, { question: 'yes' })
+    await node.emitted(id, 'text.delta', 2)
+    isAnswered.resolve()
+    await isTold.promise
+    goOn[1]!.resolve()
+    expect(textOf(await node.ended(id))).toBe('a[yes]b')
+    expect(losses).toEqual([])
+  })
+})
+
+function withoutStop<Stored extends { readonly stop?: unknown }>(stored: Stored | undefined): Stored | undefined {
+  if (stored === undefined) return undefined
+  const { stop: _stop, ...rest } = stored
+  return rest as Stored
+}

@@ -1,0 +1,81 @@
+/** Renews the leases of this node, on a timer of its own: nothing else that the node waits for makes a renewal late. */
+import { elapsedOf } from '../ports/clock.ts'
+import { detailOf } from '../model/errors.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import { RenewalGap } from './renewal-gap.ts'
+import type { HeldRun } from '../ports/store.ts'
+import { startTimer } from '../runtime/timer.ts'
+
+/** What is executed here, by run: under which epoch, and how much of its log is durable. */
+export type Executions = ReadonlyMap<string, { readonly epoch: number; readonly durable: number }>
+
+export interface LeaseKeeperOptions extends Pick<NodeParts, 'store' | 'limits' | 'logger' | 'clock'> {
+  readonly owner: string
+  /** What the node serves, for the others to know. */
+  readonly components: readonly string[]
+  readonly executing: () => Executions
+  /** A renewal was answered. `before`: what was executed when it was sent, which the answer may be older than. */
+  readonly renewed: (held: readonly HeldRun[], before: Executions) => void
+}
+
+/** After a failed renewal the next one follows within this part of a lease. */
+const RETRY_PART = 1 / 12
+const INTERVAL_MIN_MS = 50
+
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions
+  readonly #intervalMs: number
+  readonly #gap: RenewalGap
+  #stopTimer: (() => void) | undefined
+  #renewing: Promise<void> | undefined
+  #stopped = false
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options
+    this.#intervalMs = Math.max(options.limits.leaseMs / 3, INTERVAL_MIN_MS)
+    this.#gap = new RenewalGap(options.limits.leaseMs)
+  }
+
+  /** Renews now, and from now on every third of a lease. */
+  start(): void {
+    void this.renew()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#stopTimer?.()
+  }
+
+  /** Whether this node may take what another leased, once that lease has expired. Where there are no others, it always may. */
+  get mayTakeOver(): boolean {
+    return !this.#options.store.capabilities.shared || this.#gap.mayTakeOver(this.#elapsed())
+  }
+
+  /** Renews now; with the renewal that is under way, where there is one. Never rejects. */
+  renew(): Promise<void> {
+    this.#stopTimer?.()
+    this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined))
+    return this.#renewing
+  }
+
+  async #renew(): Promise<void> {
+    const { store, limits, logger, clock, owner, components, executing, renewed } = this.#options
+    const before = executing()
+    const sentAt = this.#elapsed()
+    let delayMs: number
+    try {
+      const held = await store.renew(owner, limits.leaseMs, components)
+      this.#gap.renewed(sentAt, this.#elapsed())
+      renewed(held, before)
+      delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)
+    } catch (cause) {
+      logger.warn({ reason: detailOf(cause) }, 'leases could not be renewed')
+      delayMs = Math.max(limits.leaseMs * RETRY_PART, INTERVAL_MIN_MS)
+    }
+    if (!this.#stopped) this.#stopTimer = startTimer(() => void this.renew(), delayMs, clock)
+  }
+
+  #elapsed(): number {
+    return elapsedOf(this.#options.clock)
+  }
+}

@@ -1,0 +1,130 @@
+/** What a start asks for, and the run that it makes. */
+import type { BusyPolicy, Component } from '../ports/component.ts'
+import { HoldfastError, isHoldfastError, messageOf } from '../model/errors.ts'
+import type { Limits } from '../model/limits.ts'
+import { checkName } from '../model/names.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import { encodeRecord } from '../model/record.ts'
+import { redactorOf } from '../redaction/redactor.ts'
+import { encodeRequested, redactRequested } from '../execution/requested-event.ts'
+import type { Run } from '../model/run.ts'
+import { serialize } from '../model/serialize.ts'
+import type { NewRun } from '../ports/store.ts'
+
+export interface StartRequest {
+  readonly component: string
+  readonly input: unknown
+  readonly session?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly protocol: string
+  readonly idempotencyKey?: string
+  /** Instead of the component's own policy. */
+  readonly busy?: BusyPolicy
+  /** Whoever starts it is about to stream it: refused where no stream is left, before the run exists. Default: false. */
+  readonly follows?: boolean
+}
+
+/** The run that a start makes of a component. */
+export async function draftRun(
+  parts: NodeParts,
+  createdAt: number,
+  owner: string,
+  component: Component,
+  request: StartRequest,
+  policy: BusyPolicy,
+): Promise<NewRun> {
+  const { ids, limits } = parts
+  const { protocol, idempotencyKey } = request
+  checkMetadata(request.metadata, limits)
+  if (request.session !== undefined) checkName('session', request.session, limits.nameCharsMax)
+  if (idempotencyKey !== undefined) checkName('idempotency key', idempotencyKey, limits.nameCharsMax)
+  const id = ids.run()
+  const session = request.session ?? ids.session()
+  const time = new Date(createdAt).toISOString()
+  const { version } = component
+  const created = redactRequested(
+    {
+      type: 'run.created',
+      data: {
+        component: component.id,
+        ...(version !== undefined && { version }),
+        session,
+        ...(request.metadata !== undefined && { metadata: request.metadata }),
+        protocol,
+        input: parseInput(component, request.input),
+      },
+    },
+    redactorOf(parts.redactor, component.redact),
+    limits,
+  )
+  const { input: _input, ...shared } = created.data
+  const run: Run = {
+    ...shared,
+    id,
+    owner,
+    status: 'queued',
+    createdAt: time,
+    updatedAt: time,
+    attempt: 0,
+    ...(policy !== 'parallel' && { lane: JSON.stringify([owner, session]) }),
+  }
+  const body = encodeRequested(created, limits)
+  return {
+    run,
+    record: encodeRecord(id, 0, time, 'run.created', body),
+    rejectIfBusy: policy === 'reject',
+    ...(idempotencyKey !== undefined && {
+      idempotency: { key: idempotencyKey, fingerprint: await fingerprint(request, parts, component) },
+    }),
+  }
+}
+
+function checkMetadata(metadata: unknown, limits: Limits): void {
+  let text: string
+  try {
+    text = serialize(metadata ?? null, 'metadata', {
+      depthMax: limits.eventDepthMax,
+      bytesMax: limits.metadataBytesMax,
+    })
+  } catch (cause) {
+    throw new HoldfastError('invalid_request', messageOf(cause), { cause })
+  }
+  if (UNSTORABLE.test(text))
+    throw new HoldfastError(
+      'invalid_request',
+      'metadata has U+0000, or half a character, which not every store can hold',
+    )
+}
+
+/** Escapes of JSON: of U+0000, and of a surrogate without its other half, which is the only kind that is escaped. */
+const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i
+
+function parseInput(component: Component, input: unknown): unknown {
+  if (component.parse === undefined) return input
+  try {
+    return component.parse(input)
+  } catch (cause) {
+    if (isHoldfastError(cause)) throw cause
+    throw new HoldfastError('invalid_request', `the input does not fit ${component.id}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** What makes two starts the same start. Where inputs are redacted it is keyed, so that it does not give short ones away. */
+async function fingerprint(
+  { component, input, session, metadata }: StartRequest,
+  { digests, redactor }: NodeParts,
+  { redact }: Component,
+): Promise<string> {
+  const text = JSON.stringify([component, canonical(input), session ?? null, canonical(metadata ?? null)])
+  if (redactorOf(redactor, redact) !== undefined) return (await digests.of('idempotency'))(text)
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** The same value whatever order its keys came in. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, canonical(item)] as const)
+  return Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)))
+}

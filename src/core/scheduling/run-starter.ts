@@ -1,0 +1,119 @@
+/** Starts runs: finds the one that a repeated start made, keeps a place or lets it wait, and minds the others of its session. */
+import type { BusyPolicy } from '../ports/component.ts'
+import { CreationTime } from './creation-time.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { HoldfastError } from '../model/errors.ts'
+import { draftRun, type StartRequest } from './new-run.ts'
+import { comesBefore } from '../model/page.ts'
+import type { NodeParts } from '../ports/node-deps.ts'
+import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import { Queue } from './admission.ts'
+import type { Run, RunStatus } from '../model/run.ts'
+import type { Created, NewRun, StoredRun } from '../ports/store.ts'
+
+export interface Started {
+  readonly stored: StoredRun
+  /** False when the idempotency key named a run that exists. */
+  readonly created: boolean
+}
+
+export class Starts {
+  readonly #parts: NodeParts
+  readonly #dispatcher: Dispatcher
+  readonly #queue: Queue
+  readonly #quotas: PrincipalQuotas
+  readonly #created: CreationTime
+  readonly #drive: (claimed: StoredRun) => void
+
+  /** `drive` is given every run that was claimed for this node when it was created. */
+  constructor(parts: NodeParts, dispatcher: Dispatcher, quotas: PrincipalQuotas, drive: (claimed: StoredRun) => void) {
+    this.#parts = parts
+    this.#quotas = quotas
+    this.#dispatcher = dispatcher
+    this.#queue = new Queue(parts)
+    this.#created = new CreationTime(parts.store, parts.clock)
+    this.#drive = drive
+  }
+
+  async start(owner: string, request: StartRequest): Promise<Started> {
+    const component = this.#parts.registry.get(request.component)
+    const policy = request.busy ?? component.session ?? 'parallel'
+    const draft = await draftRun(this.#parts, await this.#created.next(), owner, component, request, policy)
+    const known = await this.#known(draft)
+    if (known !== undefined) return this.#started(known, policy, [])
+    this.#quotas.takeStart(owner)
+    await this.#quotas.storeRun(owner, draft.record.length)
+    const earlier = policy === 'interrupt' ? await this.#unfinished(draft.run) : []
+    const room = this.#dispatcher.reserve(owner)
+    let leaveQueue: (() => void) | undefined
+    try {
+      // A run that waits for others in its session has no use for a free place.
+      if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
+        leaveQueue = await this.#queue.enter(owner)
+      const claim = { owner: this.#dispatcher.owner, ttlMs: this.#parts.limits.leaseMs }
+      const created = await this.#parts.store.create(room === undefined ? draft : { ...draft, claim })
+      if (created.kind === 'created' && created.stored.lease !== undefined) this.#drive(created.stored)
+      return await this.#started(created, policy, earlier)
+    } finally {
+      leaveQueue?.()
+      room?.()
+    }
+  }
+
+  /** A start that is repeated gets its run, also when nothing more is taken. */
+  async #known({ run, idempotency }: NewRun): Promise<Created | undefined> {
+    if (idempotency === undefined) return undefined
+    const known = await this.#parts.store.findByKey(run.owner, idempotency.key)
+    if (known === undefined) return undefined
+    return { kind: known.fingerprint === idempotency.fingerprint ? 'existing' : 'key_conflict', stored: known.stored }
+  }
+
+  async #started(created: Created, policy: BusyPolicy, earlier: readonly Run[]): Promise<Started> {
+    const { stored } = created
+    const { id, session } = stored.run
+    switch (created.kind) {
+      case 'key_conflict':
+        throw new HoldfastError('idempotency_conflict', `the key was used for run ${id} with another body`, {
+          details: { run: id },
+        })
+      case 'busy':
+        throw new HoldfastError('session_busy', `session ${session} has the unfinished run ${id}`, {
+          details: { run: id },
+        })
+      case 'existing':
+        return { stored, created: false }
+      case 'created':
+        if (policy === 'interrupt') await this.#interrupt(stored.run, earlier)
+        return { stored, created: true }
+    }
+  }
+
+  /**
+   * The runs before this one in its lane are asked to stop; it follows when they have. Those that were there before it was
+   * created come before it, whatever the clocks say; of several that come at once, the last one lives.
+   */
+  async #interrupt(run: Run, earlier: readonly Run[]): Promise<void> {
+    const { store, clock } = this.#parts
+    const known = new Set(earlier.map(({ id }) => id))
+    const at = new Date(clock.now()).toISOString()
+    for (const other of await this.#unfinished(run)) {
+      if (known.has(other.id) || comesBefore(run, other)) {
+        await store.requestStop(other.id, { at, by: run.owner, reason: `interrupted by run ${run.id}` })
+      }
+    }
+  }
+
+  /** The other unfinished runs of a run's lane. */
+  async #unfinished({ id, owner, session, lane }: Run): Promise<readonly Run[]> {
+    const { store, limits } = this.#parts
+    const status: readonly RunStatus[] = ['queued', 'running', 'paused']
+    const found: Run[] = []
+    for (let after: string | undefined; ;) {
+      const limit = limits.pageRunsMax
+      const page = await store.list({ owner, session, status, limit, ...(after !== undefined && { after }) })
+      found.push(...page.runs.map(({ run }) => run).filter((run) => run.lane === lane && run.id !== id))
+      if (page.cursor === undefined) return found
+      after = page.cursor
+    }
+  }
+}

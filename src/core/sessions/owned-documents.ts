@@ -1,0 +1,106 @@
+/** The documents of one principal, as protocols get at them: whatever is too large or badly named is refused here. */
+import type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from '../model/document.ts'
+import { HoldfastError, messageOf } from '../model/errors.ts'
+import type { Limits } from '../model/limits.ts'
+import { shareLoop } from '../runtime/share-event-loop.ts'
+import { checkName, checkTitle } from '../model/names.ts'
+import type { Redactor } from '../redaction/redactor.ts'
+import { serialize } from '../model/serialize.ts'
+import type { BodyBefore } from '../access/storage-quota.ts'
+
+export type OwnedDraft = Omit<DocumentDraft, 'owner'>
+
+export type OwnedQuery = Omit<DocumentQuery, 'owner' | 'limit'> & { readonly limit?: number }
+
+export interface DocumentChecks {
+  /** Throws `forbidden` where the caller may not do this. */
+  readonly require: (action: 'read' | 'edit') => void
+  /** Throws `quota_exceeded` where the owner may not store a body of so many bytes. */
+  readonly admit: (owner: string, bytes: number, before: BodyBefore) => Promise<void>
+  readonly redactor: Redactor | undefined
+}
+
+export interface PutOptions {
+  /** Write it although the owner has stored as much as it may: for what a run that was accepted needs. */
+  readonly beyondQuota?: boolean
+  /** Write it as it is: for credentials that are encrypted, and for what is sent to others. */
+  readonly unredacted?: boolean
+}
+
+const LIMIT = 50
+
+export class OwnedDocuments {
+  readonly #documents: Documents
+  readonly #owner: string
+  readonly #limits: Limits
+  readonly #checks: DocumentChecks
+
+  constructor(documents: Documents, owner: string, limits: Limits, checks: DocumentChecks) {
+    this.#documents = documents
+    this.#owner = owner
+    this.#limits = limits
+    this.#checks = checks
+  }
+
+  async get(collection: string, id: string): Promise<Document | undefined> {
+    this.#checks.require('read')
+    return this.#documents.get(this.#owner, collection, id)
+  }
+
+  /** `expected`: the version that must be there, 0 for none. Undefined, and nothing changed, when it is another one. */
+  async put(draft: OwnedDraft, expected?: number, options: PutOptions = {}): Promise<Document | undefined> {
+    this.#checks.require('edit')
+    const redactor = options.unredacted === true ? undefined : this.#checks.redactor
+    const { collection, id, label } = draft
+    const title = draft.title === undefined ? undefined : (redactor?.text(draft.title) ?? draft.title)
+    const { nameCharsMax } = this.#limits
+    for (const [what, name] of Object.entries({ collection, id, label }))
+      if (name !== undefined) checkName(`${what} of a document`, name, nameCharsMax)
+    if (title !== undefined) checkTitle('title of a document', title, nameCharsMax)
+    const given = this.#serialized(draft.body)
+    const body = redactor === undefined ? given : JSON.stringify(redactor.value(JSON.parse(given)))
+    if (!options.beyondQuota)
+      await this.#checks.admit(this.#owner, body.length, () => this.#documents.get(this.#owner, collection, id))
+    return this.#documents.put(
+      {
+        owner: this.#owner,
+        collection,
+        id,
+        ...(label !== undefined && { label }),
+        ...(title !== undefined && { title }),
+        body: JSON.parse(body) as unknown,
+      },
+      expected,
+    )
+  }
+
+  async remove(collection: string, id: string): Promise<boolean> {
+    this.#checks.require('edit')
+    return this.#documents.remove(this.#owner, collection, id)
+  }
+
+  async list(query: OwnedQuery): Promise<DocumentPage> {
+    await shareLoop()
+    this.#checks.require('read')
+    return listWithin(this.#documents, { limit: LIMIT, ...query, owner: this.#owner }, this.#limits)
+  }
+
+  /** The body as JSON. */
+  #serialized(body: unknown): string {
+    const { eventDepthMax: depthMax, documentBytesMax: bytesMax } = this.#limits
+    try {
+      return serialize(body, 'body', { depthMax, bytesMax })
+    } catch (cause) {
+      throw new HoldfastError('invalid_request', messageOf(cause), { cause })
+    }
+  }
+}
+
+/** A page of a listing, of bounded size. */
+export async function listWithin(documents: Documents, query: DocumentQuery, limits: Limits): Promise<DocumentPage> {
+  for (const [what, count] of Object.entries({ offset: query.offset ?? 0, limit: query.limit })) {
+    if (!Number.isSafeInteger(count) || count < 0)
+      throw new HoldfastError('invalid_request', `the ${what} of a listing is a whole number, 0 or more`)
+  }
+  return documents.list({ ...query, limit: Math.min(query.limit, limits.pageDocumentsMax) })
+}

@@ -1,0 +1,294 @@
+/** The history of a session: which runs are told, in what words, and how much of them is read. */
+import { describe, expect, test } from 'vitest'
+import { aborted, openNode, subject, type TestNode } from '../../../test/support/node.ts'
+import { hangAtFirst, World } from '../../../test/support/world.ts'
+import { agent } from '../../agents/generator.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import type { Component, HistoryMessage, HistoryOptions } from '../ports/component.ts'
+import type { LoggedEvent } from '../model/event.ts'
+
+const SESSION = 'ses_history'
+
+/** Says `re: ` and the input, and what it is told of before is its output. */
+function echo(options?: HistoryOptions, id = 'subject'): Component {
+  return agent<unknown>({
+    id,
+    async *run(input, { history }) {
+      const told = await history(options)
+      yield `re: ${JSON.stringify(input)}`
+      return { told }
+    },
+  })
+}
+
+async function said(node: TestNode, input: unknown, component = 'subject', session = SESSION): Promise<LoggedEvent[]> {
+  return node.ended(await node.start(component, input, { session }))
+}
+
+function toldIn(log: readonly LoggedEvent[]): readonly HistoryMessage[] {
+  return (log.at(-1)!.data as { output: { told: readonly HistoryMessage[] } }).output.told
+}
+
+function contentsOf(log: readonly LoggedEvent[]): string[] {
+  return toldIn(log).map(({ role, content }) => `${role}: ${content}`)
+}
+
+describe('a run is told of the runs before it', () => {
+  test('oldest first, with what they were asked and what they said', async () => {
+    const node = openNode({ components: [echo()] })
+    const first = await said(node, 'one')
+    expect(toldIn(first)).toEqual([])
+    const second = await said(node, 'two')
+    expect(toldIn(await said(node, 'three'))).toEqual([
+      { role: 'user', content: 'one', run: first[0]!.run },
+      { role: 'assistant', content: 're: "one"', run: first[0]!.run },
+      { role: 'user', content: 'two', run: second[0]!.run },
+      { role: 'assistant', content: 're: "two"', run: second[0]!.run },
+    ])
+  })
+
+  test('of its own session only', async () => {
+    const node = openNode({ components: [echo()] })
+    await said(node, 'one', 'subject', 'ses_other')
+    expect(toldIn(await said(node, 'two'))).toEqual([])
+  })
+
+  test('[SEC-1] of its own owner only, also in a session of the same name', async () => {
+    const node = openNode({ components: [echo()] })
+    const other = { id: 'mallory' }
+    const { run } = await node.startAs(other, 'subject', 'secret', { session: SESSION })
+    await node.ended(run.id)
+    expect(toldIn(await said(node, 'two'))).toEqual([])
+  })
+
+  test('of its own component, or of all where it asks for the session', async () => {
+    const node = openNode({ components: [echo(), echo({ of: 'session' }, 'curious')] })
+    await said(node, 'one')
+    await said(node, 'two', 'curious')
+    expect(contentsOf(await said(node, 'three'))).toEqual(['user: one', 'assistant: re: "one"'])
+    expect(toldIn(await said(node, 'four', 'curious'))).toHaveLength(6)
+  })
+
+  test('and a component that was called is told of none, unless it asks for the session', async () => {
+    const calling = (id: string, called: Component): Component =>
+      agent<unknown>({
+        id,
+        async *run(input, { call }) {
+          return call(called, input)
+        },
+      })
+    const node = openNode({
+      components: [echo(), calling('plain', echo()), calling('curious', echo({ of: 'session' }, 'inner'))],
+    })
+    await said(node, 'one')
+    await said(node, 'one', 'plain')
+    expect(toldIn(await said(node, 'two', 'plain'))).toEqual([])
+    expect(contentsOf(await said(node, 'three', 'curious')).slice(0, 2)).toEqual(['user: one', 'assistant: re: "one"'])
+  })
+})
+
+describe('what they were asked', () => {
+  test.each<[string, unknown, string]>([
+    ['a text', { text: 'look' }, 'look'],
+    [
+      'a text with files, by their names',
+      {
+        text: 'look',
+        files: [
+          { mediaType: 'image/png', name: 'cat.png', data: 'aGk=' },
+          { mediaType: 'text/csv', url: 'https://a/b' },
+        ],
+      },
+      'look\n[image/png: cat.png]\n[text/csv]',
+    ],
+    [
+      'the last of several messages',
+      {
+        messages: [
+          { role: 'user', content: 'before' },
+          { role: 'assistant', content: 'yes' },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'and now?' },
+              { type: 'file', mediaType: 'image/png' },
+            ],
+          },
+        ],
+      },
+      'and now?\n[image/png]',
+    ],
+    ['any other value, as JSON', { city: 'Rome' }, '{"city":"Rome"}'],
+    ['nothing, as JSON', null, 'null'],
+  ])('is %s', async (_, input, content) => {
+    const node = openNode({ components: [echo()] })
+    await said(node, input)
+    expect(toldIn(await said(node, 'next'))[0]).toMatchObject({ role: 'user', content })
+  })
+})
+
+describe('what they answered', () => {
+  async function toldOf(
+    run: Component['run'],
+    end?: (node: TestNode, id: string) => Promise<unknown>,
+  ): Promise<string[]> {
+    const answering = subject(async function* (input, context) {
+      if (input !== 'first') return { told: await context.history() }
+      return yield* run(input, context) as AsyncGenerator<string, unknown, void>
+    })
+    const node = openNode({ components: [answering] })
+    const id = await node.start('subject', 'first', { session: SESSION })
+    await end?.(node, id)
+    await node.ended(id)
+    return contentsOf(await said(node, 'second')).slice(1)
+  }
+
+  test('is the output where that is a text', async () => {
+    const answer = await toldOf(async function* () {
+      yield 'thinking … '
+      return 'the answer'
+    })
+    expect(answer).toEqual(['assistant: the answer'])
+  })
+
+  test('is what was said otherwise, message by message, without what was withdrawn', async () => {
+    const answer = await toldOf(async function* (_, { stage }) {
+      yield { type: 'text.delta', data: { text: 'Let me ', message: 'a' } }
+      yield { type: 'text.delta', data: { text: 'see.', message: 'a' } }
+      const failing = stage('failing', async function* () {
+        yield 'never mind'
+        throw new Error('no')
+      })
+      await failing.catch(() => {})
+      yield { type: 'text.delta', data: { text: 'Done.', message: 'b' } }
+      return { done: true }
+    })
+    expect(answer).toEqual(['assistant: Let me see.\n\nDone.'])
+  })
+
+  test('is the output as JSON where nothing was said', async () => {
+    const answer = await toldOf(async function* () {
+      return { done: true }
+    })
+    expect(answer).toEqual(['assistant: {"done":true}'])
+  })
+
+  test('is what was said until then where the run was stopped', async () => {
+    const answer = await toldOf(
+      async function* (_, { signal }) {
+        yield 'Once upon a time'
+        await aborted(signal)
+      },
+      async (node, id) => {
+        await node.emitted(id, 'text.delta')
+        await node.stop(id)
+      },
+    )
+    expect(answer).toEqual(['assistant: Once upon a time'])
+  })
+
+  test('is left out, with the question, where there is no answer', async () => {
+    const failing = await toldOf(async function* () {
+      throw new Error('no')
+    })
+    const rejecting = await toldOf(async function* (_, { reject }) {
+      reject('not today')
+    })
+    expect([failing, rejecting]).toEqual([[], []])
+  })
+})
+
+describe('the bounds', () => {
+  test('are whole exchanges, the newest', async () => {
+    const told = async (options: HistoryOptions): Promise<string[]> => {
+      const node = openNode({ components: [echo(options)] })
+      for (const word of ['a', 'bb', 'ccc']) await said(node, word)
+      return contentsOf(await said(node, 'end')).filter((line) => line.startsWith('user'))
+    }
+    expect(await told({ messagesMax: 4 })).toEqual(['user: bb', 'user: ccc'])
+    expect(await told({ messagesMax: 3 })).toEqual(['user: ccc'])
+    expect(await told({ messagesMax: 0 })).toEqual([])
+    // Each is its word, and `re: "word"`: 12 bytes of the newest, 10 of the one before.
+    expect(await told({ bytesMax: 22 })).toEqual(['user: bb', 'user: ccc'])
+    expect(await told({ bytesMax: 21 })).toEqual(['user: ccc'])
+    expect(await told({ bytesMax: 11 })).toEqual([])
+  })
+
+  test('count bytes and not characters', async () => {
+    const node = openNode({ components: [echo({ bytesMax: 14 })] })
+    await said(node, '🙂🙂')
+    expect(toldIn(await said(node, 'end'))).toEqual([])
+  })
+
+  test('hold for the logs that are read: where they are too long, the history ends', async () => {
+    const store = openMemoryStore()
+    let bytes = 0
+    const counting = overriding(store, {
+      read: async (id, after, bytesMax) => {
+        const slice = await store.read(id, after, bytesMax)
+        bytes += slice?.bytes.length ?? 0
+        return slice
+      },
+    })
+    const noisy = subject(async function* (input, { history }) {
+      const told = input === 'end' ? await history() : []
+      if (input === 'long')
+        for (let n = 0; n < 200; n++) yield { type: 'custom.emitted', data: { name: 'x'.repeat(500) } }
+      yield 'said'
+      return { told }
+    })
+    const limits = { historyReadBytesMax: 20_000, readBytesMax: 4096 }
+    const node = openNode({ components: [noisy], store: counting, limits })
+    for (const word of ['short', 'long', 'brief']) await said(node, word)
+    bytes = 0
+    expect(contentsOf(await said(node, 'end'))).toEqual(['user: brief', 'assistant: said'])
+    expect(bytes).toBeLessThan(60_000)
+  })
+})
+
+test('a run that is driven again is told the same, whatever ended in the meantime', async () => {
+  const told: string[][] = []
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const component = subject(
+    async function* (input, context) {
+      yield 'begun'
+      if (input === 'slow') await released
+      if (input === 'long') {
+        told.push((await context.history({ messagesMax: 2 })).map(({ content }) => content))
+        yield 'told'
+        await hangAtFirst(context)
+      }
+      return `answer to ${String(input)}`
+    },
+    { recovery: 'resume' },
+  )
+  const world = new World(component)
+  const node = world.worker()
+  const start = (input: string): Promise<string> => node.start('subject', input, { session: SESSION })
+  await node.ended(await start('before'))
+  world.clock.advance(1)
+  const slow = await start('slow')
+  world.clock.advance(1)
+  const long = await start('long')
+  await node.emitted(long, 'text.delta', 2)
+  world.clock.advance(1)
+  release()
+  await node.ended(slow)
+  await node.ended(await start('meanwhile'))
+  world.kill()
+  await world.worker().ended(long)
+  expect(told).toEqual([
+    ['before', 'answer to before'],
+    ['before', 'answer to before'],
+  ])
+})
+
+test('a run whose log was trimmed or removed is passed over', async () => {
+  const node = openNode({ components: [echo()] })
+  const [one, two] = [await said(node, 'one'), await said(node, 'two')]
+  await said(node, 'three')
+  await node.store.trim(one[0]!.run, one.length - 1)
+  await node.store.remove(two[0]!.run)
+  expect(contentsOf(await said(node, 'end'))).toEqual(['user: three', 'assistant: re: "three"'])
+})

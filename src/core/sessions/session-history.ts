@@ -1,0 +1,149 @@
+/** What was said before in a run's session: its earlier runs as messages, the newest that fit. */
+import type { HistoryMessage, HistoryOptions } from '../ports/component.ts'
+import { isHoldfastError } from '../model/errors.ts'
+import type { EventData } from '../model/event.ts'
+import type { Limits } from '../model/limits.ts'
+import { readLog } from '../delivery/read-log.ts'
+import { shareLoop } from '../runtime/share-event-loop.ts'
+import { cursorOf } from '../model/page.ts'
+import { events } from '../model/record.ts'
+import type { Run } from '../model/run.ts'
+import type { Store, StoredRun } from '../ports/store.ts'
+import { TranscriptFold } from './transcript.ts'
+
+/**
+ * Only runs that had ended when this one was first started, so a run that is driven again is told the same. Exchanges are whole:
+ * the first that does not fit ends the search, and one in which nothing was answered is left out.
+ */
+export async function conversationBefore(
+  store: Store,
+  limits: Limits,
+  run: Run,
+  { of = 'component', messagesMax = limits.historyMessagesMax, bytesMax = limits.historyBytesMax }: HistoryOptions,
+): Promise<HistoryMessage[]> {
+  const exchanges: HistoryMessage[][] = []
+  const reader = new ExchangeReader(store, limits)
+  let room = bytesMax
+  for (const stored of await earlierRuns(store, run, of, Math.min(messagesMax, limits.pageRunsMax))) {
+    const exchange = await reader.read(stored)
+    if (exchange === 'too much') break
+    if (exchange === undefined) continue
+    room -= exchange.reduce((sum, { content }) => sum + bytesOf(content), 0)
+    if (room < 0 || (exchanges.length + 1) * 2 > messagesMax) break
+    exchanges.push(exchange)
+  }
+  return exchanges.toReversed().flat()
+}
+
+/** Newest first. */
+async function earlierRuns(
+  store: Store,
+  run: Run,
+  of: 'component' | 'session',
+  limit: number,
+): Promise<readonly StoredRun[]> {
+  if (limit < 1) return []
+  const { runs } = await store.list({
+    owner: run.owner,
+    session: run.session,
+    status: ['completed', 'failed', 'cancelled'],
+    after: cursorOf(run),
+    limit,
+    ...(of === 'component' && { component: run.component }),
+  })
+  const started = run.startedAt ?? run.createdAt
+  return runs.filter((stored) => stored.run.finishedAt !== undefined && stored.run.finishedAt <= started)
+}
+
+/** Reads what was asked and what was answered, as long as that is not too much to read. */
+class ExchangeReader {
+  readonly #store: Store
+  readonly #pageBytesMax: number
+  #bytesLeft: number
+
+  constructor(store: Store, { readBytesMax, historyReadBytesMax }: Limits) {
+    this.#store = store
+    this.#pageBytesMax = readBytesMax
+    this.#bytesLeft = historyReadBytesMax
+  }
+
+  /** Undefined when there is no exchange in it, or not any more. */
+  async read(stored: StoredRun): Promise<HistoryMessage[] | 'too much' | undefined> {
+    try {
+      const answered = (await this.#answerInOneRead(stored)) ?? (await this.#answerInAll(stored))
+      if (this.#bytesLeft < 0) return 'too much'
+      if (answered === undefined || answered === '') return undefined
+      const run = stored.run.id
+      const [created] = await this.#page(run, -1, 1)
+      const asked = askedIn((created!.data as EventData['run.created']).input)
+      return [
+        { role: 'user', content: asked, run },
+        { role: 'assistant', content: answered, run },
+      ]
+    } catch (cause) {
+      // Trimmed, or removed since it was listed.
+      if (isHoldfastError(cause) && (cause.code === 'not_found' || cause.code === 'cursor_expired')) return undefined
+      throw cause
+    }
+  }
+
+  /** Most runs end with their answer: then the rest of the log is not read. */
+  async #answerInOneRead({ run, next }: StoredRun): Promise<string | undefined> {
+    if (run.status !== 'completed') return undefined
+    const end = (await this.#page(run.id, next - 2, 1)).at(-1)
+    const output = end?.type === 'run.completed' ? end.data.output : undefined
+    return typeof output === 'string' ? output : undefined
+  }
+
+  async #answerInAll({ run, next }: StoredRun): Promise<string | undefined> {
+    const fold = new TranscriptFold()
+    for (let after = -1; after < next - 1 && this.#bytesLeft >= 0;) {
+      const page = await this.#page(run.id, after, this.#pageBytesMax)
+      if (page.length === 0) break
+      for (const event of page) fold.add(event)
+      after = page.at(-1)!.index
+    }
+    const { own, output } = fold.transcript()
+    if (own.text !== '') return own.messages.join('\n\n')
+    return output === undefined ? undefined : JSON.stringify(output)
+  }
+
+  async #page(run: string, after: number, bytesMax: number): Promise<ReturnType<typeof events>> {
+    await shareLoop()
+    const slice = await readLog(this.#store, run, after, bytesMax)
+    if (slice === undefined) return []
+    this.#bytesLeft -= slice.bytes.length
+    return events(slice)
+  }
+}
+
+/** An input in words. Of a conversation it is what was said last; files are named and not repeated. */
+function askedIn(input: unknown): string {
+  if (typeof input === 'string') return input
+  if (typeof input !== 'object' || input === null) return JSON.stringify(input ?? null)
+  const { text, files, messages } = input as { text?: unknown; files?: unknown; messages?: unknown }
+  if (typeof text === 'string') return [text, ...listed(files).map(fileIn)].join('\n')
+  const last = listed(messages).findLast((message) => (message as { role?: unknown } | null)?.role === 'user')
+  return last === undefined ? JSON.stringify(input) : contentIn((last as { content?: unknown }).content)
+}
+
+function contentIn(content: unknown): string {
+  if (typeof content === 'string') return content
+  const parts = listed(content) as ({ type?: unknown; text?: unknown } | null)[]
+  return parts.map((part) => (part?.type === 'text' ? String(part.text) : fileIn(part))).join('\n')
+}
+
+function fileIn(file: unknown): string {
+  const { name, filename = name, mediaType = 'file' } = (file ?? {}) as Record<string, unknown>
+  return `[${String(mediaType)}${typeof filename === 'string' ? `: ${filename}` : ''}]`
+}
+
+function listed(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+const encoder = new TextEncoder()
+
+function bytesOf(text: string): number {
+  return encoder.encode(text).length
+}

@@ -1,0 +1,61 @@
+/** Removes a session: its runs are stopped, waited for and removed, and then its document. */
+import { SESSIONS } from '../model/document.ts'
+import { HoldfastError, isHoldfastError } from '../model/errors.ts'
+import type { Limits } from '../model/limits.ts'
+import { isFinished } from '../model/run.ts'
+import type { StopRequest, Store } from '../ports/store.ts'
+
+export interface SessionRemoval {
+  readonly store: Store
+  readonly limits: Limits
+  readonly owner: string
+  readonly session: string
+  readonly stop: StopRequest
+  /** Resolves with true when a run's log has a record after an index, with false when the time or the signal ends the wait. */
+  readonly waitForMore: (id: string, after: number, timeoutMs: number, signal: AbortSignal) => Promise<boolean>
+}
+
+/**
+ * The document goes last: whoever is interrupted finds the session still listed and removes it again. After that it looks
+ * once more, since a run may have begun meanwhile; it ends when there is neither a run nor a document.
+ */
+export async function removeSession(removal: SessionRemoval): Promise<void> {
+  const { store, limits, owner, session } = removal
+  // By then a stop is carried out, also where the agent ignores it or its worker has died.
+  const patienceMs = limits.stopGraceMs + limits.leaseMs + limits.pollMs
+  const over = AbortSignal.timeout(patienceMs)
+  for (let found = false; ; found = true) {
+    const { runs } = await store.list({ owner, session, limit: limits.pageRunsMax })
+    if (runs.length === 0) {
+      if (await store.documents.remove(owner, SESSIONS, session)) continue
+      if (found) return
+      throw new HoldfastError('not_found', `no session ${session.slice(0, 100)}`)
+    }
+    if (over.aborted) throw new HoldfastError('conflict', `session ${session} still has runs; remove it again`)
+    const ids = runs.map(({ run }) => run.id)
+    // All of them before the first is waited for: the end of one would let the next of its lane begin.
+    await Promise.all(ids.map((id) => store.requestStop(id, removal.stop)))
+    for (const id of ids) if (!(await ends(removal, id, patienceMs, over))) throw notEnded(session, id)
+    await Promise.all(ids.map((id) => store.remove(id)))
+  }
+}
+
+/** Waits for the end of a run; false when it does not come in time. */
+async function ends(removal: SessionRemoval, id: string, timeoutMs: number, over: AbortSignal): Promise<boolean> {
+  try {
+    for (;;) {
+      const stored = await removal.store.get(id)
+      if (stored === undefined || isFinished(stored.run.status)) return true
+      if (!(await removal.waitForMore(id, stored.next - 1, timeoutMs, over))) return false
+    }
+  } catch (cause) {
+    if (isHoldfastError(cause, 'not_found')) return true // somebody else removed it
+    throw cause
+  }
+}
+
+function notEnded(session: string, id: string): HoldfastError {
+  return new HoldfastError('conflict', `session ${session}: run ${id} was asked to stop and has not ended yet`, {
+    details: { run: id },
+  })
+}

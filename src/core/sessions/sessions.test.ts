@@ -1,0 +1,403 @@
+/** What a run does when its session is busy, and when the node is. */
+import { describe, expect, test } from 'vitest'
+import { aborted, openNode, subject, type TestNode, typesOf } from '../../../test/support/node.ts'
+import { until } from '../../../test/support/until.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import type { BusyPolicy, Component } from '../ports/component.ts'
+import type { Clock } from '../ports/clock.ts'
+import { isHoldfastError } from '../model/errors.ts'
+
+/** An agent whose runs wait to be let on, each by its input, and that remembers who ran when. */
+class Stage {
+  /** Inputs of the runs, in the order in which they began. */
+  readonly begun: unknown[] = []
+  readonly component: Component
+  mostAtOnce = 0
+  #running = 0
+  readonly #gates = new Map<unknown, PromiseWithResolvers<void>>()
+
+  constructor(session: BusyPolicy) {
+    this.component = subject((input, { signal }) => this.#run(input, signal), { session })
+  }
+
+  async *#run(input: unknown, signal: AbortSignal): AsyncGenerator<string> {
+    this.begun.push(input)
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#running)
+    try {
+      yield String(input)
+      await Promise.race([this.#gate(input).promise, aborted(signal)])
+    } finally {
+      this.#running -= 1
+    }
+  }
+
+  letOn(...inputs: readonly unknown[]): void {
+    for (const input of inputs) this.#gate(input).resolve()
+  }
+
+  #gate(input: unknown): PromiseWithResolvers<void> {
+    const gate = this.#gates.get(input) ?? Promise.withResolvers<void>()
+    this.#gates.set(input, gate)
+    return gate
+  }
+}
+
+/** Just these have begun, in this order. */
+async function expectToBegin(stage: Stage, ...inputs: readonly unknown[]): Promise<void> {
+  await until(`${inputs.length} runs began`, () => stage.begun.length >= inputs.length, { everyMs: 2 })
+  expect(stage.begun).toEqual(inputs)
+}
+
+/** Two nodes on one store. Their claims do not run out, however busy the machine is. */
+function openPair(...components: readonly Component[]): readonly [TestNode, TestNode] {
+  const store = openMemoryStore()
+  const limits = { leaseMs: 60_000 }
+  return [openNode({ store, components, limits }), openNode({ store, components, limits })]
+}
+
+const session = 'one'
+
+describe('a session that refuses', () => {
+  test('has one unfinished run at a time, whichever node is asked', async () => {
+    const stage = new Stage('reject')
+    const [left, right] = openPair(stage.component)
+    const id = await left.start('subject', 1, { session })
+    for (const node of [left, right]) {
+      await expect(node.start('subject', 2, { session })).rejects.toMatchObject({
+        code: 'session_busy',
+        message: `session one has the unfinished run ${id}`,
+        details: { run: id },
+      })
+    }
+    stage.letOn(1, 2)
+    await left.ended(id)
+    await right.ended(await right.start('subject', 2, { session }))
+    expect(stage.begun).toEqual([1, 2])
+  })
+
+  test('lets one of many in that come at the same time', async () => {
+    const stage = new Stage('reject')
+    const nodes = openPair(stage.component)
+    const starts = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, number) => nodes[number % 2]!.start('subject', number, { session })),
+    )
+    expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    const reasons = starts.flatMap((start) => (start.status === 'rejected' ? [start.reason as unknown] : []))
+    expect(reasons.every((reason) => isHoldfastError(reason, 'session_busy'))).toBe(true)
+  })
+
+  test('is busy while its run is paused', async () => {
+    const asks = subject(
+      async function* (_, context) {
+        yield String(await context.ask('Go on?'))
+      },
+      { session: 'reject' },
+    )
+    const node = openNode({ components: [asks] })
+    const id = await node.start('subject', null, { session })
+    await node.reached(id, 'paused')
+    await expect(node.start('subject', null, { session })).rejects.toMatchObject({ code: 'session_busy' })
+  })
+
+  test('is nobody else’s business', async () => {
+    const stage = new Stage('reject')
+    const node = openNode({ components: [stage.component] })
+    await node.startAs({ id: 'ann' }, 'subject', 1, { session })
+    await node.startAs({ id: 'bob' }, 'subject', 2, { session })
+    await node.startAs({ id: 'ann', tenant: 'acme' }, 'subject', 3, { session })
+    await node.startAs({ id: 'ann' }, 'subject', 4, { session: 'another' })
+    await expectToBegin(stage, 1, 2, 3, 4)
+  })
+
+  test('[SEC-1] is told apart from that of another principal, however the names are put together', async () => {
+    const stage = new Stage('reject')
+    const node = openNode({ components: [stage.component] })
+    await node.startAs({ id: 'ann' }, 'subject', 1, { session: 'lee one' })
+    await node.startAs({ id: 'ann lee' }, 'subject', 2, { session: 'one' })
+    await expectToBegin(stage, 1, 2)
+  })
+})
+
+describe('a session that queues', () => {
+  test('has its runs one after the other, in the order they came, whichever node took them', async () => {
+    const stage = new Stage('enqueue')
+    const nodes = openPair(stage.component)
+    const ids: string[] = []
+    for (let number = 0; number < 8; number++) {
+      ids.push(await nodes[number % 2]!.start('subject', number, { session }))
+    }
+    for (let number = 0; number < 8; number++) {
+      await expectToBegin(stage, ...Array.from({ length: number + 1 }, (_, index) => index))
+      stage.letOn(number)
+      await nodes[0].ended(ids[number]!)
+    }
+    expect(stage.begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+    expect(stage.mostAtOnce).toBe(1)
+  })
+
+  test('goes on after a run that failed, was refused or was stopped', async () => {
+    const begun: unknown[] = []
+    const component = subject(
+      async function* (input, context) {
+        begun.push(input)
+        if (input === 'throw') throw new Error('boom')
+        if (input === 'reject') context.reject('no')
+        if (input === 'hang') yield await aborted(context.signal)
+      },
+      { session: 'enqueue' },
+    )
+    const node = openNode({ components: [component] })
+    const ids: string[] = []
+    for (const input of ['throw', 'reject', 'hang', 'last']) ids.push(await node.start('subject', input, { session }))
+    await until('the third run began', () => begun.length === 3)
+    await node.stop(ids[2]!)
+    expect((await node.ended(ids[3]!)).at(-1)!.type).toBe('run.completed')
+    expect(begun).toEqual(['throw', 'reject', 'hang', 'last'])
+  })
+
+  test('has no place kept for a run that is stopped before its turn, which ends at once', async () => {
+    const stage = new Stage('enqueue')
+    const [left, right] = openPair(stage.component)
+    const ids: string[] = []
+    for (const input of [1, 2, 3]) ids.push(await left.start('subject', input, { session }))
+    await right.stop(ids[1]!)
+    expect(typesOf(await left.ended(ids[1]!))).toEqual(['run.created', 'stop.requested', 'run.cancelled'])
+    expect((await left.get(ids[0]!)).run.status).toBe('running')
+    expect((await left.get(ids[2]!)).run.status).toBe('queued')
+    stage.letOn(1, 3)
+    await left.ended(ids[2]!)
+    expect(stage.begun).toEqual([1, 3])
+  })
+
+  test('holds up no other session', async () => {
+    const stage = new Stage('enqueue')
+    const node = openNode({ components: [stage.component] })
+    for (const input of [1, 2, 3]) await node.start('subject', input, { session })
+    stage.letOn('free')
+    await node.ended(await node.start('subject', 'free', { session: 'another' }))
+    expect(stage.begun).toEqual([1, 'free'])
+  })
+
+  test('is bounded: a run too many is told to come back', async () => {
+    const stage = new Stage('enqueue')
+    const node = openNode({ components: [stage.component], limits: { runsQueuedMax: 6 } }) // half for one owner
+    for (const input of [1, 2, 3, 4]) await node.start('subject', input, { session })
+    const refused = node.start('subject', 5, { session })
+    await expect(refused).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: expect.any(Number) as number })
+  })
+})
+
+describe('a session that interrupts', () => {
+  test('stops the run before, on whichever node it is, and then goes on', async () => {
+    const stage = new Stage('interrupt')
+    const [left, right] = openPair(stage.component)
+    const first = await left.start('subject', 1, { session })
+    await left.emitted(first, 'text.delta')
+    const second = await right.start('subject', 2, { session })
+    const log = await left.ended(first)
+    expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
+    expect(log.at(-1)!.data).toEqual({ reason: `interrupted by run ${second}`, by: 'local' })
+    stage.letOn(2)
+    expect((await right.ended(second)).at(-1)!.type).toBe('run.completed')
+    expect(stage.mostAtOnce).toBe(1)
+  })
+
+  test('stops the run before, also where the clock of the other node is ahead', async () => {
+    const stage = new Stage('interrupt')
+    const store = openMemoryStore()
+    const limits = { leaseMs: 60_000 }
+    const ahead: Clock = { now: () => Date.now() + 5000 }
+    const left = openNode({ store, components: [stage.component], limits, clock: ahead })
+    const right = openNode({ store, components: [stage.component], limits })
+    const first = await left.start('subject', 1, { session })
+    await left.emitted(first, 'text.delta')
+    const second = await right.start('subject', 2, { session })
+    expect((await left.ended(first)).at(-1)!.type).toBe('run.cancelled')
+    stage.letOn(2)
+    expect((await right.ended(second)).at(-1)!.type).toBe('run.completed')
+  })
+
+  test('stops a run that is paused', async () => {
+    const component = subject(
+      async function* (input, context) {
+        yield input === 'ask' ? String(await context.ask('Go on?')) : 'done'
+      },
+      { session: 'interrupt' },
+    )
+    const node = openNode({ components: [component] })
+    const first = await node.start('subject', 'ask', { session })
+    await node.reached(first, 'paused')
+    const second = await node.start('subject', null, { session })
+    expect((await node.ended(first)).at(-1)!.type).toBe('run.cancelled')
+    expect((await node.ended(second)).at(-1)!.type).toBe('run.completed')
+  })
+
+  test('stops all that wait as well', async () => {
+    const stage = new Stage('enqueue')
+    const node = openNode({ components: [stage.component] })
+    const ids: string[] = []
+    for (const input of [1, 2, 3]) ids.push(await node.start('subject', input, { session }))
+    stage.letOn('last')
+    const last = await node.start('subject', 'last', { session, busy: 'interrupt' })
+    await node.ended(last)
+    for (const id of ids) expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
+    expect(stage.begun).toEqual([1, 'last'])
+  })
+
+  test('lets one of several live that come at the same time', async () => {
+    for (let round = 0; round < 5; round++) {
+      const goOn = Promise.withResolvers<string>()
+      const component = subject(
+        async function* (_, { signal }) {
+          yield await Promise.race([goOn.promise, aborted(signal)])
+        },
+        { session: 'interrupt' },
+      )
+      const nodes = openPair(component)
+      const ids = await Promise.all([0, 1, 2].map((number) => nodes[number % 2]!.start('subject', number, { session })))
+      goOn.resolve('done')
+      const logs = await Promise.all(ids.map((id) => nodes[0].ended(id)))
+      expect(logs.map((log) => log.at(-1)!.type)).toContain('run.completed')
+    }
+  })
+})
+
+describe('a session in parallel', () => {
+  test('has all its runs at once, which is what happens where nothing is said', async () => {
+    const stage = new Stage('parallel')
+    const { session: _session, ...silent } = stage.component
+    const node = openNode({ components: [silent] })
+    for (const input of [1, 2, 3]) await node.start('subject', input, { session })
+    await expectToBegin(stage, 1, 2, 3)
+    expect(stage.mostAtOnce).toBe(3)
+  })
+
+  test('may be asked for by a start of its own', async () => {
+    const stage = new Stage('reject')
+    const node = openNode({ components: [stage.component] })
+    await node.start('subject', 1, { session })
+    await node.start('subject', 2, { session, busy: 'parallel' })
+    await expectToBegin(stage, 1, 2)
+  })
+
+  test('is in nobody’s way', async () => {
+    const stage = new Stage('reject')
+    const node = openNode({ components: [stage.component] })
+    await node.start('subject', 1, { session, busy: 'parallel' })
+    await node.start('subject', 2, { session })
+    await expectToBegin(stage, 1, 2)
+  })
+})
+
+describe('[RUN-1] a node that is busy', () => {
+  test('drives so many runs at once and no more, however many come at the same time', async () => {
+    const stage = new Stage('parallel')
+    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 2 } })
+    const inputs = Array.from({ length: 12 }, (_, number) => number)
+    const ids = await Promise.all(inputs.map((input) => node.start('subject', input)))
+    stage.letOn(...inputs)
+    for (const id of ids) await node.ended(id)
+    expect(stage.mostAtOnce).toBeLessThanOrEqual(2)
+    expect(stage.begun.length).toBe(12)
+  })
+
+  test('drives as many as that, though it still looks whether the first was stopped', async () => {
+    const stage = new Stage('parallel')
+    const store = openMemoryStore()
+    const answer = Promise.withResolvers<void>()
+    const slow = overriding(store, {
+      get: async (id) => {
+        const stored = await store.get(id)
+        if (stored?.run.status === 'running') await answer.promise
+        return stored
+      },
+    })
+    const limits = { leaseMs: 60_000, runsConcurrentMax: 2 }
+    const node = openNode({ store: slow, components: [stage.component], limits })
+    await node.start('subject', 1)
+    await expectToBegin(stage, 1)
+    await node.start('subject', 2)
+    await expectToBegin(stage, 1, 2)
+    answer.resolve()
+  })
+
+  test('drives no more than that when places become free while others come', async () => {
+    const stage = new Stage('parallel')
+    const store = openMemoryStore()
+    // Between the look for runs that wait and the claim of one, there is time for others to come.
+    let claims = 0
+    let goOn = Promise.resolve()
+    const slow = overriding(store, {
+      claim: async (...parameters) => {
+        claims++
+        await goOn
+        return store.claim(...parameters)
+      },
+    })
+    const node = openNode({ store: slow, components: [stage.component], limits: { runsConcurrentMax: 2 } })
+    const ids: string[] = []
+    for (const input of [1, 2, 3, 4]) ids.push(await node.start('subject', input))
+    await expectToBegin(stage, 1, 2)
+    const gate = Promise.withResolvers<void>()
+    goOn = gate.promise
+    claims = 0
+    stage.letOn(1, 2)
+    for (const id of ids.slice(0, 2)) await node.ended(id)
+    await until('the next run is being claimed', () => claims > 0)
+    for (const input of [5, 6]) ids.push(await node.start('subject', input))
+    gate.resolve()
+    await until('the next runs began', () => stage.begun.length >= 4)
+    stage.letOn(3, 4, 5, 6)
+    for (const id of ids) await node.ended(id)
+    expect(stage.mostAtOnce).toBe(2)
+  })
+
+  test('says so when too many wait, and takes more when they do not', async () => {
+    const stage = new Stage('parallel')
+    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 4 } })
+    const ids: string[] = []
+    for (const input of [1, 2, 3]) ids.push(await node.start('subject', input))
+    await expect(node.start('subject', 4)).rejects.toMatchObject({
+      code: 'rate_limited',
+      retryable: true,
+      retryAfterMs: expect.any(Number) as number,
+    })
+    stage.letOn(1, 2, 3, 4)
+    for (const id of ids) await node.ended(id)
+    await node.ended(await node.start('subject', 4))
+    expect(stage.begun).toEqual([1, 2, 3, 4])
+  })
+
+  test('lets no more wait than it says, however many come at the same time', async () => {
+    const stage = new Stage('parallel')
+    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 3 } })
+    const starts = await Promise.allSettled(Array.from({ length: 20 }, (_, number) => node.start('subject', number)))
+    const accepted = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
+    expect(accepted.length).toBeLessThanOrEqual(1 + 3)
+    const refused = starts.flatMap((start) => (start.status === 'rejected' ? [start.reason as unknown] : []))
+    expect(refused.every((reason) => isHoldfastError(reason, 'rate_limited'))).toBe(true)
+  })
+
+  test('leaves what it has no place for to another one', async () => {
+    const stage = new Stage('parallel')
+    const store = openMemoryStore()
+    const limits = { leaseMs: 60_000, runsConcurrentMax: 1 }
+    const left = openNode({ store, components: [stage.component], limits })
+    openNode({ store, components: [stage.component], limits })
+    await left.start('subject', 1)
+    const id = await left.start('subject', 2)
+    await left.emitted(id, 'text.delta')
+    expect(stage.mostAtOnce).toBe(2)
+  })
+
+  test('[RUN-4] gives a start that is repeated its run, also when nothing more is taken', async () => {
+    const stage = new Stage('parallel')
+    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 0 } })
+    const idempotencyKey = 'once'
+    const id = await node.start('subject', 1, { idempotencyKey })
+    await expect(node.start('subject', 2)).rejects.toMatchObject({ code: 'rate_limited' })
+    expect(await node.start('subject', 1, { idempotencyKey })).toBe(id)
+    await expect(node.start('subject', 2, { idempotencyKey })).rejects.toMatchObject({ code: 'idempotency_conflict' })
+  })
+})

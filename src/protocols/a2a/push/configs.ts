@@ -1,0 +1,156 @@
+/** Subscriptions to pushes: documents, one for each, under the task that they are about. */
+import type { Document } from '../../../core/model/document.ts'
+import type { Ids } from '../../../core/ports/clock.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Limits } from '../../../core/model/limits.ts'
+import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
+import type { SecretBox } from '../../../core/ports/secret-box.ts'
+import { a2aError, invalidParams } from '../wire/errors.ts'
+import { beginDelivery, deliveryId, endDelivery } from './deliveries.ts'
+import { sealSecrets, withoutSecrets, withSecrets } from './secrets.ts'
+import type { Version } from '../requests/version.ts'
+import type { PushConfig, PushConfigList, PushConfigRequest } from '../wire/wire.ts'
+
+/** What whoever delivers finds in a document of this collection. */
+export const PUSH_CONFIGS = 'a2a.push'
+
+export interface StoredPushConfig {
+  readonly component: string
+  /** Without its secrets. One that an earlier version stored has them in clear until it is replaced. */
+  readonly config: PushConfig
+  /** Its secrets, encrypted. */
+  readonly sealed?: string
+  /** The words in which it wants to be told. */
+  readonly version: Version
+}
+
+type WebhookLimits = Pick<Limits, 'webhooksPerTaskMax' | 'webhooksPerPrincipalMax'>
+
+const PAGE = 50
+/** In 0.3 a configuration without an id is the task's one. */
+const LEGACY_ID = 'default'
+
+export class PushConfigs {
+  readonly #documents: OwnedDocuments
+  readonly #component: string
+  readonly #ids: Ids
+  readonly #limits: WebhookLimits
+  readonly #secrets: SecretBox | undefined
+
+  constructor(
+    documents: OwnedDocuments,
+    component: string,
+    ids: Ids,
+    limits: WebhookLimits,
+    secrets: SecretBox | undefined,
+  ) {
+    this.#documents = documents
+    this.#component = component
+    this.#ids = ids
+    this.#limits = limits
+    this.#secrets = secrets
+  }
+
+  /** `from`: the event of the log after which there is something to tell. */
+  async create(task: string, request: PushConfigRequest, version: Version, from: number): Promise<PushConfig> {
+    checkUrl(request.url)
+    checkHeaders(request)
+    const { id = '', url, token, authentication } = request
+    const config: PushConfig = {
+      taskId: task,
+      id: id !== '' ? id : version === '0.3' ? LEGACY_ID : this.#ids.unique(),
+      url,
+      ...(token !== undefined && { token }),
+      ...(authentication !== undefined && { authentication }),
+    }
+    await this.#checkRoom(task, config.id)
+    const sealed = sealSecrets(config, this.#secrets)
+    const shown = withoutSecrets(config)
+    const body: StoredPushConfig = {
+      component: this.#component,
+      config: shown,
+      version,
+      ...(sealed !== undefined && { sealed }),
+    }
+    await this.#documents.put(
+      { collection: PUSH_CONFIGS, id: deliveryId(task, config.id), label: task, body },
+      undefined,
+      { unredacted: true },
+    )
+    await beginDelivery(this.#documents, task, config.id, from, new URL(url).host)
+    return shown
+  }
+
+  /** A configuration that exists may be replaced; a new one needs room. */
+  async #checkRoom(task: string, id: string): Promise<void> {
+    const { webhooksPerTaskMax, webhooksPerPrincipalMax } = this.#limits
+    if ((await this.#documents.get(PUSH_CONFIGS, deliveryId(task, id))) !== undefined) return
+    const count = async (label?: string): Promise<number> =>
+      (await this.#documents.list({ collection: PUSH_CONFIGS, limit: 1, ...(label !== undefined && { label }) })).total
+    if ((await count(task)) >= webhooksPerTaskMax)
+      throw new HoldfastError(
+        'quota_exceeded',
+        `task ${task} has ${webhooksPerTaskMax} push configurations; remove one`,
+      )
+    if ((await count()) >= webhooksPerPrincipalMax)
+      throw new HoldfastError('quota_exceeded', `you have ${webhooksPerPrincipalMax} push configurations; remove one`)
+  }
+
+  async get(task: string, id: string): Promise<PushConfig> {
+    const found = await this.#documents.get(PUSH_CONFIGS, deliveryId(task, id))
+    if (found === undefined)
+      throw a2aError('TASK_NOT_FOUND', `task ${task} has no push configuration ${id.slice(0, 100)}`)
+    return configIn(found)
+  }
+
+  async list(task: string, pageSize = PAGE, pageToken = ''): Promise<PushConfigList> {
+    const offset = pageToken === '' ? 0 : Number(pageToken)
+    if (!Number.isSafeInteger(offset) || offset < 0) throw invalidParams('pageToken is not one that a page gave')
+    const limit = Math.min(Math.max(pageSize === 0 ? PAGE : pageSize, 1), PAGE)
+    const page = await this.#documents.list({ collection: PUSH_CONFIGS, label: task, ascending: true, offset, limit })
+    const next = offset + page.documents.length
+    return { configs: page.documents.map(configIn), nextPageToken: next < page.total ? String(next) : '' }
+  }
+
+  async remove(task: string, id: string): Promise<void> {
+    await this.#documents.remove(PUSH_CONFIGS, deliveryId(task, id))
+    await endDelivery(this.#documents, task, id)
+  }
+}
+
+function configIn({ body }: Document): PushConfig {
+  return withoutSecrets((body as StoredPushConfig).config)
+}
+
+/** A stored configuration with its secrets, for whoever delivers. Throws when they cannot be decrypted. */
+export function deliverable({ body }: Document, secrets: SecretBox | undefined): StoredPushConfig {
+  const stored = body as StoredPushConfig
+  return { ...stored, config: withSecrets(stored.config, stored.sealed, secrets) }
+}
+
+/** Where it leads is looked at when something is sent there. */
+function checkUrl(url: string): void {
+  const parsed = URL.parse(url)
+  if (parsed !== null && (parsed.username !== '' || parsed.password !== ''))
+    throw invalidParams('the url of a push configuration has a password: answers show the url; use authentication', [
+      { field: 'url', description: 'has a user name or a password' },
+    ])
+  if (/^https?:$/.test(parsed?.protocol ?? '')) return
+  throw invalidParams('the url of a push configuration begins with https:// or http://', [
+    { field: 'url', description: 'is not an http(s) address' },
+  ])
+}
+
+/** What becomes a header must be one that can be sent. */
+function checkHeaders({ token, authentication }: PushConfigRequest): void {
+  const headers = {
+    token,
+    'authentication.scheme': authentication?.scheme,
+    'authentication.credentials': authentication?.credentials,
+  }
+  for (const [field, value = ''] of Object.entries(headers)) {
+    if (/^[\t\x20-\x7e]*$/.test(value)) continue
+    const description = 'has a character that no header can have'
+    throw invalidParams(`the ${field} of a push configuration ${description}`, [{ field, description }])
+  }
+}

@@ -1,0 +1,87 @@
+/** The agents of a server: one for each component, with its operations and its card. */
+import type { Component } from '../../../core/ports/component.ts'
+import type { Ids } from '../../../core/ports/clock.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { AuthScheme, Principal } from '../../../core/model/principal.ts'
+import type { Service } from '../../../core/service.ts'
+import { type CardFacts, cardOf, extend } from '../wire/cards.ts'
+import { Operations } from './operations.ts'
+import type { A2aOptions } from '../wire/options.ts'
+import { signCard } from '../wire/signing.ts'
+import type { AgentCard } from '../wire/wire.ts'
+
+export interface AgentsOptions {
+  readonly service: Service
+  readonly ids: Ids
+  readonly auth: AuthScheme
+  readonly version: string
+  readonly options: A2aOptions
+}
+
+export class Agent {
+  readonly operations: Operations
+  readonly #facts: CardFacts
+  /** Signed anew only when the address is another. */
+  #signed: { readonly url: string; readonly card: Promise<AgentCard> } | undefined
+
+  constructor(component: Component, isDefault: boolean, { service, ids, auth, version, options }: AgentsOptions) {
+    this.operations = new Operations(service, component, options, ids)
+    const hasExtendedCard = auth !== 'none'
+    this.#facts = { component, about: this.operations.about, options, auth, version, hasExtendedCard, isDefault }
+  }
+
+  /** Only where callers are known is there something that not everybody is shown. */
+  get hasExtendedCard(): boolean {
+    return this.#facts.hasExtendedCard
+  }
+
+  card(url: string): Promise<AgentCard> {
+    if (this.#signed?.url !== url) this.#signed = { url, card: this.#sign(cardOf(this.#facts, url)) }
+    return this.#signed.card
+  }
+
+  extendedCard(url: string, principal: Principal): Promise<AgentCard> {
+    const { component, options } = this.#facts
+    const card = extend(cardOf(this.#facts, url), component)
+    return this.#sign(options.extendedCard?.(card, component.id, principal) ?? card)
+  }
+
+  async #sign(card: AgentCard): Promise<AgentCard> {
+    const { signer } = this.#facts.options
+    return signer === undefined ? card : signCard(card, signer)
+  }
+}
+
+export class Agents {
+  readonly #options: AgentsOptions
+  readonly #agents = new Map<string, Agent>()
+
+  constructor(options: AgentsOptions) {
+    this.#options = options
+  }
+
+  get(id: string): Agent {
+    const component = this.#options.service.components().find((each) => each.id === id)
+    if (component === undefined) throw new HoldfastError('not_found', `there is no agent ${id.slice(0, 100)}`)
+    const known = this.#agents.get(id)
+    // A server may be given other components while it runs.
+    if (known?.operations.component === component) return known
+    const agent = new Agent(component, id === this.#defaultId, this.#options)
+    this.#agents.set(id, agent)
+    return agent
+  }
+
+  /** The one that the server itself stands for. */
+  default(): Agent {
+    const id = this.#defaultId
+    if (id === undefined) throw new HoldfastError('not_found', 'no agent is served here')
+    return this.get(id)
+  }
+  has(id: string): boolean {
+    return this.#options.service.components().some((each) => each.id === id)
+  }
+
+  get #defaultId(): string | undefined {
+    return this.#options.options.default ?? this.#options.service.components()[0]?.id
+  }
+}

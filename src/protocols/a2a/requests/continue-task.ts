@@ -1,0 +1,71 @@
+/** Goes on with a task that waits: a message that names it answers what it asks. */
+import { isHoldfastError } from '../../../core/model/errors.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import type { Run } from '../../../core/model/run.ts'
+import type { Service } from '../../../core/service.ts'
+import { a2aError, invalidParams } from '../wire/errors.ts'
+import { answerOf } from './messages.ts'
+import type { Beginning } from '../view/projection.ts'
+import { stateOf, taskStates } from '../view/states.ts'
+import { answeredBy, answersOf, noteTurn } from './answered-messages.ts'
+import type { Message } from '../wire/wire.ts'
+
+export interface Continued {
+  readonly run: Run
+  /** Where the answer was given. */
+  readonly beginning: Beginning
+  /** The messages that answered the questions of the task so far. */
+  readonly answers: ReadonlyMap<string, Message>
+}
+
+/** With `once`, a message that answered a question before is not taken for the answer to another. */
+export async function continueTask(
+  service: Service,
+  principal: Principal,
+  run: Run,
+  message: Message,
+  once: boolean,
+): Promise<Continued> {
+  const { id, session, waiting = [] } = run
+  if ((message.contextId ?? '') !== '' && message.contextId !== session)
+    throw invalidParams(`task ${id} is of another context`, [
+      { field: 'message.contextId', description: 'does not fit taskId' },
+    ])
+  const documents = service.documents(principal)
+  const before = await answersOf(documents, id)
+  const known = once ? answeredBy(before, message) : undefined
+  if (known !== undefined && !waiting.some((question) => question.id === known))
+    return { run, beginning: { kind: 'answer', question: known, from: 0 }, answers: before }
+  const [question] = waiting
+  if (question === undefined) throw notWaiting(run)
+  const { next } = await service.get(principal, id)
+  await noteTurn(documents, id, question.id, message)
+  await answer(service, principal, run, message)
+  const beginning = { kind: 'answer', question: question.id, from: next } as const
+  return { run, beginning, answers: new Map([...before, [question.id, message]]) }
+}
+
+/** Several questions that wait at once are answered by one message: by id, in a data part, or all with the same. */
+async function answer(service: Service, principal: Principal, run: Run, message: Message): Promise<void> {
+  const same = Object.fromEntries((run.waiting ?? []).map((question) => [question.id, answerOf(question, message)]))
+  try {
+    await service.continue(principal, run.id, answersIn(message) ?? same)
+  } catch (cause) {
+    if (isHoldfastError(cause, 'conflict')) throw notWaiting(run)
+    throw cause
+  }
+}
+
+function answersIn({ parts }: Message): Readonly<Record<string, unknown>> | undefined {
+  for (const { data } of parts) {
+    const answers = (data as { answers?: unknown } | null | undefined)?.answers
+    if (typeof answers === 'object' && answers !== null) return answers as Record<string, unknown>
+  }
+  return undefined
+}
+
+function notWaiting(run: Run): Error {
+  const state = stateOf(run)
+  const why = taskStates[state].terminal ? 'it has ended' : 'it waits for no other message'
+  return a2aError('UNSUPPORTED_OPERATION', `task ${run.id} is ${state}: ${why}`, { taskId: run.id, state })
+}

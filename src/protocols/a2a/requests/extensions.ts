@@ -1,0 +1,36 @@
+/** Extensions: what a client activates of what an agent declares. */
+import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
+import { a2aError } from '../wire/errors.ts'
+import type { AgentAbout } from '../wire/options.ts'
+import type { AgentExtension } from '../wire/wire.ts'
+
+export function extensionsOf({ extensions = [] }: AgentAbout): readonly AgentExtension[] {
+  const resume = {
+    uri: RESUME_EXTENSION,
+    description: 'Each event has a position, and a subscription can begin after one.',
+  }
+  return [resume, ...extensions]
+}
+
+/** Of those that a client named; refuses one that leaves out what the agent requires. */
+export function activate(about: AgentAbout, named: readonly string[]): ReadonlySet<string> {
+  const declared = extensionsOf(about)
+  const missing = declared.find(({ uri, required }) => required === true && !named.includes(uri))
+  if (missing !== undefined)
+    throw a2aError(
+      'EXTENSION_SUPPORT_REQUIRED',
+      `this agent needs the extension ${missing.uri}: name it in A2A-Extensions`,
+      {
+        extension: missing.uri,
+      },
+    )
+  return new Set(declared.map(({ uri }) => uri).filter((uri) => named.includes(uri)))
+}
+
+export function parseNames(header: string | readonly string[] | undefined): string[] {
+  const text = typeof header === 'string' ? header : (header ?? []).join(',')
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}

@@ -1,0 +1,107 @@
+/** What a message says, in the words that components take; and what a run was given, as the message that it came in. */
+import type { Question } from '../../../core/model/event.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { hintsOf } from '../view/states.ts'
+import type { Message, Part } from '../wire/wire.ts'
+
+/** What is kept with a run that was started here, beside the caller's metadata, under `a2a`. */
+export interface About {
+  /** As it came; without its parts where the input has all that they say. */
+  readonly message: Omit<Message, 'parts'> & { readonly parts?: readonly Part[] }
+  readonly tenant?: string
+  /** Its component may answer with a message instead of a task. */
+  readonly direct?: true
+}
+
+/** Undefined for a run that another protocol started. */
+export function aboutOf({ metadata }: Pick<Run, 'metadata'>): About | undefined {
+  const about = metadata?.['a2a'] as About | undefined
+  return about?.message?.messageId === undefined ? undefined : about
+}
+
+/** Kept with the run whole up to this size, and as far as the input tells it beyond. */
+const KEPT_CHARS_MAX = 16_384
+
+export function toAbout(message: Message, tenant: string, mayBeDirect: boolean): About {
+  const { parts, ...rest } = message
+  const keepParts = !isPlainText(parts) && JSON.stringify(parts).length <= KEPT_CHARS_MAX
+  return {
+    message: keepParts ? message : rest,
+    ...(tenant !== '' && { tenant }),
+    ...(mayBeDirect && { direct: true as const }),
+  }
+}
+
+function isPlainText(parts: readonly Part[]): boolean {
+  const [only, another] = parts
+  return another === undefined && only?.text !== undefined && Object.keys(only).length === 1
+}
+
+/** The input of a component: a text, a text with files, or the value that the message is made of. */
+export function inputOf(parts: readonly Part[]): unknown {
+  const files = parts.flatMap(fileOf)
+  const [only, another] = parts
+  if (another === undefined && only !== undefined && 'data' in only) return only.data
+  const text = parts.flatMap(wordsOf).join('\n')
+  return files.length === 0 ? text : { text, files }
+}
+
+/** A question is answered with what the message says, as its schema wants it; or with the message, where it asks for that. */
+export function answerOf(question: Question, message: Message): unknown {
+  if (hintsOf(question).answer === 'message') return message
+  const value = inputOf(message.parts)
+  if (typeof value !== 'string' || question.kind !== 'approval') return value
+  if (/^\s*(?:yes|y|true|ok|approved?)\s*[.!]?\s*$/i.test(value)) return true
+  if (/^\s*(?:no|n|false|denied|deny|rejected?)\s*[.!]?\s*$/i.test(value)) return false
+  return value
+}
+
+function wordsOf(part: Part): string[] {
+  if (part.text !== undefined) return [part.text]
+  return 'data' in part ? [JSON.stringify(part.data)] : []
+}
+
+function fileOf({ raw, url, mediaType = 'application/octet-stream', filename }: Part): object[] {
+  if (raw === undefined && url === undefined) return []
+  const source = raw === undefined ? { url } : { data: raw }
+  return [{ mediaType, ...source, ...(filename !== undefined && { name: filename }) }]
+}
+
+/** The message that began a task. */
+export function firstMessage(run: Run, input: unknown): Message {
+  const kept = aboutOf(run)?.message
+  const { parts = partsOf(input), ...rest } = kept ?? { messageId: `${run.id}-0`, role: 'ROLE_USER' as const }
+  return { ...rest, parts, taskId: run.id, contextId: run.session }
+}
+
+/** Any value as parts. */
+export function partsOf(value: unknown): Part[] {
+  if (typeof value === 'string') return [{ text: value }]
+  const { text, files } = (value ?? {}) as { text?: unknown; files?: unknown }
+  if (typeof text !== 'string') return [{ data: value ?? null }]
+  return [...(text === '' ? [] : [{ text }]), ...(Array.isArray(files) ? files.map(filePart) : [])]
+}
+
+function filePart({ mediaType, data, url, name }: Readonly<Record<string, string | undefined>>): Part {
+  return {
+    ...(data === undefined ? { url: url ?? '' } : { raw: data }),
+    ...(mediaType !== undefined && { mediaType }),
+    ...(name !== undefined && { filename: name }),
+  }
+}
+
+/** What a paused run asks, as the message of its status. */
+export function questionMessage(run: Run, questions: readonly Question[]): Message {
+  const asked = questions.map(({ actor: _actor, ...question }) => question)
+  const isPlain = asked.every(
+    ({ kind, schema, details }) => kind === 'input' && schema === undefined && details === undefined,
+  )
+  return agentMessage(run, `${run.id}-${questions.map(({ id }) => id).join('-')}`, [
+    ...questions.map(({ prompt }) => ({ text: prompt })),
+    ...(isPlain ? [] : [{ data: { questions: asked } }]),
+  ])
+}
+
+export function agentMessage(run: Run, messageId: string, parts: readonly Part[]): Message {
+  return { messageId, taskId: run.id, contextId: run.session, role: 'ROLE_AGENT', parts }
+}

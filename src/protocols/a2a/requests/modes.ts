@@ -1,0 +1,21 @@
+/** Which media types an agent takes. */
+import { a2aError } from '../wire/errors.ts'
+import type { Part } from '../wire/wire.ts'
+
+/** Refuses a message with a part of another type; a part that names none is taken. */
+export function checkModes(parts: readonly Part[], modes: readonly string[] | undefined): void {
+  if (modes === undefined) return
+  for (const { mediaType } of parts) {
+    if (mediaType === undefined || modes.some((mode) => covers(mode, mediaType))) continue
+    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', `${mediaType.slice(0, 100)} is not taken; ${modes.join(', ')} are`, {
+      mediaType: mediaType.slice(0, 100),
+    })
+  }
+}
+
+/** `image/*` covers `image/png`. */
+function covers(mode: string, mediaType: string): boolean {
+  const given = mediaType.split(';')[0]!.trim().toLowerCase()
+  const wanted = mode.toLowerCase()
+  return wanted === '*/*' || wanted === given || (wanted.endsWith('/*') && given.startsWith(wanted.slice(0, -1)))
+}

@@ -1,0 +1,311 @@
+/** The operations of A2A 1.0 for one agent: what every binding calls, with requests that are checked and results that are typed. */
+import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
+import type { Component } from '../../../core/ports/component.ts'
+import type { Ids } from '../../../core/ports/clock.ts'
+import { START } from '../../../core/model/cursor.ts'
+import { isHoldfastError } from '../../../core/model/errors.ts'
+import type { LoggedEvent } from '../../../core/model/event.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import { isFinished, type Run } from '../../../core/model/run.ts'
+import type { Service, Started } from '../../../core/service.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { jsonBytes } from '../../../http/respond.ts'
+import { foldRun } from '../../../http/view.ts'
+import { continueTask } from './continue-task.ts'
+import { a2aError, invalidParams } from '../wire/errors.ts'
+import { listRuns, pageTokenAfter } from './listing.ts'
+import { aboutOf, inputOf, toAbout } from './messages.ts'
+import { checkModes } from './modes.ts'
+import { type A2aOptions, type AgentAbout, pushOptions } from '../wire/options.ts'
+import { type Beginning, type TaskFold, taskProjection } from '../view/projection.ts'
+import { PushConfigs } from '../push/configs.ts'
+import { resumeFrom } from '../view/resume.ts'
+import { isSettled, taskStates } from '../view/states.ts'
+import { taskOf, taskOfRun, type TaskView } from '../view/task.ts'
+import { answersOf } from './answered-messages.ts'
+import type { Version } from './version.ts'
+import type {
+  ListRequest,
+  Message,
+  PushConfig,
+  PushConfigList,
+  PushConfigRequest,
+  SendRequest,
+  SendResult,
+  Task,
+  TaskList,
+} from '../wire/wire.ts'
+
+/** Who calls, and what the binding found out beside the request. */
+export interface Caller {
+  readonly principal: Principal
+  /** Empty for none. */
+  readonly tenant: string
+  readonly version: Version
+  /** Where it reached the server, such as `https://agents.example`. */
+  readonly url: string
+  /** Those that are active. */
+  readonly extensions: ReadonlySet<string>
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+  readonly idempotencyKey?: string | undefined
+  /** The last event that the client has, as it names it. */
+  readonly after?: string | undefined
+}
+
+/** What a binding needs to serve a stream. */
+export interface TaskStream {
+  readonly run: Run
+  readonly beginning: Beginning
+  readonly view: TaskView
+  /** Said with the first event: what the client missed cannot be told. */
+  readonly gap: boolean
+}
+
+/** Where a send leads: to a new task, or to a question of one that there is. */
+interface Sent {
+  readonly run: Run
+  readonly beginning: Beginning
+  readonly answers?: ReadonlyMap<string, Message>
+}
+
+export class Operations {
+  readonly component: Component
+  readonly about: AgentAbout
+  readonly #service: Service
+  readonly #options: A2aOptions
+  readonly #ids: Ids
+
+  constructor(service: Service, component: Component, options: A2aOptions, ids: Ids) {
+    this.#service = service
+    this.component = component
+    this.#options = options
+    this.about = options.agents?.[component.id] ?? {}
+    this.#ids = ids
+  }
+
+  /** Waits until there is nothing more to wait for, unless it is to return at once. */
+  async send(caller: Caller, request: SendRequest): Promise<SendResult> {
+    const { run, beginning, answers } = await this.#accept(caller, request)
+    const { historyLength, returnImmediately = false } = request.configuration ?? {}
+    const from = await this.#answeredAt(caller, run, beginning)
+    const fold = await this.#outcome(caller, run.id, (state, index) => index >= from && isDue(state, returnImmediately))
+    if (fold.direct !== undefined) return { message: fold.direct }
+    return { task: taskOf(fold, { historyLength, ...(answers !== undefined && { answers }) }) }
+  }
+
+  async stream(caller: Caller, request: SendRequest): Promise<TaskStream> {
+    const { run, beginning, answers } = await this.#accept(caller, request, true)
+    const historyLength = request.configuration?.historyLength
+    return { run, beginning, view: { historyLength, ...(answers !== undefined && { answers }) }, gap: false }
+  }
+
+  async get(caller: Caller, id: string, historyLength?: number): Promise<Task> {
+    return this.#show(caller, await this.#task(caller, id), { historyLength })
+  }
+
+  async list(caller: Caller, request: ListRequest): Promise<TaskList> {
+    const { historyLength = 0, includeArtifacts = false } = request
+    const belongs = (run: Run): boolean => this.#belongs(caller, run)
+    const page = await listRuns(this.#service, caller.principal, this.component.id, request, belongs)
+    const tasks: Task[] = []
+    const { pageSize, totalSize } = page
+    let bytesLeft = this.#service.limits.answerBytesMax
+    for (const [position, run] of page.runs.entries()) {
+      const needsLog = historyLength > 0 || includeArtifacts
+      const task = needsLog ? await this.#show(caller, run, { historyLength, includeArtifacts }) : taskOfRun(run)
+      bytesLeft -= jsonBytes(task)
+      const before = page.runs[position - 1]
+      if (bytesLeft < 0 && before !== undefined)
+        return { tasks, nextPageToken: pageTokenAfter(before), pageSize, totalSize }
+      tasks.push(task)
+    }
+    return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize }
+  }
+
+  /** Asks for a stop and waits for it, for a while; the task as it is then. */
+  async cancel(caller: Caller, id: string): Promise<Task> {
+    const run = await this.#task(caller, id)
+    if (isFinished(run.status) && run.status !== 'cancelled')
+      throw a2aError('TASK_NOT_CANCELABLE', `task ${id} is ${taskOfRun(run).status.state}`, { taskId: id })
+    const stored = await this.#stopped(caller, await this.#service.stop(caller.principal, id, 'canceled by the client'))
+    if (isFinished(stored.run.status) && stored.run.status !== 'cancelled')
+      throw a2aError('TASK_NOT_CANCELABLE', `task ${id} ended before it could be canceled`, { taskId: id })
+    return this.#show(caller, stored.run, {})
+  }
+
+  async subscribe(caller: Caller, id: string): Promise<TaskStream> {
+    await this.#task(caller, id)
+    const stored = await this.#service.get(caller.principal, id)
+    const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
+    const { beginning, gap } = resumed
+      ? await resumeFrom(this.#service, caller.principal, stored, caller.after)
+      : { beginning: { kind: 'index', index: stored.next - 1 } as const, gap: false }
+    if (!resumed && isFinished(stored.run.status))
+      throw a2aError('UNSUPPORTED_OPERATION', `task ${id} has ended; get it instead`, { taskId: id })
+    return { run: stored.run, beginning, view: { answers: await this.#answers(caller, id) }, gap }
+  }
+
+  /** The receiver is told of what comes after an event of the log: the last one where nothing is said. */
+  async createPushConfig(
+    caller: Caller,
+    task: string,
+    request: PushConfigRequest,
+    after?: number,
+  ): Promise<PushConfig> {
+    const configs = await this.#pushConfigs(caller, task)
+    const { next } = await this.#service.get(caller.principal, task)
+    return configs.create(task, request, caller.version, after ?? next - 1)
+  }
+
+  async getPushConfig(caller: Caller, task: string, id: string): Promise<PushConfig> {
+    return (await this.#pushConfigs(caller, task)).get(task, id)
+  }
+
+  async listPushConfigs(caller: Caller, task: string, pageSize?: number, pageToken?: string): Promise<PushConfigList> {
+    return (await this.#pushConfigs(caller, task)).list(task, pageSize, pageToken)
+  }
+
+  async deletePushConfig(caller: Caller, task: string, id: string): Promise<void> {
+    await (await this.#pushConfigs(caller, task)).remove(task, id)
+  }
+
+  async #pushConfigs(caller: Caller, task: string): Promise<PushConfigs> {
+    this.#requirePush()
+    await this.#task(caller, task)
+    return new PushConfigs(
+      this.#service.documents(caller.principal),
+      this.component.id,
+      this.#ids,
+      this.#service.limits,
+      this.#options.secrets,
+    )
+  }
+
+  #requirePush(): void {
+    if (pushOptions(this.#options) === undefined)
+      throw a2aError('PUSH_NOTIFICATION_NOT_SUPPORTED', `${this.component.id} sends no push notifications`)
+  }
+
+  async #accept(caller: Caller, request: SendRequest, follows = false): Promise<Sent> {
+    const { message, configuration, metadata = {} } = request
+    if (configuration?.taskPushNotificationConfig !== undefined) this.#requirePush()
+    if (Object.hasOwn(metadata, 'a2a')) throw invalidParams('metadata must not have the key a2a')
+    checkModes(message.parts, this.about.inputModes)
+    const taskId = message.taskId ?? ''
+    const sent =
+      taskId === ''
+        ? await this.#start(caller, request, follows)
+        : await continueTask(this.#service, caller.principal, await this.#task(caller, taskId), message, this.#once)
+    const push = configuration?.taskPushNotificationConfig
+    if (push !== undefined)
+      await this.createPushConfig(caller, sent.run.id, push, sent.beginning.kind === 'start' ? START : undefined)
+    return sent
+  }
+
+  async #start(caller: Caller, { message, metadata }: SendRequest, follows: boolean): Promise<Sent> {
+    const { contextId = '' } = message
+    const { nameCharsMax } = this.#service.limits
+    if (contextId.length > nameCharsMax) throw invalidParams(`contextId has more than ${nameCharsMax} characters`)
+    const idempotencyKey = await this.#keyOf(caller, message)
+    const { stored }: Started = await this.#service.start(caller.principal, {
+      component: this.component.id,
+      input: inputOf(message.parts),
+      protocol: 'a2a',
+      follows,
+      metadata: { ...metadata, a2a: toAbout(message, caller.tenant, this.about.answersDirectly === true) },
+      ...(contextId !== '' && { session: contextId }),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    })
+    return { run: stored.run, beginning: { kind: 'start' } }
+  }
+
+  /** A message that is sent again is the same. */
+  get #once(): boolean {
+    return this.#options.idempotent !== false
+  }
+
+  /** A message is the same when its id is, in the same context; a key that the client gives says more. */
+  async #keyOf(caller: Caller, { messageId, contextId = '' }: Message): Promise<string | undefined> {
+    if (caller.idempotencyKey !== undefined) return `a2a ${await digestOf([caller.idempotencyKey])}`
+    if (!this.#once) return undefined
+    return `a2a ${await digestOf([this.component.id, caller.tenant, contextId, messageId])}`
+  }
+
+  /** Where the question that a message answers was answered: only what comes after that is an answer to the message. */
+  async #answeredAt(caller: Caller, run: Run, beginning: Beginning): Promise<number> {
+    if (beginning.kind !== 'answer') return 0
+    let from = Infinity
+    await foldRun(this.#service, caller.principal, run.id, taskProjection, {
+      isLookup: true,
+      wait: caller.signal,
+      until: (_state, event) => {
+        const isAnswer = event.type === 'run.resumed' && event.index >= beginning.from
+        if (isAnswer && Object.hasOwn(event.data.answers, beginning.question)) from = event.index
+        return from !== Infinity
+      },
+    })
+    return from
+  }
+
+  /** Waits until the answer is due. The task may have moved on since; then it is shown as it is, if that is an answer too. */
+  async #outcome(
+    { principal, signal }: Caller,
+    id: string,
+    due: (state: TaskFold, index: number) => boolean,
+  ): Promise<TaskFold> {
+    const until = (state: TaskFold, { index }: LoggedEvent): boolean => due(state, index)
+    const then = await foldRun(this.#service, principal, id, taskProjection, { wait: signal, until })
+    if (then.direct !== undefined || taskStates[then.state].terminal) return then
+    const now = await foldRun(this.#service, principal, id, taskProjection)
+    return due(now, Infinity) ? now : then
+  }
+
+  /** The task as its log is now. */
+  async #show(caller: Caller, run: Run, view: TaskView): Promise<Task> {
+    const fold = await foldRun(this.#service, caller.principal, run.id, taskProjection)
+    const answers =
+      fold.turns === undefined || view.historyLength === 0 ? undefined : await this.#answers(caller, run.id)
+    return taskOf(fold, { ...view, ...(answers && { answers }) })
+  }
+
+  #answers({ principal }: Caller, task: string): Promise<ReadonlyMap<string, Message>> {
+    return answersOf(this.#service.documents(principal), task)
+  }
+
+  async #task(caller: Caller, id: string): Promise<Run> {
+    const stored = await this.#service.get(caller.principal, id).catch((cause: unknown) => {
+      if (isHoldfastError(cause, 'not_found')) return undefined
+      throw cause
+    })
+    if (stored !== undefined && this.#belongs(caller, stored.run)) return stored.run
+    throw a2aError('TASK_NOT_FOUND', `task ${id.slice(0, 100)} not found`, { taskId: id.slice(0, 100) })
+  }
+
+  /** A run of another agent or tenant does not exist here. */
+  #belongs({ tenant }: Caller, run: Run): boolean {
+    return run.component === this.component.id && (aboutOf(run)?.tenant ?? '') === tenant
+  }
+
+  async #stopped({ principal, signal }: Caller, asked: StoredRun): Promise<StoredRun> {
+    const until = performance.now() + this.#service.limits.longPollMs
+    let stored = asked
+    while (!isFinished(stored.run.status) && performance.now() < until && !signal.aborted) {
+      const { id } = stored.run
+      await this.#service.waitForMore(principal, id, stored.next - 1, until - performance.now(), signal, 'in passing')
+      stored = await this.#service.get(principal, id)
+    }
+    return stored
+  }
+}
+
+/** A task that is returned at once is there when it is known not to be a message. */
+function isDue({ state, held, direct }: TaskFold, returnImmediately: boolean): boolean {
+  if (direct !== undefined) return true
+  return returnImmediately ? held === undefined : isSettled(state)
+}
+
+async function digestOf(values: readonly string[]): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(values)))
+  return Buffer.from(digest).toString('base64url')
+}

@@ -1,0 +1,42 @@
+/** What a request over HTTP says beside its body. */
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Call } from '../../../http/route.ts'
+import { activate, parseNames } from './extensions.ts'
+import type { Caller } from './operations.ts'
+import type { A2aOptions, AgentAbout } from '../wire/options.ts'
+import { parseVersion, type Version } from './version.ts'
+
+/** A parameter of the service: a header, or a query parameter of the same name. */
+export function parameter(call: Call, name: string): string | undefined {
+  const header = call.request.headers[name.toLowerCase()]
+  return (Array.isArray(header) ? header.join(',') : header) ?? call.query.get(name) ?? undefined
+}
+
+export function versionOf(call: Call): Version {
+  return parseVersion(parameter(call, 'A2A-Version'))
+}
+
+/** What a binding found out about a request, in the version that it is answered in. */
+export function callerOf(call: Call, version: Version, about: AgentAbout, options: A2aOptions): Caller {
+  const named = [...parseNames(parameter(call, 'A2A-Extensions')), ...parseNames(parameter(call, 'X-A2A-Extensions'))]
+  const extensions = activate(about, named)
+  if (extensions.size > 0)
+    call.response.setHeader(version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions', [...extensions].join(', '))
+  return {
+    principal: call.principal,
+    tenant: call.params['tenant'] ?? '',
+    version,
+    url: urlOf(call, options),
+    extensions,
+    signal: call.signal,
+    idempotencyKey: parameter(call, 'Idempotency-Key'),
+    after: parameter(call, 'Last-Event-ID'),
+  }
+}
+
+export function urlOf({ peer: { protocol, host } }: Call, { url }: A2aOptions): string {
+  if (url !== undefined) return url.replace(/\/+$/, '')
+  if (!/^[a-z0-9._-]+(?::\d{1,5})?$|^\[[0-9a-f:.]+\](?::\d{1,5})?$/i.test(host))
+    throw new HoldfastError('invalid_request', 'the Host header is not a name that a card can have')
+  return `${protocol}://${host}`
+}

@@ -1,0 +1,35 @@
+/** Serves an agent's card to everybody, with what caches need. */
+import { createHash } from 'node:crypto'
+import { respondText } from '../../../http/respond.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Agent } from '../requests/agents.ts'
+import { toHybridCard } from '../legacy/card.ts'
+import type { A2aOptions } from '../wire/options.ts'
+import { parameter, urlOf, versionOf } from '../requests/request.ts'
+
+const MAX_AGE_S = 300
+
+/** In the words of 1.0 to those who ask for it; to others so that both versions can read it. */
+export async function answerCard(call: Call, agent: Agent, options: A2aOptions, startedAt: number): Promise<void> {
+  const card = await agent.card(urlOf(call, options))
+  const body = JSON.stringify(isCurrent(call, options) ? card : toHybridCard(card))
+  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  const headers = {
+    'cache-control': `public, max-age=${MAX_AGE_S}`,
+    etag,
+    'last-modified': new Date(startedAt).toUTCString(),
+    vary: 'A2A-Version, Host, X-Forwarded-Host, X-Forwarded-Proto',
+  }
+  if (isKnown(call, etag)) return void call.response.writeHead(304, headers).end()
+  respondText(call.response, 200, 'application/json', body, headers)
+}
+
+function isCurrent(call: Call, { unversionedCard = 'both' }: A2aOptions): boolean {
+  const isUnversioned = (parameter(call, 'A2A-Version') ?? '') === ''
+  return isUnversioned ? unversionedCard === '1.0' : versionOf(call) === '1.0'
+}
+
+function isKnown({ request }: Call, etag: string): boolean {
+  const known = request.headers['if-none-match'] ?? ''
+  return known.split(',').some((each) => each.trim().replace(/^W\//, '') === etag || each.trim() === '*')
+}

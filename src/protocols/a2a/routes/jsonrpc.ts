@@ -1,0 +1,137 @@
+/** The JSON-RPC binding: one address for all methods, of 1.0 and of 0.3, which no two share a name. */
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { Logger } from '../../../core/ports/logger.ts'
+import type { Service } from '../../../core/service.ts'
+import { readJson } from '../../../http/body.ts'
+import { discardRest } from '../../../http/discard.ts'
+import { logFailure } from '../../../http/log-failure.ts'
+import { respondJson, respondText, setRetryAfter } from '../../../http/respond.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
+import type { Agent } from '../requests/agents.ts'
+import { a2aError, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, rpcError, toRpcError } from '../wire/errors.ts'
+import { isLegacyMethod, isLegacyStream, legacyMethods } from '../legacy/methods.ts'
+import { fromStream, type LegacyOutcome } from '../legacy/outcome.ts'
+import { isMethod, methods, type Outcome } from '../requests/methods.ts'
+import type { A2aOptions } from '../wire/options.ts'
+import { callerOf, versionOf } from '../requests/request.ts'
+import { serveTask } from './streams.ts'
+import { requireCurrent } from '../requests/version.ts'
+
+type RpcId = string | number | null
+
+export interface Binding {
+  readonly service: Service
+  readonly streams: Streams
+  readonly options: A2aOptions
+  readonly logger: Logger
+}
+
+export async function answerRpc(call: Call, agent: Agent, binding: Binding): Promise<void> {
+  let id: RpcId = null
+  try {
+    const body = await readRpc(call, binding.service.limits.bodyBytesMax)
+    id = idOf(body)
+    const { method, params } = checkEnvelope(body)
+    await dispatch(call, agent, binding, { id, method, params })
+  } catch (cause) {
+    if (call.response.headersSent) throw cause
+    await discardRest(call.request, call.response)
+    respondJson(call.response, 200, refusalOf(call, binding, id, cause))
+  }
+}
+
+interface RpcRequest {
+  readonly id: RpcId
+  readonly method: string
+  readonly params: unknown
+}
+
+async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method, params }: RpcRequest): Promise<void> {
+  const version = versionOf(call)
+  if (isLegacyMethod(method)) {
+    const caller = callerOf(call, '0.3', agent.operations.about, binding.options)
+    try {
+      return await answer(call, binding, id, caller, await legacyMethods[method](agent, caller, params), fromStream)
+    } catch (cause) {
+      if (!isLegacyStream(method) || call.response.headersSent) throw cause
+      return refuseStream(call, refusalOf(call, binding, id, cause))
+    }
+  }
+  if (!isMethod(method)) throw rpcError(METHOD_NOT_FOUND, `there is no method ${JSON.stringify(method.slice(0, 100))}`)
+  requireCurrent(version, `the method ${method}`)
+  const caller = callerOf(call, '1.0', agent.operations.about, binding.options)
+  await answer(call, binding, id, caller, await methods[method](agent, caller, params), (response) => response)
+}
+
+function refusalOf(call: Call, binding: Binding, id: RpcId, cause: unknown): object {
+  const error = known(cause, binding)
+  setRetryAfter(call.response, error)
+  return { jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }
+}
+
+/** Clients of 0.3 read nothing but an event stream as the answer of these methods, also when it is an error. */
+function refuseStream(call: Call, error: object): void {
+  respondText(call.response, 200, 'text/event-stream', `data: ${JSON.stringify(error)}\n\n`)
+}
+
+async function answer(
+  call: Call,
+  binding: Binding,
+  id: RpcId,
+  caller: ReturnType<typeof callerOf>,
+  outcome: Outcome | LegacyOutcome,
+  translate: (response: Parameters<typeof fromStream>[0]) => unknown,
+): Promise<void> {
+  if (!('stream' in outcome)) return respondJson(call.response, 200, { jsonrpc: '2.0', id, result: outcome.result })
+  await serveTask(call, binding.service, binding.streams, caller, outcome.stream, {
+    event: (response) => ({ jsonrpc: '2.0', id, result: translate(response) }),
+    error: (error) => ({ jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }),
+  })
+}
+
+async function readRpc(call: Call, bytesMax: number): Promise<unknown> {
+  const type = call.request.headers['content-type'] ?? ''
+  if (type !== '' && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
+    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'send application/json')
+  try {
+    return await readJson(call.request, bytesMax)
+  } catch (cause) {
+    if (isHoldfastError(cause, 'invalid_request')) throw rpcError(PARSE_ERROR, cause.message)
+    throw cause
+  }
+}
+
+function idOf(body: unknown): RpcId {
+  const { id } = (body ?? {}) as { id?: unknown }
+  return isId(id) ? id : null
+}
+
+/** Every event of a stream repeats it. */
+const ID_CHARS_MAX = 1000
+
+function isId(id: unknown): id is string | number {
+  return typeof id === 'number' || (typeof id === 'string' && id.length <= ID_CHARS_MAX)
+}
+
+function checkEnvelope(body: unknown): { readonly method: string; readonly params: unknown } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw rpcError(INVALID_REQUEST, Array.isArray(body) ? 'batches are not taken' : 'the body is not a request')
+  const { jsonrpc, method, params, id } = body as Readonly<Record<string, unknown>>
+  if (jsonrpc !== '2.0') throw rpcError(INVALID_REQUEST, 'jsonrpc is not "2.0"')
+  if (typeof method !== 'string') throw rpcError(INVALID_REQUEST, 'method is not a string')
+  if (id !== undefined && id !== null && !isId(id))
+    throw rpcError(INVALID_REQUEST, `id is neither a number nor a string of at most ${ID_CHARS_MAX} characters`)
+  return { method, params }
+}
+
+/** What is not an operating error is a defect of ours: its cause is for the log. */
+export function known(cause: unknown, { logger }: Binding): HoldfastError {
+  const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
+  logFailure(logger, error, { protocol: 'a2a' })
+  return error
+}
+
+function tableOf({ options }: Binding): '1.0.0' | '1.0.1' {
+  return options.errorTable ?? '1.0.1'
+}

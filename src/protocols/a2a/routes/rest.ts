@@ -1,0 +1,173 @@
+/** The HTTP+JSON binding: a path for each operation, below the agent's address or, for 0.3, below `/v1` of it. */
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import { readJson } from '../../../http/body.ts'
+import { discardRest } from '../../../http/discard.ts'
+import { respondEmpty, respondError, respondText, setRetryAfter } from '../../../http/respond.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Agent } from '../requests/agents.ts'
+import { a2aError, describeError, toStatusAnswer, toStatusBody } from '../wire/errors.ts'
+import { type Binding, known } from './jsonrpc.ts'
+import {
+  protoCard,
+  protoPushConfig,
+  protoSend,
+  protoStream,
+  protoTask,
+  toProtoPush,
+  toProtoSend,
+} from '../legacy/proto.ts'
+import { type MethodName, methods } from '../requests/methods.ts'
+import { callerOf, versionOf } from '../requests/request.ts'
+import { serveTask } from './streams.ts'
+import { requireCurrent, type Version } from '../requests/version.ts'
+import type { AgentCard, PushConfig, PushConfigList, SendResult, StreamResponse, Task } from '../wire/wire.ts'
+
+/** What a path asks for. */
+export interface RestRequest {
+  readonly method: MethodName
+  readonly version: Version
+}
+
+export async function answerRest(call: Call, agent: Agent, binding: Binding, asked: RestRequest): Promise<void> {
+  try {
+    if (asked.version === '1.0') requireCurrent(versionOf(call), 'this path')
+    const { method, id } = verbOf(call, asked.method)
+    const caller = callerOf(call, asked.version, agent.operations.about, binding.options)
+    const words = wording[asked.version]
+    const outcome = await methods[method](agent, caller, await paramsOf(call, binding, method, id, words))
+    if (!('stream' in outcome)) return respond(call, method, words.result(method, outcome.result))
+    await serveTask(call, binding.service, binding.streams, caller, outcome.stream, {
+      event: words.event,
+      error: (error) => toStatusBody(error, binding.options.errorTable ?? '1.0.1'),
+    })
+  } catch (cause) {
+    if (call.response.headersSent) throw cause
+    await answerError(call, binding, asked.version, cause)
+  }
+}
+
+async function answerError(call: Call, binding: Binding, version: Version, cause: unknown): Promise<void> {
+  await discardRest(call.request, call.response)
+  const error = known(cause, binding)
+  const table = binding.options.errorTable ?? '1.0.1'
+  setRetryAfter(call.response, error)
+  if (version === '1.0') return respondError(call.response, toStatusAnswer(error, table, contentType(call)))
+  const { status, code, message } = describeError(error, table)
+  respondError(call.response, { status, contentType: 'application/json', body: JSON.stringify({ code, message }) })
+}
+
+/** `…/tasks/x:cancel`: what comes after the last colon is what to do. */
+function verbOf({ params }: Call, method: MethodName): { readonly method: MethodName; readonly id: string } {
+  const given = params['id'] ?? ''
+  const [, id = given, verb] = /^(.*):(cancel|subscribe)$/s.exec(given) ?? []
+  if (method !== 'GetTask' && method !== 'CancelTask') return { method, id: given }
+  if (verb === 'subscribe') return { method: 'SubscribeToTask', id }
+  if (verb === 'cancel' && method === 'CancelTask') return { method, id }
+  if (method === 'GetTask') return { method, id: given }
+  throw a2aError('UNSUPPORTED_OPERATION', 'a task is told to :cancel or to :subscribe')
+}
+
+interface Words {
+  readonly send: (body: unknown) => unknown
+  readonly push: (body: unknown, taskId: string) => unknown
+  readonly event: (response: StreamResponse) => unknown
+  readonly result: (method: MethodName, result: unknown) => unknown
+}
+
+const wording: Readonly<Record<Version, Words>> = {
+  '1.0': {
+    send: (body) => body,
+    push: (body, taskId) => ({ ...(body as object), taskId }),
+    event: (response) => response,
+    result: (_method, result) => result,
+  },
+  '0.3': { send: toProtoSend, push: toProtoPush, event: protoStream, result: protoResult },
+}
+
+/** A result in the words of the protocol buffers of 0.3. */
+export function protoResult(method: MethodName, result: unknown): unknown {
+  switch (method) {
+    case 'SendMessage':
+      return protoSend(result as SendResult)
+    case 'GetTask':
+    case 'CancelTask':
+      return protoTask(result as Task)
+    case 'CreateTaskPushNotificationConfig':
+    case 'GetTaskPushNotificationConfig':
+      return protoPushConfig(result as PushConfig)
+    case 'ListTaskPushNotificationConfigs':
+      return { configs: (result as PushConfigList).configs.map(protoPushConfig), nextPageToken: '' }
+    case 'GetExtendedAgentCard':
+      return protoCard(result as AgentCard)
+    default:
+      return result
+  }
+}
+
+async function paramsOf(call: Call, binding: Binding, method: MethodName, id: string, words: Words): Promise<unknown> {
+  const body = call.request.method === 'POST' ? await readRequest(call, binding.service.limits.bodyBytesMax) : undefined
+  const { query, params } = call
+  switch (method) {
+    case 'SendMessage':
+    case 'SendStreamingMessage':
+      return words.send(body)
+    case 'ListTasks':
+      return listQuery(query)
+    case 'CreateTaskPushNotificationConfig':
+      return words.push(body ?? {}, id)
+    case 'GetTaskPushNotificationConfig':
+    case 'DeleteTaskPushNotificationConfig':
+      return { taskId: id, id: params['config'] }
+    case 'ListTaskPushNotificationConfigs':
+      return { taskId: id, pageSize: numberIn(query, 'pageSize'), pageToken: query.get('pageToken') }
+    case 'GetExtendedAgentCard':
+      return {}
+    default:
+      return { ...(body as object | undefined), id, historyLength: numberIn(query, 'historyLength') }
+  }
+}
+
+async function readRequest(call: Call, bytesMax: number): Promise<unknown> {
+  const type = call.request.headers['content-type'] ?? ''
+  if (type !== '' && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
+    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'send application/a2a+json or application/json')
+  const body = await readJson(call.request, bytesMax).catch((cause: unknown) => {
+    if (isHoldfastError(cause, 'invalid_request') && type === '')
+      throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', cause.message)
+    throw cause
+  })
+  // A text would be spread into as many fields as it has characters.
+  if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body)))
+    throw new HoldfastError('invalid_request', 'the body must be a JSON object')
+  return body
+}
+
+function listQuery(query: URLSearchParams): object {
+  const flag = query.get('includeArtifacts')
+  return {
+    contextId: query.get('contextId'),
+    status: query.get('status'),
+    pageSize: numberIn(query, 'pageSize'),
+    pageToken: query.get('pageToken'),
+    historyLength: numberIn(query, 'historyLength'),
+    statusTimestampAfter: query.get('statusTimestampAfter'),
+    includeArtifacts: flag === null ? null : flag === 'true' ? true : flag === 'false' ? false : flag,
+  }
+}
+
+/** As it was written, where it is no number: the check says so. */
+function numberIn(query: URLSearchParams, name: string): unknown {
+  const text = query.get(name)
+  return text !== null && /^-?\d{1,15}$/.test(text) ? Number(text) : text
+}
+
+function respond(call: Call, method: MethodName, result: unknown): void {
+  if (method === 'DeleteTaskPushNotificationConfig') return respondEmpty(call.response, 204)
+  respondText(call.response, 200, contentType(call), JSON.stringify(result))
+}
+
+/** The type that 1.0.1 has, for those who show that they know it. */
+function contentType({ request }: Call): string {
+  const said = `${request.headers.accept ?? ''} ${request.headers['content-type'] ?? ''}`
+  return said.includes('application/a2a+json') ? 'application/a2a+json' : 'application/json'
+}

@@ -1,0 +1,232 @@
+/**
+ * The artifacts of a task, folded from its log: what each actor says is one artifact per message, and what it adds is one per name.
+ * All is chained from the newest back, so a chunk costs the same however many came before it, and what is withdrawn is found at the end.
+ */
+import { type Actor, actorKey, type EventData, type LoggedEvent } from '../../../core/model/event.ts'
+import type { Artifact, Part } from '../wire/wire.ts'
+
+export interface Piece {
+  readonly index: number
+  readonly part: Part
+  readonly previous: Piece | undefined
+}
+
+export interface ArtifactFold {
+  readonly id: string
+  readonly actor: Actor | undefined
+  readonly name: string | undefined
+  /** What an agent says, which is chunked as it comes. */
+  readonly spoken: boolean
+  /** Its last chunk was sent. */
+  readonly closed: boolean
+  readonly pieces: Piece | undefined
+}
+
+export interface Artifacts {
+  readonly newest: ArtifactFold
+  readonly older: Artifacts | undefined
+}
+
+/** A chunk for those who watch: an artifact of which they have the rest. */
+export interface Chunk {
+  readonly artifact: Artifact
+  readonly append: boolean
+  readonly last: boolean
+}
+
+export interface Changed {
+  readonly artifacts: Artifacts | undefined
+  readonly chunks: readonly Chunk[]
+}
+
+type TextDelta = Extract<LoggedEvent, { type: 'text.delta' }>
+type TextCompleted = Extract<LoggedEvent, { type: 'text.completed' }>
+type ArtifactAdded = Extract<LoggedEvent, { type: 'artifact.added' }>
+type Discarded = Extract<LoggedEvent, { type: 'attempt.discarded' }>
+
+export function say(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): Changed {
+  if (data.text === '') return { artifacts, chunks: [] }
+  const id = spokenId(actor, data.message)
+  const begun: ArtifactFold = { id, actor, name: actor?.component, spoken: true, closed: false, pieces: undefined }
+  return add(artifacts, begun, { index, part: { text: data.text } }, false)
+}
+
+/** `answer` for an agent that says one thing. */
+function spokenId(actor: Actor | undefined, message: string | undefined): string {
+  return [...(actor === undefined ? [] : [actor.run]), message === undefined ? 'answer' : `answer-${message}`].join('/')
+}
+
+export function endMessage(artifacts: Artifacts | undefined, { data, actor }: TextCompleted): Changed {
+  const id = spokenId(actor, data.message)
+  const open = find(artifacts, id)
+  if (open === undefined || open.closed) return { artifacts, chunks: [] }
+  return { artifacts: replace(artifacts, { ...open, closed: true }), chunks: [lastChunk(open)] }
+}
+
+export function addArtifact(artifacts: Artifacts | undefined, { data, actor, index }: ArtifactAdded): Changed {
+  const { artifact, name, append = false, last = false } = data
+  const id = actor === undefined ? artifact : `${actor.run}/${artifact}`
+  const known = append ? find(artifacts, id) : undefined
+  const begun: ArtifactFold = known ?? { id, actor, name, spoken: false, closed: false, pieces: undefined }
+  return add(artifacts, begun, { index, part: partOf(data) }, last)
+}
+
+function partOf({ text, bytes, url, value, mediaType, name }: EventData['artifact.added']): Part {
+  const about = { mediaType, ...(name !== undefined && { filename: name }) }
+  if (typeof bytes === 'string') return { raw: bytes, ...about }
+  if (url !== undefined) return { url, ...about }
+  if (text !== undefined) return mediaType === 'text/plain' && name === undefined ? { text } : { text, ...about }
+  return { data: value ?? null, mediaType }
+}
+
+/** What a run returned, where nobody has said it. */
+export function addOutput(artifacts: Artifacts | undefined, output: unknown, index: number): Changed {
+  if (output === undefined || output === null || output === '' || isSaid(artifacts, output))
+    return { artifacts, chunks: [] }
+  const part: Part = typeof output === 'string' ? { text: output } : { data: output }
+  const begun: ArtifactFold = {
+    id: 'output',
+    actor: undefined,
+    name: 'output',
+    spoken: false,
+    closed: false,
+    pieces: undefined,
+  }
+  return add(artifacts, begun, { index, part }, true)
+}
+
+function isSaid(artifacts: Artifacts | undefined, output: unknown): boolean {
+  if (typeof output !== 'string') return false
+  const own: string[] = []
+  for (const artifact of each(artifacts)) {
+    if (!artifact.spoken) continue
+    const text = textOf(artifact)
+    if (text === output) return true
+    if (artifact.actor === undefined) own.unshift(text)
+  }
+  return own.join('') === output
+}
+
+/** The end of all that was being said. */
+export function endAll(artifacts: Artifacts | undefined): Changed {
+  const open = [...each(artifacts)].filter(({ spoken, closed }) => spoken && !closed).toReversed()
+  let changed = artifacts
+  for (const artifact of open) changed = replace(changed, { ...artifact, closed: true })
+  return { artifacts: changed, chunks: open.map(lastChunk) }
+}
+
+/** Takes back what was added from an index on: what is left of each artifact replaces what was sent of it. */
+export function withdraw(artifacts: Artifacts | undefined, { data: { from, scope }, actor }: Discarded): Changed {
+  const touched = [...each(artifacts)]
+    .filter(({ pieces, actor: by }) => pieces !== undefined && pieces.index >= from && isOf(by, actor, scope))
+    .toReversed()
+  let changed = artifacts
+  const chunks: Chunk[] = []
+  for (const artifact of touched) {
+    let pieces = artifact.pieces
+    while (pieces !== undefined && pieces.index >= from) pieces = pieces.previous
+    const left: ArtifactFold = { ...artifact, pieces, closed: false }
+    changed = replace(changed, left)
+    chunks.push({ artifact: toArtifact(left), append: false, last: false })
+  }
+  return { artifacts: changed, chunks }
+}
+
+function isOf(by: Actor | undefined, actor: Actor | undefined, scope: Discarded['data']['scope']): boolean {
+  if (scope === 'all' || actorKey(by) === actorKey(actor)) return true
+  if (scope === 'own') return false
+  // An actor's run id begins with that of whoever called it; all are below the run's own component.
+  return actor === undefined || actorKey(by).startsWith(`${actorKey(actor)}/`)
+}
+
+export function toArtifacts(artifacts: Artifacts | undefined): Artifact[] {
+  return [...each(artifacts)].map(toArtifact).toReversed()
+}
+
+function add(
+  artifacts: Artifacts | undefined,
+  begun: ArtifactFold,
+  { index, part }: Omit<Piece, 'previous'>,
+  last: boolean,
+): Changed {
+  const known = begun.pieces === undefined ? find(artifacts, begun.id) : begun
+  // Without `append`, an artifact of the same name is another version of it.
+  const before = begun.spoken ? known : begun.pieces === undefined ? undefined : begun
+  const artifact: ArtifactFold = {
+    ...begun,
+    closed: last,
+    pieces: { index, part, previous: before?.pieces },
+  }
+  const append = before?.pieces !== undefined
+  const chunk = { artifact: { ...head(artifact), parts: [part] }, append, last }
+  return {
+    artifacts: known === undefined ? { newest: artifact, older: artifacts } : replace(artifacts, artifact),
+    chunks: [chunk],
+  }
+}
+
+/** A chunk must have a part, so the mark that nothing follows comes with an empty text. */
+function lastChunk(artifact: ArtifactFold): Chunk {
+  return { artifact: { ...head(artifact), parts: [{ text: '' }] }, append: true, last: true }
+}
+
+function head({ id, name, actor }: ArtifactFold): Omit<Artifact, 'parts'> {
+  const by = actor === undefined ? undefined : { component: actor.component, run: actor.run }
+  return { artifactId: id, ...(name !== undefined && { name }), ...(by !== undefined && { metadata: { actor: by } }) }
+}
+
+/** Texts that follow each other are one part, so a task does not grow with the number of its chunks. */
+function toArtifact(artifact: ArtifactFold): Artifact {
+  const parts: Part[] = []
+  let texts: string[] = []
+  const flush = (): void => {
+    if (texts.length > 0) parts.push({ text: texts.join('') })
+    texts = []
+  }
+  for (const part of partsOf(artifact)) {
+    if (isBareText(part)) {
+      texts.push(part.text)
+      continue
+    }
+    flush()
+    parts.push(part)
+  }
+  flush()
+  return { ...head(artifact), parts: parts.length > 0 ? parts : [{ text: '' }] }
+}
+
+function isBareText(part: Part): part is { readonly text: string } {
+  return part.text !== undefined && part.mediaType === undefined && part.filename === undefined
+}
+
+function partsOf({ pieces }: ArtifactFold): Part[] {
+  const parts: Part[] = []
+  for (let piece = pieces; piece !== undefined; piece = piece.previous) parts.push(piece.part)
+  return parts.toReversed()
+}
+
+function textOf(artifact: ArtifactFold): string {
+  return partsOf(artifact)
+    .map(({ text = '' }) => text)
+    .join('')
+}
+
+/** Newest first. */
+function* each(artifacts: Artifacts | undefined): Generator<ArtifactFold> {
+  for (let at = artifacts; at !== undefined; at = at.older) yield at.newest
+}
+
+function find(artifacts: Artifacts | undefined, id: string): ArtifactFold | undefined {
+  for (const artifact of each(artifacts)) if (artifact.id === id) return artifact
+  return undefined
+}
+
+/** In its place; those that came after it are chained anew. */
+function replace(artifacts: Artifacts | undefined, artifact: ArtifactFold): Artifacts | undefined {
+  const newer: ArtifactFold[] = []
+  let at = artifacts
+  for (; at !== undefined && at.newest.id !== artifact.id; at = at.older) newer.push(at.newest)
+  let changed: Artifacts = { newest: artifact, older: at?.older }
+  for (const other of newer.toReversed()) changed = { newest: other, older: changed }
+  return changed
+}

@@ -1,0 +1,279 @@
+/** A log as a task and as the events of its streams. Their numbers are counted in the fold, so they are the same wherever it is folded. */
+import type { LoggedEvent, Question } from '../../../core/model/event.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import type { Run } from '../../../core/model/run.ts'
+import {
+  addArtifact,
+  addOutput,
+  type Artifacts,
+  type Changed,
+  type Chunk,
+  endAll,
+  endMessage,
+  say,
+  withdraw,
+} from './artifacts.ts'
+import { aboutOf, agentMessage, partsOf, questionMessage } from '../requests/messages.ts'
+import { type TaskState, taskStates, waitingState } from './states.ts'
+import type { Message, StreamResponse } from '../wire/wire.ts'
+import { statusOf, taskOf } from './task.ts'
+
+/** An answer to questions, newest first. */
+export interface Turn {
+  readonly questions: readonly Question[]
+  readonly answers: Readonly<Record<string, unknown>>
+  readonly index: number
+  readonly previous: Turn | undefined
+}
+
+/** By what an event of a log is told from one that took its index in another history: nothing is written twice at one time. */
+export type Origin = Pick<LoggedEvent, 'index' | 'time' | 'type'>
+
+/** What is known of a task at a place in its log: pure data, of which the task and its events are made. */
+export interface TaskFold {
+  readonly run: Run
+  readonly input: unknown
+  readonly state: TaskState
+  readonly timestamp: string
+  readonly waiting: readonly Question[]
+  /** What the status says besides its state. */
+  readonly message: Message | undefined
+  readonly turns: Turn | undefined
+  readonly artifacts: Artifacts | undefined
+  /** Whether events before those that were folded are not kept any more; undefined before the first. */
+  readonly trimmed: boolean | undefined
+  /** The number that the next event gets. */
+  readonly sequence: number
+  /** The event of the log that the last event came of; undefined before the first. */
+  readonly origin: Origin | undefined
+  /** Events that wait for it to be known whether the answer is a task or a message; undefined once it is. */
+  readonly held: readonly TaskFrame[] | undefined
+  /** The answer is this message, and there is no task to speak of. */
+  readonly direct: Message | undefined
+}
+
+export interface TaskFrame {
+  readonly sequence: number
+  readonly update: StreamResponse
+  /** The stream ends after it. */
+  readonly last: boolean
+  /** The task with this event, and without those after it. */
+  readonly fold: TaskFold
+}
+
+/** An agent that answers with a message says so with a custom event of this name, before anything else; its value is the answer. */
+const DIRECT_ANSWER = 'a2a.message'
+/** Tells those who watch what is being done, as the message of a status. */
+const PROGRESS = 'a2a.status'
+
+export const taskProjection: Projection<TaskFold, TaskFrame> = {
+  initial: beginTask,
+  apply(before, event) {
+    if (before.direct !== undefined) return { state: before, frames: [] }
+    const draft = new Draft({ ...before, trimmed: before.trimmed ?? event.index > 0 }, event)
+    draft.fold()
+    return { state: draft.state, frames: draft.frames }
+  },
+}
+
+export function beginTask(run: Run): TaskFold {
+  return {
+    run,
+    input: undefined,
+    state: 'TASK_STATE_SUBMITTED',
+    timestamp: run.createdAt,
+    waiting: [],
+    message: undefined,
+    turns: undefined,
+    artifacts: undefined,
+    trimmed: undefined,
+    sequence: 0,
+    origin: undefined,
+    held: aboutOf(run)?.direct === true ? [] : undefined,
+    direct: undefined,
+  }
+}
+
+function originOf({ index, time, type }: LoggedEvent): Origin {
+  return { index, time, type }
+}
+
+type Changes = { -readonly [Key in keyof TaskFold]?: TaskFold[Key] }
+
+/** One step of the fold: the state is replaced and never changed. */
+class Draft {
+  state: TaskFold
+  frames: TaskFrame[] = []
+  readonly #event: LoggedEvent
+
+  constructor(state: TaskFold, event: LoggedEvent) {
+    this.state = state
+    this.#event = event
+  }
+
+  fold(): void {
+    const event = this.#event
+    switch (event.type) {
+      case 'run.created':
+        this.#set({ input: event.data.input, timestamp: event.time })
+        return this.#emit({ task: taskOf(this.state) })
+      case 'run.started':
+        return this.state.state === 'TASK_STATE_WORKING' ? undefined : this.#move('TASK_STATE_WORKING')
+      case 'text.delta':
+        return this.#show(say(this.state.artifacts, event))
+      case 'text.completed':
+        return this.#show(endMessage(this.state.artifacts, event))
+      case 'artifact.added':
+        return this.#show(addArtifact(this.state.artifacts, event))
+      case 'attempt.discarded':
+        return this.#show(withdraw(this.state.artifacts, event))
+      case 'custom.emitted':
+        return this.#custom(event.data.name, event.data.value)
+      case 'run.paused':
+        return this.#pause(event.data.questions)
+      case 'run.resumed':
+        return this.#resume(event.data.answers)
+      case 'run.completed':
+        this.#show(endAll(this.state.artifacts))
+        this.#show(addOutput(this.state.artifacts, event.data.output, event.index))
+        return this.#move('TASK_STATE_COMPLETED')
+      case 'run.failed':
+        return this.#end('TASK_STATE_FAILED', event.data.error.message)
+      case 'run.cancelled':
+        return this.#end('TASK_STATE_CANCELED', event.data.reason)
+      case 'run.rejected':
+        return this.#end('TASK_STATE_REJECTED', event.data.reason)
+      default:
+    }
+  }
+
+  #set(changes: Changes): void {
+    this.state = { ...this.state, ...changes }
+  }
+
+  #emit(update: StreamResponse, last = false): void {
+    const { sequence } = this.state
+    this.#set({ sequence: sequence + 1, origin: originOf(this.#event) })
+    const frame: TaskFrame = { sequence, update, last, fold: this.state }
+    if (this.state.held === undefined) this.frames.push(frame)
+    else this.#set({ held: [...this.state.held, frame] })
+  }
+
+  /** It is a task. */
+  #decide(): void {
+    if (this.state.held === undefined) return
+    this.frames.push(...this.state.held)
+    this.#set({ held: undefined })
+  }
+
+  #move(state: TaskState, message?: Message): void {
+    if (state !== 'TASK_STATE_WORKING') this.#decide()
+    this.#set({ state, message, timestamp: this.#event.time, waiting: [] })
+    this.#tellStatus()
+  }
+
+  #tellStatus(): void {
+    const { run, state } = this.state
+    const status = statusOf(this.state)
+    this.#emit({ statusUpdate: { taskId: run.id, contextId: run.session, status } }, taskStates[state].endsStream)
+  }
+
+  #end(state: TaskState, said: string | undefined): void {
+    this.#show(endAll(this.state.artifacts))
+    const { run } = this.state
+    const id = `${run.id}-${this.#event.index}`
+    this.#move(state, said === undefined || said === '' ? undefined : agentMessage(run, id, [{ text: said }]))
+  }
+
+  #show({ artifacts, chunks }: Changed): void {
+    if (chunks.length > 0) this.#decide()
+    if (artifacts !== this.state.artifacts) this.#set({ artifacts })
+    for (const chunk of chunks) this.#emit({ artifactUpdate: this.#update(chunk) })
+  }
+
+  #update({ artifact, append, last }: Chunk) {
+    const { id: taskId, session: contextId } = this.state.run
+    return { taskId, contextId, artifact, ...(append && { append }), ...(last && { lastChunk: last }) }
+  }
+
+  #pause(questions: readonly Question[]): void {
+    this.#move(waitingState(questions), questionMessage(this.state.run, questions))
+    this.#set({ waiting: questions })
+  }
+
+  #resume(answers: Readonly<Record<string, unknown>>): void {
+    const { waiting, turns } = this.state
+    this.#set({ turns: { questions: waiting, answers, index: this.#event.index, previous: turns } })
+    this.#move('TASK_STATE_WORKING')
+  }
+
+  #custom(name: string, value: unknown): void {
+    const { run, held } = this.state
+    const message = (): Message => agentMessage(run, `${run.id}-${this.#event.index}`, partsOf(value))
+    if (name === DIRECT_ANSWER && held !== undefined) {
+      const { taskId: _taskId, ...direct } = message()
+      this.#set({ direct, held: undefined, sequence: 0 })
+      this.#emit({ message: direct }, true)
+    } else if (name === PROGRESS) this.#move('TASK_STATE_WORKING', message())
+  }
+}
+
+/** Where a stream begins: with the task as it is there, and everything after that. */
+export type Beginning =
+  /** The whole of it. */
+  | { readonly kind: 'start' }
+  /** After an event of the log. */
+  | { readonly kind: 'index'; readonly index: number }
+  /** When a question was answered, at an index or after it. */
+  | { readonly kind: 'answer'; readonly question: string; readonly from: number }
+  /** After an event of the wire. */
+  | { readonly kind: 'sequence'; readonly sequence: number }
+
+interface Following {
+  readonly task: TaskFold
+  readonly begun: boolean
+}
+
+/** The events of a stream that begins somewhere. */
+export function streamProjection(beginning: Beginning): Projection<Following, TaskFrame> {
+  return {
+    initial: (run) => ({ task: beginTask(run), begun: beginning.kind === 'start' }),
+    apply({ task: before, begun }, event) {
+      const { state: task, frames } = taskProjection.apply(before, event)
+      if (begun) return { state: { task, begun }, frames }
+      const first = beginsWith(beginning, event, frames, task)
+      if (first === undefined) return { state: { task, begun }, frames: [] }
+      const rest = beginning.kind === 'sequence' ? frames.filter(({ sequence }) => sequence > first.sequence) : []
+      return { state: { task, begun: true }, frames: [first, ...rest] }
+    },
+  }
+}
+
+function beginsWith(
+  beginning: Beginning,
+  event: LoggedEvent,
+  frames: readonly TaskFrame[],
+  task: TaskFold,
+): TaskFrame | undefined {
+  switch (beginning.kind) {
+    case 'index':
+      return event.index === beginning.index ? snapshotFrame(task) : undefined
+    case 'answer': {
+      const isAnswer = event.type === 'run.resumed' && event.index >= beginning.from
+      return isAnswer && Object.hasOwn(event.data.answers, beginning.question) ? snapshotFrame(task) : undefined
+    }
+    case 'sequence': {
+      const found = frames.find(({ sequence }) => sequence === beginning.sequence)
+      return found && snapshotFrame(found.fold)
+    }
+    case 'start':
+      return undefined
+  }
+}
+
+/** The task as it is; it has the number of the last event that it includes. */
+function snapshotFrame(fold: TaskFold): TaskFrame {
+  const update = fold.direct === undefined ? { task: taskOf(fold) } : { message: fold.direct }
+  const last = fold.direct !== undefined || taskStates[fold.state].terminal
+  return { sequence: fold.sequence - 1, update, last, fold }
+}

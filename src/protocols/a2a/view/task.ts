@@ -1,0 +1,81 @@
+/** What the fold of a log knows, as the task that the wire shows. */
+import type { Run } from '../../../core/model/run.ts'
+import { toArtifacts } from './artifacts.ts'
+import { aboutOf, agentMessage, firstMessage, partsOf, questionMessage } from '../requests/messages.ts'
+import type { TaskFold, Turn } from './projection.ts'
+import { stateOf } from './states.ts'
+import type { Message, Metadata, Task, TaskStatus } from '../wire/wire.ts'
+
+export interface TaskView {
+  /** The newest messages that the history shows; all of them where nothing is said. */
+  readonly historyLength?: number | undefined
+  readonly includeArtifacts?: boolean
+  /** The messages that answered questions, by question: the log has only what they said. */
+  readonly answers?: ReadonlyMap<string, Message>
+}
+
+export function taskOf(fold: TaskFold, { historyLength, includeArtifacts = true, answers }: TaskView = {}): Task {
+  const { run } = fold
+  const artifacts = includeArtifacts ? toArtifacts(fold.artifacts) : []
+  const history = historyLength === 0 ? [] : historyOf(fold, answers).slice(-(historyLength ?? 0))
+  const metadata = metadataOf(run, fold.trimmed)
+  return {
+    id: run.id,
+    contextId: run.session,
+    status: statusOf(fold),
+    ...(artifacts.length > 0 && { artifacts }),
+    ...(history.length > 0 && { history }),
+    ...(metadata !== undefined && { metadata }),
+  }
+}
+
+export function statusOf({ state, message, timestamp }: TaskFold): TaskStatus {
+  return { state, ...(message !== undefined && { message }), timestamp }
+}
+
+/** Oldest first: what began the task, and then each question with its answer. */
+function historyOf({ run, input, turns }: TaskFold, answers: ReadonlyMap<string, Message> | undefined): Message[] {
+  const newestFirst: Message[] = []
+  for (let turn = turns; turn !== undefined; turn = turn.previous) {
+    newestFirst.push(answerMessage(run, turn, answers))
+    if (turn.questions.length > 0) newestFirst.push(questionMessage(run, turn.questions))
+  }
+  // The log of a run that was trimmed no longer has its input.
+  const first = input === undefined && aboutOf(run)?.message.parts === undefined ? [] : [firstMessage(run, input)]
+  return [...first, ...newestFirst.toReversed()]
+}
+
+function answerMessage(run: Run, turn: Turn, known: ReadonlyMap<string, Message> | undefined): Message {
+  const [question = ''] = Object.keys(turn.answers)
+  const message = known?.get(question)
+  if (message !== undefined) return { ...message, taskId: run.id, contextId: run.session }
+  const parts = Object.values(turn.answers).flatMap(partsOf)
+  const messageId = `${run.id}-${turn.index}`
+  return { ...agentMessage(run, messageId, parts.length > 0 ? parts : [{ text: '' }]), role: 'ROLE_USER' }
+}
+
+/** What the caller gave, and whether the task is not whole because its log was trimmed (SUB-2). */
+function metadataOf({ metadata = {} }: Run, trimmed = false): Metadata | undefined {
+  const { a2a: _a2a, ...given } = metadata
+  const shown = trimmed ? { ...given, gap: true } : given
+  return Object.keys(shown).length === 0 ? undefined : shown
+}
+
+/** The same of a run whose log is not looked at. */
+export function taskOfRun(run: Run): Task {
+  const { id, session, waiting, error, reason, updatedAt: timestamp } = run
+  const said = error?.message ?? reason
+  const message =
+    waiting !== undefined
+      ? questionMessage(run, waiting)
+      : said === undefined || said === ''
+        ? undefined
+        : agentMessage(run, `${id}-end`, [{ text: said }])
+  const metadata = metadataOf(run)
+  return {
+    id,
+    contextId: session,
+    status: { state: stateOf(run), ...(message !== undefined && { message }), timestamp },
+    ...(metadata !== undefined && { metadata }),
+  }
+}

@@ -1,0 +1,88 @@
+/** What an agent says of itself, in the words of 1.0. */
+import type { Component } from '../../../core/ports/component.ts'
+import type { AuthScheme } from '../../../core/model/principal.ts'
+import { extensionsOf } from '../requests/extensions.ts'
+import { type A2aOptions, type AgentAbout, pushOptions } from './options.ts'
+import type { AgentCard, AgentInterface, AgentSkill } from './wire.ts'
+
+export interface CardFacts {
+  readonly component: Component
+  readonly about: AgentAbout
+  readonly options: A2aOptions
+  readonly auth: AuthScheme
+  /** Of the server. */
+  readonly version: string
+  readonly hasExtendedCard: boolean
+  /** It is the one that the server itself stands for. */
+  readonly isDefault: boolean
+}
+
+/** `url` is where the server is reached. */
+export function cardOf(facts: CardFacts, url: string): AgentCard {
+  const { component, about, options, auth, version, hasExtendedCard } = facts
+  const { provider, documentationUrl, iconUrl } = about
+  return {
+    name: component.name ?? component.id,
+    description: describe(component),
+    supportedInterfaces: [
+      ...interfacesOf(`${url}/a2a/${encodeURIComponent(component.id)}`),
+      ...(options.grpcUrl === undefined ? [] : grpcInterfaces(options.grpcUrl, facts)),
+    ],
+    ...(provider !== undefined && { provider }),
+    version: about.version ?? component.version ?? version,
+    ...(documentationUrl !== undefined && { documentationUrl }),
+    ...(iconUrl !== undefined && { iconUrl }),
+    capabilities: {
+      streaming: true,
+      pushNotifications: pushOptions(options) !== undefined,
+      extendedAgentCard: hasExtendedCard,
+      extensions: extensionsOf(about),
+    },
+    ...(auth !== 'none' && bearer),
+    defaultInputModes: about.inputModes ?? ['text/plain', 'application/json', '*/*'],
+    defaultOutputModes: about.outputModes ?? ['text/plain', 'application/json', '*/*'],
+    skills: about.skills ?? [skillOf(component)],
+  }
+}
+
+const bearer = {
+  securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+  securityRequirements: [{ schemes: { bearer: {} } }],
+}
+
+/** In the order of preference; both versions are at the same address. */
+function interfacesOf(url: string): AgentInterface[] {
+  const versions = ['1.0', '0.3'] as const
+  return versions.flatMap((protocolVersion) => [
+    { url, protocolBinding: 'JSONRPC', protocolVersion },
+    { url, protocolBinding: 'HTTP+JSON', protocolVersion },
+  ])
+}
+
+/** gRPC has one address for all agents: those that are not the default one are named as tenants, which 0.3 has not. */
+function grpcInterfaces(url: string, { component, isDefault }: CardFacts): AgentInterface[] {
+  const grpc = { url, protocolBinding: 'GRPC' } as const
+  if (!isDefault) return [{ ...grpc, tenant: component.id, protocolVersion: '1.0' }]
+  return [
+    { ...grpc, protocolVersion: '1.0' },
+    { ...grpc, protocolVersion: '0.3' },
+  ]
+}
+
+function skillOf(component: Component): AgentSkill {
+  const { id, name = id, kind } = component
+  return { id, name, description: describe(component), tags: [kind] }
+}
+
+function describe({ id, kind, description }: Component): string {
+  return description ?? `The ${kind} ${id}.`
+}
+
+/** What a caller who is known learns besides: how its runs are kept. */
+export function extend(card: AgentCard, { recovery = 'fail', session = 'parallel' }: Component): AgentCard {
+  const skills = card.skills.map((skill) => ({
+    ...skill,
+    tags: [...skill.tags, `recovery:${recovery}`, `session:${session}`],
+  }))
+  return { ...card, skills }
+}

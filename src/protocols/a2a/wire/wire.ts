@@ -1,0 +1,111 @@
+/**
+ * A2A 1.0 on the wire: the JSON of its protocol buffers, which every binding speaks and 0.3 is translated from and to. What an agent may
+ * send is in `a2a/types.ts`; here is what this one always says.
+ */
+import type * as A2a from '../../../a2a/types.ts'
+import type { TaskState } from '../view/states.ts'
+
+export type {
+  Artifact,
+  ListRequest,
+  Message,
+  Metadata,
+  Part,
+  PushConfig,
+  SendConfiguration,
+  SendRequest,
+} from '../../../a2a/types.ts'
+
+export interface TaskStatus extends A2a.TaskStatus {
+  readonly state: TaskState
+}
+
+export interface Task extends A2a.Task {
+  readonly contextId: string
+  readonly status: TaskStatus
+}
+
+export interface StatusUpdate extends A2a.StatusUpdate {
+  readonly contextId: string
+  readonly status: TaskStatus
+}
+
+export interface ArtifactUpdate extends A2a.ArtifactUpdate {
+  readonly contextId: string
+}
+
+export type SendResult = { readonly task: Task } | { readonly message: A2a.Message }
+
+export type StreamResponse =
+  | SendResult
+  | { readonly statusUpdate: StatusUpdate }
+  | { readonly artifactUpdate: ArtifactUpdate }
+
+export interface TaskList extends A2a.TaskPage {
+  readonly tasks: readonly Task[]
+  readonly pageSize: number
+  readonly totalSize: number
+}
+
+export interface PushConfigRequest extends A2a.PushConfigRequest {
+  readonly taskId?: string | undefined
+}
+
+export interface PushConfigList {
+  readonly configs: readonly A2a.PushConfig[]
+  readonly nextPageToken: string
+}
+
+export interface AgentExtension {
+  readonly uri: string
+  readonly description?: string
+  readonly required?: true
+  readonly params?: A2a.Metadata
+}
+
+export interface AgentSkill {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly examples?: readonly string[]
+  readonly inputModes?: readonly string[]
+  readonly outputModes?: readonly string[]
+}
+
+export interface AgentInterface {
+  readonly url: string
+  readonly protocolBinding: A2a.BindingName
+  /** What requests have to name there. */
+  readonly tenant?: string
+  readonly protocolVersion: A2a.Version
+}
+
+export interface AgentCard {
+  readonly name: string
+  readonly description: string
+  readonly supportedInterfaces: readonly AgentInterface[]
+  readonly provider?: { readonly url: string; readonly organization: string }
+  readonly version: string
+  readonly documentationUrl?: string
+  readonly iconUrl?: string
+  readonly capabilities: {
+    readonly streaming: boolean
+    readonly pushNotifications: boolean
+    readonly extendedAgentCard: boolean
+    readonly extensions: readonly AgentExtension[]
+  }
+  readonly securitySchemes?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  readonly securityRequirements?: readonly {
+    readonly schemes: Readonly<Record<string, { readonly list?: string[] }>>
+  }[]
+  readonly defaultInputModes: readonly string[]
+  readonly defaultOutputModes: readonly string[]
+  readonly skills: readonly AgentSkill[]
+  readonly signatures?: readonly CardSignature[]
+}
+
+export interface CardSignature {
+  readonly protected: string
+  readonly signature: string
+}

@@ -1,0 +1,72 @@
+/** What every route of this protocol works with, and how it finds what a request names. */
+import type { Component } from '../../../core/ports/component.ts'
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import type { Service } from '../../../core/service.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
+import { type FoldOptions, foldRun } from '../../../http/view.ts'
+import type { Family } from '../wire/families.ts'
+import { agentosProjection } from '../view/projection.ts'
+import type { Frame } from '../view/frame-writer.ts'
+import type { State } from '../view/state.ts'
+
+/** How this protocol tells of the runs of a service. */
+export function projectionFor(service: Service): Projection<State, Frame> {
+  return agentosProjection((id) => {
+    const component = service.components().find((each) => each.id === id) // they may be replaced
+    return component === undefined ? undefined : { kind: component.kind, name: component.name ?? id }
+  })
+}
+
+export class AgentOs {
+  readonly service: Service
+  readonly streams: Streams
+  readonly projection: Projection<State, Frame>
+
+  constructor(service: Service, streams: Streams) {
+    this.service = service
+    this.streams = streams
+    this.projection = projectionFor(service)
+  }
+
+  components(family: Family): readonly Component[] {
+    return this.service.components().filter(({ kind }) => kind === family.kind)
+  }
+
+  /** The component that a path names, if it is one of the family. */
+  component(family: Family, call: Call): Component {
+    const id = call.params['id']!
+    const found = this.components(family).find((component) => component.id === id)
+    if (found === undefined) throw new HoldfastError('not_found', `${family.title} not found`)
+    return found
+  }
+
+  /** A run of the caller's, of that component and of that session where one is named; every other one is unknown (SEC-1). */
+  async findRun(
+    principal: Principal,
+    component: string,
+    id: string,
+    session: string | undefined,
+  ): Promise<StoredRun | undefined> {
+    const stored = await this.service.get(principal, id).catch((cause: unknown) => {
+      if (isHoldfastError(cause, 'not_found')) return undefined
+      throw cause
+    })
+    if (stored === undefined || stored.run.component !== component) return undefined
+    return session === undefined || stored.run.session === session ? stored : undefined
+  }
+
+  async run(principal: Principal, component: string, id: string, session: string | undefined): Promise<StoredRun> {
+    const stored = await this.findRun(principal, component, id, session)
+    if (stored === undefined) throw new HoldfastError('not_found', 'Run not found')
+    return stored
+  }
+
+  /** The log of a run as it is now, folded. */
+  fold(principal: Principal, id: string, options: Pick<FoldOptions<State>, 'isLookup'> = {}): Promise<State> {
+    return foldRun(this.service, principal, id, this.projection, options)
+  }
+}

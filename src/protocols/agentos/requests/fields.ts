@@ -1,0 +1,81 @@
+/** Reads the fields of requests: each gives its value, or the error that a validating server would answer with. */
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { parseJson } from '../../../http/json.ts'
+import { fieldError } from '../wire/errors.ts'
+import { asText } from '../wire/shapes.ts'
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** An empty text is taken as absent. */
+export function textField(fields: Fields, name: string): string | undefined {
+  const value = fields[name]
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value !== 'string') throw fieldError('body', name, 'string_type', 'Input should be a valid string')
+  return value
+}
+
+/** A text that becomes a name or an id. */
+export function nameField(fields: Fields, name: string, charsMax: number): string | undefined {
+  const value = textField(fields, name)
+  if (value !== undefined && value.length > charsMax)
+    throw fieldError('body', name, 'string_too_long', `String should have at most ${charsMax} characters`)
+  return value
+}
+
+const TRUE = new Set(['true', '1', 'on', 'yes', 't', 'y'])
+const FALSE = new Set(['false', '0', 'off', 'no', 'f', 'n'])
+
+export function switchField(fields: Fields, name: string, fallback: boolean): boolean {
+  const value = fields[name]
+  if (value === undefined || value === null || value === '') return fallback
+  const text = asText(value).toLowerCase()
+  if (TRUE.has(text)) return true
+  if (FALSE.has(text)) return false
+  throw fieldError('body', name, 'bool_parsing', 'Input should be a valid boolean, unable to interpret input')
+}
+
+export function integerField(fields: Fields, name: string, where: 'body' | 'query' = 'body'): number | undefined {
+  const value = fields[name]
+  if (value === undefined || value === null || value === '') return undefined
+  if (/^-?\d{1,15}$/.test(asText(value))) return Number(value)
+  throw fieldError(where, name, 'int_parsing', 'Input should be a valid integer, unable to parse string as an integer')
+}
+
+/** A time of a query in seconds. The reference takes whole ones; of many runs in one second, only milliseconds lead to the next. */
+export function secondsField(fields: Fields, name: string): number | undefined {
+  const value = fields[name]
+  if (value === undefined || value === null || value === '') return undefined
+  if (/^-?\d{1,12}(?:\.\d{1,3})?$/.test(asText(value))) return Number(value)
+  throw fieldError(
+    'query',
+    name,
+    'int_parsing',
+    'Input should be a valid integer, unable to parse string as an integer',
+  )
+}
+
+/** JSON, as text in a form or as a value in a JSON body. What cannot be read is refused and never left out. */
+export function jsonField(fields: Fields, name: string): unknown {
+  const value = fields[name]
+  if (typeof value !== 'string') return value ?? undefined
+  if (value === '') return undefined
+  return parseJson(value, name)
+}
+
+export function objectField(fields: Fields, name: string): Readonly<Record<string, unknown>> | undefined {
+  const value = jsonField(fields, name)
+  if (value === undefined) return undefined
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  throw new HoldfastError('invalid_request', `${name} must be a JSON object`)
+}
+
+export function listField(fields: Fields, name: string): readonly Fields[] | undefined {
+  const value = jsonField(fields, name)
+  if (value === undefined) return undefined
+  if (Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null)) return value as Fields[]
+  throw new HoldfastError('invalid_request', `${name} must be a JSON array of objects`)
+}
+
+export function queryFields(query: URLSearchParams): Fields {
+  return Object.fromEntries(query)
+}

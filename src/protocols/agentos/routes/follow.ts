@@ -1,0 +1,95 @@
+/** A run on a stream that stays open: from its beginning, from a place in it, until it ends or waits for somebody. */
+import { START } from '../../../core/model/cursor.ts'
+import type { Limits } from '../../../core/model/limits.ts'
+import { lastOf, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import type { Subscription } from '../../../core/delivery/subscription.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Notice, Stream, StreamFormat } from '../../../http/stream.ts'
+import { viewFormat, type Wire } from '../../../http/view.ts'
+import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
+import { encodeMetas, type Meta } from '../view/metas.ts'
+import type { AgentOs } from '../requests/agent-os.ts'
+import type { Frame } from '../view/frame-writer.ts'
+
+/** The log when the stream is opened: what is in it by then is the past. */
+export type Known = Pick<StoredRun, 'run' | 'first' | 'next'>
+
+export interface Follow {
+  readonly known: Known
+  /** Which frames the client has yet to get; all where this is absent. */
+  readonly wanted?: (frame: Frame) => boolean
+  /** Said before anything else. */
+  readonly opening?: string
+  /** Said when the past has been told, if the run goes on. */
+  readonly caughtUp?: string
+}
+
+export async function follow(call: Call, os: AgentOs, what: Follow): Promise<void> {
+  const { service, streams } = os
+  const { id } = what.known.run
+  const format = followFormat(os, what, sseWire(id, service.limits, what.opening))
+  const subscribe = (stream: Stream): Promise<Subscription> =>
+    service.subscribe(call.principal, id, beginningOf(what.known), stream)
+  await streams.serve(call.response, format, subscribe)
+}
+
+/** Where a stream is subscribed: what the client has is folded too, and not sent. */
+export function beginningOf({ first }: Known): number {
+  return Math.max(START, first - 1)
+}
+
+export function followFormat(os: AgentOs, { known, wanted, caughtUp }: Follow, wire: Wire<Frame>): StreamFormat {
+  const view = viewFormat({
+    projection: os.projection,
+    wire,
+    run: known.run,
+    ...(wanted !== undefined && { wanted }),
+    ends: (frame) => frame.pauses === true && frame.log >= known.next,
+  })
+  return untilSettled(view, known, caughtUp)
+}
+
+/** Ends where a paused run stands, and says when the past is over. */
+function untilSettled(view: StreamFormat, { run, next }: Known, caughtUp: string | undefined): StreamFormat {
+  let folded = -1
+  return {
+    ...view,
+    encode(slice) {
+      folded = lastOf(slice)
+      const turns = caughtUp !== undefined && slice.first < next && folded >= next - 1 && !slice.closed
+      if (!turns) return view.encode(slice)
+      return `${text(view.encode(sliceBefore(slice, next)))}${caughtUp}${text(view.encode(sliceAfter(slice, next - 1)))}`
+    },
+    done: () => view.done?.() === true || (run.status === 'paused' && folded === next - 1),
+  }
+}
+
+function text(encoded: Uint8Array | string): string {
+  return typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)
+}
+
+export function sseWire(run: string, { retryMs }: Limits, opening = ''): Wire<Frame> {
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    headers: { 'holdfast-run': run },
+    preamble: encodeRetry(retryMs) + opening,
+    heartbeat: ': heartbeat\n\n',
+    encode: ({ index, event, data }) => encodeFrame({ id: String(index), event, data }),
+    notice: (notice) => encodeMetas(noticeOf(run, notice)),
+  }
+}
+
+/** A stream that ends before its run says why; a client of AgentOS that does not know the name passes over it. */
+export function noticeOf(run: string, notice: Notice): readonly Meta[] {
+  switch (notice.kind) {
+    case 'gap':
+      return [] // said by the meta events of a resumed stream
+    case 'closing': {
+      const message = `The server ends this stream (${notice.reason}) and the run goes on; resume it.`
+      return [{ event: 'stream_expired', run_id: run, status: 'RUNNING', message }]
+    }
+    case 'failed':
+      return [{ event: 'error', error: notice.error.message, run_id: run }]
+  }
+}

@@ -1,0 +1,39 @@
+/** What this protocol serves, for each family and for the server as a whole. */
+import { respondJson } from '../../../http/respond.ts'
+import type { Route } from '../../../http/route.ts'
+import { componentDetail, componentSummary } from '../wire/components.ts'
+import { families, type Family } from '../wire/families.ts'
+import type { AgentOs } from '../requests/agent-os.ts'
+import { checkpointRoutes } from './checkpoints.ts'
+import { osRoutes, type ServerFacts } from './os.ts'
+import { runRoutes } from './runs.ts'
+import { sessionRoutes } from './sessions.ts'
+
+export function agentosRoutes(os: AgentOs, facts: ServerFacts): Route[] {
+  const all = Object.values(families).flatMap((family) => [
+    ...componentRoutes(os, family),
+    ...runRoutes(os, family),
+    ...(family.kind === 'workflow' ? [] : checkpointRoutes(os, family)),
+  ])
+  return [...all, ...sessionRoutes(os), ...osRoutes(os, facts)].flatMap(withSlash)
+}
+
+function componentRoutes(os: AgentOs, family: Family): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: `/${family.path}`,
+      handle: ({ response }) => respondJson(response, 200, os.components(family).map(componentSummary)),
+    },
+    {
+      method: 'GET',
+      path: `/${family.path}/{id}`,
+      handle: (call) => respondJson(call.response, 200, componentDetail(os.component(family, call))),
+    },
+  ]
+}
+
+/** Clients of AgentOS may end a path with a slash. */
+function withSlash(route: Route): Route[] {
+  return route.path.endsWith('/') ? [route] : [route, { ...route, path: `${route.path}/` }]
+}

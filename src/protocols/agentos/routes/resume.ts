@@ -1,0 +1,62 @@
+/** `/resume`: what was missed of a run, then what comes. What is said about the run first is true of its log at that moment. */
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { isFinished } from '../../../core/model/run.ts'
+import { readForm } from '../../../http/form.ts'
+import { respondEmpty, respondText } from '../../../http/respond.ts'
+import type { Call } from '../../../http/route.ts'
+import { fieldError } from '../wire/errors.ts'
+import type { Family } from '../wire/families.ts'
+import { type Fields, integerField, nameField, queryFields } from '../requests/fields.ts'
+import { follow } from './follow.ts'
+import { encodeMetas, metasOf, notFound, type Place, placeIn } from '../view/metas.ts'
+import type { AgentOs } from '../requests/agent-os.ts'
+import type { State } from '../view/state.ts'
+
+export async function resumeRun(call: Call, os: AgentOs, family: Family): Promise<void> {
+  const component = os.component(family, call)
+  const id = call.params['run']!
+  const fields = await readFields(call, os.service.limits.bodyBytesMax)
+  const session = nameField(fields, 'session_id', os.service.limits.nameCharsMax)
+  const requested = integerField(fields, 'last_event_index')
+  const stored = await os.findRun(call.principal, component.id, id, session)
+  if (stored === undefined) return unknown(call, id)
+  const state = await os.fold(call.principal, id, { isLookup: true })
+  const place = placeIn(state, requested)
+  // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
+  if (call.request.method === 'GET' && isFinished(state.status) && place.missed === 0 && requested !== undefined)
+    return respondEmpty(call.response, 204)
+  await serve(call, os, family, stored, state, place)
+}
+
+/** A browser that comes back says where it is by itself, and knows better than the address it once opened. */
+async function readFields(call: Call, bytesMax: number): Promise<Fields> {
+  if (call.request.method === 'POST') return (await readForm(call.request, bytesMax)).fields
+  const header = call.request.headers['last-event-id']
+  const fields = queryFields(call.query)
+  if (header === undefined || header === '') return fields
+  if (!/^\d{1,15}$/.test(String(header)))
+    throw fieldError('query', 'Last-Event-ID', 'int_parsing', 'Input should be the id of an event of this run')
+  return { ...fields, last_event_index: String(header) }
+}
+
+async function serve(
+  call: Call,
+  os: AgentOs,
+  family: Family,
+  stored: StoredRun,
+  state: State,
+  place: Place,
+): Promise<void> {
+  const { opening, caughtUp } = metasOf(family, state, place)
+  await follow(call, os, {
+    known: { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 },
+    wanted: ({ index }) => index > place.has,
+    opening: encodeMetas(opening),
+    ...(caughtUp !== undefined && { caughtUp: encodeMetas([caughtUp]) }),
+  })
+}
+
+/** By status for those who look at it, and by the frame that AgentOS sends for those who only read. */
+function unknown(call: Call, id: string): void {
+  respondText(call.response, 404, 'text/event-stream; charset=utf-8', encodeMetas([notFound(id)]))
+}

@@ -1,0 +1,262 @@
+/** `/sessions`: made, listed, looked at, renamed, changed and removed; with the runs that are in them. */
+import type { ComponentKind } from '../../../core/ports/component.ts'
+import { type Document, type DocumentQuery, SESSIONS } from '../../../core/model/document.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { readJson } from '../../../http/body.ts'
+import { jsonBytes, respondEmpty, respondJson } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import { fieldError } from '../wire/errors.ts'
+import { families, statusesNamed } from '../wire/families.ts'
+import { type Fields, integerField, nameField, objectField, queryFields, secondsField } from '../requests/fields.ts'
+import type { AgentOs } from '../requests/agent-os.ts'
+import { listedRun, previewedRun } from '../view/run-output.ts'
+import { respondRuns, runOf, runsOf, sessionOf, type ShownRuns } from '../view/session-runs.ts'
+import {
+  changeSession,
+  factsOf,
+  familyOf,
+  sessionDetail,
+  type SessionFacts,
+  sessionSummary,
+  spokenIn,
+} from '../view/sessions.ts'
+import type { State } from '../view/state.ts'
+
+export function sessionRoutes(os: AgentOs): Route[] {
+  return [
+    { method: 'GET', path: '/sessions', handle: (call) => listSessions(call, os) },
+    { method: 'POST', path: '/sessions', handle: (call) => createSession(call, os) },
+    { method: 'DELETE', path: '/sessions', handle: (call) => removeSessions(call, os) },
+    { method: 'GET', path: '/sessions/{id}', handle: (call) => getSession(call, os) },
+    { method: 'PATCH', path: '/sessions/{id}', handle: (call) => patchSession(call, os) },
+    { method: 'DELETE', path: '/sessions/{id}', handle: (call) => removeSession(call, os) },
+    { method: 'POST', path: '/sessions/{id}/rename', handle: (call) => renameSession(call, os) },
+    { method: 'GET', path: '/sessions/{id}/runs', handle: (call) => listSessionRuns(call, os) },
+    { method: 'GET', path: '/sessions/{id}/runs/{run}', handle: (call) => getSessionRun(call, os) },
+    { method: 'GET', path: '/sessions/{id}/run-previews', handle: (call) => previewSessionRuns(call, os) },
+  ]
+}
+
+const LIMIT = 20
+
+async function listSessions(call: Call, os: AgentOs): Promise<void> {
+  const began = performance.now()
+  const fields = queryFields(call.query)
+  const limit = Math.min(positive(fields, 'limit', LIMIT), os.service.limits.pageDocumentsMax)
+  const page = positive(fields, 'page', 1)
+  const { documents, total } = await findSessions(call, os, queryOf(call), (page - 1) * limit, limit)
+  const data = documents.map((document) => sessionSummary(os, document))
+  const { answerBytesMax } = os.service.limits
+  if (jsonBytes(data) > answerBytesMax)
+    throw new HoldfastError(
+      'too_large',
+      `the ${limit} sessions of a page have more than ${answerBytesMax} bytes; lower limit`,
+    )
+  respondJson(call.response, 200, {
+    data,
+    meta: {
+      page,
+      limit,
+      total_pages: Math.ceil(total / limit),
+      total_count: total,
+      search_time_ms: Math.round((performance.now() - began) * 1000) / 1000,
+    },
+  })
+}
+
+function positive(fields: Fields, name: string, fallback: number): number {
+  const value = integerField(fields, name, 'query') ?? fallback
+  if (value >= 1) return value
+  throw fieldError('query', name, 'greater_than_equal', 'Input should be greater than or equal to 1')
+}
+
+/** A map: what every object inherits is no order. */
+const ORDERS: ReadonlyMap<string, 'created' | 'updated'> = new Map([
+  ['created_at', 'created'],
+  ['updated_at', 'updated'],
+])
+
+function queryOf({ query }: Call): Omit<DocumentQuery, 'limit'> {
+  const component = query.get('component_id')
+  const title = query.get('session_name')
+  const order = ORDERS.get(query.get('sort_by') ?? 'created_at')
+  if (order === undefined) throw fieldError('query', 'sort_by', 'enum', "Input should be 'created_at' or 'updated_at'")
+  const direction = query.get('sort_order') ?? 'desc'
+  if (direction !== 'asc' && direction !== 'desc')
+    throw fieldError('query', 'sort_order', 'enum', "Input should be 'asc' or 'desc'")
+  return {
+    collection: SESSIONS,
+    order,
+    ascending: direction === 'asc',
+    ...(component !== null && component !== '' && { label: component }),
+    ...(title !== null && title !== '' && { title }),
+  }
+}
+
+interface Found {
+  readonly documents: readonly Document[]
+  readonly total: number
+}
+
+/** What the store does not filter by is filtered here, so then all sessions are looked at, as many as that may be. */
+const LOOKED_AT_MAX = 20_000
+
+async function findSessions(
+  call: Call,
+  os: AgentOs,
+  query: Omit<DocumentQuery, 'limit'>,
+  offset: number,
+  limit: number,
+): Promise<Found> {
+  const documents = os.service.documents(call.principal)
+  const type = typeOf(call)
+  const user = call.query.get('user_id')
+  if (type === undefined && user === null) return documents.list({ ...query, offset, limit })
+  const fits = (document: Document): boolean =>
+    (type === undefined || familyOf(os, document) === type) && (user === null || factsOf(document).user_id === user)
+  const shown: Document[] = []
+  let total = 0
+  const size = os.service.limits.pageDocumentsMax
+  for (let from = 0; from < LOOKED_AT_MAX; from += size) {
+    const page = await documents.list({ ...query, offset: from, limit: size })
+    for (const document of page.documents.filter(fits))
+      if (++total > offset && shown.length < limit) shown.push(document)
+    if (from + size >= page.total) break
+  }
+  return { documents: shown, total }
+}
+
+function typeOf({ query }: Call): ComponentKind | undefined {
+  const type = query.get('type')
+  if (type === null || type === '') return undefined
+  if (Object.hasOwn(families, type)) return type as ComponentKind
+  throw fieldError('query', 'type', 'enum', "Input should be 'agent', 'team' or 'workflow'")
+}
+
+async function createSession(call: Call, os: AgentOs): Promise<void> {
+  const type = typeOf(call) ?? 'agent'
+  const fields = await readFields(call, os)
+  const { nameCharsMax } = os.service.limits
+  const id = nameField(fields, 'session_id', nameCharsMax) ?? crypto.randomUUID()
+  const title = nameField(fields, 'session_name', nameCharsMax)
+  const label = nameField(fields, families[type].idField, nameCharsMax)
+  const user = nameField(fields, 'user_id', nameCharsMax)
+  const facts: SessionFacts = { type, ...(user !== undefined && { user_id: user }), ...changesOf(fields) }
+  const draft = { collection: SESSIONS, id, body: { agentos: facts } }
+  const created = await os.service
+    .documents(call.principal)
+    .put({ ...draft, ...(title !== undefined && { title }), ...(label !== undefined && { label }) }, 0)
+  if (created === undefined) throw new HoldfastError('conflict', `Session with id ${id} already exists`)
+  respondJson(call.response, 201, sessionDetail(os, created, { runs: [], whole: true }))
+}
+
+async function readFields(call: Call, os: AgentOs): Promise<Fields> {
+  const body = (await readJson(call.request, os.service.limits.bodyBytesMax)) ?? {}
+  if (typeof body === 'object' && !Array.isArray(body)) return body as Fields
+  throw new HoldfastError('invalid_request', 'the body must be a JSON object')
+}
+
+function changesOf(fields: Fields): SessionFacts {
+  const state = objectField(fields, 'session_state')
+  const metadata = objectField(fields, 'metadata')
+  const summary = objectField(fields, 'summary')
+  return {
+    ...(state !== undefined && { session_state: state }),
+    ...(metadata !== undefined && { metadata }),
+    ...(summary !== undefined && { session_summary: summary }),
+  }
+}
+
+/** The session that a path names; one of another user or family than the query says is unknown. */
+async function named(call: Call, os: AgentOs): Promise<Document> {
+  const document = await sessionOf(os, call.principal, call.params['id']!)
+  const type = typeOf(call)
+  const user = call.query.get('user_id')
+  const strange =
+    (type !== undefined && familyOf(os, document) !== type) ||
+    (user !== null && user !== '' && factsOf(document).user_id !== user)
+  if (strange) throw new HoldfastError('not_found', 'Session not found')
+  return document
+}
+
+async function getSession(call: Call, os: AgentOs): Promise<void> {
+  const document = await named(call, os)
+  await respondSession(call, os, document)
+}
+
+async function respondSession(call: Call, os: AgentOs, document: Document): Promise<void> {
+  const spoken = await runsOf(os, call.principal, document.id, { show: spokenIn })
+  respondJson(call.response, 200, sessionDetail(os, document, spoken))
+}
+
+async function renameSession(call: Call, os: AgentOs): Promise<void> {
+  const fields = await readFields(call, os)
+  const title = nameField(fields, 'session_name', os.service.limits.nameCharsMax)
+  if (title === undefined) throw fieldError('body', 'session_name', 'missing', 'Field required')
+  await change(call, os, title, {})
+}
+
+async function patchSession(call: Call, os: AgentOs): Promise<void> {
+  const fields = await readFields(call, os)
+  await change(call, os, nameField(fields, 'session_name', os.service.limits.nameCharsMax), changesOf(fields))
+}
+
+async function change(call: Call, os: AgentOs, title: string | undefined, changes: SessionFacts): Promise<void> {
+  const { id } = await named(call, os)
+  const changed = await changeSession(os, call.principal, id, (known) => ({
+    facts: { ...factsOf(known), ...changes },
+    ...(title !== undefined && { title }),
+  }))
+  await respondSession(call, os, changed)
+}
+
+async function removeSession(call: Call, os: AgentOs): Promise<void> {
+  const { id } = await named(call, os)
+  await os.service.removeSession(call.principal, id)
+  respondEmpty(call.response, 204)
+}
+
+const REMOVED_AT_ONCE_MAX = 100
+
+async function removeSessions(call: Call, os: AgentOs): Promise<void> {
+  const fields = await readFields(call, os)
+  const { session_ids: ids, session_types: types } = fields
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
+    throw fieldError('body', 'session_ids', 'missing', 'Input should be a list of session ids')
+  if (types !== undefined && (!Array.isArray(types) || types.length !== ids.length))
+    throw new HoldfastError('invalid_request', 'Session IDs and session types must have the same length')
+  if (ids.length > REMOVED_AT_ONCE_MAX)
+    throw new HoldfastError('invalid_request', `at most ${REMOVED_AT_ONCE_MAX} sessions can be removed at once`)
+  // All of them are looked for first: a wrong id must not leave half of the others removed.
+  for (const id of ids) await sessionOf(os, call.principal, id)
+  for (const id of ids) await os.service.removeSession(call.principal, id)
+  respondEmpty(call.response, 204)
+}
+
+async function listSessionRuns(call: Call, os: AgentOs): Promise<void> {
+  respondRuns(call, await wantedRuns(call, os, listedRun))
+}
+
+async function previewSessionRuns(call: Call, os: AgentOs): Promise<void> {
+  respondRuns(call, await wantedRuns(call, os, previewedRun))
+}
+
+/** Those runs of a session that the query asks for: by time, and of any of the statuses that it names. */
+async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) => Shown): Promise<ShownRuns<Shown>> {
+  const { id } = await named(call, os)
+  const fields = queryFields(call.query)
+  const after = secondsField(fields, 'created_after')
+  const before = secondsField(fields, 'created_before')
+  const names = call.query.getAll('status').map((status) => status.toUpperCase())
+  return runsOf(os, call.principal, id, {
+    ...(names.length > 0 && { statuses: statusesNamed(names) }),
+    ...(after !== undefined && { createdAfter: after * 1000 }),
+    ...(before !== undefined && { createdBefore: Math.floor(before * 1000) }),
+    show,
+  })
+}
+
+async function getSessionRun(call: Call, os: AgentOs): Promise<void> {
+  const session = await named(call, os)
+  respondJson(call.response, 200, listedRun(await runOf(os, call.principal, session, call.params['run']!)))
+}

@@ -1,0 +1,84 @@
+/** A run on a WebSocket: the same view as on a stream, one message for each event. Reads no further than its client does (SUB-1). */
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import type { Slice } from '../../../core/model/record.ts'
+import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
+import type { SocketOutbox } from '../../../http/socket-outbox.ts'
+import type { StreamFormat } from '../../../http/stream.ts'
+import type { Wire } from '../../../http/view.ts'
+import { beginningOf, type Follow, followFormat, noticeOf } from '../routes/follow.ts'
+import type { AgentOs } from '../requests/agent-os.ts'
+import type { Frame } from '../view/frame-writer.ts'
+
+/** One event a line, so that a format that makes one text of a slice can be taken apart again. */
+const lines: Wire<Frame> = {
+  contentType: 'application/json',
+  preamble: '',
+  heartbeat: '',
+  encode: ({ data }) => `${JSON.stringify(data)}\n`,
+  notice: () => '',
+}
+
+export class SocketFeed implements Sink {
+  readonly #outbox: SocketOutbox
+  readonly #os: AgentOs
+  readonly #what: Follow
+  readonly #format: StreamFormat
+  readonly #onClose: () => void
+  readonly #resume = (): void => this.#subscription?.resume()
+  #subscription: Subscription | undefined
+  #closed = false
+
+  constructor(outbox: SocketOutbox, os: AgentOs, what: Follow, onClose: () => void) {
+    this.#outbox = outbox
+    this.#os = os
+    this.#what = what
+    this.#format = followFormat(os, what, lines)
+    this.#onClose = onClose
+  }
+
+  async open(principal: Principal): Promise<void> {
+    const { known } = this.#what
+    const subscription = await this.#os.service.subscribe(principal, known.run.id, beginningOf(known), this)
+    if (this.#closed) return subscription.close()
+    this.#subscription = subscription
+  }
+
+  write(slice: Slice): boolean {
+    if (this.#closed) return false
+    for (const message of String(this.#format.encode(slice)).split('\n')) if (message !== '') this.#outbox.send(message)
+    if (this.#format.done?.() === true) this.close()
+    if (this.#closed || this.#outbox.hasRoom) return true
+    this.#outbox.whenRoom(this.#resume)
+    return false
+  }
+
+  finished(): void {
+    this.close()
+  }
+
+  failed(cause: unknown): void {
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'the log cannot be read on', { cause })
+    this.#tell({ kind: 'failed', error })
+    this.close()
+  }
+
+  /** The server ends while the run goes on. */
+  leave(reason: string): void {
+    this.#tell({ kind: 'closing', reason, cursor: this.#subscription?.cursor ?? -1 })
+    this.close()
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#outbox.withdraw(this.#resume)
+    this.#subscription?.close()
+    this.#onClose()
+  }
+
+  #tell(notice: Parameters<typeof noticeOf>[1]): void {
+    if (this.#closed) return
+    for (const meta of noticeOf(this.#what.known.run.id, notice)) this.#outbox.send(JSON.stringify(meta))
+  }
+}

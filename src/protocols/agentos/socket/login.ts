@@ -1,0 +1,61 @@
+/** A WebSocket before it has authenticated: it gets little time, and may send few bytes at a time. */
+import type { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
+import type { Limits } from '../../../core/model/limits.ts'
+import { closeCodes, type SocketOutbox } from '../../../http/socket-outbox.ts'
+
+/** Of one WebSocket frame besides its payload. */
+const FRAME_BYTES_MAX = 14
+
+export class Login {
+  readonly #raw: Duplex
+  readonly #outbox: SocketOutbox
+  readonly #bytesMax: number
+  readonly #deadline: ReturnType<typeof setTimeout>
+  readonly #onData = (chunk: Buffer): void => this.#count(chunk)
+  #pending = true
+  /** Bytes of a message that is not whole yet. */
+  #partial = 0
+  #isWhole = false
+
+  /** `raw` is what `ws` already reads: it hands out the messages of a chunk before the chunk is counted here. */
+  constructor(
+    socket: WebSocket,
+    raw: Duplex,
+    outbox: SocketOutbox,
+    { loginMs, loginBytesMax }: Pick<Limits, 'loginMs' | 'loginBytesMax'>,
+  ) {
+    this.#raw = raw
+    this.#outbox = outbox
+    this.#bytesMax = loginBytesMax
+    const tooLate = `authenticate within ${loginMs / 1000} s`
+    this.#deadline = setTimeout(() => outbox.disconnect(closeCodes.policyViolation, tooLate), loginMs)
+    raw.on('data', this.#onData)
+    socket.once('close', () => this.end())
+  }
+
+  /** Whether a message may be handled; the connection is closed when it is too large. */
+  admits(message: Buffer): boolean {
+    this.#isWhole = true
+    if (!this.#pending || message.length <= this.#bytesMax) return true
+    this.#refuse()
+    return false
+  }
+
+  /** The client has authenticated, or is gone. */
+  end(): void {
+    this.#pending = false
+    clearTimeout(this.#deadline)
+    this.#raw.off('data', this.#onData)
+  }
+
+  #count(chunk: Buffer): void {
+    this.#partial = this.#isWhole ? 0 : this.#partial + chunk.length
+    this.#isWhole = false
+    if (this.#partial > this.#bytesMax + FRAME_BYTES_MAX) this.#refuse()
+  }
+
+  #refuse(): void {
+    this.#outbox.disconnect(closeCodes.tooBig, `at most ${this.#bytesMax} bytes before authentication`)
+  }
+}

@@ -1,0 +1,214 @@
+/** Text, reasoning, tools, models and the rest of what components emit, as events of agents and teams. */
+import type { Usage } from '../../../core/model/event.ts'
+import type { Scribe } from './frame-writer.ts'
+import { asText, type ToolExecution } from '../wire/shapes.ts'
+import {
+  type Logged,
+  type Media,
+  secondsOf,
+  type Speaker,
+  speakerOf,
+  type State,
+  type ToolCalled,
+  type ToolEnded,
+} from './state.ts'
+import { add, last } from './trail.ts'
+
+/** Whoever speaks now; a stretch of reasoning ends when something else begins. */
+export function speaking(scribe: Scribe): Speaker {
+  const speaker = speakerOf(scribe.state, scribe.event.actor)
+  return speaker.reasoning ? endReasoning(scribe, speaker) : speaker
+}
+
+export function endReasoning(scribe: Scribe, speaker: Speaker): Speaker {
+  if (!speaker.reasoning) return speaker
+  scribe.say(speaker, 'ReasoningCompleted', { content_type: 'str' })
+  return scribe.keep({ ...speaker, reasoning: false })
+}
+
+export function textDelta(scribe: Scribe, { index, data }: Logged<'text.delta'>): void {
+  const speaker = speaking(scribe)
+  scribe.keep({ ...speaker, said: add(speaker.said, index, { text: data.text, message: data.message }) })
+  scribe.say(speaker, 'RunContent', {
+    content: data.text,
+    ...(speaker.kind !== 'team' && { workflow_agent: false }),
+    content_type: 'str',
+    reasoning_content: '',
+  })
+}
+
+export function reasoningStarted(scribe: Scribe): void {
+  beginReasoning(scribe)
+}
+
+export function reasoningDelta(scribe: Scribe, { index, data }: Logged<'reasoning.delta'>): void {
+  const speaker = beginReasoning(scribe)
+  scribe.keep({ ...speaker, thought: add(speaker.thought, index, data.text) })
+  scribe.say(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
+}
+
+export function reasoningCompleted(scribe: Scribe): void {
+  endReasoning(scribe, speakerOf(scribe.state, scribe.event.actor))
+}
+
+function beginReasoning(scribe: Scribe): Speaker {
+  const speaker = speakerOf(scribe.state, scribe.event.actor)
+  if (speaker.reasoning) return speaker
+  scribe.say(speaker, 'ReasoningStarted')
+  return scribe.keep({ ...speaker, reasoning: true })
+}
+
+export function modelRequested(scribe: Scribe, { data }: Logged<'model.requested'>): void {
+  const model = { model: data.model, provider: data.provider ?? '' }
+  const speaker = scribe.keep({ ...speaking(scribe), model })
+  scribe.say(speaker, 'ModelRequestStarted', { model: model.model, model_provider: model.provider })
+}
+
+export function modelResponded(scribe: Scribe, { data }: Logged<'model.responded'>): void {
+  const speaker = speaking(scribe)
+  const { model, usage } = data
+  scribe.keep({ ...speaker, ...(usage !== undefined && { usage: sum(speaker.usage, usage) }) })
+  scribe.say(speaker, 'ModelRequestCompleted', {
+    model,
+    model_provider: speaker.model?.provider ?? '',
+    ...tokensOf(usage),
+  })
+}
+
+export function toolCalled(scribe: Scribe, { index, time, data }: Logged<'tool.called'>): void {
+  const speaker = speaking(scribe)
+  const called: ToolCalled = {
+    call: data.call,
+    name: data.name,
+    input: data.input,
+    time,
+    recorded: data.key !== undefined,
+  }
+  scribe.keep({ ...speaker, calls: add(speaker.calls, index, called) })
+  scribe.say(speaker, 'ToolCallStarted', { tool: toolExecution(scribe.state, speaker, called) })
+}
+
+export function toolProgressed(scribe: Scribe, { data }: Logged<'tool.progressed'>): void {
+  scribe.custom(speaking(scribe), 'tool.progressed', data.output, { tool_call_id: data.call })
+}
+
+export function toolEnded(scribe: Scribe, event: Logged<'tool.completed' | 'tool.failed'>): void {
+  const { index, time, data } = event
+  const speaker = speaking(scribe)
+  const ended: ToolEnded = {
+    call: data.call,
+    time,
+    recorded: data.key !== undefined,
+    ...(event.type === 'tool.completed' ? { output: event.data.output } : { error: event.data.error }),
+  }
+  scribe.keep({ ...speaker, results: add(speaker.results, index, ended) })
+  const called = last(speaker.calls, ({ call }) => call === data.call) ?? { ...ended, name: data.name, input: {} }
+  const tool = toolExecution(scribe.state, speaker, called, ended)
+  scribe.say(speaker, 'ToolCallCompleted', { tool, content: summary(called, ended) })
+  if (ended.error !== undefined) scribe.say(speaker, 'ToolCallError', { tool, error: ended.error.message })
+}
+
+function summary({ name, input, time }: Omit<ToolCalled, 'recorded'>, ended: ToolEnded): string {
+  const given = typeof input === 'object' && input !== null ? Object.entries(input) : []
+  const args = given.map(([key, value]) => `${key}=${asText(value)}`).join(', ')
+  const seconds = (Math.max(0, Date.parse(ended.time) - Date.parse(time)) / 1000).toFixed(4)
+  return `${name}(${args.slice(0, SUMMARY_CHARS_MAX)}) completed in ${seconds}s.`
+}
+
+const SUMMARY_CHARS_MAX = 500
+
+const DELEGATION = 'delegate_task_to_member'
+
+/** A tool call as AgentOS has it. A task for a member names the run in which the member does it. */
+export function toolExecution(
+  state: State,
+  speaker: Speaker,
+  { call, name, input, time }: Omit<ToolCalled, 'recorded'>,
+  ended?: ToolEnded,
+): ToolExecution {
+  const member = name === DELEGATION ? (input as { member?: unknown } | null)?.member : undefined
+  return {
+    tool_call_id: call,
+    tool_name: name,
+    tool_args: typeof member === 'string' ? { member_id: member, ...(input as object) } : (input ?? {}),
+    tool_call_error: ended === undefined ? null : ended.error !== undefined,
+    result: ended === undefined ? null : ended.error === undefined ? asText(ended.output) : ended.error.message,
+    metrics: null,
+    child_run_id: ended === undefined || typeof member !== 'string' ? null : childRun(state, speaker, member),
+    stop_after_tool_call: false,
+    created_at: secondsOf(time),
+    requires_confirmation: null,
+    confirmed: null,
+    confirmation_note: null,
+    requires_user_input: null,
+    user_input_schema: null,
+    user_feedback_schema: null,
+    answered: null,
+    external_execution_required: null,
+    external_execution_silent: null,
+    approval_type: null,
+    approval_id: null,
+  }
+}
+
+/** The newest run of a member that has ended, which is the one whose result is told now. */
+function childRun(state: State, speaker: Speaker, member: string): string | null {
+  const own = [...state.speakers.values()].filter(({ parent, component }) => {
+    return parent === speaker.run && component === member
+  })
+  return own.findLast(({ status }) => status !== 'running')?.run ?? own.at(-1)?.run ?? null
+}
+
+export function artifactAdded(scribe: Scribe, { index, data }: Logged<'artifact.added'>): void {
+  const speaker = speaking(scribe)
+  const { artifact, name, mediaType, url, bytes, append } = data
+  scribe.custom(speaker, 'artifact.added', data)
+  // What comes in several pieces is there as custom events; a list of whole things has no place for it.
+  if (append === true || (url === undefined && bytes === undefined)) return
+  const media: Media = {
+    id: artifact,
+    mime_type: mediaType,
+    ...(url === undefined ? { content: bytes } : { url }),
+    ...(name !== undefined && { filename: name }),
+  }
+  scribe.keep({ ...speaker, media: add(speaker.media, index, media) })
+}
+
+export function sourceCited(scribe: Scribe, { index, data }: Logged<'source.cited'>): void {
+  const { url, title } = data
+  const speaker = speaking(scribe)
+  const source = { ...(url !== undefined && { url }), ...(title !== undefined && { title }) }
+  scribe.keep({ ...speaker, sources: add(speaker.sources, index, source) })
+  scribe.say(speaker, 'RunContent', {
+    content_type: 'str',
+    reasoning_content: '',
+    citations: { urls: [source] },
+  })
+}
+
+export function stateChanged(scribe: Scribe, { type, data }: Logged<'state.replaced' | 'state.patched'>): void {
+  scribe.custom(speaking(scribe), type, data)
+}
+
+export function customEmitted(scribe: Scribe, { data }: Logged<'custom.emitted'>): void {
+  scribe.custom(speaking(scribe), data.name, data.value)
+}
+
+export function sum(left: Usage | undefined, right: Usage): Usage {
+  if (left === undefined) return right
+  const keys = [...new Set([...Object.keys(left), ...Object.keys(right)])] as (keyof Usage)[]
+  return Object.fromEntries(keys.map((key) => [key, (left[key] ?? 0) + (right[key] ?? 0)]))
+}
+
+/** Token counts by the names of AgentOS; those that nobody gave are left out. */
+export function tokensOf(usage: Usage | undefined): Readonly<Record<string, number>> {
+  const { inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens } = usage ?? {}
+  const counts = {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: totalTokens,
+    reasoning_tokens: reasoningTokens,
+    cache_read_tokens: cachedInputTokens,
+  }
+  return Object.fromEntries(Object.entries(counts).filter((entry): entry is [string, number] => entry[1] !== undefined))
+}

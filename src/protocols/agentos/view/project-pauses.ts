@@ -1,0 +1,134 @@
+/** Pauses and what follows them. */
+import type { Question } from '../../../core/model/event.ts'
+import { endReasoning } from './project-content.ts'
+import {
+  factsOf,
+  type Gate,
+  gateOf,
+  inputFields,
+  requirement,
+  stepRequirement,
+  waitingTool,
+} from '../wire/requirements.ts'
+import type { Scribe } from './frame-writer.ts'
+import { type Logged, rootOf, type State, type Step } from './state.ts'
+import { families } from '../wire/families.ts'
+import { contentOf } from './content.ts'
+import { values } from './trail.ts'
+
+export function runPaused(scribe: Scribe, { data, time }: Logged<'run.paused'>): void {
+  const known = new Set(scribe.state.questions.map(({ id }) => id))
+  scribe.state = { ...scribe.state, status: 'paused', questions: data.questions, askedAt: time }
+  const root = endReasoning(scribe, rootOf(scribe.state))
+  if (root.kind === 'workflow') {
+    for (const question of data.questions) if (!known.has(question.id)) gatePaused(scribe, question)
+    return scribe.tell(root, families.workflow.events.paused, workflowPause(scribe.state), true)
+  }
+  scribe.say(root, 'RunContentCompleted')
+  scribe.tell(root, families[root.kind].events.paused, pauseOf(scribe.state), true)
+}
+
+/** What a paused agent or team asks for. */
+export function pauseOf(state: State): object {
+  const root = rootOf(state)
+  const { questions, speakers, askedAt } = state
+  return {
+    tools: questions.map((question) => waitingTool(question, askedAt)),
+    requirements: questions.map((question) =>
+      requirement(question, askedAt, question.actor === undefined ? undefined : speakers.get(question.actor.run)),
+    ),
+    content: contentOf(state, root) ?? '',
+  }
+}
+
+/** What a paused workflow asks for. */
+export function workflowPause(state: State): object {
+  const root = rootOf(state)
+  const gates = state.questions.map((question) => gateOf(state, question))
+  const [first] = gates
+  return {
+    status: 'PAUSED',
+    paused_step_index: first?.step.index ?? null,
+    paused_step_name: first?.step.name ?? null,
+    pause_kind: first?.executor === undefined ? 'step' : 'executor',
+    step_requirements: gates.map((gate) => stepRequirement(gate, state.askedAt)),
+    step_results: values(root.stepOutputs),
+    content: contentOf(state, root) ?? null,
+  }
+}
+
+function gatePaused(scribe: Scribe, question: Question): void {
+  const { askedAt } = scribe.state
+  const gate = gateOf(scribe.state, question)
+  const step = stepOf(scribe.state, gate)
+  const { executor } = gate
+  if (executor !== undefined) {
+    scribe.tell(executor, families[executor.kind].events.paused, {
+      tools: [waitingTool(question, askedAt)],
+      requirements: [requirement(question, askedAt, undefined)],
+    })
+    return scribe.tellStep(step, 'StepExecutorPaused', {
+      ...executorOf(gate),
+      executor_requirements: [requirement(question, askedAt, executor)],
+    })
+  }
+  const facts = factsOf(question)
+  if (question.kind === 'review')
+    return scribe.tellStep(step, 'StepOutputReview', {
+      output_review_message: question.prompt,
+      requires_output_review: true,
+    })
+  if (question.kind === 'choice')
+    return scribe.tellStep(step, 'RouterPaused', {
+      available_choices: facts['choices'] ?? [],
+      user_input_message: question.prompt,
+      allow_multiple_selections: facts['multiple'] === true,
+    })
+  const confirms = question.kind === 'approval'
+  scribe.tellStep(step, 'StepPaused', {
+    requires_confirmation: confirms,
+    ...(confirms && { confirmation_message: question.prompt }),
+    requires_user_input: !confirms,
+    ...(!confirms && { user_input_message: question.prompt, user_input_schema: inputFields(question) }),
+  })
+}
+
+function executorOf({ executor }: Gate): object {
+  return {
+    executor_id: executor?.component ?? null,
+    executor_name: executor?.name ?? null,
+    executor_run_id: executor?.run ?? null,
+    executor_type: executor?.kind ?? null,
+  }
+}
+
+/** A step that asks before it begins is not in the log yet. */
+function stepOf(state: State, { step }: Gate): Step {
+  const known = state.steps.get(step.id)
+  if (known !== undefined) return known
+  const { id, name, index } = step
+  return {
+    id,
+    name,
+    index,
+    kind: 'function',
+    workflow: state.run,
+    details: {},
+    open: false,
+    results: undefined,
+    begun: 0,
+  }
+}
+
+export function runResumed(scribe: Scribe): void {
+  const asked = scribe.state.questions
+  scribe.state = { ...scribe.state, status: 'running', questions: [] }
+  const root = rootOf(scribe.state)
+  if (root.kind !== 'workflow') return scribe.say(root, 'RunContinued')
+  for (const question of asked) {
+    const gate = gateOf(scribe.state, question)
+    const step = stepOf(scribe.state, gate)
+    if (gate.executor === undefined) scribe.tellStep(step, 'StepContinued')
+    else scribe.tellStep(step, 'StepExecutorContinued', executorOf(gate))
+  }
+}

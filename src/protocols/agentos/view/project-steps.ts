@@ -1,0 +1,206 @@
+/** The steps and blocks of workflows. */
+import type { StepKind } from '../../../core/model/event.ts'
+import type { Scribe } from './frame-writer.ts'
+import { contentType, type StepOutput } from '../wire/shapes.ts'
+import { type Logged, rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
+import { add, values } from './trail.ts'
+
+/** What a kind of step is on this wire, and what its events say besides its name and place. */
+interface Form {
+  readonly type: string
+  readonly started: string
+  readonly completed: string
+  onStart(step: Step): object
+  onEnd(step: Step, output: unknown): object
+}
+
+const plain = { onStart: () => ({}), onEnd: () => ({}) }
+const single: Omit<Form, 'type'> = { started: 'StepStarted', completed: 'StepCompleted', ...plain }
+
+const forms: Readonly<Record<StepKind, Form>> = {
+  function: { type: 'Function', ...single },
+  model: { type: 'Step', ...single },
+  agent: { type: 'Step', ...single },
+  team: { type: 'Step', ...single },
+  workflow: { type: 'Workflow', ...single },
+  sequence: {
+    type: 'Steps',
+    started: 'StepsExecutionStarted',
+    completed: 'StepsExecutionCompleted',
+    onStart: ({ details }) => ({ steps_count: details['count'] ?? null }),
+    onEnd: (step) => ({ steps_count: step.details['count'] ?? null, ...executed(step) }),
+  },
+  parallel: {
+    type: 'Parallel',
+    started: 'ParallelExecutionStarted',
+    completed: 'ParallelExecutionCompleted',
+    onStart: ({ details }) => ({ parallel_step_count: details['count'] ?? null }),
+    onEnd: (step) => ({ parallel_step_count: step.details['count'] ?? null, step_results: values(step.results) }),
+  },
+  loop: {
+    type: 'Loop',
+    started: 'LoopExecutionStarted',
+    completed: 'LoopExecutionCompleted',
+    onStart: ({ details }) => ({ max_iterations: details['maxIterations'] ?? null }),
+    onEnd: ({ details, results }) => ({
+      total_iterations: values(results).length,
+      max_iterations: details['maxIterations'] ?? null,
+      all_results: values(results).map(({ steps = [] }) => steps),
+    }),
+  },
+  condition: {
+    type: 'Condition',
+    started: 'ConditionExecutionStarted',
+    completed: 'ConditionExecutionCompleted',
+    onStart: ({ details }) => ({ condition_result: details['result'] ?? null }),
+    onEnd: (step) => ({
+      condition_result: step.details['result'] ?? null,
+      branch: branchOf(step.details['branch']),
+      ...executed(step),
+    }),
+  },
+  router: {
+    type: 'Router',
+    started: 'RouterExecutionStarted',
+    completed: 'RouterExecutionCompleted',
+    onStart: ({ details }) => ({ selected_steps: details['selected'] ?? [] }),
+    onEnd: (step) => ({ selected_steps: step.details['selected'] ?? [], ...executed(step) }),
+  },
+}
+
+/** One time round a loop is written as a sequence with a number. */
+const iteration: Form = {
+  type: 'Steps',
+  started: 'LoopIterationStarted',
+  completed: 'LoopIterationCompleted',
+  onStart: ({ details }) => ({ iteration: details['iteration'], max_iterations: details['maxIterations'] ?? null }),
+  onEnd: (step, output) => ({
+    iteration: step.details['iteration'],
+    max_iterations: step.details['maxIterations'] ?? null,
+    iteration_results: values(step.results),
+    should_continue: (output as { done?: unknown } | null)?.done === false,
+  }),
+}
+
+function formOf({ kind, details }: Step): Form {
+  return details['iteration'] === undefined ? forms[kind] : iteration
+}
+
+function branchOf(branch: unknown): string | null {
+  return branch === 'do' ? 'if' : branch === 'else' ? 'else' : null
+}
+
+function executed({ results }: Step): object {
+  return { executed_steps: values(results).length, step_results: values(results) }
+}
+
+/** Steps of agents, and decisions of blocks, are for the run's ledger; this wire has no event for them. */
+function isShown(speaker: Speaker, details: unknown): boolean {
+  return speaker.kind === 'workflow' && (details as { decides?: unknown } | undefined)?.decides === undefined
+}
+
+export function stepStarted(scribe: Scribe, { data }: Logged<'step.started'>): void {
+  const speaker = speakerOf(scribe.state, scribe.event.actor)
+  if (!isShown(speaker, data.details)) return
+  const details = (data.details ?? {}) as Readonly<Record<string, unknown>>
+  const parent = data.parent === undefined ? undefined : scribe.state.steps.get(data.parent)
+  const given = details['index']
+  const place = typeof given === 'number' ? given : siblings(scribe.state, speaker.run, data.parent)
+  const step: Step = {
+    id: data.step,
+    name: data.name,
+    kind: data.kind ?? 'function',
+    workflow: speaker.run,
+    ...(data.parent !== undefined && { parent: data.parent }),
+    index: parent?.kind === 'parallel' ? [parent.index, place].flat() : place,
+    details,
+    open: true,
+    results: undefined,
+    begun: scribe.event.index,
+  }
+  scribe.keepStep(step)
+  const form = formOf(step)
+  scribe.tellStep(step, form.started, form.onStart(step))
+}
+
+function siblings({ steps }: State, workflow: string, parent: string | undefined): number {
+  return [...steps.values()].filter((step) => step.workflow === workflow && step.parent === parent).length
+}
+
+export function stepCompleted(scribe: Scribe, { data }: Logged<'step.completed'>): void {
+  const step = scribe.state.steps.get(data.step)
+  if (step === undefined) return
+  const form = formOf(step)
+  const output = stepOutput(scribe.state, step, contentOf(scribe.state, step, data.output))
+  file(scribe, step, output)
+  if (form.started !== single.started) return scribe.tellStep(step, form.completed, form.onEnd(step, data.output))
+  if (step.kind === 'function' && step.executor === undefined)
+    scribe.tellStep(step, 'StepOutput', { step_output: output })
+  const { content } = output
+  scribe.tellStep(step, form.completed, { content, content_type: contentType(content), step_response: output })
+}
+
+/** A step that only called somebody has that one's answer. */
+function contentOf({ speakers }: State, step: Step, output: unknown): unknown {
+  if (output !== undefined) return step.details['iteration'] === undefined ? output : outputOfIteration(output)
+  const said = speakers.get(step.executor ?? '')
+  return said === undefined
+    ? null
+    : (said.outcome?.output ??
+        (values(said.said)
+          .map(({ text }) => text)
+          .join('') ||
+          null))
+}
+
+function outputOfIteration(output: unknown): unknown {
+  return (output as { output?: unknown } | null)?.output ?? null
+}
+
+export function stepFailed(scribe: Scribe, { data }: Logged<'step.failed'>): void {
+  const step = scribe.state.steps.get(data.step)
+  if (step === undefined) return
+  file(scribe, step, stepOutput(scribe.state, step, null, data.error.message))
+  scribe.tellStep(step, 'StepError', { error: data.error.message, error_type: data.error.code })
+}
+
+export function stepSkipped(scribe: Scribe, { data }: Logged<'step.skipped'>): void {
+  const { step, name, reason } = data
+  const speaker = speakerOf(scribe.state, scribe.event.actor)
+  if (speaker.kind !== 'workflow') return
+  scribe.custom(speaker, 'step.skipped', { reason: reason ?? null }, { step_id: step, step_name: name })
+}
+
+/** A result belongs to the step around it, and to the workflow where there is none. */
+function file(scribe: Scribe, step: Step, output: StepOutput): void {
+  scribe.keepStep({ ...step, open: false })
+  const around = step.parent === undefined ? undefined : scribe.state.steps.get(step.parent)
+  const { index } = scribe.event
+  if (around !== undefined) return scribe.keepStep({ ...around, results: add(around.results, index, output) })
+  const workflow = scribe.state.speakers.get(step.workflow) ?? rootOf(scribe.state)
+  scribe.keep({ ...workflow, stepOutputs: add(workflow.stepOutputs, index, output) })
+}
+
+function stepOutput(state: State, step: Step, content: unknown, error?: string): StepOutput {
+  const executor = step.executor === undefined ? undefined : state.speakers.get(step.executor)
+  const inner = values(step.results)
+  return {
+    content,
+    step_name: step.name,
+    step_id: step.id,
+    step_type: formOf(step).type,
+    executor_type: executor?.kind ?? (step.kind === 'function' ? 'function' : null),
+    executor_name: executor?.name ?? (step.kind === 'function' ? step.name : null),
+    step_run_id: executor?.run ?? null,
+    images: null,
+    videos: null,
+    audio: null,
+    files: null,
+    metrics: null,
+    success: error === undefined,
+    error: error ?? null,
+    stop: false,
+    is_paused: false,
+    ...(inner.length > 0 && { steps: inner }),
+  }
+}

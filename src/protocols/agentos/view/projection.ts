@@ -1,0 +1,287 @@
+/** A run's log as AgentOS tells it. Pure: live, on replay, after a restart and on another node the same frames come of it (LOG-5). */
+import type { ComponentKind } from '../../../core/ports/component.ts'
+import type { EventType, Failure, LoggedEvent } from '../../../core/model/event.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { calledBy, citationsOf, contentOf, mediaOf, textOf, thoughtOf } from './content.ts'
+import { families } from '../wire/families.ts'
+import { metricsOf } from './metrics.ts'
+import * as content from './project-content.ts'
+import * as pauses from './project-pauses.ts'
+import * as steps from './project-steps.ts'
+import { type Frame, Scribe } from './frame-writer.ts'
+import { contentType } from '../wire/shapes.ts'
+import { type Logged, rootOf, type Speaker, speakerOf, type State } from './state.ts'
+import { values, withdraw } from './trail.ts'
+import { memberAnswer } from './run-output.ts'
+
+/** What is known of a component besides its id. */
+export type Describe = (component: string) => { readonly kind: ComponentKind; readonly name: string } | undefined
+
+export function agentosProjection(describe: Describe): Projection<State, Frame> {
+  return {
+    initial: (run) => initial(run, describe),
+    apply(state, event) {
+      const scribe = new Scribe(begun(state, event), event)
+      const handler = handlers[event.type] as Handler<EventType>
+      handler(scribe, event, describe)
+      return { state: { ...scribe.state, last: event.index }, frames: scribe.frames }
+    },
+  }
+}
+
+/** Only of what never changes in a run. */
+function initial({ id, component, session, createdAt, metadata }: Run, describe: Describe): State {
+  const { kind = 'agent', name = component } = describe(component) ?? {}
+  const root = newSpeaker({ run: id, component, name, kind, depth: 0, input: undefined, startedAt: createdAt })
+  const { user_id: userId, stream_events: streamEvents } = ownMetadata(metadata)
+  return {
+    run: id,
+    session,
+    status: 'queued',
+    createdAt,
+    ...(typeof userId === 'string' && { userId }),
+    ...(metadata !== undefined && { metadata }),
+    allEvents: streamEvents !== false,
+    next: 0,
+    last: -1,
+    speakers: new Map([[id, root]]),
+    steps: new Map(),
+    questions: [],
+    askedAt: createdAt,
+  }
+}
+
+/** What this protocol keeps in a run's metadata. */
+export function ownMetadata(metadata: Run['metadata']): Readonly<Record<string, unknown>> {
+  return (metadata?.['agentos'] ?? {}) as Readonly<Record<string, unknown>>
+}
+
+function newSpeaker(
+  facts: Pick<Speaker, 'run' | 'component' | 'name' | 'kind' | 'depth' | 'input' | 'startedAt'> & Partial<Speaker>,
+): Speaker {
+  return {
+    status: 'running',
+    said: undefined,
+    thought: undefined,
+    reasoning: false,
+    calls: undefined,
+    results: undefined,
+    sources: undefined,
+    media: undefined,
+    stepOutputs: undefined,
+    ...facts,
+  }
+}
+
+/** A log whose beginning was trimmed is numbered by its own indices: how many frames came before, nobody can tell any more. */
+function begun(state: State, { index }: LoggedEvent): State {
+  return state.last >= 0 || index === 0 ? state : { ...state, next: index, trimmedBefore: index }
+}
+
+type Handler<Type extends EventType> = (scribe: Scribe, event: Logged<Type>, describe: Describe) => void
+
+const nothing = (): void => {}
+
+const handlers: { readonly [Type in EventType]: Handler<Type> } = {
+  'run.created': (scribe, { data }) => void scribe.keep({ ...rootOf(scribe.state), input: data.input }),
+  'run.started': runStarted,
+  'run.released': nothing,
+  'run.paused': pauses.runPaused,
+  'run.resumed': pauses.runResumed,
+  'run.completed': runCompleted,
+  'run.failed': (scribe, { data }) => runFailed(scribe, data.error),
+  'run.rejected': (scribe, { data }) => runFailed(scribe, { code: 'rejected', message: data.reason }),
+  'run.cancelled': runCancelled,
+  'stop.requested': nothing,
+  'attempt.discarded': attemptDiscarded,
+  'actor.started': actorStarted,
+  'actor.completed': actorCompleted,
+  'actor.failed': actorFailed,
+  'text.started': nothing,
+  'text.delta': content.textDelta,
+  'text.completed': nothing,
+  'reasoning.started': content.reasoningStarted,
+  'reasoning.delta': content.reasoningDelta,
+  'reasoning.completed': content.reasoningCompleted,
+  'tool.drafted': nothing,
+  'tool.called': content.toolCalled,
+  'tool.progressed': content.toolProgressed,
+  'tool.completed': content.toolEnded,
+  'tool.failed': content.toolEnded,
+  'model.requested': content.modelRequested,
+  'model.responded': content.modelResponded,
+  'step.started': steps.stepStarted,
+  'step.completed': steps.stepCompleted,
+  'step.failed': steps.stepFailed,
+  'step.skipped': steps.stepSkipped,
+  'sleep.started': nothing,
+  'artifact.added': content.artifactAdded,
+  'source.cited': content.sourceCited,
+  'state.replaced': content.stateChanged,
+  'state.patched': content.stateChanged,
+  'custom.emitted': content.customEmitted,
+}
+
+/** A run that is driven again after a crash goes on with the same story. */
+function runStarted(scribe: Scribe, { data }: Logged<'run.started'>): void {
+  scribe.state = { ...scribe.state, status: 'running' }
+  if (data.attempt === 1) started(scribe, rootOf(scribe.state))
+}
+
+function started(scribe: Scribe, speaker: Speaker): void {
+  const { events } = families[speaker.kind]
+  scribe.tell(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
+}
+
+function actorStarted(scribe: Scribe, { actor, data, time }: Logged<'actor.started'>, describe: Describe): void {
+  if (actor === undefined || scribe.state.speakers.has(actor.run)) return
+  const caller = scribe.state.speakers.get(actor.parent ?? '') ?? rootOf(scribe.state)
+  const known = describe(actor.component)
+  const kind = actor.kind ?? known?.kind ?? 'agent'
+  const workflow = caller.kind === 'workflow' ? caller.run : caller.workflow
+  const step = caller.kind === 'workflow' ? stepFor(scribe.state, caller, data.key) : caller.step
+  const speaker = scribe.keep(
+    newSpeaker({
+      run: actor.run,
+      component: actor.component,
+      name: known?.name ?? actor.component,
+      kind,
+      parent: caller.run,
+      depth: caller.depth + (kind === 'workflow' && workflow !== undefined ? 1 : 0),
+      ...(workflow !== undefined && { workflow }),
+      ...(step !== undefined && { step }),
+      input: data.input,
+      startedAt: time,
+    }),
+  )
+  const done = step === undefined ? undefined : scribe.state.steps.get(step)
+  if (done !== undefined && caller.kind === 'workflow') scribe.keepStep({ ...done, executor: actor.run })
+  started(scribe, speaker)
+}
+
+/** The step that an executor is called by: the one of the same key, else the one that was begun last. */
+function stepFor({ steps: known }: State, caller: Speaker, key: string): string | undefined {
+  const open = [...known.values()].filter((step) => step.workflow === caller.run && step.open)
+  return (open.find(({ id }) => id === key) ?? open.at(-1))?.id
+}
+
+function actorCompleted(scribe: Scribe, { data }: Logged<'actor.completed'>): void {
+  const { output, usage } = data
+  const speaker = content.speaking(scribe)
+  completed(
+    scribe,
+    scribe.keep({ ...speaker, status: 'completed', outcome: { output }, ...(usage !== undefined && { usage }) }),
+  )
+}
+
+function actorFailed(scribe: Scribe, { data }: Logged<'actor.failed'>): void {
+  const speaker = content.speaking(scribe)
+  failed(scribe, scribe.keep({ ...speaker, status: 'failed', outcome: { error: data.error } }), data.error)
+}
+
+function runCompleted(scribe: Scribe, { data }: Logged<'run.completed'>): void {
+  const root = endRun(scribe, 'completed', { output: data.output })
+  const usage = data.usage ?? root.usage
+  completed(scribe, scribe.keep({ ...root, ...(usage !== undefined && { usage }) }))
+}
+
+function runFailed(scribe: Scribe, error: Failure): void {
+  failed(scribe, endRun(scribe, error.code === 'rejected' ? 'rejected' : 'failed', { error }), error)
+}
+
+/** Nothing comes after it: a run that was stopped must not look like one that was completed (RUN-3). */
+function runCancelled(scribe: Scribe, { data }: Logged<'run.cancelled'>): void {
+  const reason = data.reason ?? `Run ${scribe.state.run} was cancelled`
+  const root = rootOf(scribe.state)
+  for (const speaker of scribe.state.speakers.values()) {
+    if (speaker.run === root.run || speaker.status !== 'running') continue
+    scribe.keep({ ...speaker, status: 'cancelled', outcome: { reason } })
+    cancelled(scribe, speaker, reason)
+  }
+  cancelled(scribe, endRun(scribe, 'cancelled', { reason }), reason)
+}
+
+function cancelled(scribe: Scribe, speaker: Speaker, reason: string): void {
+  scribe.tell(speaker, families[speaker.kind].events.cancelled, {
+    reason,
+    content: contentOf(scribe.state, speaker) ?? '',
+  })
+}
+
+function endRun(scribe: Scribe, status: State['status'], outcome: NonNullable<State['outcome']>): Speaker {
+  scribe.state = { ...scribe.state, status, questions: [], outcome }
+  const root = content.endReasoning(scribe, rootOf(scribe.state))
+  return scribe.keep({ ...root, status, outcome })
+}
+
+function completed(scribe: Scribe, speaker: Speaker): void {
+  const { state } = scribe
+  const { events, kind } = families[speaker.kind]
+  const whole = contentOf(state, speaker)
+  const said = {
+    ...(whole !== undefined && { content: whole }),
+    content_type: contentType(whole),
+  }
+  if (kind === 'workflow')
+    return scribe.tell(speaker, events.completed, {
+      ...said,
+      step_results: values(speaker.stepOutputs),
+      ...metricsOf(state, speaker),
+    })
+  scribe.say(speaker, 'RunContentCompleted')
+  const thought = thoughtOf(speaker)
+  const members = kind === 'team' ? calledBy(state, speaker).map((member) => memberAnswer(state, member)) : []
+  scribe.tell(speaker, events.completed, {
+    ...said,
+    ...(thought !== '' && { reasoning_content: thought }),
+    ...citationsOf(speaker),
+    ...mediaOf(speaker),
+    ...metricsOf(state, speaker),
+    ...(members.length > 0 && { member_responses: members }),
+  })
+}
+
+/** No stack, no exception: a message, its kind, and the id under which the server's own log has the rest. */
+function failed(scribe: Scribe, speaker: Speaker, { code, message, details }: Failure): void {
+  const { events, errorField } = families[speaker.kind]
+  const { id, ...facts } = (details ?? {}) as Readonly<Record<string, unknown>>
+  scribe.tell(speaker, events.failed, {
+    [errorField]: message,
+    error_type: code,
+    ...(typeof id === 'string' && { error_id: id }),
+    ...(Object.keys(facts).length > 0 && { additional_data: facts }),
+  })
+}
+
+/** AgentOS has no word for a withdrawal: it is told as a custom event with what stands, and what is told at the end is right. */
+function attemptDiscarded(scribe: Scribe, { actor, data }: Logged<'attempt.discarded'>): void {
+  const { from, scope, ledger, reason } = data
+  const whose = speakerOf(scribe.state, actor)
+  for (const speaker of scribe.state.speakers.values()) {
+    const affected =
+      scope === 'all' || speaker.run === whose.run || (scope === 'below' && isBelow(scribe.state, speaker, whose))
+    if (affected) scribe.keep(withdrawn(speaker, from, ledger === 'kept'))
+  }
+  const left = speakerOf(scribe.state, actor)
+  scribe.custom(left, 'output.withdrawn', { scope, reason, content: textOf(left) })
+}
+
+function isBelow(state: State, speaker: Speaker, whose: Speaker): boolean {
+  for (let at = speaker.parent; at !== undefined; at = state.speakers.get(at)?.parent) if (at === whose.run) return true
+  return false
+}
+
+function withdrawn(speaker: Speaker, from: number, ledgerKept: boolean): Speaker {
+  const stays = ({ recorded }: { readonly recorded: boolean }): boolean => ledgerKept && recorded
+  return {
+    ...speaker,
+    said: withdraw(speaker.said, from),
+    thought: withdraw(speaker.thought, from),
+    sources: withdraw(speaker.sources, from),
+    media: withdraw(speaker.media, from),
+    calls: withdraw(speaker.calls, from, stays),
+    results: withdraw(speaker.results, from, stays),
+    stepOutputs: ledgerKept ? speaker.stepOutputs : withdraw(speaker.stepOutputs, from),
+  }
+}

@@ -1,0 +1,128 @@
+/** A run as one object: the answer to those who do not stream, and what sessions list. */
+import { citationsOf, contentOf, calledBy, mediaOf, thoughtOf } from './content.ts'
+import { families, statusNames } from '../wire/families.ts'
+import { messagesOf } from './messages.ts'
+import { metricsOf } from './metrics.ts'
+import { toolExecution } from './project-content.ts'
+import { pauseOf, workflowPause } from './project-pauses.ts'
+import { asText, contentType, type ToolExecution } from '../wire/shapes.ts'
+import { rootOf, secondsOf, type Speaker, type State } from './state.ts'
+import { values } from './trail.ts'
+
+type Output = Readonly<Record<string, unknown>>
+
+/** `RunOutput`, `TeamRunOutput` or `WorkflowRunOutput`, by the family of the run. */
+export function runOutput(state: State): Output {
+  const root = rootOf(state)
+  return {
+    ...outputOf(state, root),
+    ...(state.userId !== undefined && { user_id: state.userId }),
+    ...(state.metadata !== undefined && { metadata: state.metadata }),
+    ...(state.status === 'paused' && (root.kind === 'workflow' ? workflowPause(state) : pauseOf(state))),
+    ...(state.trimmedBefore !== undefined && { events_trimmed: true }),
+    status: statusNames[state.status],
+  }
+}
+
+/** The same without its conversation, for an event that must stay small. */
+export function memberAnswer(state: State, speaker: Speaker): Output {
+  const { messages: _messages, ...answer } = memberRun(state, speaker)
+  return answer
+}
+
+/** A member's part of a run, within the answer of its team. */
+function memberRun(state: State, speaker: Speaker): Output {
+  return { ...outputOf(state, speaker), status: statusNames[speaker.status] }
+}
+
+function outputOf(state: State, speaker: Speaker): Output {
+  const { kind, idField, nameField } = families[speaker.kind]
+  const { outcome, parent, step } = speaker
+  // What a failed run says is why; what it had said before is in its messages.
+  const content = outcome?.error?.message ?? contentOf(state, speaker) ?? outcome?.reason
+  const common = {
+    run_id: speaker.run,
+    [idField]: speaker.component,
+    [nameField]: speaker.name,
+    session_id: state.session,
+    ...(parent !== undefined && { parent_run_id: parent }),
+    ...(step !== undefined && { workflow_step_id: step }),
+    ...(content !== undefined && { content }),
+    content_type: contentType(content),
+    ...mediaOf(speaker),
+    ...metricsOf(state, speaker),
+    created_at: secondsOf(speaker.startedAt),
+    ...errorOf(speaker),
+  }
+  if (kind === 'workflow') return { input: speaker.input, ...common, step_results: values(speaker.stepOutputs) }
+  return { ...common, ...agentOutput(state, speaker) }
+}
+
+function agentOutput(state: State, speaker: Speaker): Output {
+  const thought = thoughtOf(speaker)
+  const tools = toolsOf(state, speaker)
+  const members = speaker.kind === 'team' ? calledBy(state, speaker) : []
+  return {
+    input: { input_content: speaker.input },
+    ...(thought !== '' && { reasoning_content: thought }),
+    ...citationsOf(speaker),
+    ...(speaker.model !== undefined && { model: speaker.model.model, model_provider: speaker.model.provider }),
+    messages: messagesOf(speaker),
+    ...(tools.length > 0 && { tools }),
+    ...(members.length > 0 && { member_responses: members.map((member) => memberRun(state, member)) }),
+  }
+}
+
+/** Beside the message, which is the content as AgentOS has it. */
+function errorOf({ outcome }: Speaker): Output {
+  if (outcome?.error === undefined) return {}
+  const { code, details } = outcome.error
+  const { id } = (details ?? {}) as { id?: unknown }
+  return { error_type: code, ...(typeof id === 'string' && { error_id: id }) }
+}
+
+function toolsOf(state: State, speaker: Speaker): ToolExecution[] {
+  const results = new Map(values(speaker.results).map((ended) => [ended.call, ended]))
+  const calls = new Map(values(speaker.calls).map((called) => [called.call, called]))
+  return [...calls.values()].map((called) => toolExecution(state, speaker, called, results.get(called.call)))
+}
+
+const LISTED_WITHOUT = ['agent_name', 'team_name', 'workflow_name', 'input'] as const
+
+/** An item of a list of runs: the same facts, with the input as text and times as dates. */
+export function listedRun(state: State): Output {
+  const output: Record<string, unknown> = { ...runOutput(state) }
+  for (const field of LISTED_WITHOUT) delete output[field]
+  const { input } = rootOf(state)
+  return {
+    ...output,
+    run_input: inputText(input),
+    run_response_format: output['content_type'] === 'str' ? 'text' : 'json',
+    created_at: state.createdAt,
+  }
+}
+
+const PREVIEW_CHARS_MAX = 280
+
+/** An item of a list that is asked for again and again: what was asked and what was answered, cut short. */
+export function previewedRun(state: State): Output {
+  const { kind, run, component, parent } = rootOf(state)
+  const { content, run_input: input, user_id: user, status } = listedRun(state)
+  return {
+    run_id: run,
+    ...(parent !== undefined && { parent_run_id: parent }),
+    [families[kind].idField]: component,
+    ...(user !== undefined && { user_id: user }),
+    status,
+    run_input: asText(input).slice(0, PREVIEW_CHARS_MAX),
+    ...(content !== undefined && { content_preview: asText(content).slice(0, PREVIEW_CHARS_MAX) }),
+    created_at: state.createdAt,
+  }
+}
+
+/** A text with files is shown by its text. */
+export function inputText(input: unknown): string {
+  if (typeof input === 'string') return input
+  const { text } = (typeof input === 'object' && input !== null ? input : {}) as { text?: unknown }
+  return typeof text === 'string' ? text : JSON.stringify(input ?? null)
+}

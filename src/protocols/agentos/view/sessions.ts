@@ -1,0 +1,165 @@
+/** Sessions as AgentOS shows them, and what this protocol keeps of each in its document. */
+import type { Component, ComponentKind } from '../../../core/ports/component.ts'
+import { type Document, SESSIONS } from '../../../core/model/document.ts'
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { Usage } from '../../../core/model/event.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import type { OwnedDraft } from '../../../core/sessions/owned-documents.ts'
+import { families } from '../wire/families.ts'
+import { conversationOf } from './messages.ts'
+import type { AgentOs } from '../requests/agent-os.ts'
+import { tokensOf, sum } from './project-content.ts'
+import { type ForkOrigin, forkOrigin, sessionOf, type ShownRuns } from './session-runs.ts'
+import { rootOf, type State } from './state.ts'
+
+/** Beside what other protocols keep there. */
+export interface SessionFacts {
+  readonly user_id?: string
+  readonly session_state?: unknown
+  readonly metadata?: unknown
+  readonly session_summary?: unknown
+  readonly forkedFrom?: ForkOrigin
+  /** Where no run says it yet. */
+  readonly type?: ComponentKind
+}
+
+export function factsOf({ body }: Document): SessionFacts {
+  return ((body ?? {}) as { agentos?: SessionFacts }).agentos ?? {}
+}
+
+export type SessionDraft = Pick<OwnedDraft, 'label' | 'title'> & { readonly facts: SessionFacts }
+
+/** Somebody else may change the same session meanwhile; their change is looked at and not overwritten. */
+const TRIES_MAX = 10
+
+/** Changes a session, which must exist. */
+export async function changeSession(
+  os: AgentOs,
+  principal: Principal,
+  id: string,
+  change: (known: Document) => SessionDraft | undefined,
+): Promise<Document> {
+  const documents = os.service.documents(principal)
+  for (let time = 0; time < TRIES_MAX; time++) {
+    const known = await sessionOf(os, principal, id)
+    const wanted = change(known)
+    if (wanted === undefined) return known
+    const { facts, label = known.label, title = known.title } = wanted
+    const changed = await documents.put(
+      {
+        collection: SESSIONS,
+        id,
+        body: { ...(known.body as object | null), agentos: facts },
+        ...(label !== undefined && { label }),
+        ...(title !== undefined && { title }),
+      },
+      known.version,
+    )
+    if (changed !== undefined) return changed
+  }
+  throw new HoldfastError('conflict', `session ${id} is being changed by others; try again`)
+}
+
+/** A session is named after what was first said in it, and belongs to the user who said it, until somebody says otherwise. */
+export async function noteStart(
+  os: AgentOs,
+  principal: Principal,
+  id: string,
+  message: string,
+  userId: string | undefined,
+): Promise<void> {
+  const changing = changeSession(os, principal, id, (known) => {
+    const facts = factsOf(known)
+    const named = known.title !== undefined
+    const owned = facts.user_id !== undefined || userId === undefined
+    if (named && owned) return undefined
+    return {
+      facts: { ...facts, ...(!owned && { user_id: userId }) },
+      ...(!named && { title: titleOf(message) || id }),
+    }
+  })
+  await changing.catch((cause: unknown) => {
+    if (!isHoldfastError(cause, 'not_found')) throw cause // it was removed meanwhile
+  })
+}
+
+const TITLE_CHARS_MAX = 100
+
+/** The beginning of a message, without what no store takes. */
+function titleOf(message: string): string {
+  return message.trim().slice(0, TITLE_CHARS_MAX).replaceAll('\0', '').toWellFormed()
+}
+
+/** Which family a session is of: that of the component of its first run. */
+export function familyOf(os: AgentOs, document: Document): ComponentKind {
+  return componentOf(os, document)?.kind ?? factsOf(document).type ?? 'agent'
+}
+
+function componentOf(os: AgentOs, { label }: Document): Component | undefined {
+  return os.service.components().find(({ id }) => id === label)
+}
+
+/** An item of the list of sessions. */
+export function sessionSummary(os: AgentOs, document: Document): Readonly<Record<string, unknown>> {
+  const { id, title, label, createdAt, updatedAt } = document
+  const facts = factsOf(document)
+  const family = families[familyOf(os, document)]
+  return {
+    session_id: id,
+    session_name: title ?? id,
+    session_type: family.kind,
+    ...(label !== undefined && { [family.idField]: label }),
+    ...shown(facts),
+    ...forkOf(document),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  }
+}
+
+/** What a session shows of each run. */
+export interface Spoken {
+  readonly usage: Usage | undefined
+  readonly trimmed: boolean
+  readonly messages: readonly object[]
+}
+
+export function spokenIn(state: State): Spoken {
+  const root = rootOf(state)
+  return {
+    usage: root.usage,
+    trimmed: state.trimmedBefore !== undefined,
+    messages: conversationOf(root).map(({ log: _log, ...message }) => message),
+  }
+}
+
+/** One session, with what was said in it. */
+export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: ShownRuns<Spoken>): object {
+  const { label } = document
+  const kind = familyOf(os, document)
+  const usage = runs.map((run) => run.usage).filter((each) => each !== undefined)
+  const total = usage.length === 0 ? undefined : usage.reduce((left, right) => sum(left, right))
+  const name = componentOf(os, document)?.name ?? label
+  return {
+    ...sessionSummary(os, document),
+    [`${kind}_session_id`]: document.id,
+    ...(label !== undefined && { [`${kind}_data`]: { [families[kind].idField]: label, name } }),
+    ...(total !== undefined && { metrics: tokensOf(total), total_tokens: total.totalTokens ?? null }),
+    ...(runs.some(({ trimmed }) => trimmed) && { events_trimmed: true }),
+    ...(!whole && { history_truncated: true }),
+    chat_history: runs.flatMap(({ messages }) => messages),
+  }
+}
+
+function shown({ user_id: user, session_state: state, metadata, session_summary: summary }: SessionFacts): object {
+  return {
+    ...(user !== undefined && { user_id: user }),
+    session_state: state ?? {},
+    ...(summary !== undefined && { session_summary: summary }),
+    ...(metadata !== undefined && { metadata }),
+  }
+}
+
+function forkOf(document: Document): object {
+  const origin = forkOrigin(document)
+  return origin === undefined ? {} : { forked_from_session_id: origin.session }
+}

@@ -1,0 +1,135 @@
+/** What the projection remembers of a log: who spoke, what stands of what they said, which steps were gone. */
+import type { ComponentKind } from '../../../core/ports/component.ts'
+import type { Actor, Failure, LoggedEvent, Question, StepKind, Usage } from '../../../core/model/event.ts'
+import type { RunStatus } from '../../../core/model/run.ts'
+import type { StepOutput } from '../wire/shapes.ts'
+import type { Trail } from './trail.ts'
+
+export interface State {
+  readonly run: string
+  readonly session: string
+  readonly status: RunStatus
+  readonly createdAt: string
+  readonly userId?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** False when whoever started the run wanted no events but content. */
+  readonly allEvents: boolean
+  /** `event_index` of the next frame. */
+  readonly next: number
+  /** Index of the last event of the log that was folded in. */
+  readonly last: number
+  /** Where the log begins, when its beginning was trimmed. */
+  readonly trimmedBefore?: number
+  /** By run id; the run's own component is the first. */
+  readonly speakers: ReadonlyMap<string, Speaker>
+  /** Steps of workflows, by step id. */
+  readonly steps: ReadonlyMap<string, Step>
+  readonly questions: readonly Question[]
+  /** When it asked them. */
+  readonly askedAt: string
+  readonly outcome?: Outcome
+}
+
+export interface Outcome {
+  readonly output?: unknown
+  readonly error?: Failure
+  readonly reason?: string
+}
+
+/** A component at work: the run's own, or one that was called. */
+export interface Speaker {
+  readonly run: string
+  readonly component: string
+  readonly name: string
+  readonly kind: ComponentKind
+  /** Run id of whoever called it. */
+  readonly parent?: string
+  /** Workflows around it, itself included, less one. */
+  readonly depth: number
+  /** Run id of the workflow that it works in. */
+  readonly workflow?: string
+  /** The step that it does. */
+  readonly step?: string
+  readonly input: unknown
+  readonly startedAt: string
+  readonly status: RunStatus
+  readonly said: Trail<Said>
+  readonly thought: Trail<string>
+  /** A stretch of reasoning was begun and not ended. */
+  readonly reasoning: boolean
+  readonly calls: Trail<ToolCalled>
+  readonly results: Trail<ToolEnded>
+  readonly sources: Trail<Source>
+  readonly media: Trail<Media>
+  /** Results of the steps of a workflow. */
+  readonly stepOutputs: Trail<StepOutput>
+  readonly usage?: Usage
+  readonly model?: { readonly model: string; readonly provider: string }
+  readonly outcome?: Outcome
+}
+
+export interface Said {
+  readonly text: string
+  readonly message: string | undefined
+}
+
+export interface ToolCalled {
+  readonly call: string
+  readonly name: string
+  readonly input: unknown
+  readonly time: string
+  /** It is in the run's ledger, so a withdrawal of output does not undo it. */
+  readonly recorded: boolean
+}
+
+export interface ToolEnded {
+  readonly call: string
+  readonly time: string
+  readonly output?: unknown
+  readonly error?: Failure
+  readonly recorded: boolean
+}
+
+export interface Source {
+  readonly url?: string
+  readonly title?: string
+}
+
+export interface Media {
+  readonly id: string
+  readonly mime_type: string
+  readonly url?: string
+  readonly content?: unknown
+  readonly filename?: string
+}
+
+export interface Step {
+  readonly id: string
+  readonly name: string
+  readonly kind: StepKind
+  /** Run id of the workflow that it is a step of. */
+  readonly workflow: string
+  readonly parent?: string
+  readonly index: number | readonly number[]
+  readonly details: Readonly<Record<string, unknown>>
+  readonly open: boolean
+  /** Run id of the component that does it. */
+  readonly executor?: string
+  readonly results: Trail<StepOutput>
+  readonly begun: number
+}
+
+export function rootOf(state: State): Speaker {
+  return state.speakers.get(state.run)!
+}
+
+/** Whoever an event is of. */
+export function speakerOf(state: State, actor: Actor | undefined): Speaker {
+  return state.speakers.get(actor?.run ?? state.run) ?? rootOf(state)
+}
+
+export function secondsOf(time: string): number {
+  return Math.floor(Date.parse(time) / 1000)
+}
+
+export type Logged<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type }>

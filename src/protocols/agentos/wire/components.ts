@@ -1,0 +1,68 @@
+/** Components as AgentOS describes them. What they do not say about themselves is left out. */
+import type { ComponentFacts } from '../../../core/ports/component.ts'
+
+/** There is one store, and clients want it named. */
+export const DB_ID = 'holdfast'
+
+/** What some kinds of component say beyond the seam. */
+interface Described {
+  readonly steps?: readonly Node[]
+}
+
+interface Node {
+  readonly type?: unknown
+  readonly name?: unknown
+  readonly kind?: unknown
+}
+
+export function componentSummary(component: ComponentFacts): object {
+  const { id, name = id, description } = component
+  return {
+    id,
+    name,
+    db_id: DB_ID,
+    ...(description !== undefined && { description }),
+    ...modelOf(component),
+    is_factory: false,
+    is_component: false,
+    metadata: { recovery: component.recovery ?? 'fail', session: component.session ?? 'parallel' },
+  }
+}
+
+export function componentDetail(component: ComponentFacts): object {
+  const { steps } = component as Described
+  const shared = componentSummary(component)
+  switch (component.kind) {
+    case 'workflow':
+      return { ...shared, ...(steps !== undefined && { steps: steps.map(stepOf) }) }
+    case 'team':
+      return { ...shared, ...teamOf(component), streaming: { stream: true, stream_events: true } }
+    case 'agent':
+      return { ...shared, streaming: { stream: true, stream_events: true } }
+  }
+}
+
+function modelOf(component: ComponentFacts): object {
+  const found = modelNamed(component)
+  return found === undefined ? {} : { model: { name: found.id, model: found.id, provider: found.provider } }
+}
+
+export interface ModelName {
+  readonly id: string
+  readonly provider: string
+}
+
+export function modelNamed({ makeup }: ComponentFacts): ModelName | undefined {
+  return makeup?.model && { id: makeup.model.id, provider: makeup.model.provider ?? '' }
+}
+
+function teamOf({ makeup }: ComponentFacts): object {
+  return {
+    members: (makeup?.members ?? []).map((member) => componentDetail(member)),
+    ...(makeup?.mode !== undefined && { mode: makeup.mode }),
+  }
+}
+
+function stepOf({ type, name, kind }: Node): object {
+  return { name, type: kind ?? type }
+}

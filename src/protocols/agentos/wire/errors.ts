@@ -1,0 +1,30 @@
+/** Errors as AgentOS tells them: `{"detail": …}`, a list of what is wrong where a field is. */
+import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
+import { serialize } from '../../../core/model/serialize.ts'
+import type { ErrorAnswer } from '../../../http/route.ts'
+
+/** Where a code has another status on this wire than elsewhere. */
+const statuses: Partial<Record<ErrorCode, number>> = { unsupported: 501 }
+
+interface FieldIssue {
+  readonly loc: readonly (string | number)[]
+  readonly msg: string
+  readonly type: string
+}
+
+/** A field that is missing or cannot be read, as a validating server says it. */
+export function fieldError(where: 'body' | 'query' | 'path', field: string, type: string, msg: string): HoldfastError {
+  const issue: FieldIssue = { loc: [where, field], msg, type }
+  return new HoldfastError('invalid_request', `${field}: ${msg}`, { details: { issues: [issue] } })
+}
+
+export function toDetail(error: HoldfastError, requestId: string): ErrorAnswer {
+  const issues = error.details?.['issues']
+  const status = issues === undefined ? (statuses[error.code] ?? error.status) : 422
+  const body = { detail: issues ?? error.message, error_code: error.code, request_id: requestId }
+  return {
+    status,
+    contentType: 'application/json',
+    body: serialize(body, 'error', { depthMax: 50, bytesMax: 1024 * 1024 }),
+  }
+}

@@ -1,0 +1,131 @@
+/** Results of the caller's tools: they answer what a paused run asks, and the run goes on as the next part of its answer. */
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { Question } from '../../../core/model/event.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import type { Service } from '../../../core/service.ts'
+import { parseJsonOrText } from '../../../http/json.ts'
+import type { Call } from '../../../http/route.ts'
+import { foldRun } from '../../../http/view.ts'
+import { callerCall } from '../view/answer.ts'
+import { type Part, parseCallId } from '../wire/ids.ts'
+
+export interface CallerResult {
+  readonly callId: string
+  readonly output: string
+}
+
+/** A pause for the caller's tools, and what was answered. */
+interface Exchange {
+  readonly questions: readonly Question[]
+  readonly answers?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The part of the run that the results lead to. They may come twice: then the part is the same. Undefined when the calls were not
+ * made here, so that they are just something that was said before.
+ */
+export async function continueWith(
+  service: Service,
+  call: Call,
+  results: readonly CallerResult[],
+): Promise<Part | undefined> {
+  const run = runOf(results)
+  if (run === undefined) return undefined
+  const exchanges = await exchangesOf(service, call.principal, run)
+  const found = exchanges?.findIndex(({ questions }) => asks(run, questions, results[0]!.callId)) ?? -1
+  if (found < 0) return undefined
+  const { questions, answers: known } = exchanges![found]!
+  const answers = answersTo(run, questions, results)
+  if (known === undefined) await answer(service, call, run, answers, found)
+  else if (!isSame(known, answers)) throw answeredOtherwise(run)
+  return { run, number: found + 1 }
+}
+
+/** Of a request that is sent twice at once, the second one finds the run being answered. */
+async function answer(
+  service: Service,
+  { principal, signal }: Call,
+  run: string,
+  answers: Readonly<Record<string, unknown>>,
+  exchange: number,
+): Promise<void> {
+  try {
+    await service.continue(principal, run, answers)
+  } catch (cause) {
+    if (!isHoldfastError(cause, 'conflict')) throw cause
+    const look = async (): Promise<Exchange['answers']> =>
+      (await exchangesOf(service, principal, run))?.[exchange]?.answers
+    const { next } = await service.get(principal, run)
+    let known = await look()
+    if (known === undefined) {
+      await service.waitForMore(principal, run, next - 1, service.limits.longPollMs, signal, 'in passing')
+      known = await look()
+    }
+    if (known === undefined || !isSame(known, answers)) throw cause
+  }
+}
+
+function runOf(results: readonly CallerResult[]): string | undefined {
+  const runs = new Set(results.map(({ callId }) => parseCallId(callId)?.run))
+  const [run, another] = runs
+  return another === undefined && runs.size === 1 ? run : undefined
+}
+
+async function exchangesOf(
+  service: Service,
+  principal: Principal,
+  run: string,
+): Promise<readonly Exchange[] | undefined> {
+  try {
+    return await foldRun(service, principal, run, exchangesProjection, { isLookup: true })
+  } catch (cause) {
+    if (isHoldfastError(cause, 'not_found')) return undefined
+    throw cause
+  }
+}
+
+const exchangesProjection: Projection<readonly Exchange[], never> = {
+  initial: () => [],
+  apply(state, event) {
+    const last = state.at(-1)
+    const isOpen = last !== undefined && last.answers === undefined
+    if (event.type === 'run.paused') {
+      const { questions } = event.data
+      if (!questions.every((question) => callerCall(event.run, question) !== undefined)) return { state, frames: [] }
+      return { state: [...(isOpen ? state.slice(0, -1) : state), { questions }], frames: [] }
+    }
+    if (event.type !== 'run.resumed' || !isOpen) return { state, frames: [] }
+    return { state: [...state.slice(0, -1), { ...last, answers: event.data.answers }], frames: [] }
+  },
+}
+
+function asks(run: string, questions: readonly Question[], callId: string): boolean {
+  return questions.some((question) => callerCall(run, question)?.id === callId)
+}
+
+/** What is missing or not asked is for the service to refuse. */
+function answersTo(
+  run: string,
+  questions: readonly Question[],
+  results: readonly CallerResult[],
+): Record<string, unknown> {
+  const answers = results.map(({ callId, output }) => {
+    const question = questions.find((each) => callerCall(run, each)?.id === callId)
+    return [question?.id ?? callId, question?.schema === undefined ? output : parsed(output)] as const
+  })
+  return Object.fromEntries(answers)
+}
+
+/** A result that is to fit a schema is a value; this wire has only text. */
+function parsed(output: string): unknown {
+  return parseJsonOrText(output)
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return JSON.stringify(left) === JSON.stringify(right)
+}
+
+function answeredOtherwise(run: string): HoldfastError {
+  return new HoldfastError('idempotency_conflict', `the calls of run ${run} have other results already`)
+}

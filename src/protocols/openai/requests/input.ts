@@ -1,0 +1,125 @@
+/**
+ * What a request says, in the words that components take: the messages of the AI SDK, and beside them what the caller wants of a
+ * model (src/agents/model). What a component is given depends on what it takes.
+ */
+import type { Component } from '../../../core/ports/component.ts'
+import type { Caller, CallerSettings } from '../../../core/model/caller-options.ts'
+import { parseJsonOrText } from '../../../http/json.ts'
+import { refusal } from '../wire/errors.ts'
+
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'file'; readonly mediaType: string; readonly data: string; readonly filename?: string }
+  | { readonly type: 'tool-call'; readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
+  | {
+      readonly type: 'tool-result'
+      readonly toolCallId: string
+      readonly toolName: string
+      readonly output: { readonly type: 'text'; readonly value: string }
+    }
+
+export interface Message {
+  readonly role: 'user' | 'assistant' | 'tool'
+  readonly content: string | readonly ContentPart[]
+}
+
+export interface Conversation {
+  readonly messages: readonly Message[]
+  readonly caller: Caller
+  /** The messages go on with what the session has, whoever says them. */
+  readonly continues?: boolean
+}
+
+/**
+ * A plain text is given as it is. Anything more goes to a component that takes conversations, which its `parse` tells; one that does
+ * not is given what the user said last.
+ */
+export function inputFor(component: Component, { messages, caller, continues = false }: Conversation): unknown {
+  if (messages.length === 0) throw refusal('there is no message to answer')
+  const [only] = messages
+  const bare = Object.keys(caller).length === 0
+  if (bare && messages.length === 1 && only!.role === 'user' && isText(only!)) return textOf(only!)
+  const conversation = { messages, ...(!bare && { caller }), ...(continues && { continues }) }
+  if (takes(component, conversation)) return conversation
+  const last = messages.findLast(({ role }) => role === 'user')
+  if (last === undefined) throw refusal(`${component.id} takes a message of the user, and there is none`)
+  return isText(last) ? textOf(last) : { text: textOf(last), files: filesOf(last) }
+}
+
+function takes(component: Component, input: unknown): boolean {
+  if (component.parse === undefined) return false
+  try {
+    component.parse(input)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isText({ content }: Message): boolean {
+  return typeof content === 'string' || content.every(({ type }) => type === 'text')
+}
+
+export function textOf({ content }: Message): string {
+  if (typeof content === 'string') return content
+  return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
+}
+
+function filesOf({ content }: Message): object[] {
+  if (typeof content === 'string') return []
+  return content.flatMap((part) => {
+    if (part.type !== 'file') return []
+    const { mediaType, data, filename } = part
+    const source = /^https?:/i.test(data) ? { url: data } : { data }
+    return [{ mediaType, ...source, ...(filename !== undefined && { name: filename }) }]
+  })
+}
+
+/** Of an address or a data URL. */
+export function imagePart(url: string, param: string): ContentPart {
+  const [, mediaType, data] = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[^,]*)?;base64,(.*)$/s.exec(url) ?? []
+  if (data !== undefined) return { type: 'file', mediaType: mediaType ?? 'image', data }
+  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return { type: 'file', mediaType: 'image', data: url }
+  throw refusal(`${param} is neither an address nor a data URL in base64`, { param })
+}
+
+/** A file in base64, as it is or as a data URL, or by its address. */
+export function filePart(
+  { data, url, name }: { readonly data?: string; readonly url?: string; readonly name?: string },
+  param: string,
+): ContentPart {
+  const filename = name === undefined ? {} : { filename: name }
+  const [, mediaType, encoded] = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[^,]*)?;base64,(.*)$/s.exec(data ?? '') ?? []
+  const content = encoded ?? data ?? url
+  if (content === undefined) throw refusal(`${param} has no data; files are taken in base64 or by address`, { param })
+  return { type: 'file', mediaType: mediaType ?? mediaTypeOf(name), data: content, ...filename }
+}
+
+function mediaTypeOf(name = ''): string {
+  return /\.pdf$/i.test(name) ? 'application/pdf' : 'application/octet-stream'
+}
+
+/** Ignores what is not there, so that a caller without wishes is an empty object. */
+export function callerOf(wishes: { readonly [Key in keyof Caller]: Caller[Key] | undefined }): Caller {
+  return Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined))
+}
+
+/** Undefined where the caller says nothing about them. */
+export function settingsOf(given: {
+  readonly [Key in keyof CallerSettings]: CallerSettings[Key] | undefined
+}): CallerSettings | undefined {
+  const settings = Object.entries(given).filter(([, value]) => value !== undefined)
+  return settings.length === 0 ? undefined : Object.fromEntries(settings)
+}
+
+/** What a model wrote as the input of a call need not be JSON; then it is shown as it was. */
+export function callInput(text: string): unknown {
+  return parseJsonOrText(text)
+}
+
+/** Content of this wire without what is not text. */
+export function plainText(content: string | readonly object[]): string {
+  if (typeof content === 'string') return content
+  const parts = content as readonly { readonly text?: string; readonly refusal?: string }[]
+  return parts.map(({ text, refusal: refused }) => text ?? refused ?? '').join('')
+}

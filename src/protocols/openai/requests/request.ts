@@ -1,0 +1,54 @@
+/** What every request of this wire brings in its head: whom it is for, what to continue, and whether it was sent before. */
+import type { Component, DisconnectPolicy } from '../../../core/ports/component.ts'
+import type { Service } from '../../../core/service.ts'
+import { decodeHeader } from '../../../http/header-text.ts'
+import type { Call } from '../../../http/route.ts'
+import { notFound, refusal } from '../wire/errors.ts'
+
+/** Headers of ours, beside those of OpenAI. */
+export const SESSION_HEADER = 'holdfast-session'
+const DISCONNECT_HEADER = 'holdfast-disconnect'
+const PROGRESS_HEADER = 'holdfast-progress'
+
+export function findComponent(service: Service, model: string): Component {
+  const found = service.components().find(({ id }) => id === model)
+  if (found !== undefined) return found
+  throw notFound(
+    `The model ${JSON.stringify(model.slice(0, 200))} does not exist; GET /v1/models lists those that do.`,
+    {
+      param: 'model',
+      code: 'model_not_found',
+    },
+  )
+}
+
+export function header(call: Call, name: string, charsMax: number): string | undefined {
+  const given = call.request.headers[name]
+  const text = Array.isArray(given) ? given[0] : given
+  if (text === undefined) return undefined
+  const value = decodeHeader(text)
+  if (value === '' || value.length > charsMax)
+    throw refusal(`the header ${name} must have 1 to ${charsMax} characters`, { param: name })
+  return value
+}
+
+export function disconnectPolicy(
+  call: Call,
+  component: Component,
+  { kept, charsMax }: { readonly kept: boolean; readonly charsMax: number },
+): DisconnectPolicy {
+  const wanted = header(call, DISCONNECT_HEADER, charsMax)
+  if (wanted === 'continue' || wanted === 'stop') return wanted
+  if (wanted !== undefined) throw refusal(`${DISCONNECT_HEADER} is continue or stop`, { param: DISCONNECT_HEADER })
+  return kept ? 'continue' : (component.disconnect ?? 'continue')
+}
+
+export function wantsProgress(call: Call, charsMax: number): boolean {
+  return header(call, PROGRESS_HEADER, charsMax) === 'tools'
+}
+
+/** By which a request that is sent again is known. */
+export async function digestOf(value: unknown): Promise<string> {
+  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(value)))
+  return Buffer.from(bytes).toString('base64url')
+}

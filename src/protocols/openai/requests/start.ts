@@ -1,0 +1,161 @@
+/** Starts a run for a request, unless the request was sent before; and follows it for as long as its client does. */
+import type { Component } from '../../../core/ports/component.ts'
+import { START } from '../../../core/model/cursor.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import { isFinished, type Run } from '../../../core/model/run.ts'
+import type { Service, Started } from '../../../core/service.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { encodeHeader } from '../../../http/header-text.ts'
+import type { Call } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
+import { viewFormat, type Wire } from '../../../http/view.ts'
+import { type CallerResult, continueWith } from './caller-results.ts'
+import { refusal } from '../wire/errors.ts'
+import { type Part, toConversationId } from '../wire/ids.ts'
+import { digestOf, header, SESSION_HEADER } from './request.ts'
+
+/** What is kept with a run that was started here, beside the caller's metadata. */
+export interface About {
+  readonly api: 'chat' | 'responses'
+  readonly digest: string
+  readonly key?: string
+  readonly user?: string
+  readonly store?: boolean
+  readonly background?: boolean
+  readonly previous?: string
+  /** Whether the caller named a conversation. */
+  readonly conversation?: true
+  /** Of the request, to be echoed. */
+  readonly echo?: Readonly<Record<string, unknown>>
+}
+
+export interface StartWishes {
+  readonly component: Component
+  /** May depend on what was said before; the key tells whether this start is among that. */
+  readonly input: (key: string | undefined) => unknown
+  /** As it was sent, for knowing it again. */
+  readonly body: unknown
+  readonly session: string | undefined
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly about: Omit<About, 'digest' | 'key'>
+}
+
+async function startRun(call: Call, service: Service, wishes: StartWishes): Promise<Started> {
+  const { component, input, body, session, metadata, about } = wishes
+  if (Object.hasOwn(metadata, 'openai')) throw refusal('metadata must not have the key openai', { param: 'metadata' })
+  // How the answer is to come is no part of what is asked: one that was cut on a stream may be fetched as a whole.
+  const { stream: follows, stream_options: _options, ...asked } = body as Record<string, unknown>
+  const digest = await digestOf([about.api, session ?? null, asked])
+  const key = keyOf(call, digest, service.limits.nameCharsMax)
+  const earlier =
+    key === undefined && isRetry(call) ? await findEarlier(call, service, component.id, digest) : undefined
+  if (earlier !== undefined) return earlier
+  return service.start(call.principal, {
+    component: component.id,
+    input: await input(key),
+    protocol: 'openai',
+    follows: follows === true,
+    metadata: { ...metadata, openai: { ...about, digest, ...(key !== undefined && { key }) } },
+    ...(session !== undefined && { session }),
+    ...(key !== undefined && { idempotencyKey: key }),
+  })
+}
+
+export interface StartedPart {
+  readonly part: Part
+  readonly created: boolean
+}
+
+/** The results of the caller's tools lead to the next part of the run that waits for them; anything else is a new run. */
+export async function startPart(
+  call: Call,
+  service: Service,
+  results: readonly CallerResult[],
+  wishes: () => Promise<StartWishes>,
+): Promise<StartedPart> {
+  const continued = results.length === 0 ? undefined : await continueWith(service, call, results)
+  if (continued !== undefined) return { part: continued, created: true }
+  const { stored, created } = await startRun(call, service, await wishes())
+  return { part: { run: stored.run.id, number: 0 }, created }
+}
+
+/** An id of a request need not be a key: with another body it is another request. */
+function keyOf(call: Call, digest: string, charsMax: number): string | undefined {
+  const key = header(call, 'idempotency-key', charsMax)
+  if (key !== undefined) return key
+  const request = header(call, 'x-client-request-id', charsMax)
+  return request === undefined ? undefined : `${request.slice(0, charsMax - digest.length - 1)} ${digest}`
+}
+
+/** The official SDKs count their retries, though they send no key. */
+function isRetry(call: Call): boolean {
+  return Number(call.request.headers['x-stainless-retry-count'] ?? 0) > 0
+}
+
+/** The run that the first try of a request started: the newest with the same body, if it goes on or has just been completed. */
+async function findEarlier(
+  call: Call,
+  service: Service,
+  component: string,
+  digest: string,
+): Promise<Started | undefined> {
+  const { runs } = await service.list(call.principal, { component, limit: EARLIER_RUNS_MAX })
+  const found = runs.find(({ run }) => aboutOf(run)?.digest === digest)
+  if (found === undefined) return undefined
+  const { status, finishedAt = '' } = found.run
+  const isLive = !isFinished(status) || (status === 'completed' && Date.now() - Date.parse(finishedAt) < EARLIER_MS)
+  return isLive ? { stored: found, created: false } : undefined
+}
+
+const EARLIER_RUNS_MAX = 50
+/** An SDK waits up to eight seconds before it tries again. */
+const EARLIER_MS = 10_000
+
+/** Undefined for a run that another protocol started. */
+export function aboutOf({ metadata }: Pick<Run, 'metadata'>): About | undefined {
+  return metadata?.['openai'] as About | undefined
+}
+
+/** An answer is made of the whole log: what is left of one that was trimmed would look like the whole. */
+export function assertUntrimmed({ run, first }: StoredRun): void {
+  if (first === 0) return
+  throw new HoldfastError('cursor_expired', `the events of run ${run.id} before ${first} were trimmed`, {
+    details: { earliest: first },
+  })
+}
+
+/** Said of a run in the head of every answer about it. */
+export function headersOf(run: Run, created = true): Record<string, string> {
+  return {
+    'holdfast-run': run.id,
+    [SESSION_HEADER]: encodeHeader(toConversationId(run.session)),
+    'x-request-id': run.id,
+    ...(!created && { 'idempotency-replayed': 'true' }),
+  }
+}
+
+export interface FollowedView<State, Frame> {
+  readonly projection: Projection<State, Frame>
+  readonly wire: Omit<Wire<Frame>, 'headers'>
+  readonly headers: Readonly<Record<string, string>>
+  readonly wanted?: (frame: Frame) => boolean
+}
+
+/** From the beginning of the log on, whatever of it is wanted. */
+export async function followRun<State, Frame extends { readonly last: boolean }>(
+  call: Call,
+  service: Service,
+  streams: Streams,
+  run: Run,
+  { projection, wire, headers, wanted }: FollowedView<State, Frame>,
+): Promise<void> {
+  const format = viewFormat({
+    projection,
+    wire: { ...wire, headers },
+    run,
+    ends: ({ last }) => last,
+    ...(wanted !== undefined && { wanted }),
+  })
+  await streams.serve(call.response, format, (stream) => service.subscribe(call.principal, run.id, START, stream))
+}

@@ -1,0 +1,293 @@
+/**
+ * What a run says to a caller of this wire, before it has the form of a chat completion or of a response: a fold of the log into
+ * pieces. Of a run that waits for its caller's tools it gives one part (ids.ts).
+ *
+ * What was sent cannot be taken back. When the agent withdraws text, what it says next is held against what was sent: as long as
+ * it is the same it is not sent again, and where it differs the stream ends with an error and the run goes on.
+ */
+import type { LoggedEvent, Question, Usage } from '../../../core/model/event.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { verdictOf, type Verdict } from '../wire/errors.ts'
+import { type Part, toCallId } from '../wire/ids.ts'
+
+export type Piece =
+  /** The part begins: `created` is its time, in seconds since 1970. */
+  | { readonly type: 'begun'; readonly created: number }
+  | { readonly type: 'started' }
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'text end' }
+  | { readonly type: 'reasoning'; readonly text: string }
+  | { readonly type: 'reasoning end' }
+  /** A tool that is executed on this side. */
+  | { readonly type: 'tool'; readonly tool: ToolUse }
+  | { readonly type: 'tool end'; readonly tool: ToolUse; readonly result: ToolResult }
+  /** The caller is to execute these; the part ends. */
+  | { readonly type: 'calls'; readonly calls: readonly CallerCall[]; readonly at: number }
+  /** Somebody else is asked something. */
+  | { readonly type: 'waiting'; readonly questions: readonly Question[] }
+  /** The stream cannot go on; what follows is for whoever wants the whole answer. */
+  | { readonly type: 'withdrawn' }
+  | { readonly type: 'completed'; readonly finish: Finish; readonly at: number }
+  | { readonly type: 'failed'; readonly status: 'failed' | 'cancelled'; readonly verdict: Verdict }
+
+export type Finish = 'stop' | 'length' | 'content_filter'
+
+export interface ToolUse {
+  readonly call: string
+  readonly name: string
+  readonly input: unknown
+}
+
+export type ToolResult = { readonly output: unknown } | { readonly error: string }
+
+export interface CallerCall {
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+/** Where a piece of text begins, newest first: to find what a withdrawal takes. */
+interface Mark {
+  readonly index: number
+  readonly length: number
+  readonly previous: Mark | undefined
+}
+
+export interface Answer {
+  readonly part: Part
+  /** The part that the log is in. */
+  readonly current: number
+  /** The run waits for the tools of its caller. */
+  readonly between: boolean
+  /** The part has ended. */
+  readonly over: boolean
+  /** What was sent does not begin what is said now. */
+  readonly diverged: boolean
+  /** What the part says, without what was withdrawn. */
+  readonly text: string
+  /** What was sent of it. */
+  readonly sent: string
+  readonly marks: Mark | undefined
+  readonly usage: Usage | undefined
+  readonly finish: string | undefined
+  /** Calls that have no result yet, by id. */
+  readonly calls: ReadonlyMap<string, ToolUse & { readonly shown: boolean }>
+}
+
+export interface Told {
+  readonly answer: Answer
+  readonly pieces: readonly Piece[]
+}
+
+export function beginAnswer(run: Run, number: number): Answer {
+  return {
+    part: { run: run.id, number },
+    current: 0,
+    between: false,
+    over: false,
+    diverged: false,
+    text: '',
+    sent: '',
+    marks: undefined,
+    usage: undefined,
+    finish: undefined,
+    calls: new Map(),
+  }
+}
+
+const NOTHING: readonly Piece[] = []
+
+export function tell(answer: Answer, event: LoggedEvent): Told {
+  if (answer.over) return { answer, pieces: NOTHING }
+  const told = next(answer, event)
+  if (answer.current !== answer.part.number && told.answer.current !== answer.part.number)
+    return { answer: told.answer, pieces: NOTHING }
+  return told
+}
+
+function next(answer: Answer, event: LoggedEvent): Told {
+  switch (event.type) {
+    case 'run.created':
+      return { answer, pieces: [begun(event)] }
+    case 'run.started':
+      return { answer, pieces: [{ type: 'started' }] }
+    case 'text.delta':
+      return event.actor === undefined ? say(answer, event.data.text, event.index) : { answer, pieces: NOTHING }
+    case 'text.completed':
+      return { answer, pieces: event.actor === undefined && !isBehind(answer) ? [{ type: 'text end' }] : NOTHING }
+    case 'reasoning.delta':
+      return { answer, pieces: event.actor === undefined ? [{ type: 'reasoning', text: event.data.text }] : NOTHING }
+    case 'reasoning.completed':
+      return { answer, pieces: event.actor === undefined ? [{ type: 'reasoning end' }] : NOTHING }
+    case 'tool.called':
+    case 'tool.completed':
+    case 'tool.failed':
+      return useTool(answer, event)
+    case 'model.responded':
+      return { answer: countModel(answer, event), pieces: NOTHING }
+    case 'attempt.discarded':
+      return { answer: withdraw(answer, event), pieces: NOTHING }
+    case 'run.paused':
+      return pause(answer, event)
+    case 'run.resumed':
+      return resume(answer, event)
+    case 'run.completed':
+      return complete(answer, event)
+    case 'run.failed':
+    case 'run.cancelled':
+    case 'run.rejected':
+      return fail(answer, event)
+    default:
+      return { answer, pieces: NOTHING }
+  }
+}
+
+function begun({ time }: LoggedEvent): Piece {
+  return { type: 'begun', created: seconds(time) }
+}
+
+function seconds(time: string): number {
+  return Math.floor(Date.parse(time) / 1000)
+}
+
+function isBehind({ text, sent }: Answer): boolean {
+  return text.length < sent.length
+}
+
+function say(answer: Answer, delta: string, index: number): Told {
+  const { text, sent, diverged } = answer
+  const marks = { index, length: text.length, previous: answer.marks }
+  const said = { ...answer, text: text + delta, marks }
+  if (diverged) return { answer: said, pieces: NOTHING }
+  if (text.length === sent.length)
+    return {
+      answer: { ...said, sent: sent + delta },
+      pieces: delta === '' ? NOTHING : [{ type: 'text', text: delta }],
+    }
+  const known = sent.slice(text.length, text.length + delta.length)
+  if (!delta.startsWith(known)) return { answer: { ...said, diverged: true }, pieces: [{ type: 'withdrawn' }] }
+  const rest = delta.slice(known.length)
+  if (rest === '') return { answer: said, pieces: NOTHING }
+  return { answer: { ...said, sent: sent + rest }, pieces: [{ type: 'text', text: rest }] }
+}
+
+/** Of the run's own text: that of actors is not part of the answer. */
+function withdraw(answer: Answer, event: Extract<LoggedEvent, { type: 'attempt.discarded' }>): Answer {
+  if (event.data.scope !== 'all' && event.actor !== undefined) return answer
+  let { marks, text } = answer
+  for (; marks !== undefined && marks.index >= event.data.from; marks = marks.previous)
+    text = text.slice(0, marks.length)
+  return { ...answer, marks, text }
+}
+
+/**
+ * A call with a key is in the ledger: it is being executed here. Of another one it is known only when it has a result, since it may
+ * be the caller's.
+ */
+function useTool(
+  answer: Answer,
+  event: Extract<LoggedEvent, { type: 'tool.called' | 'tool.completed' | 'tool.failed' }>,
+): Told {
+  const { call, name } = event.data
+  const calls = new Map(answer.calls)
+  if (event.type === 'tool.called') {
+    const tool = { call, name, input: event.data.input }
+    const shown = event.data.key !== undefined
+    calls.set(call, { ...tool, shown })
+    return { answer: { ...answer, calls }, pieces: shown ? [{ type: 'tool', tool }] : NOTHING }
+  }
+  const known = calls.get(call)
+  if (known === undefined) return { answer, pieces: NOTHING }
+  calls.delete(call)
+  const { shown, ...tool } = known
+  const result = event.type === 'tool.completed' ? { output: event.data.output } : { error: event.data.error.message }
+  const end: Piece = { type: 'tool end', tool, result }
+  return { answer: { ...answer, calls }, pieces: shown ? [end] : [{ type: 'tool', tool }, end] }
+}
+
+function countModel(answer: Answer, event: Extract<LoggedEvent, { type: 'model.responded' }>): Answer {
+  const { usage, finish } = event.data
+  return {
+    ...answer,
+    ...(usage !== undefined && { usage: addUsage(answer.usage, usage) }),
+    ...(event.actor === undefined && { finish }),
+  }
+}
+
+function addUsage(sum: Usage | undefined, usage: Usage): Usage {
+  const total: Record<string, number> = { ...sum }
+  for (const [name, count] of Object.entries(usage)) total[name] = (total[name] ?? 0) + Number(count)
+  return total
+}
+
+/** Ends the part when all that is asked for are results of the caller's tools. */
+function pause(answer: Answer, { data, time }: Extract<LoggedEvent, { type: 'run.paused' }>): Told {
+  if (answer.between) return { answer, pieces: NOTHING }
+  const asked = data.questions.map((question) => callerCall(answer.part.run, question))
+  const calls = asked.filter((call) => call !== undefined)
+  if (calls.length < asked.length) return { answer, pieces: [{ type: 'waiting', questions: data.questions }] }
+  const over = answer.current === answer.part.number
+  const others = new Map([...answer.calls].filter(([, { shown }]) => shown))
+  return {
+    answer: { ...answer, calls: others, between: true, over },
+    pieces: over ? endOf(answer, { type: 'calls', calls, at: seconds(time) }) : NOTHING,
+  }
+}
+
+/** The results of the caller's tools begin the next part; other answers belong to the one that waited for them. */
+function resume(answer: Answer, { time }: LoggedEvent): Told {
+  if (!answer.between) return { answer, pieces: NOTHING }
+  const fresh = { text: '', sent: '', marks: undefined, usage: undefined, finish: undefined, diverged: false }
+  return {
+    answer: { ...answer, ...fresh, between: false, current: answer.current + 1 },
+    pieces: [{ type: 'begun', created: seconds(time) }, { type: 'started' }],
+  }
+}
+
+/** Undefined for a question that is not about a call of the caller's. */
+export function callerCall(run: string, { id, kind, details }: Question): CallerCall | undefined {
+  if (kind !== 'tool') return undefined
+  const { tool, input, call } = (details ?? {}) as { tool?: unknown; input?: unknown; call?: unknown }
+  if (typeof tool !== 'string') return undefined
+  return {
+    id: toCallId(run, typeof call === 'string' ? call : id),
+    name: tool,
+    arguments: JSON.stringify(input ?? {}),
+  }
+}
+
+function complete(answer: Answer, event: Extract<LoggedEvent, { type: 'run.completed' }>): Told {
+  const { output } = event.data
+  const usage = answer.usage ?? (answer.current === 0 ? event.data.usage : undefined)
+  // An agent that returns its answer without having said it is heard all the same.
+  const told = answer.text === '' && output !== undefined ? say(answer, spoken(output), event.index) : undefined
+  const ended: Answer = { ...(told?.answer ?? answer), usage, over: true }
+  const end: Piece = { type: 'completed', finish: finishOf(answer.finish), at: seconds(event.time) }
+  return { answer: ended, pieces: [...(told?.pieces ?? NOTHING), ...endOf(ended, end)] }
+}
+
+/** A success that lacks a part of what was sent is none for the stream. */
+function endOf(answer: Answer, end: Piece): readonly Piece[] {
+  return isBehind(answer) && !answer.diverged ? [{ type: 'withdrawn' }, end] : [end]
+}
+
+function spoken(output: unknown): string {
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}
+
+function finishOf(finish: string | undefined): Finish {
+  if (finish === 'length') return 'length'
+  return finish === 'content-filter' ? 'content_filter' : 'stop'
+}
+
+function fail(
+  answer: Answer,
+  event: Extract<LoggedEvent, { type: `run.${'failed' | 'cancelled' | 'rejected'}` }>,
+): Told {
+  const usage = answer.usage ?? (event.type === 'run.failed' && answer.current === 0 ? event.data.usage : undefined)
+  const status = event.type === 'run.cancelled' ? 'cancelled' : 'failed'
+  return {
+    answer: { ...answer, usage, over: true },
+    pieces: [{ type: 'failed', status, verdict: verdictOf(event)! }],
+  }
+}

@@ -1,0 +1,158 @@
+/** How this wire says that something went wrong: the four keys of OpenAI's error object, before a stream and in it. */
+import { type ErrorCode, errorTable, HoldfastError } from '../../../core/model/errors.ts'
+import type { Failure, LoggedEvent, Question } from '../../../core/model/event.ts'
+import type { ErrorAnswer } from '../../../http/route.ts'
+
+export interface ErrorObject {
+  readonly message: string
+  readonly type: string
+  readonly param: string | null
+  readonly code: string | null
+}
+
+/** A verdict on a run that is no success, in the same terms on a stream and as a whole answer. */
+export interface Verdict {
+  readonly status: number
+  readonly error: ErrorObject
+}
+
+interface Wording {
+  readonly type: string
+  /** Where OpenAI has a name of its own for it. */
+  readonly code?: string
+}
+
+const wrong: Wording = { type: 'invalid_request_error' }
+const ours: Wording = { type: 'server_error' }
+
+const wordings: Readonly<Record<ErrorCode, Wording>> = {
+  invalid_request: wrong,
+  cursor_invalid: wrong,
+  unauthenticated: { type: 'invalid_request_error', code: 'invalid_api_key' },
+  forbidden: { type: 'permission_error' },
+  not_found: wrong,
+  method_not_allowed: wrong,
+  conflict: wrong,
+  session_busy: { type: 'conflict_error' },
+  idempotency_conflict: wrong,
+  log_changed: wrong,
+  cursor_expired: wrong,
+  too_large: { type: 'invalid_request_error', code: 'request_too_large' },
+  unsupported: { type: 'invalid_request_error', code: 'unsupported_parameter' },
+  quota_exceeded: { type: 'insufficient_quota', code: 'insufficient_quota' },
+  rate_limited: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  unavailable: ours,
+  log_damaged: ours,
+  internal: ours,
+  agent_failed: ours,
+  unserializable: ours,
+  protocol_violation: ours,
+  deadline_exceeded: ours,
+  idle_timeout: ours,
+  interrupted: ours,
+  uncertain_tool: ours,
+  diverged: ours,
+  fenced: ours,
+  closed: ours,
+}
+
+/** What an error of this wire can say besides its code. */
+export interface About {
+  readonly param?: string
+  /** Instead of the code that the table has. */
+  readonly code?: string
+}
+
+export function refusal(message: string, about: About = {}): HoldfastError {
+  return new HoldfastError('invalid_request', message, { details: { openai: about } })
+}
+
+export function unsupported(message: string, param: string): HoldfastError {
+  return new HoldfastError('unsupported', message, { details: { openai: { param } } })
+}
+
+export function notFound(message: string, about: About): HoldfastError {
+  return new HoldfastError('not_found', message, { details: { openai: about } })
+}
+
+export function toErrorObject(error: HoldfastError): ErrorObject {
+  const about = (error.details?.['openai'] ?? {}) as About
+  const { type, code = error.code } = wordings[error.code]
+  return { message: error.message, type, param: about.param ?? null, code: about.code ?? code }
+}
+
+/** The SDKs repeat a 409 and every 5xx unless they are told that it is of no use. */
+export function toErrorAnswer(error: HoldfastError, requestId: string): ErrorAnswer {
+  return errorAnswer({ status: error.status, error: toErrorObject(error) }, error.retryable, {
+    'x-request-id': requestId,
+  })
+}
+
+/** A run that came to nothing. The same request would start another one, so it is not for an SDK to repeat by itself. */
+export function toVerdictAnswer(outcome: Verdict, headers: Readonly<Record<string, string>>): ErrorAnswer {
+  return errorAnswer(outcome, false, headers)
+}
+
+function errorAnswer(
+  { status, error }: Verdict,
+  retryable: boolean,
+  headers: Readonly<Record<string, string>>,
+): ErrorAnswer {
+  return {
+    status,
+    headers: { ...headers, ...(!retryable && { 'x-should-retry': 'false' }) },
+    contentType: 'application/json; charset=utf-8',
+    body: JSON.stringify({ error }),
+  }
+}
+
+/** By the terminal event of a run; undefined for the only success. */
+export function verdictOf(event: LoggedEvent): Verdict | undefined {
+  switch (event.type) {
+    case 'run.failed':
+      return failedVerdict(event.data.error)
+    case 'run.cancelled':
+      // 499: a status that no client repeats by itself, as it would a 409.
+      return verdict(499, 'cancelled', 'cancelled', `the run was cancelled${because(event.data.reason)}`)
+    case 'run.rejected':
+      return verdict(422, 'invalid_request_error', 'rejected', `the agent refused${because(event.data.reason)}`)
+    default:
+      return undefined
+  }
+}
+
+function failedVerdict({ code, message }: Failure): Verdict {
+  const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'agent_failed'
+  return verdict(errorTable[known].status, wordings[known].type, code, message)
+}
+
+/** A person is asked something, which a whole answer cannot wait for. */
+export function waitingVerdict(run: string, questions: readonly Question[]): Verdict {
+  const prompts = questions.map(({ prompt }) => prompt).join('; ')
+  return verdict(
+    422,
+    'invalid_request_error',
+    'input_required',
+    `run ${run} waits for an answer to: ${prompts}`.slice(0, MESSAGE_CHARS_MAX),
+  )
+}
+
+/** Text that was sent has been taken back by the agent, and what it says instead begins differently. */
+export function withdrawnError(response: string): ErrorObject {
+  return {
+    message: `the agent took back what it had said; the run goes on, and its answer is that of response ${response}`,
+    type: 'server_error',
+    param: null,
+    code: 'output_withdrawn',
+  }
+}
+
+function verdict(status: number, type: string, code: string, message: string): Verdict {
+  return { status, error: { message, type, param: null, code } }
+}
+
+function because(reason: string | undefined): string {
+  return reason === undefined ? '' : `: ${reason}`
+}
+
+const MESSAGE_CHARS_MAX = 2000

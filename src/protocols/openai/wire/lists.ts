@@ -1,0 +1,43 @@
+/** Lists as this wire pages them. */
+import { jsonBytes } from '../../../http/respond.ts'
+import { refusal } from './errors.ts'
+
+export interface PageWishes {
+  readonly limit: number
+  readonly order: 'asc' | 'desc'
+  readonly after: string | undefined
+}
+
+export function readPage(query: URLSearchParams): PageWishes {
+  const limit = query.get('limit') ?? '20'
+  const order = query.get('order') ?? 'desc'
+  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 100)
+    throw refusal('limit is a number from 1 to 100', { param: 'limit' })
+  if (order !== 'asc' && order !== 'desc') throw refusal('order is asc or desc', { param: 'order' })
+  return { limit: Number(limit), order, after: query.get('after') ?? undefined }
+}
+
+/** One page of items that are given oldest first: as many as fit `bytesMax`, and one at least. */
+export function pageOf(
+  items: readonly { readonly id: string }[],
+  { limit, order, after }: PageWishes,
+  bytesMax = Infinity,
+): object {
+  const ordered = order === 'asc' ? items : items.toReversed()
+  const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
+  if (after !== undefined && start === 0) throw refusal(`there is no item ${after.slice(0, 200)}`, { param: 'after' })
+  const data: { readonly id: string }[] = []
+  let bytesLeft = bytesMax
+  for (const item of ordered.slice(start, start + limit)) {
+    bytesLeft -= jsonBytes(item)
+    if (bytesLeft < 0 && data.length > 0) break
+    data.push(item)
+  }
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: start + data.length < ordered.length,
+  }
+}

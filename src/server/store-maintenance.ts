@@ -1,0 +1,102 @@
+/** What can be found out about a store, and done for it, without opening it as one. */
+import { existsSync, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { HoldfastError, detailOf } from '../core/model/errors.ts'
+import { type Examination, examineFile } from '../stores/sqlite/examine.ts'
+import { modeWarnings } from '../stores/sqlite/file-access.ts'
+import { openDatabase } from '../stores/sqlite/file.ts'
+import { lockFile } from '../stores/sqlite/lock.ts'
+import { SCHEMA_VERSION, schemaVersionOf } from '../stores/sqlite/schema.ts'
+import { damageOr } from '../stores/sqlite/sqlite-errors.ts'
+import { stuckBytes } from '../stores/sqlite/vacuum.ts'
+import type { StoreConfig } from './config-options.ts'
+import { openStore } from './open-store.ts'
+
+export interface SchemaChange {
+  readonly from: number
+  readonly to: number
+}
+
+/** Brings the schema of a store up to date; undefined where it cannot be told what it was before. */
+export async function migrateStore(config: StoreConfig): Promise<SchemaChange | undefined> {
+  if (config.kind === 'sqlite') return migrateSqlite(config.path)
+  if (config.kind === 'memory') throw new HoldfastError('unsupported', 'a store in memory has no schema')
+  if (config.kind === 'postgres') {
+    const { migratePostgres } = await import('../stores/postgres/maintenance.ts')
+    return migratePostgres(config)
+  }
+  await (await openStore(config)).close() // which brings it up to date, whoever else uses it
+  return undefined
+}
+
+/** The file must exist, and nobody may be using it. */
+function migrateSqlite(path: string): SchemaChange {
+  if (!existsSync(path)) throw new Error(`there is no store ${path}; a new one is made by whoever first uses it`)
+  const lock = lockFile(path)
+  try {
+    const from = schemaOf(lock.path)
+    openDatabase(lock.path).close()
+    return { from, to: SCHEMA_VERSION }
+  } finally {
+    lock.release()
+  }
+}
+
+export type StoreCondition =
+  | { readonly state: 'absent' }
+  | { readonly state: 'in use' }
+  | { readonly state: 'unusable'; readonly reason: string }
+  | {
+      readonly state: 'usable'
+      readonly bytes: number
+      /** Free bytes in the file that it does not give back by itself. */
+      readonly stuckBytes: number
+      readonly schema: number
+      readonly current: number
+      /** What is damaged; undefined for a file of an older schema, which is not looked at. */
+      readonly examination: Examination | undefined
+      /** What others may do to the file that they should not. */
+      readonly warnings: readonly string[]
+    }
+
+/** Looks at a SQLite file, and changes nothing in it. */
+export function inspectSqlite(path: string): StoreCondition {
+  if (!existsSync(path)) return { state: 'absent' }
+  let lock: ReturnType<typeof lockFile>
+  try {
+    lock = lockFile(path)
+  } catch (cause) {
+    const reason = detailOf(cause)
+    return reason.includes('is in use') ? { state: 'in use' } : { state: 'unusable', reason }
+  }
+  try {
+    const schema = schemaOf(lock.path)
+    const contents = schema === SCHEMA_VERSION ? contentsOf(lock.path) : { stuckBytes: 0, examination: undefined }
+    const warnings = modeWarnings(lock.path)
+    const { size: bytes } = statSync(lock.path)
+    return { state: 'usable', bytes, ...contents, schema, current: SCHEMA_VERSION, warnings }
+  } catch (cause) {
+    return { state: 'unusable', reason: detailOf(cause) }
+  } finally {
+    lock.release()
+  }
+}
+
+/** Opens the file as a store does, and looks at all that it holds. */
+function contentsOf(path: string): { readonly stuckBytes: number; readonly examination: Examination } {
+  using database = openDatabase(path)
+  return { stuckBytes: stuckBytes(database), examination: examineFile(database, path) }
+}
+
+/** Throws for a file that is damaged, of another program, or of a newer version. */
+function schemaOf(path: string): number {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { readOnly: true })
+    return schemaVersionOf(database, path)
+  } catch (cause) {
+    throw damageOr(path, cause)
+  } finally {
+    database?.close()
+  }
+}

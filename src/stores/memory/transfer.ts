@@ -1,0 +1,47 @@
+/** Moving house with the memory store: what it keeps, in order, and its way in. */
+import type { Document } from '../../core/model/document.ts'
+import type { DocumentName, KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import { comesBefore, type Position } from '../../core/model/page.ts'
+import type { MemoryDocuments } from './documents.ts'
+
+/** What the store gives. */
+export interface MovingAccess {
+  readonly kept: () => readonly KeptRun[]
+  readonly now: () => number
+  readonly documents: MemoryDocuments
+  readonly admit: (kept: KeptRun, record: string) => void
+}
+
+export class MemoryMoving implements Moving {
+  readonly #access: MovingAccess
+
+  constructor(access: MovingAccess) {
+    this.#access = access
+  }
+
+  async workers(): Promise<readonly string[]> {
+    const leases = this.#access.kept().flatMap(({ stored }) => stored.lease ?? [])
+    return [...new Set(leases.filter(({ until }) => until > this.#access.now()).map(({ owner }) => owner))]
+  }
+
+  async runs(limit: number, after?: Position): Promise<readonly KeptRun[]> {
+    const wanted = this.#access.kept().filter(({ stored: { run } }) => after === undefined || comesBefore(run, after))
+    return wanted.toSorted((a, b) => (comesBefore(a.stored.run, b.stored.run) ? 1 : -1)).slice(0, limit)
+  }
+
+  async documents(limit: number, after?: DocumentName): Promise<readonly Document[]> {
+    const isLast = ({ owner, collection, id }: Document): boolean =>
+      owner === after?.owner && collection === after.collection && id === after.id
+    const all = this.#access.documents.all()
+    const start = after === undefined ? 0 : all.findIndex(isLast) + 1
+    return all.slice(start, start + limit)
+  }
+
+  async admit(kept: KeptRun, record: string): Promise<void> {
+    this.#access.admit(kept, record)
+  }
+
+  async admitDocument(document: Document): Promise<boolean> {
+    return this.#access.documents.admit(document)
+  }
+}

@@ -1,0 +1,41 @@
+/** Moving house with the NATS store: what it keeps, in order, and its way in. */
+import type { Document } from '../../core/model/document.ts'
+import type { DocumentName, KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { Position } from '../../core/model/page.ts'
+import type { Creation } from './creation.ts'
+import type { NatsDocuments } from './documents.ts'
+
+export interface NatsMovingOptions {
+  readonly workers: () => Promise<readonly string[]>
+  readonly runs: (limit: number, after?: Position) => Promise<readonly KeptRun[]>
+  readonly documents: NatsDocuments
+  readonly creation: Creation
+}
+
+export class NatsMoving implements Moving {
+  readonly #options: NatsMovingOptions
+
+  constructor(options: NatsMovingOptions) {
+    this.#options = options
+  }
+
+  workers(): Promise<readonly string[]> {
+    return this.#options.workers()
+  }
+
+  runs(limit: number, after?: Position): Promise<readonly KeptRun[]> {
+    return this.#options.runs(limit, after)
+  }
+
+  documents(limit: number, after?: DocumentName): Promise<readonly Document[]> {
+    return this.#options.documents.all(limit, after)
+  }
+
+  admit(kept: KeptRun, record: string): Promise<void> {
+    return this.#options.creation.admit(kept, record)
+  }
+
+  admitDocument(document: Document): Promise<boolean> {
+    return this.#options.documents.admit(document)
+  }
+}

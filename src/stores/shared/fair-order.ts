@@ -1,0 +1,99 @@
+/** In which order runs are offered to workers (`Store.claimable`), for stores that have their unfinished runs in memory. */
+import type { RunStatus } from '../../core/model/run.ts'
+
+/** A run as such a store keeps it. */
+export interface Kept {
+  readonly run: {
+    readonly id?: string
+    readonly owner: string
+    readonly status: RunStatus
+    readonly wakeAt?: number | undefined
+  }
+  /** Higher for a run that was created later. */
+  readonly number: number
+  readonly stop?: unknown
+}
+
+/** What one owner has. */
+interface Line<Item> {
+  readonly running: Set<Item>
+  /** In order of creation. */
+  readonly queued: Set<Item>
+  /** When one of its runs last came to its turn, counted in turns; 0 for never. */
+  lastTurn: number
+}
+
+export class Turns<Item extends Kept> {
+  readonly #lines = new Map<string, Line<Item>>()
+  /** All that have begun and may come to need a worker; not those that wait for an answer for as long as it takes. */
+  readonly #begun = new Set<Item>()
+  #turns = 0
+
+  /** To be called whenever a run is created, changes or is to be stopped. A finished one is forgotten. */
+  place(item: Item): void {
+    const { owner, status, wakeAt } = item.run
+    const line = this.#lines.get(owner) ?? { running: new Set(), queued: new Set(), lastTurn: 0 }
+    if (status === 'running' && line.queued.has(item)) line.lastTurn = ++this.#turns
+    put(item, line.running, status === 'running')
+    put(item, line.queued, status === 'queued')
+    const wakes = item.stop !== undefined || wakeAt !== undefined
+    put(item, this.#begun, status === 'running' || (status === 'paused' && wakes))
+    if (line.running.size + line.queued.size > 0) this.#lines.set(owner, line)
+    else this.#lines.delete(owner)
+  }
+
+  /** It is not to be driven any more, whatever its status. */
+  remove(item: Item): void {
+    const line = this.#lines.get(item.run.owner)
+    line?.running.delete(item)
+    line?.queued.delete(item)
+    this.#begun.delete(item)
+    if (line !== undefined && line.running.size + line.queued.size === 0) this.#lines.delete(item.run.owner)
+  }
+
+  clear(): void {
+    this.#lines.clear()
+    this.#begun.clear()
+  }
+
+  /** All that need a worker, now or later. */
+  *all(): Generator<Item> {
+    yield* this.#begun
+    for (const { queued } of this.#lines.values()) yield* queued
+  }
+
+  /** Those that are to be taken first, of those that are wanted. */
+  first(limit: number, isWanted: (item: Item) => boolean): Item[] {
+    const begun: Item[] = []
+    for (const item of this.#begun) if (isWanted(item)) begun.push(item)
+    begun.sort((a, b) => a.number - b.number)
+    return begun.length < limit ? [...begun, ...this.#waiting(limit - begun.length, isWanted)] : begun.slice(0, limit)
+  }
+
+  /** How many are queued, of everybody or of one owner. */
+  queued(owner?: string): number {
+    if (owner !== undefined) return this.#lines.get(owner)?.queued.size ?? 0
+    let queued = 0
+    for (const line of this.#lines.values()) queued += line.queued.size
+    return queued
+  }
+
+  /** No owner gives more than the bound, so most of a long line is not looked at. */
+  #waiting(limit: number, isWanted: (item: Item) => boolean): Item[] {
+    const found: { readonly item: Item; readonly rank: number; readonly lastTurn: number }[] = []
+    for (const { running, queued, lastTurn } of this.#lines.values()) {
+      let place = 0
+      for (const item of queued) {
+        if (place >= limit) break
+        if (isWanted(item)) found.push({ item, rank: running.size + place++, lastTurn })
+      }
+    }
+    found.sort((a, b) => a.rank - b.rank || a.lastTurn - b.lastTurn || a.item.number - b.item.number)
+    return found.slice(0, limit).map(({ item }) => item)
+  }
+}
+
+function put<Item>(item: Item, into: Set<Item>, belongs: boolean): void {
+  if (belongs) into.add(item)
+  else into.delete(item)
+}

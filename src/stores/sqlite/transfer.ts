@@ -1,0 +1,53 @@
+/** Moving house with the embedded store. */
+import { type Document, folded } from '../../core/model/document.ts'
+import type { DocumentName, KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { Position } from '../../core/model/page.ts'
+import type { DocumentAccess } from './documents.ts'
+
+/** What the store gives; all of it refuses when it is not open. */
+export interface MovingAccess {
+  readonly workers: () => readonly string[]
+  readonly runs: (limit: number, after: Position | undefined) => Promise<readonly KeptRun[]>
+  readonly admit: (kept: KeptRun, record: string) => Promise<void>
+  readonly documents: DocumentAccess
+}
+
+export class SqliteMoving implements Moving {
+  readonly #access: MovingAccess
+
+  constructor(access: MovingAccess) {
+    this.#access = access
+  }
+
+  async workers(): Promise<readonly string[]> {
+    return this.#access.workers()
+  }
+
+  runs(limit: number, after?: Position): Promise<readonly KeptRun[]> {
+    return this.#access.runs(limit, after)
+  }
+
+  documents(limit: number, after?: DocumentName): Promise<readonly Document[]> {
+    return this.#access.documents.ask('documentsFollowing', limit, after)
+  }
+
+  admit(kept: KeptRun, record: string): Promise<void> {
+    return this.#access.admit(kept, record)
+  }
+
+  async admitDocument(document: Document): Promise<boolean> {
+    const { owner, collection, id, label, title, body, version, createdAt, updatedAt } = document
+    const written = await this.#access.documents.write({
+      kind: 'admit',
+      key: { owner, collection, id },
+      label: label ?? null,
+      title: title ?? null,
+      search: folded(title ?? ''),
+      body: JSON.stringify(body),
+      version,
+      createdAt,
+      updatedAt,
+    })
+    return written !== undefined
+  }
+}

@@ -1,0 +1,127 @@
+/** Stores that break the rules of moving house. */
+import { SESSIONS } from '../../core/model/document.ts'
+import { isHoldfastError } from '../../core/model/errors.ts'
+import type { KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { dropsEpochCheck } from './log.ts'
+import { type BrokenStore, overriding } from './overriding.ts'
+
+const faults: readonly (readonly [string, (store: Store) => Store])[] = [
+  ['gives its runs out newest first', givesNewestFirst],
+  ['gives its runs out without their keys', withoutKeys],
+  ['gives out sessions only', givesSessionsOnly],
+  ['says that nobody is at work', (store) => withMoving(store, { workers: async () => [] })],
+  ['starts admitted runs with a new epoch', admitting((kept) => withHead(kept, { epoch: 0 }))],
+  ['loses the stop of an admitted run', admitting(withoutStop)],
+  ['lets an admitted log begin at 0', admitting((kept) => withHead(kept, { first: 0, next: 1 }))],
+  ['leaves an admitted log open', admitting((kept) => withRun(kept, { ...kept.stored.run, status: 'running' }))],
+  ['gives admitted runs to nobody', hidesAdmitted],
+  ['lets whoever moves write after a claim', dropsEpochCheck],
+  ['admits a run without its lane', admitting(({ stored, ...rest }) => ({ stored: outOfLane(stored), ...rest }))],
+  ['overlooks what it cannot admit', overlooksConflicts],
+  ['touches the session of an admitted run', touchesSessions],
+  ['makes an admitted document anew', makesDocumentsAnew],
+]
+
+export const brokenMoves: readonly BrokenStore[] = [
+  ...faults.map(([name, breakStore]) => ({ name, section: 'moving', breakStore })),
+  {
+    name: 'forgets what was admitted on reopen',
+    section: 'recovery of what was moved',
+    breakStore: (store) => withMoving(store, { runs: async () => [] }),
+    afterReopen: true,
+  },
+]
+
+function withMoving(store: Store, overrides: Partial<Moving>): Store {
+  const { moving } = store
+  return overriding(store, {
+    moving: {
+      workers: () => moving.workers(),
+      runs: (limit, after) => moving.runs(limit, after),
+      documents: (limit, after) => moving.documents(limit, after),
+      admit: (kept, record) => moving.admit(kept, record),
+      admitDocument: (document) => moving.admitDocument(document),
+      ...overrides,
+    },
+  })
+}
+
+/** Keeps another run than it is given. */
+function admitting(change: (kept: KeptRun) => KeptRun): (store: Store) => Store {
+  return (store) => withMoving(store, { admit: (kept, record) => store.moving.admit(change(kept), record) })
+}
+
+function withHead(kept: KeptRun, head: Partial<KeptRun['stored']>): KeptRun {
+  return { ...kept, stored: { ...kept.stored, ...head } }
+}
+
+function withRun(kept: KeptRun, run: Run): KeptRun {
+  return withHead(kept, { run })
+}
+
+function withoutStop({ stored: { stop: _, ...stored }, ...rest }: KeptRun): KeptRun {
+  return { stored, ...rest }
+}
+
+function outOfLane({ run: { lane: _, ...run }, ...rest }: KeptRun['stored']): KeptRun['stored'] {
+  return { run, ...rest }
+}
+
+function givesNewestFirst(store: Store): Store {
+  return withMoving(store, { runs: async (limit, after) => (await store.moving.runs(limit, after)).toReversed() })
+}
+
+function withoutKeys(store: Store): Store {
+  return withMoving(store, {
+    runs: async (limit, after) => (await store.moving.runs(limit, after)).map(({ stored }) => ({ stored })),
+  })
+}
+
+function givesSessionsOnly(store: Store): Store {
+  return withMoving(store, {
+    documents: async (limit, after) =>
+      (await store.moving.documents(limit, after)).filter(({ collection }) => collection === SESSIONS),
+  })
+}
+
+function hidesAdmitted(store: Store): Store {
+  const admitted = new Set<string>()
+  const hiding = overriding(store, {
+    claimable: async (limit, query) => (await store.claimable(limit, query)).filter((id) => !admitted.has(id)),
+  })
+  return withMoving(hiding, {
+    admit: (kept, record) => {
+      admitted.add(kept.stored.run.id)
+      return store.moving.admit(kept, record)
+    },
+  })
+}
+
+function overlooksConflicts(store: Store): Store {
+  return withMoving(store, {
+    admit: async (kept, record) => {
+      await store.moving.admit(kept, record).catch((error: unknown) => {
+        if (!isHoldfastError(error, 'conflict')) throw error
+      })
+    },
+  })
+}
+
+function touchesSessions(store: Store): Store {
+  return withMoving(store, {
+    admit: async (kept, record) => {
+      const { owner, session } = kept.stored.run
+      await store.moving.admit(kept, record)
+      await store.documents.put({ owner, collection: SESSIONS, id: session, body: {} })
+    },
+  })
+}
+
+function makesDocumentsAnew(store: Store): Store {
+  return withMoving(store, {
+    admitDocument: async ({ version: _, createdAt: _created, updatedAt: _updated, ...draft }) =>
+      (await store.documents.put(draft, 0)) !== undefined,
+  })
+}
