@@ -13,13 +13,13 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-export interface Place {
+export interface Location {
   /** Below the console, such as `/runs/run_01…`. */
   readonly path: string
   readonly query: URLSearchParams
 }
 
-export function usePlace(): Place {
+export function usePlace(): Location {
   const address = useSyncExternalStore(subscribe, () => location.pathname + location.search)
   return useMemo(() => {
     const [path = '', search = ''] = address.split('?')
@@ -41,7 +41,7 @@ export function navigate(to: string, { replace = false } = {}): void {
 }
 
 /** The same place with other parameters; an empty one is left out. */
-export function withQuery({ path, query }: Place, changes: Readonly<Record<string, string | undefined>>): string {
+export function withQuery({ path, query }: Location, changes: Readonly<Record<string, string | undefined>>): string {
   const next = new URLSearchParams(query)
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined || value === '') next.delete(name)

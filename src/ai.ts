@@ -16,7 +16,12 @@ export type { InputFile, ModelInput } from './agents/model/input.ts'
 export { type ModelMaker, resumable } from './agents/model/reattach.ts'
 export { mcp, type McpOptions, type McpServer, type McpServers } from './agents/model/mcp.ts'
 export type { ModelSettings } from './agents/model/request.ts'
-export { type Said, scriptedModel, type ScriptedModelOptions, type ScriptedPart } from './agents/model/scripted.ts'
+export {
+  type ScriptedOutput,
+  scriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedPart,
+} from './agents/model/scripted.ts'
 export type { ScriptedCall, ScriptedResult } from './agents/model/scripted-call.ts'
 export type { AgentTools, OpenTools, ToolGroup, ToolSource, ToolsOfRun } from './agents/model/tool-sources.ts'
 export { idempotent, type ToolContext } from './agents/model/tools.ts'

@@ -22,42 +22,42 @@ describe('the schema of its input', () => {
       aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }), inputSchema }),
       team({ id: 't', members: [member], model, inputSchema }),
       processAgent({ id: 'p', command: 'true', inputSchema }),
-      workflow({ id: 'w', steps: [step({ name: 's', run: () => 1 })], makeup: { inputSchema } }),
+      workflow({ id: 'w', steps: [step({ name: 's', run: () => 1 })], info: { inputSchema } }),
     ]
-    for (const { makeup } of given) expect(makeup?.inputSchema).toBe(inputSchema)
+    for (const { info } of given) expect(info?.inputSchema).toBe(inputSchema)
   })
 
   test('is that of a model where nothing else is said', () => {
     const member = modelAgent({ id: 'm', model })
-    for (const { makeup } of [
+    for (const { info } of [
       member,
       aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }) }),
       team({ id: 't', members: [member], model }),
     ])
-      expect(makeup?.inputSchema).toBe(modelInputSchema)
-    expect(processAgent({ id: 'p', command: 'true' }).makeup).toBeUndefined()
+      expect(info?.inputSchema).toBe(modelInputSchema)
+    expect(processAgent({ id: 'p', command: 'true' }).info).toBeUndefined()
   })
 
   test('is that of its first step in a workflow, where all of the input goes there', () => {
     const first = agent<{ city: string }>({
       id: 'first',
-      makeup: { inputSchema },
+      info: { inputSchema },
       async *run() {},
     })
     const last = step({ name: 'last', run: () => 1 })
-    expect(workflow({ id: 'w', steps: [first, last] }).makeup?.inputSchema).toBe(inputSchema)
+    expect(workflow({ id: 'w', steps: [first, last] }).info?.inputSchema).toBe(inputSchema)
     const inside = steps('inside', [step({ name: 'do', run: first })])
-    expect(workflow({ id: 'w', steps: [inside, last] }).makeup?.inputSchema).toBe(inputSchema)
+    expect(workflow({ id: 'w', steps: [inside, last] }).info?.inputSchema).toBe(inputSchema)
     const around = workflow({ id: 'around', steps: [workflow({ id: 'within', steps: [first] }), last] })
-    expect(around.makeup?.inputSchema).toBe(inputSchema)
+    expect(around.info?.inputSchema).toBe(inputSchema)
     const other = step({ name: 'other', run: first, input: () => ({ city: 'Oslo' }) })
-    expect(workflow({ id: 'w', steps: [other] }).makeup).toBeUndefined()
+    expect(workflow({ id: 'w', steps: [other] }).info).toBeUndefined()
     const several = parallel({ name: 'several', branches: [step({ name: 'one', run: first }), last] })
-    expect(workflow({ id: 'w', steps: [several] }).makeup).toBeUndefined()
+    expect(workflow({ id: 'w', steps: [several] }).info).toBeUndefined()
   })
 
   test('is there for all that the demo serves', () => {
-    for (const { id, makeup } of demoComponents({ description: 'scripted', load: async () => undefined }))
-      expect(makeup?.inputSchema, id).toMatchObject({ type: 'string' })
+    for (const { id, info } of demoComponents({ description: 'scripted', load: async () => undefined }))
+      expect(info?.inputSchema, id).toMatchObject({ type: 'string' })
   })
 })

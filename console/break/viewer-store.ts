@@ -1,6 +1,6 @@
 /** One viewer of a run with a connection of its own, that counts what happens to it. */
 import type { LoggedEvent } from 'holdfast/client'
-import { RunWatch, type Shown } from '../run/run-watch.ts'
+import { RunWatch, type ShownRun } from '../run/run-watch.ts'
 import { clientOn } from '../session.ts'
 import { Wire, type WireState } from '../wire.ts'
 
@@ -41,7 +41,7 @@ export class ViewerStore {
     }
   }
 
-  get shown(): Shown {
+  get shown(): ShownRun {
     return this.watch.state()
   }
 

@@ -1,11 +1,11 @@
 /** The fields of a form that a schema asks for. */
 import { useId } from 'react'
-import type { Field, Filled, SchemaForm } from './schema-form.ts'
+import type { Field, FormValues, SchemaForm } from './schema-form.ts'
 
 export interface FieldsProps {
   readonly form: SchemaForm
-  readonly filled: Filled
-  readonly onChange: (filled: Filled) => void
+  readonly filled: FormValues
+  readonly onChange: (filled: FormValues) => void
 }
 
 export function Fields({ form, filled, onChange }: FieldsProps) {

@@ -22,7 +22,7 @@ export interface SchemaForm {
 }
 
 /** What is filled in, by the name of the field, as text; a choice is the place of what was chosen. */
-export type Filled = ReadonlyMap<string, string>
+export type FormValues = ReadonlyMap<string, string>
 
 export type Reading = { readonly value: unknown } | { readonly wrong: string }
 
@@ -67,7 +67,7 @@ export function isPlainText({ of, fields }: SchemaForm): boolean {
 }
 
 /** The value that was filled in, or what is wrong with it. */
-export function readForm({ of, fields }: SchemaForm, filled: Filled): Reading {
+export function readForm({ of, fields }: SchemaForm, filled: FormValues): Reading {
   const entries: [string, unknown][] = []
   for (const field of fields) {
     const reading = readField(field, filled.get(field.name) ?? field.initial, of)

@@ -9,7 +9,7 @@ import { Conversation } from '../run/conversation.tsx'
 import { LogPanel } from '../run/log-panel.tsx'
 import { Questions } from '../run/questions.tsx'
 import { ReplayBar } from '../run/replay-bar.tsx'
-import { RunWatch, type Shown } from '../run/run-watch.ts'
+import { RunWatch, type ShownRun } from '../run/run-watch.ts'
 import { Timeline } from '../run/timeline.tsx'
 import { UsagePanel } from '../run/usage-panel.tsx'
 import { WirePanel } from '../run/wire-panel.tsx'
@@ -64,7 +64,7 @@ function useInfo(id: string, status: string): RunInfo | undefined {
 interface HeadProps {
   readonly id: string
   readonly info: RunInfo | undefined
-  readonly shown: Shown
+  readonly shown: ShownRun
   readonly watch: RunWatch
 }
 
@@ -146,7 +146,7 @@ function RunHead({ id, info, shown, watch }: HeadProps) {
 interface BodyProps {
   readonly id: string
   readonly info: RunInfo | undefined
-  readonly shown: Shown
+  readonly shown: ShownRun
 }
 
 function RunBody({ id, info, shown }: BodyProps) {

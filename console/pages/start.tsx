@@ -4,7 +4,7 @@ import { type SyntheticEvent, useState } from 'react'
 import { useComponents } from '../components.ts'
 import { CopyAs } from '../copy-as.tsx'
 import { Fields } from '../form/fields.tsx'
-import { type Filled, inputFormOf, isPlainText, readForm, readJson } from '../form/schema-form.ts'
+import { type FormValues, inputFormOf, isPlainText, readForm, readJson } from '../form/schema-form.ts'
 import { Empty, Loading, Problem } from '../parts.tsx'
 import { navigate, usePlace, withQuery } from '../router.tsx'
 import { useSession } from '../session.ts'
@@ -53,7 +53,7 @@ function Start({ components }: { readonly components: readonly ComponentInfo[] }
 function StartForm({ component, session: given }: { readonly component: ComponentInfo; readonly session: string }) {
   const { client, key } = useSession()
   const [text, setText] = useState('')
-  const [filled, setFilled] = useState<Readonly<Record<string, Filled>>>({})
+  const [filled, setFilled] = useState<Readonly<Record<string, FormValues>>>({})
   const [asJson, setAsJson] = useState(false)
   const [session, setSession] = useState(given)
   const [busy, setBusy] = useState(false)
@@ -133,7 +133,7 @@ function StartForm({ component, session: given }: { readonly component: Componen
   )
 }
 
-const NOTHING: Filled = new Map()
+const NOTHING: FormValues = new Map()
 const RECOVERY = { fail: 'fail', retry: 'start again', resume: 'go on where they were' } as const
 const BUSY = {
   reject: 'is refused',

@@ -3,10 +3,10 @@ import type { LoggedEvent } from 'holdfast/client'
 import { clock, json } from '../format.ts'
 import { CopyButton, Empty } from '../parts.tsx'
 import { VirtualList } from '../virtual-list.tsx'
-import type { Shown } from './run-watch.ts'
+import type { ShownRun } from './run-watch.ts'
 
 export interface LogPanelProps {
-  readonly shown: Shown
+  readonly shown: ShownRun
   /** Index of the chosen event. */
   readonly chosen: number | undefined
   readonly onChoose: (index: number | undefined) => void

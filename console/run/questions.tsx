@@ -2,7 +2,7 @@
 import type { Question } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
 import { Fields } from '../form/fields.tsx'
-import { type Filled, formOf, isPlainText, readForm, readJson, type SchemaForm } from '../form/schema-form.ts'
+import { type FormValues, formOf, isPlainText, readForm, readJson, type SchemaForm } from '../form/schema-form.ts'
 import { Problem } from '../parts.tsx'
 
 export interface QuestionsProps {
@@ -125,7 +125,7 @@ function Several({ names, onAnswer }: SeveralProps) {
 
 /** As the question's schema wants it. */
 function FormAnswer({ form, onAnswer }: { readonly form: SchemaForm; readonly onAnswer: (value: unknown) => void }) {
-  const [filled, setFilled] = useState<Filled>(new Map())
+  const [filled, setFilled] = useState<FormValues>(new Map())
   const [wrong, setWrong] = useState<string>()
   const send = (event: FormEvent): void => {
     event.preventDefault()

@@ -1,7 +1,7 @@
 /** Shows a run again as it happened: pause, step, speed, any place. */
 import { useEffect, useState } from 'react'
 import { count, duration } from '../format.ts'
-import type { RunWatch, Shown } from './run-watch.ts'
+import type { RunWatch, ShownRun } from './run-watch.ts'
 
 const SPEEDS = [1, 4, 16, 64]
 /** What is left of a silence that nobody wants to sit through. */
@@ -14,7 +14,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1
 
 export interface ReplayBarProps {
   readonly watch: RunWatch
-  readonly shown: Shown
+  readonly shown: ShownRun
   readonly onClose: () => void
 }
 
@@ -82,7 +82,7 @@ export function ReplayBar({ watch, shown, onClose }: ReplayBarProps) {
 }
 
 /** Between an event and the one before it, as it was. */
-function gapBefore(events: Shown['events'], at: number, cuts: boolean): number {
+function gapBefore(events: ShownRun['events'], at: number, cuts: boolean): number {
   if (at <= 0 || at >= events.length) return 0
   const gap = Math.max(Date.parse(events[at]!.time) - Date.parse(events[at - 1]!.time), 0)
   return cuts ? Math.min(gap, SILENCE_MS) : gap

@@ -11,7 +11,7 @@ const TOGETHER_MS_MAX = 1000
 /** Of a longer log the first ones are let go; what they folded to stays. */
 const EVENTS_MAX = 200_000
 
-export interface Shown {
+export interface ShownRun {
   /** All events that are held, also while a replay shows fewer; the same list grows, so look at `count`. */
   readonly events: readonly LoggedEvent[]
   readonly count: number
@@ -54,7 +54,7 @@ export class RunWatch {
   #questions: readonly Question[] = []
   #problem: ClientError | undefined
   #following: AbortController | undefined
-  #shown: Shown
+  #shown: ShownRun
 
   constructor(client: Client, id: string, onEvents?: (events: readonly LoggedEvent[]) => void) {
     this.#client = client
@@ -63,7 +63,7 @@ export class RunWatch {
     this.#shown = this.#look()
   }
 
-  readonly state = (): Shown => this.#shown
+  readonly state = (): ShownRun => this.#shown
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
@@ -153,7 +153,7 @@ export class RunWatch {
     this.#questions = event.type === 'run.paused' ? event.data.questions : []
   }
 
-  #look(): Shown {
+  #look(): ShownRun {
     const ended = ['completed', 'failed', 'cancelled', 'rejected'].includes(this.#status)
     return {
       events: this.#events,

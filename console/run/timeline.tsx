@@ -3,11 +3,11 @@ import { useMemo } from 'react'
 import { duration } from '../format.ts'
 import { Empty } from '../parts.tsx'
 import { VirtualList } from '../virtual-list.tsx'
-import type { Shown } from './run-watch.ts'
+import type { ShownRun } from './run-watch.ts'
 import type { Row } from './spans.ts'
 
 export interface TimelineProps {
-  readonly shown: Shown
+  readonly shown: ShownRun
   readonly now: number
   readonly chosen: number | undefined
   readonly onChoose: (index: number) => void

@@ -4,18 +4,18 @@ import { RESUME_EXTENSION } from './resume.ts'
 import type { Artifact, ArtifactUpdate, Message, Metadata, Part, Task, TaskStatus, Update } from './types.ts'
 import { isEnded } from './types.ts'
 
-interface Assembled {
+interface AssembledArtifact {
   head: Omit<Artifact, 'parts'>
   /** Grows in place, so that a chunk costs the same however many came before it. */
   parts: Part[]
   repetition: Repetition<ArtifactUpdate> | undefined
 }
 
-export class Assembly {
+export class TaskAssembler {
   #head: Pick<Task, 'id' | 'contextId' | 'metadata'> | undefined
   #status: TaskStatus = { state: 'TASK_STATE_UNSPECIFIED' }
   #history: readonly Message[] | undefined
-  readonly #artifacts = new Map<string, Assembled>()
+  readonly #artifacts = new Map<string, AssembledArtifact>()
   readonly #heard = new Set<string>()
   #position: Position | undefined
   #rejoined = false

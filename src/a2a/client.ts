@@ -4,11 +4,11 @@ import { ApiError, ClientError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
 import { type Binding, callBinding, type OperationName, type Operations, type PushConfigKey } from './binding.ts'
 import { cardUrl, fetchCard, hasExtension, type Interface, selectInterface } from './card.ts'
-import { Exchange, type HeaderSource, UnheardError } from './exchange.ts'
-import { type FollowOptions, Following, type Opening } from './follow.ts'
+import { Exchange, type HeaderSource, NoResponseError } from './exchange.ts'
+import { type FollowOptions, TaskFollower, type FollowStart } from './follow.ts'
 import { HttpBinding } from './http-binding.ts'
-import { jsonRpcWords } from './jsonrpc.ts'
-import { restWords } from './rest.ts'
+import { jsonRpcEncoding } from './jsonrpc.ts'
+import { restEncoding } from './rest.ts'
 import { RESUME_EXTENSION } from './resume.ts'
 import { TaskStream } from './task-stream.ts'
 import type {
@@ -187,7 +187,7 @@ export class A2aClient {
     this.#binding.close()
   }
 
-  #follow(opening: Opening, signal: AbortSignal | undefined): TaskStream {
+  #follow(opening: FollowStart, signal: AbortSignal | undefined): TaskStream {
     const { retries, retryMs, silenceMs, pollMs, resend } = this.#settings
     const options: FollowOptions = {
       binding: this.#binding,
@@ -200,7 +200,7 @@ export class A2aClient {
       resends: resend === 'always',
       signal,
     }
-    return new TaskStream(new Following(opening, options))
+    return new TaskStream(new TaskFollower(opening, options))
   }
 
   #mayResend(cause: ClientError): boolean {
@@ -232,9 +232,9 @@ function exchangeOf(url: string, { headers = {}, origins = [], fetch: given }: S
 async function openBinding(exchange: Exchange, spoken: Interface, extensions: readonly string[]): Promise<Binding> {
   switch (spoken.binding) {
     case 'JSONRPC':
-      return new HttpBinding(exchange, spoken, extensions, jsonRpcWords(spoken))
+      return new HttpBinding(exchange, spoken, extensions, jsonRpcEncoding(spoken))
     case 'HTTP+JSON':
-      return new HttpBinding(exchange, spoken, extensions, restWords(spoken))
+      return new HttpBinding(exchange, spoken, extensions, restEncoding(spoken))
     case 'GRPC':
       return (await import('./grpc/binding.ts')).openGrpcBinding(exchange, spoken, extensions)
   }
@@ -259,7 +259,9 @@ async function retried<Result>(
 
 /** Nobody took it. */
 function wasUnheard(cause: ClientError): boolean {
-  return cause instanceof UnheardError || (cause instanceof ApiError && (cause.status === 429 || cause.status === 503))
+  return (
+    cause instanceof NoResponseError || (cause instanceof ApiError && (cause.status === 429 || cause.status === 503))
+  )
 }
 
 function requestOf(

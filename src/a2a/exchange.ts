@@ -18,7 +18,7 @@ export interface ExchangeOptions {
   readonly fetch: typeof fetch
 }
 
-export interface Exchanged {
+export interface HttpExchange {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly headers?: HeaderValues
@@ -26,7 +26,7 @@ export interface Exchanged {
 }
 
 /** Nobody took the request: to send it again does no harm. */
-export class UnheardError extends ConnectionError {}
+export class NoResponseError extends ConnectionError {}
 
 /** Largest answer, and largest event of a stream. */
 const ANSWER_CHARS_MAX = 16 * 1024 * 1024
@@ -50,7 +50,7 @@ export class Exchange {
   }
 
   /** The answer, whatever its status. */
-  async open({ url, method, headers = {}, body }: Exchanged, watchdog: Watchdog): Promise<Response> {
+  async open({ url, method, headers = {}, body }: HttpExchange, watchdog: Watchdog): Promise<Response> {
     try {
       const own = await this.headersFor(url)
       // A card could send a redirect anywhere, and credentials with it.
@@ -63,7 +63,7 @@ export class Exchange {
   }
 
   /** One request whose answer is read whole. */
-  async whole(asked: Exchanged, timeoutMs: number, signal: AbortSignal | undefined): Promise<WholeAnswer> {
+  async whole(asked: HttpExchange, timeoutMs: number, signal: AbortSignal | undefined): Promise<FullResponse> {
     const watchdog = new Watchdog(timeoutMs, signal)
     try {
       const response = await this.open(asked, watchdog)
@@ -74,7 +74,7 @@ export class Exchange {
   }
 }
 
-export interface WholeAnswer {
+export interface FullResponse {
   readonly response: Response
   readonly text: string
 }
@@ -117,11 +117,11 @@ function lost(cause: unknown, url: string, watchdog: Watchdog): unknown {
   if (watchdog.signal.aborted) return watchdog.signal.reason
   const { code, message } = ((cause as Error).cause ?? {}) as { code?: unknown; message?: string }
   const told = `${host} cannot be reached: ${message ?? String(cause)}`
-  return UNHEARD.includes(String(code)) ? new UnheardError(told, { cause }) : new ConnectionError(told, { cause })
+  return UNHEARD.includes(String(code)) ? new NoResponseError(told, { cause }) : new ConnectionError(told, { cause })
 }
 
 /** A refusal that A2A has no word for. */
-export function refusalOf({ response, text }: WholeAnswer, url: string): ApiError {
+export function refusalOf({ response, text }: FullResponse, url: string): ApiError {
   const { status, headers } = response
   const said = text === '' ? '' : `: ${text.slice(0, REFUSAL_CHARS_MAX)}`
   const seconds = Number(headers.get('retry-after') ?? 'none')

@@ -2,10 +2,10 @@
 import { type Backoff, sleep } from '../client/backoff.ts'
 import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
-import { Assembly } from './assembly.ts'
+import { TaskAssembler } from './assembly.ts'
 import { type Binding, callBinding } from './binding.ts'
 import { A2aError, ProtocolError } from './errors.ts'
-import { UnheardError } from './exchange.ts'
+import { NoResponseError } from './exchange.ts'
 import type { SendRequest, SendResult, Task, TaskState, TaskStatus, Update } from './types.ts'
 import { isEnded, isWaiting } from './types.ts'
 
@@ -24,7 +24,7 @@ export interface FollowOptions {
 }
 
 /** What begins it: a message, or a task that is there. */
-export type Opening = {
+export type FollowStart = {
   /** The status that was answered: to see it again is no news. */
   readonly answered?: TaskStatus | undefined
   readonly endsAtAuth?: boolean | undefined
@@ -35,20 +35,20 @@ const STEADY_MS = 2000
 /** Streams in a row that ended at once and told nothing new, or told nothing at all, until the task is asked for instead. */
 const BARREN_STREAMS_MAX = 3
 
-type Way = 'send' | 'subscribe' | 'poll'
+type FollowMethod = 'send' | 'subscribe' | 'poll'
 
-export class Following {
-  readonly assembly = new Assembly()
+export class TaskFollower {
+  readonly assembly = new TaskAssembler()
   readonly #options: FollowOptions
-  readonly #opening: Opening
+  readonly #opening: FollowStart
   readonly #backoff: Backoff
-  #way: Way
+  #way: FollowMethod
   #after: string | undefined
   #answered: TaskStatus | undefined
   #barren = 0
   #staleLooks = 0
 
-  constructor(opening: Opening, options: FollowOptions) {
+  constructor(opening: FollowStart, options: FollowOptions) {
     this.#opening = opening
     this.#options = options
     this.#backoff = options.newBackoff()
@@ -88,7 +88,7 @@ export class Following {
     return id === undefined ? 'the agent ended its stream without a word' : `the stream ended before task ${id} did`
   }
 
-  #rejoinBy(): Way {
+  #rejoinBy(): FollowMethod {
     return this.#options.streaming ? 'subscribe' : 'poll'
   }
 
@@ -209,7 +209,7 @@ export class Following {
 
   /** Only what nobody took can be sent again without a second task coming of it. */
   #mayResend(cause: ClientError): boolean {
-    if (cause instanceof UnheardError) return true
+    if (cause instanceof NoResponseError) return true
     if (cause instanceof ApiError && (cause.status === 429 || cause.status === 503)) return true
     return this.#options.resends && isTransient(cause)
   }

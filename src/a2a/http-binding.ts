@@ -6,30 +6,30 @@ import type { Interface } from './card.ts'
 import { A2aError } from './errors.ts'
 import {
   type Exchange,
-  type Exchanged,
+  type HttpExchange,
   eventsOf,
   isEventStream,
   readText,
   serviceHeaders,
-  type WholeAnswer,
+  type FullResponse,
 } from './exchange.ts'
 import { type Dialect, Reader } from './read.ts'
 import type { Update } from './types.ts'
 
 /** How one of them says things. */
-export interface HttpWords {
+export interface HttpEncoding {
   /** In which 0.3 is written. */
   readonly legacyDialect: Dialect
   /** Media types of answers that are read whole. */
   readonly accept: string
-  asked(invocation: Invocation | StreamInvocation): Asked
+  asked(invocation: Invocation | StreamInvocation): OperationRequest
   /** What an answer says; throws what it refuses. */
-  result(answer: WholeAnswer, url: string): unknown
+  result(answer: FullResponse, url: string): unknown
   /** What an event of a stream says; throws where that is an error. */
   event(event: ParsedEvent): unknown
 }
 
-export interface Asked extends Omit<Exchanged, 'headers'> {
+export interface OperationRequest extends Omit<HttpExchange, 'headers'> {
   readonly contentType?: string
   /** For agents that refuse the first. */
   readonly otherBody?: object
@@ -38,10 +38,10 @@ export interface Asked extends Omit<Exchanged, 'headers'> {
 export class HttpBinding implements Binding {
   readonly reader: Reader
   readonly #exchange: Exchange
-  readonly #words: HttpWords
+  readonly #words: HttpEncoding
   readonly #headers: Readonly<Record<string, string>>
 
-  constructor(exchange: Exchange, { version }: Interface, extensions: readonly string[], words: HttpWords) {
+  constructor(exchange: Exchange, { version }: Interface, extensions: readonly string[], words: HttpEncoding) {
     this.#exchange = exchange
     this.#words = words
     this.#headers = serviceHeaders(version, extensions)
@@ -81,12 +81,12 @@ export class HttpBinding implements Binding {
 
   close(): void {}
 
-  async #answer(asked: Asked, { signal, timeoutMs }: CallOptions): Promise<unknown> {
+  async #answer(asked: OperationRequest, { signal, timeoutMs }: CallOptions): Promise<unknown> {
     const answer = await this.#exchange.whole(this.#request(asked, this.#words.accept), timeoutMs, signal)
     return this.#words.result(answer, asked.url)
   }
 
-  #request({ url, method, contentType, body }: Asked, accept: string, after?: string): Exchanged {
+  #request({ url, method, contentType, body }: OperationRequest, accept: string, after?: string): HttpExchange {
     return {
       url,
       method,

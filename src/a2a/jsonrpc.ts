@@ -2,13 +2,13 @@
 import type { Invocation, OperationName, StreamInvocation, StreamName } from './binding.ts'
 import type { Interface } from './card.ts'
 import { A2aError, codeByReason, codeByRpcCode } from './errors.ts'
-import { parseJson, refusalOf, type WholeAnswer } from './exchange.ts'
-import type { HttpWords } from './http-binding.ts'
+import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
+import type { HttpEncoding } from './http-binding.ts'
 import { noList, toLegacySend } from './legacy.ts'
 import { legacyPushConfig } from './legacy-words.ts'
 import { isRaw } from './raw.ts'
 
-export function jsonRpcWords({ url, version, tenant }: Interface): HttpWords {
+export function jsonRpcEncoding({ url, version, tenant }: Interface): HttpEncoding {
   return {
     legacyDialect: 'kinds',
     accept: 'application/json',
@@ -67,7 +67,7 @@ function legacy(invocation: Invocation | StreamInvocation): { readonly method: s
   }
 }
 
-function answerOf(answer: WholeAnswer, url: string): unknown {
+function answerOf(answer: FullResponse, url: string): unknown {
   if (answer.response.ok) return resultOf(parseJson(answer.text, 'an answer'))
   // Some say with a status too what they say in the body.
   if (/^\s*\{.*"error"/s.test(answer.text)) {

@@ -2,18 +2,18 @@
 import type { Invocation, StreamInvocation } from './binding.ts'
 import type { Interface } from './card.ts'
 import { A2aError, codeByReason, codeByRpcCode, codeByStatus } from './errors.ts'
-import { parseJson, refusalOf, type WholeAnswer } from './exchange.ts'
-import type { Asked, HttpWords } from './http-binding.ts'
+import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
+import type { OperationRequest, HttpEncoding } from './http-binding.ts'
 import { legacyPushRequest, noList, toLegacySend } from './legacy.ts'
 import { isRaw } from './raw.ts'
 import type { Version } from './types.ts'
 
-interface Target extends Pick<Asked, 'method' | 'body' | 'otherBody'> {
+interface Target extends Pick<OperationRequest, 'method' | 'body' | 'otherBody'> {
   readonly path: string
   readonly query?: object
 }
 
-export function restWords({ url, version, tenant }: Interface): HttpWords {
+export function restEncoding({ url, version, tenant }: Interface): HttpEncoding {
   const prefix = version === '0.3' ? '/v1' : tenant === undefined ? '' : `/${encodeURIComponent(tenant)}`
   const base = url.replace(/\/+$/, '') + prefix
   return {
@@ -95,7 +95,7 @@ function legacyPushBodies(params: Parameters<typeof legacyPushRequest>[0]): Pick
   return { body, otherBody: body.config }
 }
 
-function errorOf(answer: WholeAnswer, url: string): Error {
+function errorOf(answer: FullResponse, url: string): Error {
   const { status } = answer.response
   if (status === 429 || status === 503 || answer.text === '') return refusalOf(answer, url)
   try {

@@ -1,13 +1,13 @@
 /** What comes of a message or a task: to be iterated over once, and the task so far at any time. */
-import type { Following } from './follow.ts'
+import type { TaskFollower } from './follow.ts'
 import type { SendResult, Task, Update } from './types.ts'
 
 export class TaskStream implements AsyncIterable<Update> {
-  readonly #following: Following
+  readonly #following: TaskFollower
   readonly #updates: AsyncGenerator<Update, SendResult, void>
   #result: SendResult | undefined
 
-  constructor(following: Following) {
+  constructor(following: TaskFollower) {
     this.#following = following
     this.#updates = following.updates()
   }

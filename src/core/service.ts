@@ -4,7 +4,7 @@
  */
 import { Access } from './access/access.ts'
 import type { Component } from './ports/component.ts'
-import { checkAnswers } from './execution/check-answers.ts'
+import { validateAnswers } from './execution/check-answers.ts'
 import { claimPaused } from './scheduling/claim-paused.ts'
 import type { CredentialWatch } from './access/credential-watch.ts'
 import { assertReadable } from './model/cursor.ts'
@@ -16,11 +16,11 @@ import type { EventLoopHealth } from './ports/event-loop-health.ts'
 import { forgetOwner, type ForgetReport, type ForgetRequest } from './access/forget.ts'
 import { defaultLimits, type Limits } from './model/limits.ts'
 import { readLog } from './delivery/read-log.ts'
-import { shareLoop } from './runtime/share-event-loop.ts'
+import { shareEventLoop } from './runtime/share-event-loop.ts'
 import type { StartRequest } from './scheduling/new-run.ts'
 import { nextRecord } from './delivery/next-record.ts'
 import { listWithin, OwnedDocuments } from './sessions/owned-documents.ts'
-import type { NodeParts } from './ports/node-deps.ts'
+import type { NodeDeps } from './ports/node-deps.ts'
 import { actorOf, type Authenticator, localOwner, ownerKey, type Principal } from './model/principal.ts'
 import { PrincipalQuotas } from './access/principal-quotas.ts'
 import { events, type Slice } from './model/record.ts'
@@ -28,22 +28,22 @@ import { type Redactor, redactorOf } from './redaction/redactor.ts'
 import { encodeRequested, redactRequested } from './execution/requested-event.ts'
 import { isFinished, type Run, type RunStatus } from './model/run.ts'
 import { removeSession } from './sessions/session-removal.ts'
-import type { Share, ShareRequest, Shares } from './access/share-links.ts'
-import { type Started, Starts } from './scheduling/run-starter.ts'
+import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
+import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
 import type { RunPage, Store, StoredRun, StoreHealth } from './ports/store.ts'
 import { StoreProbe } from './runtime/store-probe.ts'
 import { Feeds, type Sink, type Subscription } from './delivery/subscription.ts'
 
-export type { Started, StartRequest }
+export type { StartedRun, StartRequest }
 
-export interface ServiceOptions extends Omit<NodeParts, 'limits'> {
+export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly limits?: Partial<Limits>
   /** Ends what revoked and expired credentials have open. */
   readonly credentials?: CredentialWatch
   /** How responsive the process is, where that is measured. */
   readonly eventLoop?: () => EventLoopHealth
   /** Share links; none can be made without it. */
-  readonly shares?: Shares
+  readonly shares?: ShareLinks
   /** Removes the credentials of a principal that are kept here, and says how many there were. */
   readonly removeCredentials?: Authenticator['removeCredentials']
 }
@@ -64,22 +64,25 @@ export interface ListRequest {
 }
 
 /** The outcome of a run as its log says it. */
-export type Outcome = Extract<LoggedEvent, { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }>
+export type RunOutcome = Extract<
+  LoggedEvent,
+  { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }
+>
 
 export class Service {
   readonly limits: Limits
-  readonly #parts: NodeParts
+  readonly #parts: NodeDeps
   readonly #store: Store
   readonly #dispatcher: Dispatcher
   readonly #quotas: PrincipalQuotas
-  readonly #starts: Starts
+  readonly #starts: RunStarter
   readonly #feeds: Feeds
   readonly #probe: StoreProbe
   readonly #access: Access
   /** Why the store was unavailable when health was last asked for, which the log has been told. */
   #toldFailure: string | undefined
   readonly #eventLoop: (() => EventLoopHealth) | undefined
-  readonly #shares: Shares | undefined
+  readonly #shares: ShareLinks | undefined
   readonly #removeCredentials: NonNullable<Authenticator['removeCredentials']>
   /** Aborted when nothing more will come from here. */
   readonly #closing = new AbortController()
@@ -90,7 +93,7 @@ export class Service {
     this.#store = options.store
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
-    this.#starts = new Starts(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#drive(claimed))
+    this.#starts = new RunStarter(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#drive(claimed))
     this.#feeds = new Feeds(options.store, this.limits, options.clock)
     this.#probe = new StoreProbe(this.#parts)
     this.#access = new Access(options, options.credentials)
@@ -113,7 +116,7 @@ export class Service {
     return this.#parts.registry.list()
   }
 
-  async start(principal: Principal, request: StartRequest): Promise<Started> {
+  async start(principal: Principal, request: StartRequest): Promise<StartedRun> {
     this.#assertOpen()
     await this.#access.requireStart(principal, request.component)
     if (request.follows === true) this.#quotas.requireStream(actorOf(principal))
@@ -125,7 +128,7 @@ export class Service {
   }
 
   async list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
-    await shareLoop()
+    await shareEventLoop()
     const { limit = 50, ...filters } = request
     const query = { ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.pageRunsMax) }
     return this.#access.list(principal, () => this.#store.list(query))
@@ -152,16 +155,16 @@ export class Service {
     if (!isServed && !this.#dispatcher.isForOthers(run))
       throw new HoldfastError('unsupported', `component ${run.component} is not served here`)
     const continuation = { answers, by: actorOf(principal) }
-    checkAnswers(run, answers)
+    validateAnswers(run, answers)
     encodeRequested({ type: 'run.resumed', data: continuation }, this.limits)
     const claimed = await claimPaused(this.#parts, {
       id,
       owner: this.#dispatcher.owner,
       mayTakeOver: () => this.#dispatcher.mayTakeOver,
-      check: (now) => checkAnswers(now, answers),
+      check: (now) => validateAnswers(now, answers),
     })
     try {
-      checkAnswers(claimed.run, answers) // what it asks may have changed in the meantime
+      validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime
     } catch (refusal) {
       // It is ours now, whatever became of it: paused as before, or left behind by whoever continued it.
       if (claimed.run.status === 'paused') await this.#store.release(id, claimed.epoch)
@@ -283,7 +286,7 @@ export class Service {
     after: number,
     bytesMax: number = this.limits.readBytesMax,
   ): Promise<Slice | undefined> {
-    await shareLoop()
+    await shareEventLoop()
     await this.get(principal, id)
     return readLog(this.#store, id, after, bytesMax)
   }
@@ -308,11 +311,11 @@ export class Service {
   }
 
   /** The terminal event of a finished run. */
-  async outcome(principal: Principal, id: string): Promise<Outcome | undefined> {
+  async outcome(principal: Principal, id: string): Promise<RunOutcome | undefined> {
     const { run, next } = await this.get(principal, id)
     if (!isFinished(run.status)) return undefined
     const slice = await readLog(this.#store, id, next - 2, 1)
-    return slice === undefined ? undefined : (events(slice).at(-1) as Outcome)
+    return slice === undefined ? undefined : (events(slice).at(-1) as RunOutcome)
   }
 
   /** What was met last. */
@@ -375,7 +378,7 @@ export class Service {
     return redactorOf(this.#parts.redactor, this.#parts.registry.find(component)?.redact)
   }
 
-  #requireShares(): Shares {
+  #requireShares(): ShareLinks {
     if (this.#shares !== undefined) return this.#shares
     throw new HoldfastError('unsupported', 'this server has no share links')
   }

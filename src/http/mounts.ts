@@ -10,7 +10,7 @@ export interface Mount {
   load(): Promise<Protocol>
 }
 
-interface Loaded {
+interface LoadedProtocol {
   readonly protocol: Protocol
   readonly routes: RouteTable
 }
@@ -18,10 +18,10 @@ interface Loaded {
 export class Mounts {
   /** Answers for paths that belong to nobody. */
   readonly first: Protocol
-  readonly #first: Loaded
+  readonly #first: LoadedProtocol
   readonly #mounts: ReadonlyMap<Mount, readonly string[]>
-  readonly #loading = new Map<Mount, Promise<Loaded>>()
-  readonly #loaded = new Set<Loaded>()
+  readonly #loading = new Map<Mount, Promise<LoadedProtocol>>()
+  readonly #loaded = new Set<LoadedProtocol>()
 
   constructor(first: Protocol, mounts: readonly Mount[]) {
     this.first = first
@@ -71,7 +71,7 @@ export class Mounts {
     return [...this.#mounts].filter(([, segments]) => segments.includes(segment)).map(([mount]) => mount)
   }
 
-  #load(mount: Mount): Promise<Loaded> {
+  #load(mount: Mount): Promise<LoadedProtocol> {
     let loading = this.#loading.get(mount)
     if (loading === undefined) {
       loading = this.#loadNow(mount)
@@ -81,13 +81,13 @@ export class Mounts {
     return loading
   }
 
-  async #loadNow(mount: Mount): Promise<Loaded> {
+  async #loadNow(mount: Mount): Promise<LoadedProtocol> {
     const done = loaded(await mount.load())
     this.#loaded.add(done)
     return done
   }
 }
 
-function loaded(protocol: Protocol): Loaded {
+function loaded(protocol: Protocol): LoadedProtocol {
   return { protocol, routes: new RouteTable([protocol]) }
 }

@@ -8,7 +8,7 @@ import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import type { Store } from '../core/ports/store.ts'
 import { Feeds } from '../core/delivery/subscription.ts'
 import { openMemoryStore } from '../stores/memory.ts'
-import { newRun, Scribe } from '../testing/fixtures.ts'
+import { newRun, RunWriter } from '../testing/fixtures.ts'
 import { type StreamFormat, Streams } from './stream.ts'
 
 /** All times are those of the test's clock. Streams are tended four times per heartbeat. */
@@ -219,7 +219,7 @@ describe('a client that does not read', () => {
 interface Stage {
   readonly clock: ManualClock
   readonly store: Store
-  readonly scribe: Scribe
+  readonly scribe: RunWriter
   readonly streams: Streams
   readonly feeds: Feeds
   /** Of the connections that were opened, in order. */
@@ -246,7 +246,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   const bounds = { ...defaultLimits, heartbeatMs: HEARTBEAT_MS, subscriberStallMs: 60_000, pollMs: 1000, ...limits }
   const created = newRun('run-1', clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
-  const scribe = new Scribe(store, clock, stored, [created.record])
+  const scribe = new RunWriter(store, clock, stored, [created.record])
   const feeds = new Feeds(store, bounds)
   const streams = new Streams(bounds, clock)
   const responses: ServerResponse[] = []

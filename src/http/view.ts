@@ -2,7 +2,7 @@
 import { START } from '../core/model/cursor.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { LoggedEvent } from '../core/model/event.ts'
-import { shareLoop } from '../core/runtime/share-event-loop.ts'
+import { shareEventLoop } from '../core/runtime/share-event-loop.ts'
 import type { Principal } from '../core/model/principal.ts'
 import type { Projection } from '../core/ports/projection.ts'
 import { events, lastOf, type Slice } from '../core/model/record.ts'
@@ -90,7 +90,7 @@ export async function foldRun<State>(
     for (const event of eventsOf(slice)) {
       state = projection.apply(state, event).state
       if (until?.(state, event) === true) return state
-      const turn = shareLoop()
+      const turn = shareEventLoop()
       if (turn !== undefined) await turn
     }
     if (slice.closed) return state

@@ -1,6 +1,6 @@
 /** Where a page remembers which run it shows, so that a reload, or another tab, shows the same. */
 
-export interface KeptId {
+export interface PersistedId {
   read(): string | undefined
   write(id: string | undefined): void
   /** Calls back when it is changed from outside: by another tab, or by going back. */
@@ -8,7 +8,7 @@ export interface KeptId {
 }
 
 /** In the address: `?NAME=run_…`. Whoever opens the same address sees the same run. */
-export function keptInUrl(name: string): KeptId {
+export function keptInUrl(name: string): PersistedId {
   return {
     read: () => new URLSearchParams(location.search).get(name) ?? undefined,
     write(id) {
@@ -22,7 +22,7 @@ export function keptInUrl(name: string): KeptId {
 }
 
 /** In the browser's storage: all tabs of the page show the run that was started last. */
-export function keptInStorage(name: string): KeptId {
+export function keptInStorage(name: string): PersistedId {
   const key = `holdfast:${name}`
   return {
     read: () => localStorage.getItem(key) ?? undefined,

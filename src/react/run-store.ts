@@ -11,7 +11,7 @@ import {
   type RunViewState,
   type StartRequest,
 } from '../client/index.ts'
-import type { KeptId } from './persisted-id.ts'
+import type { PersistedId } from './persisted-id.ts'
 
 export interface ShownRun extends Omit<RunViewState, 'status'> {
   /** Id of the run that is shown, if there is one. */
@@ -42,9 +42,9 @@ const idle: ShownRun = { id: undefined, status: 'idle', problem: undefined, text
 /** Events that come within so many milliseconds are shown together. */
 const TOGETHER_MS = 16
 
-export class RunShow {
+export class RunStore {
   readonly #client: Client
-  readonly #kept: KeptId | undefined
+  readonly #kept: PersistedId | undefined
   readonly #listeners = new Set<() => void>()
   #state = idle
   #problems: Problems = {}
@@ -53,7 +53,7 @@ export class RunShow {
   #following: AbortController | undefined
   #unwatch: (() => void) | undefined
 
-  constructor(client: Client, kept: KeptId | undefined) {
+  constructor(client: Client, kept: PersistedId | undefined) {
     this.#client = client
     this.#kept = kept
   }

@@ -2,7 +2,7 @@
 import { useMemo, useSyncExternalStore } from 'react'
 import type { Client } from '../client/index.ts'
 import { keptInStorage, keptInUrl } from './persisted-id.ts'
-import { RunShow, type ShownRun } from './run-store.ts'
+import { RunStore, type ShownRun } from './run-store.ts'
 
 export interface UseRunOptions {
   /** Make it once, outside of the component. */
@@ -28,7 +28,7 @@ export interface RunState extends ShownRun {
 export function useRun({ client, component, session, keep = 'url', name = 'run' }: UseRunOptions): RunState {
   const show = useMemo(() => {
     const kept = { url: keptInUrl, storage: keptInStorage, nowhere: () => undefined }[keep](name)
-    return new RunShow(client, kept)
+    return new RunStore(client, kept)
   }, [client, keep, name])
   const shown = useSyncExternalStore(show.subscribe, show.state, show.initialState)
   const commands = useMemo(

@@ -14,7 +14,7 @@ import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
 import type { SecretBox } from '../core/ports/secret-box.ts'
 import type { Service } from '../core/service.ts'
-import { Shares } from '../core/access/share-links.ts'
+import { ShareLinks } from '../core/access/share-links.ts'
 import type { Store } from '../core/ports/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { createApp } from '../http/app.ts'
@@ -122,7 +122,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     ...(options.audit === undefined ? [] : [options.audit]),
   ])
   const secrets = secretsFor(options)
-  const shares = new Shares({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
+  const shares = new ShareLinks({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
   const authenticator = auditedAuthenticator(sharedAuthenticator(asked, shares), audit)
   const credentials = new CredentialWatch(authenticator, clock)
   const service = new AuditedService(
@@ -230,7 +230,7 @@ function secretsFor({ secretKeys = [], store }: ServerOptions): SecretBox | unde
   return createSecretBox([process.getBuiltinModule('node:crypto').randomBytes(KEY_BYTES)])
 }
 
-interface Closing {
+interface ServerShutdown {
   readonly closeIdle: () => void
   readonly streams: Streams
   readonly mounts: Mounts
@@ -249,7 +249,7 @@ interface Closing {
 async function shutDown(
   http: HttpServer,
   service: Service,
-  { closeIdle, streams, mounts, warming, opening, retention, pushes, grpc, certificate, store, loop }: Closing,
+  { closeIdle, streams, mounts, warming, opening, retention, pushes, grpc, certificate, store, loop }: ServerShutdown,
 ): Promise<void> {
   clearTimeout(warming)
   certificate?.close()

@@ -50,7 +50,7 @@ export function parseOptions<Table extends OptionTable>(
   return { values: values as OptionValues<Table>, positionals }
 }
 
-interface Given {
+interface GivenFlag {
   readonly text: string
   /** The flag or variable that it came from. */
   readonly source: string
@@ -60,7 +60,7 @@ function fallbackOf({ fallback, parse }: Option): unknown {
   return fallback === undefined ? undefined : parse(fallback)
 }
 
-function parseGiven(option: Option, { text, source }: Given): unknown {
+function parseGiven(option: Option, { text, source }: GivenFlag): unknown {
   // An empty value is most often a variable that was not set, and must not quietly turn something off.
   if (text === '') throw usage(`${source} is empty: give it a value, or leave it out`)
   try {
@@ -72,7 +72,7 @@ function parseGiven(option: Option, { text, source }: Given): unknown {
 }
 
 function readFlags(table: OptionTable, argv: readonly string[]) {
-  const given = new Map<string, Given>()
+  const given = new Map<string, GivenFlag>()
   const positionals: string[] = []
   const options = Object.fromEntries(
     Object.entries(table).map(([name, { value }]) => [
@@ -116,10 +116,10 @@ function unknownFlag(table: OptionTable, rawName: string): HoldfastError {
   )
 }
 
-function readEnvironment(table: OptionTable, env: Environment): ReadonlyMap<string, Given> {
+function readEnvironment(table: OptionTable, env: Environment): ReadonlyMap<string, GivenFlag> {
   const known = new Map(Object.entries(table).flatMap(([name, option]) => (option.env ? [[option.env, name]] : [])))
   const aliases = new Map(Object.entries(table).flatMap(([name, { alias }]) => (alias ? [[alias, name]] : [])))
-  const given = new Map<string, Given>()
+  const given = new Map<string, GivenFlag>()
   for (const [variable, text] of Object.entries(env)) {
     if (text === undefined) continue
     const name = known.get(variable)

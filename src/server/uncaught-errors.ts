@@ -3,20 +3,20 @@
  * whose code threw them. Everything else in the process keeps Node's own behaviour: it belongs to whoever embeds the server.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import type { Execution, UncaughtOrigin } from '../core/ports/execution-trace.ts'
+import type { ExecutionTrace, UncaughtOrigin } from '../core/ports/execution-trace.ts'
 
-let storage: AsyncLocalStorage<Execution> | undefined
+let storage: AsyncLocalStorage<ExecutionTrace> | undefined
 /** Servers and workers of this process. */
 let hosts = 0
 
 /** One for all servers of the process, since the process has one set of listeners. */
-export function executionStorage(): AsyncLocalStorage<Execution> {
-  storage ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)<Execution>()
+export function executionStorage(): AsyncLocalStorage<ExecutionTrace> {
+  storage ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)<ExecutionTrace>()
   return storage
 }
 
 /** The run whose code is running; in a listener for uncaught errors, the run whose code threw. */
-export function currentExecution(): Execution | undefined {
+export function currentExecution(): ExecutionTrace | undefined {
   return storage?.getStore()
 }
 

@@ -1,7 +1,7 @@
 /** How a node tells recorded work apart: keyed digests of inputs, and which work encloses the code that is running. */
 import type { Digests } from '../core/ports/node-deps.ts'
 import type { AsyncLocal, Enclosure } from '../core/recovery/enclosure.ts'
-import type { Execution } from '../core/ports/execution-trace.ts'
+import type { ExecutionTrace } from '../core/ports/execution-trace.ts'
 import type { Store } from '../core/ports/store.ts'
 import { storeSecret } from './store-secret.ts'
 import { executionStorage } from './uncaught-errors.ts'
@@ -10,7 +10,7 @@ import { executionStorage } from './uncaught-errors.ts'
 export function workIdentity(store: Store): {
   readonly digests: Digests
   readonly enclosures: AsyncLocal<Enclosure>
-  readonly executions: AsyncLocal<Execution>
+  readonly executions: AsyncLocal<ExecutionTrace>
 } {
   const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks')
   return {

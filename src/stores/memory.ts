@@ -6,14 +6,14 @@ import { type Clock, systemClock } from '../core/ports/clock.ts'
 import { assertReadable } from '../core/model/cursor.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import { Hints } from '../core/delivery/hints.ts'
-import type { KeptRun, Moving } from '../core/ports/store-transfer.ts'
+import type { TransferredRun, StoreTransfer } from '../core/ports/store-transfer.ts'
 import { comesBefore, cursorOf, positionOf } from '../core/model/page.ts'
 import { type Slice, sliceOf } from '../core/model/record.ts'
 import { isFinished, type Run } from '../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
-  Created,
+  CreateResult,
   HeldRun,
   Hint,
   HintListener,
@@ -29,12 +29,12 @@ import type {
 } from '../core/ports/store.ts'
 import type { StoredUsage } from '../core/model/storage-usage.ts'
 import { MemoryDocuments } from './memory/documents.ts'
-import { MemoryMoving } from './memory/transfer.ts'
+import { MemoryTransfer } from './memory/transfer.ts'
 import { MemoryUsage } from './memory/usage.ts'
 import { type Append, MemoryWriter } from './memory/writer.ts'
 import { OwnerTotals } from './shared/owner-totals.ts'
 import { ServedComponents } from './shared/served-components.ts'
-import { Turns } from './shared/fair-order.ts'
+import { FairOrder } from './shared/fair-order.ts'
 
 export interface MemoryStoreOptions {
   /** Leases are measured, and documents dated, with it. */
@@ -64,7 +64,7 @@ class MemoryStore implements Store {
   readonly name = 'memory'
   readonly capabilities = { durable: false, shared: false }
   readonly documents: MemoryDocuments
-  readonly moving: Moving
+  readonly transfer: StoreTransfer
   readonly usage: StoredUsage
   readonly #clock: Clock
   readonly #totals = new OwnerTotals()
@@ -75,7 +75,7 @@ class MemoryStore implements Store {
   /** The unfinished runs of each lane in order of creation: the first of them is the only one that may be driven. */
   readonly #lanes = new Map<string, Set<string>>()
   /** Who is to be driven next. */
-  readonly #turns = new Turns<Entry>()
+  readonly #turns = new FairOrder<Entry>()
   readonly #served = new ServedComponents()
   readonly #hints = new Hints()
   #entered = 0
@@ -87,7 +87,7 @@ class MemoryStore implements Store {
     this.usage = new MemoryUsage(this.#totals, () =>
       [...this.#entries.values()].map((entry) => ({ stored: stored(entry), bytes: entry.bytes })),
     )
-    this.moving = new MemoryMoving({
+    this.transfer = new MemoryTransfer({
       kept: () => [...this.#entries.values()].map((entry) => ({ stored: stored(entry), ...given(entry.idempotency) })),
       now: () => clock.now(),
       documents: this.documents,
@@ -100,7 +100,7 @@ class MemoryStore implements Store {
   }
 
   /** Nothing here awaits between looking and writing, so each method is one step to everybody else. */
-  async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<Created> {
+  async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<CreateResult> {
     // The key comes before the lane: a start that is retried must not be refused because of itself.
     const known = idempotency && this.#keys.get(keyOf(run.owner, idempotency.key))
     if (known !== undefined) {
@@ -115,7 +115,7 @@ class MemoryStore implements Store {
     this.#enter(entry, record)
     if (claim !== undefined && head === undefined) this.#take(entry, claim.owner, claim.ttlMs)
     this.documents.touch(run)
-    const created: Created = { kind: 'created', stored: stored(entry) }
+    const created: CreateResult = { kind: 'created', stored: stored(entry) }
     this.#hint(entry, { slice: sliceOf(0, [record], false), ...(this.#isClaimable(entry) && { claimable: true }) })
     return created
   }
@@ -266,7 +266,7 @@ class MemoryStore implements Store {
       this.#lanes.set(run.lane, (this.#lanes.get(run.lane) ?? new Set()).add(run.id))
   }
 
-  #admit({ stored: { run, first, epoch, stop }, idempotency }: KeptRun, record: string): void {
+  #admit({ stored: { run, first, epoch, stop }, idempotency }: TransferredRun, record: string): void {
     if (this.#entries.has(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
     if (idempotency !== undefined && this.#keys.has(keyOf(run.owner, idempotency.key)))
       throw new HoldfastError('conflict', `run ${run.id}: its idempotency key is in use`)
@@ -345,7 +345,7 @@ function keyOf(owner: string, key: string): string {
   return JSON.stringify([owner, key])
 }
 
-function given(idempotency: NewRun['idempotency']): Pick<KeptRun, 'idempotency'> {
+function given(idempotency: NewRun['idempotency']): Pick<TransferredRun, 'idempotency'> {
   return idempotency === undefined ? {} : { idempotency }
 }
 

@@ -36,7 +36,7 @@ export function recordOf(run: string, index: number, time: string, event: Event)
 }
 
 /** Writes a run's events under one claim, and remembers every record as the log must give it back. */
-export class Scribe {
+export class RunWriter {
   readonly id: string
   readonly epoch: number
   readonly writer: LogWriter

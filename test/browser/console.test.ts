@@ -253,7 +253,7 @@ function idOf(page: Page): string {
 
 const adder = agent<number[]>({
   id: 'adder',
-  makeup: { inputSchema: { type: 'array', items: { type: 'number' } } },
+  info: { inputSchema: { type: 'array', items: { type: 'number' } } },
   async *run(numbers) {
     yield String(numbers.reduce((sum, each) => sum + each, 0))
   },

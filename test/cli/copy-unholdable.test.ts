@@ -10,17 +10,17 @@ import { serveInProcess } from '../support/in-process.ts'
 
 /** As PostgreSQL refuses a text that has U+0000. */
 function refusing(store: Store, isRefused: (run: string) => boolean): Store {
-  const { moving } = store
+  const { transfer: moving } = store
   const refuse = (): never => {
     throw new HoldfastError(
       'invalid_request',
       'PostgreSQL cannot keep this: invalid byte sequence for encoding "UTF8": 0x00',
     )
   }
-  const admit: Store['moving']['admit'] = async (kept, ...rest) =>
+  const admit: Store['transfer']['admit'] = async (kept, ...rest) =>
     isRefused(kept.stored.run.id) ? refuse() : moving.admit(kept, ...rest)
   return overriding(store, {
-    moving: overriding(moving as unknown as Store, { admit } as never) as unknown as Store['moving'],
+    transfer: overriding(moving as unknown as Store, { admit } as never) as unknown as Store['transfer'],
   })
 }
 

@@ -4,7 +4,7 @@ import { copyStore } from '../../src/cli/transfer/copy-store.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
-import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { callWith, NOBODY } from './called.ts'
@@ -31,7 +31,7 @@ async function fill(store: Store, runs: number): Promise<void> {
     const time = new Date(Date.UTC(2026, 0, 1) + number).toISOString()
     const draft = newRun(`run_${String(number).padStart(5, '0')}`, time, { session: `session-${number % 7}` })
     const created = await store.create({ ...draft, claim: { owner: 'filler', ttlMs: 60_000 } })
-    const scribe = new Scribe(store, systemClock, created.stored, [draft.record])
+    const scribe = new RunWriter(store, systemClock, created.stored, [draft.record])
     scribe.start()
     for (let text = 0; text < (number === 0 ? 1500 : 10); text++) scribe.text(number === 0 ? 'x'.repeat(4000) : 'hello')
     scribe.complete()
@@ -122,7 +122,7 @@ describe('a copy refuses', () => {
   test('a store that a server uses, and says so', async () => {
     const [old, shared] = [sqliteHouse(), postgresHouse()]
     const server = await serveHouse(shared)
-    await until('it is known to be at work', async () => (await server.store.moving.workers()).length > 0)
+    await until('it is known to be at work', async () => (await server.store.transfer.workers()).length > 0)
     const empty = sqliteHouse()
     await (await openHouse(empty)).close()
     const refused = [call('copy', '--from', shared, '--to', old), call('copy', '--from', empty, '--to', shared)]

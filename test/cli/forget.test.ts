@@ -10,7 +10,7 @@ import { systemClock } from '../../src/core/ports/clock.ts'
 import { createKey } from '../../src/server/auth/keys.ts'
 import { openStore } from '../../src/server/open-store.ts'
 import { configOptions } from '../../src/server/config-options.ts'
-import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { startNats, urlOf } from '../support/nats.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
@@ -35,7 +35,7 @@ async function write(store: Store, owner: string, id: string, text: string, ends
   })
   const { stored } = await store.create(created)
   if (!ends) return
-  const scribe = new Scribe(store, systemClock, stored, [created.record])
+  const scribe = new RunWriter(store, systemClock, stored, [created.record])
   scribe.start()
   for (let count = 0; count < 3; count++) scribe.text(`${text} ${count}`)
   scribe.complete()

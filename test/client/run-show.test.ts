@@ -1,15 +1,15 @@
 /** What `useRun` shows, without a page around it. */
 import { expect, test } from 'vitest'
 import { type ClientError, createClient } from '../../src/client/index.ts'
-import { RunShow } from '../../src/react/run-store.ts'
+import { RunStore } from '../../src/react/run-store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { answerRun, startRun, untilFinished } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import { serveNative } from '../protocols/native/serve.ts'
 
 /** Shows one run for as long as the test runs. */
-function showing(client: ReturnType<typeof createClient>, id: string): RunShow {
-  const show = new RunShow(client, { read: () => id, write: () => {}, watch: () => () => {} })
+function showing(client: ReturnType<typeof createClient>, id: string): RunStore {
+  const show = new RunStore(client, { read: () => id, write: () => {}, watch: () => () => {} })
   show.subscribe(() => {})
   return show
 }
@@ -102,7 +102,7 @@ test('useRun: a run that is started while the view is unmounted and mounted agai
     return fetch(input, init)
   }
   let kept: string | undefined = 'run_before'
-  const show = new RunShow(createClient({ url: server.url, fetch: late, retries: 0 }), {
+  const show = new RunStore(createClient({ url: server.url, fetch: late, retries: 0 }), {
     read: () => kept,
     write: (id) => (kept = id),
     watch: () => () => {},
@@ -120,7 +120,7 @@ test('useRun: a run that is started while the view is unmounted and mounted agai
 
 test('useRun: a run whose start is answered while nobody looks is shown when somebody does', async () => {
   const server = await serveNative()
-  const show = new RunShow(createClient({ url: server.url }), undefined)
+  const show = new RunStore(createClient({ url: server.url }), undefined)
   const unsubscribe = show.subscribe(() => {})
   const started = show.start({ component: 'lab', input: 'text 3' })
   unsubscribe()
@@ -135,7 +135,7 @@ test('useRun: a start that cannot reach the server says so at once, while it tri
   let isDown = true
   const broken: typeof fetch = (input, init) =>
     isDown ? Promise.reject(new TypeError('Failed to fetch')) : fetch(input, init)
-  const show = new RunShow(createClient({ url: server.url, fetch: broken, retryMs: 200 }), undefined)
+  const show = new RunStore(createClient({ url: server.url, fetch: broken, retryMs: 200 }), undefined)
   show.subscribe(() => {})
   const started = show.start({ component: 'lab', input: 'text 3' })
   await until('there is a problem', () => show.state().problem)

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
-import { newRun, type NewRunOptions, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun, type NewRunOptions, RunWriter } from '../../src/testing/fixtures.ts'
 import type { TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -12,13 +12,13 @@ let runs = 0
 /** An id that no other run of the file has. */
 export const newRunId = (): string => `run_${++runs}`
 
-export async function startRun(store: Store, options: NewRunOptions = {}): Promise<Scribe> {
+export async function startRun(store: Store, options: NewRunOptions = {}): Promise<RunWriter> {
   const draft = newRun(newRunId(), new Date().toISOString(), {
     claim: { owner: 'worker-1', ttlMs: 600_000 },
     ...options,
   })
   const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
   scribe.start()
   await scribe.flush()
   return scribe
@@ -29,7 +29,7 @@ export async function writeUnderLoad(
   store: Store,
   count: number,
   turns: number,
-): Promise<{ scribes: Scribe[]; durable: () => number; done: Promise<unknown> }> {
+): Promise<{ scribes: RunWriter[]; durable: () => number; done: Promise<unknown> }> {
   const scribes = await Promise.all(Array.from({ length: count }, () => startRun(store)))
   let durable = 0
   const writing = scribes.map(async (scribe) => {
@@ -47,7 +47,7 @@ export async function writeUnderLoad(
 }
 
 /** An event, and a flush that nobody waits for, at each turn of the event loop; until all are durable. */
-export async function flushEveryTurn(scribe: Scribe, count: number): Promise<void> {
+export async function flushEveryTurn(scribe: RunWriter, count: number): Promise<void> {
   let turns = 0
   const flushes: Promise<void>[] = []
   await new Promise<void>((resolve) => {
@@ -69,7 +69,7 @@ export async function expectRefused(proxy: TcpProxy, cutOff: Store, other: Store
   zombie.text('written by the dead')
   const refused = zombie.flush().catch((cause: unknown) => cause)
   const claim = await until('the lease is over', () => other.claim(zombie.id, 'worker-2', 600_000))
-  const heir = new Scribe(other, systemClock, claim, await readRecords(other, zombie.id))
+  const heir = new RunWriter(other, systemClock, claim, await readRecords(other, zombie.id))
   heir.text('I go on. ')
   await heir.flush()
   proxy.heal()

@@ -6,7 +6,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 import { Subscription } from '../../src/core/delivery/subscription.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
-import type { Scribe } from '../../src/testing/fixtures.ts'
+import type { RunWriter } from '../../src/testing/fixtures.ts'
 import { startNats } from '../support/nats.ts'
 import { openDiverging } from '../support/nats-divergence.ts'
 import { openNode } from '../support/node.ts'
@@ -25,9 +25,9 @@ async function open(name: string, address = server.address): Promise<Store> {
 }
 
 /** Two runs whose messages alternate in one stream, written by another node: here they are read from the servers. */
-async function writtenElsewhere(name: string): Promise<[Scribe, Scribe]> {
+async function writtenElsewhere(name: string): Promise<[RunWriter, RunWriter]> {
   const writer = await open(name)
-  const scribes: [Scribe, Scribe] = [await startRun(writer), await startRun(writer)]
+  const scribes: [RunWriter, RunWriter] = [await startRun(writer), await startRun(writer)]
   for (let turn = 0; turn < 20; turn++)
     for (const scribe of scribes) {
       scribe.text(`${turn} of ${scribe.id} `)

@@ -7,7 +7,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 import { inspectNats, openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
 import { LAYOUT_VERSION } from '../../src/stores/nats/setup.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
-import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { startNats } from '../support/nats.ts'
 import { startServer } from '../support/process.ts'
 import { testNodes } from './shared-nodes.ts'
@@ -44,7 +44,7 @@ describe('nodes that share a server', () => {
       )
       const given = claims.flatMap((claim) => claim ?? [])
       expect(given.map(({ run }) => run.id)).toEqual([`run_l${at}`])
-      const scribe = new Scribe(stores[(at + 1) % 3]!, systemClock, given[0]!, [''])
+      const scribe = new RunWriter(stores[(at + 1) % 3]!, systemClock, given[0]!, [''])
       scribe.cancel()
       await scribe.flush()
     }
@@ -66,7 +66,7 @@ test('[LOG-5] a long log is found message by message, by a node that has seen no
   const name = newName()
   const store = await open(name)
   const draft = newRun('run_1', new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } })
-  const scribe = new Scribe(store, systemClock, (await store.create(draft)).stored, [draft.record])
+  const scribe = new RunWriter(store, systemClock, (await store.create(draft)).stored, [draft.record])
   scribe.start()
   for (let turn = 0; turn < 700; turn++) {
     scribe.text(`${turn} `)
@@ -83,7 +83,7 @@ test('[LOG-5] a long log is found message by message, by a node that has seen no
   // One that goes on with it lists what it has not seen itself.
   await store.release('run_1', scribe.epoch)
   const another = await open(name)
-  const heir = new Scribe(another, systemClock, (await another.claim('run_1', 'worker-2', 60_000))!, scribe.records)
+  const heir = new RunWriter(another, systemClock, (await another.claim('run_1', 'worker-2', 60_000))!, scribe.records)
   for (let turn = 0; turn < 70; turn++) {
     heir.text(`more ${turn} `)
     await heir.flush()

@@ -7,7 +7,7 @@ import { type OpenPostgresOptions, openPostgresStore } from '../../src/stores/po
 import { SCHEMA_VERSION } from '../../src/stores/postgres/schema.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
-import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { startPgBouncer } from '../support/pgbouncer.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -80,7 +80,7 @@ test('[LOG-2] a database that acknowledges early is made to wait for what Holdfa
   const draft = newRun('run_1', new Date().toISOString())
   await store.create(draft)
   const claim = (await store.claim('run_1', 'worker-1', 60_000))!
-  const scribe = new Scribe(store, systemClock, claim, [draft.record])
+  const scribe = new RunWriter(store, systemClock, claim, [draft.record])
   scribe.start()
   await scribe.flush()
   expect(await store.requestStop('run_1', { at: new Date().toISOString() })).toMatchObject({ stop: {} })
@@ -101,7 +101,7 @@ test('[RUN-1] a run whose node is not in the table of owners can be claimed once
   const [schema, clock] = [newSchema(), createFakeClock()]
   const store = await open(schema, { clock })
   const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
-  const scribe = new Scribe(store, clock, (await store.create(draft)).stored, [draft.record])
+  const scribe = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
   scribe.start()
   await scribe.flush()
   // A node that started at that moment removed the row as that of an idle node; then worker-1 died.
@@ -156,7 +156,9 @@ describe('through a proxy that pools transactions', () => {
         newRun(`run_${number}`, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } }),
       )
       const scribes = await Promise.all(
-        drafts.map(async (draft) => new Scribe(here, systemClock, (await here.create(draft)).stored, [draft.record])),
+        drafts.map(
+          async (draft) => new RunWriter(here, systemClock, (await here.create(draft)).stored, [draft.record]),
+        ),
       )
       for (const scribe of scribes) scribe.start()
       for (let turn = 0; turn < 20; turn++) {

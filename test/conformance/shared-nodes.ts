@@ -4,7 +4,7 @@ import { agent } from '../../src/agents/generator.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Hint, Store } from '../../src/core/ports/store.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
-import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { openNode, subject, textOf } from '../support/node.ts'
 import { until } from '../support/until.ts'
 
@@ -29,7 +29,7 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
       until('the other node is told', () => hints.find((hint) => hint.run === 'run_1' && what(hint)))
     await heard(({ claimable }) => claimable === true)
     const claim = (await there.claim('run_1', 'worker-2', 60_000))!
-    const scribe = new Scribe(here, systemClock, claim, [draft.record])
+    const scribe = new RunWriter(here, systemClock, claim, [draft.record])
     scribe.start()
     scribe.text('far away')
     await scribe.flush()

@@ -53,7 +53,7 @@ describe('a component in a thread of its own', () => {
       recovery: 'resume',
       description: 'a component of all trades',
       limits: { stopGraceMs: 200 },
-      makeup: { inputSchema: { type: 'string' } },
+      info: { inputSchema: { type: 'string' } },
     })
     await expect(load('missing')).rejects.toThrow(/missing.*cannot be isolated/)
     await expect(load('hostile', { export: 'nobody' })).rejects.toThrow(/does not export a component named nobody/)

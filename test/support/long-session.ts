@@ -2,7 +2,7 @@
 import { systemClock } from '../../src/core/ports/clock.ts'
 import { localOwner } from '../../src/core/model/principal.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import { newRun, Scribe } from '../../src/testing/fixtures.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 
 export interface LongSession {
   readonly session: string
@@ -29,7 +29,7 @@ export async function addLongSession(
       claim: { owner: 'scribe', ttlMs: 60_000 },
     })
     const { stored } = await store.create(made)
-    const scribe = new Scribe(store, systemClock, stored, [])
+    const scribe = new RunWriter(store, systemClock, stored, [])
     scribe.start()
     for (let count = 0; count < eventsPerRun; count++) scribe.text(text)
     scribe.append({ type: 'run.completed', data: { output: 'done' } })

@@ -6,13 +6,13 @@ import { answeredElsewhere, answered, dataOf, logOf, PATIENCE_MS } from '../../.
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
-import { type Said, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedOutput, scriptedModel } from '../model/scripted.ts'
 import { aiAgent } from './agent.ts'
 
 type Settings = ConstructorParameters<typeof ToolLoopAgent>[0]
 
 /** A model that says one thing a turn. */
-function turns(...said: Said[]): Settings['model'] {
+function turns(...said: ScriptedOutput[]): Settings['model'] {
   return scriptedModel({ script: ({ turn }) => said[Math.min(turn, said.length) - 1]! })
 }
 
@@ -20,10 +20,10 @@ function subject(settings: object): Component {
   return aiAgent({ id: 'subject', agent: new ToolLoopAgent(settings as Settings) })
 }
 
-const call = (name: string, input: object = {}): Said => [{ type: 'tool', name, input }]
+const call = (name: string, input: object = {}): ScriptedOutput => [{ type: 'tool', name, input }]
 
 test('its text, reasoning, sources, files and tokens are in the log, and its text is the output', async () => {
-  const said: Said = [
+  const said: ScriptedOutput = [
     { type: 'reasoning', text: 'let me see' },
     { type: 'source', url: 'https://example.com/', title: 'Example' },
     { type: 'file', mediaType: 'image/png', data: 'aGVsbG8=' },

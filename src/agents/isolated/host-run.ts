@@ -19,7 +19,7 @@ import type {
   InvocationId,
   PackedCallOptions,
   PackedStepOptions,
-  Place,
+  CallSite,
   StreamId,
   ThreadMethods,
 } from './protocol.ts'
@@ -83,7 +83,10 @@ export class HostRun {
     for (const stop of this.#listening.splice(0)) stop()
   }
 
-  async #at<Result>({ context: id, enclosing }: Place, ask: (context: RunContext) => Promise<Result>): Promise<Result> {
+  async #at<Result>(
+    { context: id, enclosing }: CallSite,
+    ask: (context: RunContext) => Promise<Result>,
+  ): Promise<Result> {
     const known = this.#contexts.get(id)!
     const resume = this.#invocations.get(enclosing)!
     try {
@@ -123,7 +126,7 @@ export class HostRun {
   }
 
   async #call(
-    place: Place,
+    place: CallSite,
     { facts, run }: CalledComponent,
     input: Packed,
     { abortable, ...options }: PackedCallOptions,
@@ -151,7 +154,7 @@ export class HostRun {
     this.#aborters.get(abortable)?.abort(this.thread.errors.unpack(reason))
   }
 
-  #within({ context: id, enclosing }: Place, branch: string, opened: ContextId): void {
+  #within({ context: id, enclosing }: CallSite, branch: string, opened: ContextId): void {
     const { context, base } = this.#contexts.get(id)!
     const open = (): RunContext => this.#invocations.get(enclosing)!(() => context.within(branch))
     try {

@@ -35,7 +35,7 @@ const FACTS = [
   'kind',
   'name',
   'description',
-  'makeup',
+  'info',
   'recovery',
   'session',
   'disconnect',

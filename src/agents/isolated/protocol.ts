@@ -27,7 +27,7 @@ export type StreamId = number
 export type ContextId = number
 
 /** Where work is asked for. */
-export interface Place {
+export interface CallSite {
   readonly context: ContextId
   readonly enclosing: InvocationId
 }
@@ -58,16 +58,16 @@ export interface PackedCallOptions extends Omit<CallOptions, 'signal'> {
 
 /** Served by the host: the context of the run. */
 export interface HostMethods {
-  step(place: Place, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
-  stage(place: Place, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
-  tool(place: Place, call: Packed, input: Packed, body: FunctionId): Promise<unknown>
-  call(place: Place, component: CalledComponent, input: Packed, options: PackedCallOptions): Promise<unknown>
-  ask(place: Place, question: Packed): Promise<unknown>
-  sleep(place: Place, milliseconds: number): Promise<void>
-  sleepUntil(place: Place, time: Date | string | number): Promise<void>
-  history(place: Place, options: HistoryOptions | undefined): Promise<readonly HistoryMessage[]>
+  step(place: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
+  stage(place: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
+  tool(place: CallSite, call: Packed, input: Packed, body: FunctionId): Promise<unknown>
+  call(place: CallSite, component: CalledComponent, input: Packed, options: PackedCallOptions): Promise<unknown>
+  ask(place: CallSite, question: Packed): Promise<unknown>
+  sleep(place: CallSite, milliseconds: number): Promise<void>
+  sleepUntil(place: CallSite, time: Date | string | number): Promise<void>
+  history(place: CallSite, options: HistoryOptions | undefined): Promise<readonly HistoryMessage[]>
   progress(invocation: InvocationId, value: Packed): Promise<void>
-  within(place: Place, branch: string, opened: ContextId): void
+  within(place: CallSite, branch: string, opened: ContextId): void
   abortCall(abortable: number, reason: PackedError): void
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../core/ports/component.ts'
 import { factsOf } from './load-component.ts'
 import { pack } from './packing.ts'
-import type { ContextValues, FunctionId, InvocationId, PackedStepOptions, Place } from './protocol.ts'
+import type { ContextValues, FunctionId, InvocationId, PackedStepOptions, CallSite } from './protocol.ts'
 import type { ThreadRun } from './thread-run.ts'
 
 /** What the host changes in a context while it is used. */
@@ -23,7 +23,7 @@ export interface ContextState {
 export function createThreadContext(run: ThreadRun, values: ContextValues, state: ContextState): RunContext {
   const { id, replaying: _initial, ...facts } = values
   const { signal } = state.controller
-  const place = (): Place => ({ context: id, enclosing: run.enclosing })
+  const place = (): CallSite => ({ context: id, enclosing: run.enclosing })
   return {
     ...facts,
     signal,
@@ -107,7 +107,7 @@ class LatestProgress {
 /** Runs a component of this thread inside the run. The host keeps its records; its code stays here. */
 function callComponent(
   run: ThreadRun,
-  place: Place,
+  place: CallSite,
   component: Component,
   input: unknown,
   { signal, ...options }: CallOptions,

@@ -23,7 +23,7 @@ import { type ContextState, createThreadContext } from './thread-context.ts'
 /** Contexts that `within` may open in one run. */
 const BRANCHES_MAX = 100_000
 
-type Lent = (...args: never[]) => unknown
+type LentFunction = (...args: never[]) => unknown
 
 interface Stream {
   /** Called by the first `next`. */
@@ -36,7 +36,7 @@ interface Stream {
 export class ThreadRun implements ThreadMethods {
   readonly host: Rpc<HostMethods>
   readonly #load: () => Promise<Component>
-  readonly #functions = new Map<FunctionId, Lent>()
+  readonly #functions = new Map<FunctionId, LentFunction>()
   readonly #streams = new Map<StreamId, Stream>()
   readonly #contexts = new Map<ContextId, ContextState>()
   readonly #enclosing = new AsyncLocalStorage<InvocationId>()
@@ -123,7 +123,7 @@ export class ThreadRun implements ThreadMethods {
 
   /** Lets the host call functions for as long as a request to it is under way. */
   lend<Result>(
-    functions: readonly (Lent | undefined)[],
+    functions: readonly (LentFunction | undefined)[],
     request: (ids: readonly (FunctionId | undefined)[]) => Promise<Result>,
   ): Promise<Result> {
     const ids = functions.map((lent) => {

@@ -1,5 +1,5 @@
 /** The lab agent: its input is a script, so that any behaviour can be asked for over any protocol (docs/lab.md). */
-import type { Component, Emission, Makeup, Recovery, RunContext } from '../../core/ports/component.ts'
+import type { Component, Emission, ComponentInfo, Recovery, RunContext } from '../../core/ports/component.ts'
 import { perform } from './performers.ts'
 import { checkScript, parseScript } from './script.ts'
 import { Stage } from './stage.ts'
@@ -9,7 +9,7 @@ export interface LabOptions {
   readonly recovery?: Recovery
 }
 
-export const labMakeup: Makeup = {
+export const labInfo: ComponentInfo = {
   inputSchema: {
     type: 'string',
     description: 'What to do, one statement after the other, with semicolons between them.',
@@ -23,7 +23,7 @@ export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Co
     kind: 'agent',
     name: 'Lab',
     description: `Does what its input says, such as "text 5; tool search; throw boom". Recovery: ${recovery}.`,
-    makeup: labMakeup,
+    info: labInfo,
     recovery,
     parse: checkScript,
     run: performScript,

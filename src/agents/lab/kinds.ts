@@ -1,6 +1,6 @@
 /** The lab in all its kinds: as an agent, as a team whose member runs the script, and as a workflow whose step does. */
 import type { Component, ComponentKind } from '../../core/ports/component.ts'
-import { labAgent, labMakeup } from './agent.ts'
+import { labAgent, labInfo } from './agent.ts'
 import { checkScript } from './script.ts'
 
 /** Everything that `--lab` serves. */
@@ -37,7 +37,7 @@ function calling(
     kind,
     name: 'Lab',
     description,
-    makeup: labMakeup,
+    info: labInfo,
     recovery: 'resume',
     parse: checkScript,
     // oxlint-disable-next-line require-yield -- all that is emitted is the lab agent's

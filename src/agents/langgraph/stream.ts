@@ -22,7 +22,7 @@ export interface Superstep {
   }
 }
 
-export interface Place {
+export interface GraphPosition {
   /** Before all ids of this superstep. */
   readonly id: string
   /** The checkpoint that it comes after. */
@@ -50,7 +50,7 @@ export class GraphStream {
 
   /** Up to the next checkpoint, or to the end of a graph that has none. */
   async *superstep(
-    { id, after }: Place,
+    { id, after }: GraphPosition,
     outputOf: (state: unknown) => unknown,
   ): AsyncGenerator<Emission, Superstep, void> {
     const messages = new GraphMessages(id)

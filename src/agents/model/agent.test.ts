@@ -7,13 +7,13 @@ import { openNode, typesOf } from '../../../test/support/node.ts'
 import type { EventData, EventType, LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import type { ScriptedCall } from './scripted-call.ts'
-import { type Said, scriptedModel } from './scripted.ts'
+import { type ScriptedOutput, scriptedModel } from './scripted.ts'
 import type { ToolContext } from './tools.ts'
 
 type Definition = Omit<ModelAgentDefinition, 'id' | 'model'>
 
 async function logOf(
-  script: (call: ScriptedCall) => Said | Promise<Said>,
+  script: (call: ScriptedCall) => ScriptedOutput | Promise<ScriptedOutput>,
   definition: Definition = {},
   input: unknown = 'hello',
 ): Promise<LoggedEvent[]> {
@@ -27,7 +27,7 @@ function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type: Type)
 }
 
 /** A script of turns: each is said once, in order. */
-function turns(...said: Said[]): (call: ScriptedCall) => Said {
+function turns(...said: ScriptedOutput[]): (call: ScriptedCall) => ScriptedOutput {
   return ({ turn }) => said[Math.min(turn, said.length) - 1]!
 }
 
@@ -161,7 +161,7 @@ describe('a tool', () => {
         yield 'two'
       },
     })
-    const calls: Said = [
+    const calls: ScriptedOutput = [
       { type: 'tool', name: 'copy' },
       { type: 'tool', name: 'count' },
     ]
@@ -232,7 +232,7 @@ describe('what goes wrong with a tool is told to the model, which goes on', () =
     },
   })
 
-  test.each<[string, Exclude<Said, string>, RegExp]>([
+  test.each<[string, Exclude<ScriptedOutput, string>, RegExp]>([
     ['one that throws', [{ type: 'tool', name: 'broken' }], /^out of reach$/],
     ['one that does not exist', [{ type: 'tool', name: 'nothing' }], /there is no tool "nothing"/],
     ['input that is no JSON', [{ type: 'tool', name: 'weather', raw: '{"city":' }], /Invalid input for tool weather/],
@@ -257,7 +257,7 @@ describe('what goes wrong with a tool is told to the model, which goes on', () =
     let requests = 0
     let calls = 0
     const again = tool({ inputSchema: z.object({}), execute: () => ++calls })
-    const script = (): Said => {
+    const script = (): ScriptedOutput => {
       requests++
       return [{ type: 'tool', name: 'again' }]
     }

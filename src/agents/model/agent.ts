@@ -2,7 +2,7 @@
 import type { FlexibleSchema, LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
-import { callerOf, callerTools, withCaller } from './caller-options.ts'
+import { callerOptionsOf, callerTools, withCaller } from './caller-options.ts'
 import { type AgentHistory, conversation } from './history.ts'
 import { checkInput, type ModelInput, modelInputSchema } from './input.ts'
 import { loop } from './loop.ts'
@@ -41,7 +41,7 @@ export function modelAgent(definition: ModelAgentDefinition): Component<ModelInp
   return {
     ...common,
     kind: 'agent',
-    makeup: { ...common.makeup, model: describeModel(definition.model) },
+    info: { ...common.info, model: describeModel(definition.model) },
     parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }
@@ -53,7 +53,7 @@ async function* run(
   context: RunContext,
 ): AsyncGenerator<Emission, unknown, void> {
   const sdk = await loadSdk()
-  const caller = callerOf(input)
+  const caller = callerOptionsOf(input)
   const messages = await conversation(context, input, definition.history)
   const { tools, close } = await openTools(definition.tools, context)
   try {

@@ -3,10 +3,10 @@ import type { LanguageModelStreamPart as StreamPart, GeneratedFile } from 'ai'
 import { emit, WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
-import type { AskedCall, Turn } from './request.ts'
+import type { AskedCall, ModelTurn } from './request.ts'
 import { outputFor } from './tools.ts'
 
-type Content = Turn['content']
+type Content = ModelTurn['content']
 type TextPart = Extract<Content[number], { type: 'text' | 'reasoning' }>
 type Writable<Part> = { -readonly [Key in keyof Part]: Part[Key] }
 type Metadata = NonNullable<TextPart['providerOptions']>
@@ -26,7 +26,7 @@ export class AnswerParts {
     this.#request = request
   }
 
-  finished(): Pick<Turn, 'content' | 'text' | 'calls'> {
+  finished(): Pick<ModelTurn, 'content' | 'text' | 'calls'> {
     // Providers want no empty parts back, except for what is signed.
     const content = this.#content.filter(
       (part) => part.type !== 'text' || part.text !== '' || part.providerOptions !== undefined,

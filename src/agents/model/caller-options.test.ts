@@ -2,7 +2,7 @@
 import type { ModelMessage } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
-import { callerOf, withCaller } from './caller-options.ts'
+import { callerOptionsOf, withCaller } from './caller-options.ts'
 import { scriptedModel } from './scripted.ts'
 import { loadSdk } from './sdk.ts'
 
@@ -30,7 +30,7 @@ describe('a caller that is not one', () => {
   test.each([undefined, {}, { instructions: '', tools: [], toolChoice: { tool: 'a' }, output: {}, settings: {} }])(
     'is taken: %j',
     (caller) => {
-      expect(callerOf({ messages, caller })).toEqual(caller ?? {})
+      expect(callerOptionsOf({ messages, caller })).toEqual(caller ?? {})
     },
   )
 })

@@ -3,7 +3,7 @@
  * same name, a setting, an output schema. Instructions are added behind the agent's own.
  */
 import type { LanguageModel, ToolSet } from 'ai'
-import type { Caller, CallerSettings, CallerTool } from '../../core/model/caller-options.ts'
+import type { CallerOptions, CallerSettings, CallerTool } from '../../core/model/caller-options.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { LoopOptions } from './loop.ts'
 import type { Sdk } from './sdk.ts'
@@ -19,7 +19,7 @@ const SETTINGS: readonly string[] = [
 ] satisfies (keyof CallerSettings)[]
 
 /** Refuses what is not of this shape. */
-export function callerOf(input: unknown): Caller {
+export function callerOptionsOf(input: unknown): CallerOptions {
   const caller = (input as { caller?: unknown } | null | undefined)?.caller
   if (caller === undefined) return {}
   if (typeof caller !== 'object' || caller === null) throw refusal('`caller` is not an object')
@@ -56,7 +56,7 @@ function refusal(message: string): HoldfastError {
 }
 
 /** Tools without `execute`: whoever watches the run gives their results. */
-export function callerTools(sdk: Sdk, { tools = [], toolChoice }: Caller): ToolSet {
+export function callerTools(sdk: Sdk, { tools = [], toolChoice }: CallerOptions): ToolSet {
   if (toolChoice === 'none') return {}
   const entries = tools.map(({ name, description, parameters = { type: 'object', properties: {} } }) => [
     name,
@@ -65,10 +65,14 @@ export function callerTools(sdk: Sdk, { tools = [], toolChoice }: Caller): ToolS
   return Object.fromEntries(entries) as ToolSet
 }
 
-type Wishes = Pick<LoopOptions, 'model' | 'instructions' | 'output' | 'settings'>
+type CallerOverrides = Pick<LoopOptions, 'model' | 'instructions' | 'output' | 'settings'>
 
 /** The agent's own definition with what its caller wants. */
-export function withCaller(sdk: Sdk, caller: Caller, { model, instructions, output, settings }: Wishes): Wishes {
+export function withCaller(
+  sdk: Sdk,
+  caller: CallerOptions,
+  { model, instructions, output, settings }: CallerOverrides,
+): CallerOverrides {
   const told = [instructions, caller.instructions].filter((text) => text !== undefined && text !== '')
   const wanted = output ?? (caller.output === undefined ? undefined : sdk.jsonSchema(caller.output))
   const set = { ...settingsOf(caller), ...settings }
@@ -80,13 +84,13 @@ export function withCaller(sdk: Sdk, caller: Caller, { model, instructions, outp
   }
 }
 
-function settingsOf({ settings = {} }: Caller): CallerSettings {
+function settingsOf({ settings = {} }: CallerOptions): CallerSettings {
   const given = Object.entries(settings).filter(([name]) => SETTINGS.includes(name))
   return Object.fromEntries(given)
 }
 
 /** A choice that held for every answer would have the model call tools for ever. */
-function choosing(sdk: Sdk, model: LanguageModel, { toolChoice }: Caller): LanguageModel {
+function choosing(sdk: Sdk, model: LanguageModel, { toolChoice }: CallerOptions): LanguageModel {
   if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none' || typeof model === 'string')
     return model
   const choice =

@@ -4,7 +4,7 @@ import { emit, type Emission, type RunContext } from '../../core/ports/component
 import { RunFailure } from '../../core/execution/emission.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
-import { atMost } from './map-with-concurrency.ts'
+import { mapWithConcurrency } from './map-with-concurrency.ts'
 import { askApproval, askResult } from './questions.ts'
 import type { AskedCall } from './request.ts'
 import type { Sdk } from './sdk.ts'
@@ -20,7 +20,7 @@ export interface CallsOptions {
 }
 
 /** What became of a call. */
-export type Outcome =
+export type CallOutcome =
   | { readonly state: 'done'; readonly value: unknown }
   | { readonly state: 'failed'; readonly failure: Failure }
   | { readonly state: 'denied'; readonly failure: Failure }
@@ -33,11 +33,11 @@ export interface ReadyCall extends AskedCall {
   readonly context: RunContext
 }
 
-interface Planned {
+interface PlannedCall {
   readonly call: AskedCall
   readonly ready?: ReadyCall
   readonly way: 'execute' | 'approve' | 'caller' | 'refuse'
-  outcome?: Outcome
+  outcome?: CallOutcome
 }
 
 /**
@@ -49,7 +49,7 @@ export async function* makeCalls(
   calls: readonly AskedCall[],
   options: CallsOptions,
 ): AsyncGenerator<Emission, CallResults, void> {
-  const planned: Planned[] = []
+  const planned: PlannedCall[] = []
   for (const [position, call] of calls.entries()) planned.push(await plan(context, call, position, options))
   for (const { call, way, outcome } of planned) {
     if (way === 'refuse' || way === 'caller') yield emit('tool.called', shown(call))
@@ -76,7 +76,7 @@ export async function* makeCalls(
 export interface CallResults {
   readonly message: ToolModelMessage
   /** By the name of the tool, in the model's order. */
-  readonly made: readonly (readonly [string, Outcome])[]
+  readonly made: readonly (readonly [string, CallOutcome])[]
 }
 
 async function plan(
@@ -84,7 +84,7 @@ async function plan(
   call: AskedCall,
   position: number,
   { tools, turn, messages }: CallsOptions,
-): Promise<Planned> {
+): Promise<PlannedCall> {
   const tool = tools.get(call.name)
   if (tool === undefined) return refused(call, `there is no tool ${JSON.stringify(call.name)}`)
   if (call.problem !== undefined) return refused(call, call.problem)
@@ -113,7 +113,7 @@ function isApprovalNeeded(
   return context.step('needs-approval', () => tool.needsApproval!(checked, { call: id, messages }))
 }
 
-function refused(call: AskedCall, message: string): Planned {
+function refused(call: AskedCall, message: string): PlannedCall {
   return { call, way: 'refuse', outcome: { state: 'failed', failure: { code: 'invalid_request', message } } }
 }
 
@@ -121,13 +121,13 @@ function shown({ id, name, input }: AskedCall): { call: string; name: string; in
   return { call: id, name, input: input ?? null }
 }
 
-function* told({ id: call, name }: AskedCall, outcome: Outcome): Generator<Emission> {
+function* told({ id: call, name }: AskedCall, outcome: CallOutcome): Generator<Emission> {
   if (outcome.state === 'done') yield emit('tool.completed', { call, name, output: outcome.value })
   else yield emit('tool.failed', { call, name, error: outcome.failure })
 }
 
-async function executeAll(planned: readonly Planned[], { concurrency, messages }: CallsOptions): Promise<void> {
-  await atMost(concurrency, planned, async (item) => {
+async function executeAll(planned: readonly PlannedCall[], { concurrency, messages }: CallsOptions): Promise<void> {
+  await mapWithConcurrency(concurrency, planned, async (item) => {
     item.outcome = await execute(item.ready!, messages)
   })
 }
@@ -135,7 +135,7 @@ async function executeAll(planned: readonly Planned[], { concurrency, messages }
 async function execute(
   { id, name, input, tool, checked, context }: ReadyCall,
   messages: readonly ModelMessage[],
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   try {
     const value = await context.tool({ name, id, input, idempotent: tool.idempotent }, (attempt) =>
       tool.execute!(checked, { call: id, context, attempt, messages }),
@@ -148,7 +148,7 @@ async function execute(
   }
 }
 
-async function askAll(planned: readonly Planned[], sdk: Sdk): Promise<void> {
+async function askAll(planned: readonly PlannedCall[], sdk: Sdk): Promise<void> {
   await Promise.all(
     planned.map(async (item) => {
       if (item.way === 'caller') item.outcome = await askResult(item.ready!, sdk)
@@ -163,7 +163,7 @@ async function askAll(planned: readonly Planned[], sdk: Sdk): Promise<void> {
 async function resultPart(
   { id, name, input }: AskedCall,
   tool: LoopTool | undefined,
-  outcome: Outcome,
+  outcome: CallOutcome,
 ): Promise<ToolModelMessage['content'][number]> {
   return { type: 'tool-result', toolCallId: id, toolName: name, output: await outputOf(id, input, tool, outcome) }
 }
@@ -172,7 +172,7 @@ async function outputOf(
   toolCallId: string,
   input: unknown,
   tool: LoopTool | undefined,
-  outcome: Outcome,
+  outcome: CallOutcome,
 ): Promise<ToolOutput> {
   switch (outcome.state) {
     case 'done':

@@ -1,15 +1,15 @@
 /** What a run is given, as messages for a model. */
 import type { FilePart, ModelMessage } from 'ai'
-import type { Makeup } from '../../core/ports/component.ts'
-import type { Caller } from '../../core/model/caller-options.ts'
+import type { ComponentInfo } from '../../core/ports/component.ts'
+import type { CallerOptions } from '../../core/model/caller-options.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
-import { callerOf } from './caller-options.ts'
+import { callerOptionsOf } from './caller-options.ts'
 
 /** A text, a text with files, a conversation, or any other JSON value, which the model gets as JSON. */
 export type ModelInput =
   | string
   | { readonly text: string; readonly files?: readonly InputFile[] }
-  | { readonly messages: readonly ModelMessage[]; readonly caller?: Caller; readonly continues?: true }
+  | { readonly messages: readonly ModelMessage[]; readonly caller?: CallerOptions; readonly continues?: true }
 
 export interface InputFile {
   /** Such as `image/png`, or `image` where it is not known better. */
@@ -21,7 +21,7 @@ export interface InputFile {
 }
 
 /** The same as JSON schema, for those who make forms: a text before all else. */
-export const modelInputSchema: NonNullable<Makeup['inputSchema']> = {
+export const modelInputSchema: NonNullable<ComponentInfo['inputSchema']> = {
   anyOf: [
     { type: 'string', title: 'Input' },
     {
@@ -51,7 +51,7 @@ export const modelInputSchema: NonNullable<Makeup['inputSchema']> = {
 /** Refuses what no message can be made of; what it returns is the input itself. */
 export function checkInput(input: unknown): ModelInput {
   messagesOf(input)
-  callerOf(input)
+  callerOptionsOf(input)
   return input as ModelInput
 }
 

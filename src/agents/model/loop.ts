@@ -3,7 +3,7 @@ import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { type CallResults, makeCalls } from './calls.ts'
-import { askModel, type AskedCall, type ModelSettings, type Turn } from './request.ts'
+import { askModel, type AskedCall, type ModelSettings, type ModelTurn } from './request.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import type { Toolbox } from './tools.ts'
@@ -54,7 +54,7 @@ function endless(maxSteps: number, calls: readonly AskedCall[]): WorkFailure {
 }
 
 /** The text, or what the schema makes of it. */
-async function outputOf({ sdk, output }: LoopOptions, { text, finish }: Turn): Promise<unknown> {
+async function outputOf({ sdk, output }: LoopOptions, { text, finish }: ModelTurn): Promise<unknown> {
   if (output === undefined) return text
   try {
     const parsed: unknown = JSON.parse(text)

@@ -1,5 +1,5 @@
 /** Works on all items, so many at once. */
-export async function atMost<Item>(
+export async function mapWithConcurrency<Item>(
   limit: number,
   items: readonly Item[],
   work: (item: Item, position: number) => Promise<void>,

@@ -15,7 +15,7 @@ import type { LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent } from './agent.ts'
 import { mcp, type McpServer, type McpServers } from './mcp.ts'
 import type { ScriptedCall } from './scripted-call.ts'
-import { type Said, scriptedModel } from './scripted.ts'
+import { type ScriptedOutput, scriptedModel } from './scripted.ts'
 import type { AgentTools } from './tool-sources.ts'
 
 const overStdio: McpServer = {
@@ -25,17 +25,17 @@ const overStdio: McpServer = {
 
 const PATIENCE_MS = 60_000
 
-function nodeWith(tools: AgentTools, script: (call: ScriptedCall) => Said): TestNode {
+function nodeWith(tools: AgentTools, script: (call: ScriptedCall) => ScriptedOutput): TestNode {
   return openNode({ components: [modelAgent({ id: 'subject', model: scriptedModel({ script }), tools })] })
 }
 
-async function logOf(tools: AgentTools, script: (call: ScriptedCall) => Said): Promise<LoggedEvent[]> {
+async function logOf(tools: AgentTools, script: (call: ScriptedCall) => ScriptedOutput): Promise<LoggedEvent[]> {
   const node = nodeWith(tools, script)
   return node.ended(await node.start('subject', 'go'), PATIENCE_MS)
 }
 
 /** Calls the tools in turn, one in each, and answers with what the last of them gave. */
-function calling(...calls: readonly [string, unknown?][]): (call: ScriptedCall) => Said {
+function calling(...calls: readonly [string, unknown?][]): (call: ScriptedCall) => ScriptedOutput {
   return ({ turn, results }) => {
     const next = calls[turn - 1]
     if (next === undefined) return JSON.stringify(results.at(-1)!.output)
@@ -98,7 +98,7 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
 
   test('holds no connection while it waits for a person, and opens it again', async () => {
     const ask = tool({ inputSchema: z.object({}), outputSchema: z.string() })
-    const script = ({ turn, results }: ScriptedCall): Said => {
+    const script = ({ turn, results }: ScriptedCall): ScriptedOutput => {
       if (turn === 2) return [{ type: 'tool', name: 'ask' }]
       if (turn < 4) return [{ type: 'tool', name: 'pid' }]
       return JSON.stringify(results.filter((result) => result.tool === 'pid').map(({ output }) => output))

@@ -13,11 +13,11 @@ import type { EventData, EventType, LoggedEvent } from '../../core/model/event.t
 import { modelAgent } from './agent.ts'
 import { AnswerParts } from './answer-parts.ts'
 import type { ScriptedCall } from './scripted-call.ts'
-import { type Said, scriptedModel } from './scripted.ts'
+import { type ScriptedOutput, scriptedModel } from './scripted.ts'
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
-async function logOf(script: (call: ScriptedCall) => Said, input: unknown = 'hi'): Promise<LoggedEvent[]> {
+async function logOf(script: (call: ScriptedCall) => ScriptedOutput, input: unknown = 'hi'): Promise<LoggedEvent[]> {
   const look = tool({ inputSchema: z.object({}), execute: () => 'looked' })
   const subject = modelAgent({ id: 'subject', model: scriptedModel({ script }), tools: { look } })
   const node = openNode({ components: [subject] })
@@ -96,7 +96,7 @@ describe('into the model', () => {
 })
 
 describe('out of the model', () => {
-  const shown: Said = [
+  const shown: ScriptedOutput = [
     { type: 'reasoning', text: 'draw it' },
     { type: 'source', url: 'https://example.com/', title: 'Example' },
     { type: 'file', mediaType: 'image/png', data: PIXEL },

@@ -1,12 +1,12 @@
 /** What a person is asked about a tool call: whether it may be made, or for its result. */
 import { messageOf } from '../../core/model/errors.ts'
 import { askDecision } from '../shared/approval.ts'
-import type { Outcome, ReadyCall } from './calls.ts'
+import type { CallOutcome, ReadyCall } from './calls.ts'
 import type { Sdk } from './sdk.ts'
 import { check } from './tools.ts'
 
 /** Undefined when the call may be made. */
-export async function askApproval({ name, id, input, context }: ReadyCall): Promise<Outcome | undefined> {
+export async function askApproval({ name, id, input, context }: ReadyCall): Promise<CallOutcome | undefined> {
   const { approved, reason } = await askDecision(context, { tool: name, input, call: id })
   if (approved) return undefined
   const said = reason === undefined ? '' : `: ${reason}`
@@ -14,7 +14,7 @@ export async function askApproval({ name, id, input, context }: ReadyCall): Prom
 }
 
 /** The tool is the caller's to execute; the answer is its result. */
-export async function askResult({ name, id, input, tool, context }: ReadyCall, sdk: Sdk): Promise<Outcome> {
+export async function askResult({ name, id, input, tool, context }: ReadyCall, sdk: Sdk): Promise<CallOutcome> {
   const schema = tool.outputSchema === undefined ? undefined : await sdk.asSchema(tool.outputSchema).jsonSchema
   const value = await context.ask({
     kind: 'tool',

@@ -10,7 +10,7 @@ import {
   type ResponseEvent,
   type StartedResponse,
 } from './reattach-api.ts'
-import { endOf, type FetchedResponse, Heard, isEnd, remainder } from './reattach-remainder.ts'
+import { endOf, type FetchedResponse, ReceivedAnswer, isEnd, remainder } from './reattach-remainder.ts'
 import type { Sdk } from './sdk.ts'
 
 /** Connections in a row that give nothing new, after which the answer counts as broken off. */
@@ -21,7 +21,7 @@ const POLL_MS = 1000
 
 type Events = AsyncGenerator<ResponseEvent, void, void>
 
-interface Following {
+interface FollowedStream {
   readonly id: string
   /** What came on the connection on which it was started; none where the id is from the log. */
   readonly live?: AsyncIterable<ResponseEvent>
@@ -83,7 +83,7 @@ export class BackgroundResponse {
   }
 
   /** The id is durable when this resolves. A provider that refuses is heard by its client, in its own words. */
-  async #start(api: ResponseApi): Promise<Following | Response> {
+  async #start(api: ResponseApi): Promise<FollowedStream | Response> {
     let refusal: Response | undefined
     let begun: StartedResponse | undefined
     const start = async (): Promise<{ response: string }> => {
@@ -110,8 +110,8 @@ export class BackgroundResponse {
     }
   }
 
-  async *#follow(api: ResponseApi, { id, live }: Following, signal: AbortSignal): Events {
-    const heard = new Heard()
+  async *#follow(api: ResponseApi, { id, live }: FollowedStream, signal: AbortSignal): Events {
+    const heard = new ReceivedAnswer()
     let after: number | undefined
     let events = live
     for (let idle = 0; idle < CONNECTIONS_MAX; idle++) {

@@ -7,10 +7,10 @@ import { World } from '../../../test/support/world.ts'
 import type { EventType, LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import type { ScriptedCall } from './scripted-call.ts'
-import { type Said, type ScriptedPart, scriptedModel } from './scripted.ts'
+import { type ScriptedOutput, type ScriptedPart, scriptedModel } from './scripted.ts'
 import { idempotent, type ToolContext } from './tools.ts'
 
-type Script = (call: ScriptedCall) => Said | Promise<Said>
+type Script = (call: ScriptedCall) => ScriptedOutput | Promise<ScriptedOutput>
 
 function agentOf(script: Script, more: Partial<ModelAgentDefinition> = {}): ReturnType<typeof modelAgent> {
   return modelAgent({ id: 'subject', model: scriptedModel({ script }), ...more })
@@ -220,7 +220,7 @@ describe('a stop', () => {
       execute: (_, { abortSignal }): Promise<string> => aborted(abortSignal!).finally(() => (heard = true)),
     })
     let requests = 0
-    const script = (): Said => {
+    const script = (): ScriptedOutput => {
       requests++
       return [{ type: 'tool', name: 'wait' }]
     }

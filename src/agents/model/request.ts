@@ -44,7 +44,7 @@ export interface ModelRequest {
 }
 
 /** A model's turn, as the log keeps it. */
-export interface Turn {
+export interface ModelTurn {
   readonly content: Exclude<AssistantModelMessage['content'], string>
   readonly text: string
   readonly calls: readonly AskedCall[]
@@ -66,7 +66,7 @@ export async function askModel(
   turn: number,
   request: ModelRequest,
   policy: RetryPolicy,
-): Promise<Turn> {
+): Promise<ModelTurn> {
   let failures = 0
   for (let tries = 1; ; tries++) {
     const name = `model-${turn}${tries === 1 ? '' : `.${tries}`}`
@@ -83,7 +83,11 @@ export async function askModel(
   }
 }
 
-async function* stream(name: string, context: RunContext, request: ModelRequest): AsyncGenerator<Emission, Turn, void> {
+async function* stream(
+  name: string,
+  context: RunContext,
+  request: ModelRequest,
+): AsyncGenerator<Emission, ModelTurn, void> {
   const { signal } = context
   const id = `${context.run}/${name}`
   const background =

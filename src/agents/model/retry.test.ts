@@ -6,7 +6,7 @@ import { WorkFailure } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { requestFailure, retryDelay } from './retry.ts'
-import { type Said, type ScriptedPart, scriptedModel } from './scripted.ts'
+import { type ScriptedOutput, type ScriptedPart, scriptedModel } from './scripted.ts'
 
 function apiError(statusCode: number, responseHeaders: Record<string, string> = {}): APICallError {
   return new APICallError({
@@ -19,14 +19,17 @@ function apiError(statusCode: number, responseHeaders: Record<string, string> = 
 }
 
 /** What each request does, in turn; the last one is repeated. */
-async function logOf(requests: (() => Said)[], more: Partial<ModelAgentDefinition> = {}): Promise<LoggedEvent[]> {
+async function logOf(
+  requests: (() => ScriptedOutput)[],
+  more: Partial<ModelAgentDefinition> = {},
+): Promise<LoggedEvent[]> {
   let count = 0
   const model = scriptedModel({ script: () => requests[Math.min(count++, requests.length - 1)]!() })
   const node = openNode({ components: [modelAgent({ id: 'subject', model, retryDelayMs: 1, ...more })] })
   return node.ended(await node.start('subject', 'hello'))
 }
 
-function refuse(error: Error): () => Said {
+function refuse(error: Error): () => ScriptedOutput {
   return () => {
     throw error
   }
@@ -67,7 +70,7 @@ describe('a request', () => {
 })
 
 describe('a stream that breaks off', () => {
-  test.each<[string, () => Said]>([
+  test.each<[string, () => ScriptedOutput]>([
     ['with an error', () => breaksOff()],
     ['with something that is no error', () => breaksOff({ type: 'overloaded' })],
   ])('%s is a new attempt, and what it said is withdrawn', async (_, broken) => {

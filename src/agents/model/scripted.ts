@@ -25,12 +25,12 @@ export type ScriptedPart =
   | { readonly type: 'source'; readonly url: string; readonly title?: string }
   | { readonly type: 'file'; readonly mediaType: string; readonly data: string | Uint8Array }
 
-export type Said = string | Iterable<ScriptedPart> | AsyncIterable<ScriptedPart>
+export type ScriptedOutput = string | Iterable<ScriptedPart> | AsyncIterable<ScriptedPart>
 
 export interface ScriptedModelOptions {
   readonly id?: string
   /** A script that throws at once is a request that fails; one that throws between its parts is a stream that breaks off. */
-  readonly script: (call: ScriptedCall) => Said | Promise<Said>
+  readonly script: (call: ScriptedCall) => ScriptedOutput | Promise<ScriptedOutput>
   /** The pace; as fast as they are taken where there is none, and while a recovered run's log already has them. */
   readonly wordsPerSecond?: number
 }
@@ -76,7 +76,7 @@ function streamOf(parts: AsyncGenerator<StreamPart, void, void>): ReadableStream
 
 async function* perform(
   call: ScriptedCall,
-  said: Said,
+  said: ScriptedOutput,
   wordsPerSecond: number | undefined,
 ): AsyncGenerator<StreamPart, void, void> {
   const { signal } = call

@@ -34,7 +34,7 @@ export interface ToolRun {
 /** A tool of the loop. One without `execute` is executed by whoever watches the run. */
 export interface LoopTool {
   readonly idempotent: boolean
-  check(input: unknown): Promise<Checked>
+  check(input: unknown): Promise<CheckedInput>
   execute?(input: unknown, run: ToolRun): Promise<unknown>
   needsApproval?(input: unknown, about: { call: string; messages: readonly ModelMessage[] }): Promise<boolean>
   /** `depends`: on what `needsApproval` says of the call. */
@@ -46,7 +46,7 @@ export interface LoopTool {
   toModelOutput?(about: { toolCallId: string; input: unknown; output: unknown }): ToolOutput | PromiseLike<ToolOutput>
 }
 
-export type Checked = { readonly input: unknown } | { readonly problem: string }
+export type CheckedInput = { readonly input: unknown } | { readonly problem: string }
 
 /** A tool's result as the model gets it. */
 export type ToolOutput = Awaited<ReturnType<NonNullable<Tool['toModelOutput']>>>
@@ -95,7 +95,7 @@ function loopTool(sdk: Sdk, name: string, tool: Tool): LoopTool {
   }
 }
 
-export async function check(sdk: Sdk, schema: FlexibleSchema, value: unknown, problem: string): Promise<Checked> {
+export async function check(sdk: Sdk, schema: FlexibleSchema, value: unknown, problem: string): Promise<CheckedInput> {
   const result = await sdk.asSchema(schema).validate?.(value)
   if (result === undefined) return { input: value }
   return result.success ? { input: result.value } : { problem: `${problem}: ${messageOf(result.error)}` }

@@ -30,11 +30,11 @@ type Sdk = typeof import('@openai/agents')
 interface LegEnd {
   /** The SDK's own form of a run that waits. */
   readonly state?: string
-  readonly waiting: readonly Waiting[]
+  readonly waiting: readonly PendingApproval[]
   readonly output: unknown
 }
 
-interface Waiting {
+interface PendingApproval {
   readonly tool: string
   readonly input: unknown
   readonly call?: string
@@ -63,7 +63,7 @@ async function* run(
   const user = 'an agent of the OpenAI Agents SDK'
   const sdk = await optionalPackage(user, '@openai/agents', () => import('@openai/agents'))
   const first = definition.input === undefined ? textOf(input) : definition.input(input, context)
-  let decided: Decided | undefined
+  let decided: DecidedApproval | undefined
   for (let turn = 1; turn <= LEGS_MAX; turn++) {
     const id = `${context.run}/${turn}`
     const given = decided
@@ -75,7 +75,7 @@ async function* run(
   throw new Error(`the agent asked for approvals more than ${LEGS_MAX} times`)
 }
 
-interface Decided {
+interface DecidedApproval {
   readonly state: string
   readonly decisions: readonly { readonly approved: boolean; readonly reason?: string }[]
 }
@@ -85,7 +85,7 @@ async function* drive(
   { agent, runner = new sdk.Runner(), maxTurns, context: contextOf }: OpenAiAgentDefinition,
   context: RunContext,
   id: string,
-  given: Decided | string | AgentInputItem[],
+  given: DecidedApproval | string | AgentInputItem[],
 ): AsyncGenerator<Emission, LegEnd, void> {
   const { signal } = context
   const start = typeof given === 'object' && 'state' in given ? await restored(sdk, agent, given) : given
@@ -104,7 +104,7 @@ async function* drive(
 }
 
 /** In the order in which they were asked for. */
-async function restored(sdk: Sdk, agent: AnyAgent, { state, decisions }: Decided): Promise<RunState> {
+async function restored(sdk: Sdk, agent: AnyAgent, { state, decisions }: DecidedApproval): Promise<RunState> {
   const restoredState = await sdk.RunState.fromString(agent, state)
   for (const [position, item] of restoredState.getInterruptions().entries()) {
     const { approved, reason } = decisions[position] ?? { approved: false }
@@ -116,7 +116,7 @@ async function restored(sdk: Sdk, agent: AnyAgent, { state, decisions }: Decided
 
 type RunState = Awaited<ReturnType<Sdk['RunState']['fromString']>>
 
-function waitingOf(item: RunToolApprovalItem): Waiting {
+function waitingOf(item: RunToolApprovalItem): PendingApproval {
   const { rawItem } = item
   return {
     tool: item.name ?? rawItem.type,

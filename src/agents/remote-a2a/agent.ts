@@ -54,7 +54,7 @@ export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
 type Settings = RemoteA2aDefinition & typeof defaults
 
 /** What the remote side made of a message, as the log keeps it. */
-type Sent = { readonly task: string; readonly context?: string } | { readonly answer: Message }
+type SentMessage = { readonly task: string; readonly context?: string } | { readonly answer: Message }
 
 /** Where a leg of the task ended. */
 interface LegEnd {
@@ -75,7 +75,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       const answered = before?.status
       const about = { signal, endsAtAuth: true, ...(answered !== undefined && { answered }) }
       let opened: AsyncIterable<Update> | undefined
-      const sent: Sent = await context.step('send', async () => {
+      const sent: SentMessage = await context.step('send', async () => {
         const first = await open(client.stream(message, about)[Symbol.asyncIterator]())
         opened = first.updates
         return first.sent
@@ -155,7 +155,7 @@ function messageOf(
 /** Waits for the first update: it tells the task, and the rest is told by its stream. */
 async function open(
   updates: AsyncGenerator<Update, void, void>,
-): Promise<{ readonly sent: Sent; readonly updates: AsyncIterable<Update> }> {
+): Promise<{ readonly sent: SentMessage; readonly updates: AsyncIterable<Update> }> {
   try {
     const { done, value: first } = await updates.next()
     if (done === true) throw new Error('a stream without an update')

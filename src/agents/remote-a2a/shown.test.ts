@@ -1,7 +1,7 @@
 /** What is kept of a remote task costs as much memory as the task, and not as much as all that was ever said of it. */
 import { expect, test } from 'vitest'
 import { heldMegabytes } from '../../../test/support/memory.ts'
-import { Assembly } from '../../a2a/assembly.ts'
+import { TaskAssembler } from '../../a2a/assembly.ts'
 import type { Update } from '../../a2a/types.ts'
 import { ShownTask } from './shown.ts'
 
@@ -15,7 +15,7 @@ function piece(number: number): string {
 }
 
 async function grown(updates: Iterable<Update>): Promise<{ text: string; megabytes: number }> {
-  const assembly = new Assembly()
+  const assembly = new TaskAssembler()
   const shown = new ShownTask('run')
   const before = await heldMegabytes()
   // The log keeps what it was given until its commit.

@@ -3,7 +3,7 @@ import { type Component, emit, type Emission, type RunContext, WorkFailure } fro
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
-import { Patience, RemoteError } from '../shared/remote.ts'
+import { RetryBudget, RemoteError } from '../shared/remote.ts'
 import { textOf } from '../shared/text-input.ts'
 import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
 import { answersTo } from './questions.ts'
@@ -102,7 +102,7 @@ async function open(
   signal: AbortSignal,
   send: () => AsyncGenerator<RemoteEvent, void, void>,
 ): Promise<{ readonly run: string | undefined; readonly events: AsyncGenerator<RemoteEvent, void, void> }> {
-  const patience = new Patience(settings, signal)
+  const patience = new RetryBudget(settings, signal)
   for (;;) {
     try {
       const events = send()
@@ -122,7 +122,7 @@ async function* resumed<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGene
   yield* rest
 }
 
-interface Place {
+interface ReplayPosition {
   readonly ids: RunIds
   /** The last event of the leg before. */
   readonly after: number | undefined
@@ -133,11 +133,11 @@ interface Place {
 async function* follow(
   client: AgentOsClient,
   shown: ShownRun,
-  { ids, after, opened }: Place,
+  { ids, after, opened }: ReplayPosition,
   settings: Settings,
   signal: AbortSignal,
 ): AsyncGenerator<Emission, LegEnd, void> {
-  const patience = new Patience(settings, signal)
+  const patience = new RetryBudget(settings, signal)
   let last = after
   for (let events = opened; ; events = undefined) {
     try {

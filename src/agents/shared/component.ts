@@ -1,5 +1,5 @@
 /** What definitions of all kinds say about themselves in the same words. */
-import type { Component, Makeup } from '../../core/ports/component.ts'
+import type { Component, ComponentInfo } from '../../core/ports/component.ts'
 
 type Common = Pick<
   Component,
@@ -18,11 +18,11 @@ type Common = Pick<
 
 export interface CommonDefinition extends Common {
   /** JSON schema of its input, for those who list it, such as the console, which makes a form of it. It checks nothing. */
-  readonly inputSchema?: NonNullable<Makeup['inputSchema']>
+  readonly inputSchema?: NonNullable<ComponentInfo['inputSchema']>
 }
 
 /** Of a definition that may say more: what goes into the component. It is resumed where nothing else is said. */
-export function commonOf(definition: CommonDefinition): Common & Pick<Component, 'makeup'> {
+export function commonOf(definition: CommonDefinition): Common & Pick<Component, 'info'> {
   const {
     id,
     name,
@@ -49,6 +49,6 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     ...(onDivergence !== undefined && { onDivergence }),
     ...(limits !== undefined && { limits }),
     ...(redact !== undefined && { redact }),
-    ...(inputSchema !== undefined && { makeup: { inputSchema } }),
+    ...(inputSchema !== undefined && { info: { inputSchema } }),
   }
 }

@@ -1,5 +1,5 @@
 /** A stretch of work of something that does not know Holdfast, from one question to the next: a step whose output stays. */
-import { type Emission, type RunContext, type StepAbout, WorkFailure } from '../../core/ports/component.ts'
+import { type Emission, type RunContext, type StepDetails, WorkFailure } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 
@@ -12,7 +12,7 @@ export async function leg<Result>(
   context: RunContext,
   name: string,
   work: () => AsyncGenerator<Emission, Result, void>,
-  about: StepAbout = { kind: 'agent' },
+  about: StepDetails = { kind: 'agent' },
 ): Promise<Result> {
   const end = await context.stage(name, () => settled(context, work), about)
   if ('failure' in end) throw new WorkFailure(end.failure)

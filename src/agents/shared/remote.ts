@@ -118,7 +118,7 @@ export interface RetryOptions {
 const DELAY_MAX_MS = 10_000
 
 /** Waits longer each time in a row that something failed, and at last fails itself. */
-export class Patience {
+export class RetryBudget {
   readonly #options: RetryOptions
   readonly #signal: AbortSignal
   #failures = 0

@@ -3,7 +3,7 @@ import type { ModelMessage } from 'ai'
 import type { Component, RunContext } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/emission.ts'
 import { messageOf } from '../../core/model/errors.ts'
-import { atMost } from '../model/map-with-concurrency.ts'
+import { mapWithConcurrency } from '../model/map-with-concurrency.ts'
 import { callMember } from './members.ts'
 
 export interface MemberAnswer {
@@ -19,7 +19,7 @@ export async function answersOf(
   concurrency: number,
 ): Promise<MemberAnswer[]> {
   const answers: MemberAnswer[] = []
-  await atMost(concurrency, members, async (member, position) => {
+  await mapWithConcurrency(concurrency, members, async (member, position) => {
     answers[position] = await answerOf(context, member, task)
   })
   return answers

@@ -9,7 +9,7 @@ import type { LoggedEvent } from '../../core/model/event.ts'
 import { agent } from '../generator.ts'
 import { modelAgent } from '../model/agent.ts'
 import type { ScriptedCall } from '../model/scripted-call.ts'
-import { type Said, type ScriptedPart, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedOutput, type ScriptedPart, scriptedModel } from '../model/scripted.ts'
 import { step, workflow } from '../workflow/index.ts'
 import { team, type TeamDefinition } from './team.ts'
 
@@ -33,7 +33,7 @@ function reported({ results }: ScriptedCall): string {
 
 async function logOf(
   members: readonly Component[],
-  script: (call: ScriptedCall) => Said,
+  script: (call: ScriptedCall) => ScriptedOutput,
   more: Partial<TeamDefinition> = {},
 ): Promise<LoggedEvent[]> {
   const subject = team({ id: 'subject', members, model: scriptedModel({ script }), ...more })
@@ -158,7 +158,7 @@ describe('coordinate', () => {
 describe('route', () => {
   test("the member's answer is the team's, without another word of the leader", async () => {
     let requests = 0
-    const script = (): Said => {
+    const script = (): ScriptedOutput => {
       requests++
       return [delegate('bob', 'hi'), delegate('ann', 'hi')]
     }
@@ -319,7 +319,7 @@ test('ten members whose tools fail in ten ways are told to the leader, and the t
 test('[EVT-1] a result that cannot be recorded ends the member that got it, and is not left to its model', async () => {
   const bad = tool({ inputSchema: z.object({}), execute: () => () => 1 })
   let requests = 0
-  const script = (): Said => {
+  const script = (): ScriptedOutput => {
     requests++
     return [{ type: 'tool', name: 'bad' }]
   }

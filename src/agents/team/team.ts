@@ -3,7 +3,7 @@ import type { LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { CONCURRENCY, MAX_STEPS } from '../model/agent.ts'
-import { callerOf, callerTools, withCaller } from '../model/caller-options.ts'
+import { callerOptionsOf, callerTools, withCaller } from '../model/caller-options.ts'
 import { type AgentHistory, conversation } from '../model/history.ts'
 import { checkInput, type ModelInput, modelInputSchema } from '../model/input.ts'
 import { loop, type LoopOptions } from '../model/loop.ts'
@@ -52,8 +52,8 @@ export function team(definition: TeamDefinition): Component<ModelInput> {
   return {
     ...common,
     kind: 'team',
-    makeup: {
-      ...common.makeup,
+    info: {
+      ...common.info,
       model: describeModel(definition.model),
       members,
       mode: definition.mode ?? 'coordinate',
@@ -69,7 +69,7 @@ async function* run(
   context: RunContext,
 ): AsyncGenerator<Emission, unknown, void> {
   const sdk = await loadSdk()
-  const caller = callerOf(input)
+  const caller = callerOptionsOf(input)
   const own = leader(definition)
   const messages = await conversation(context, input, definition.history)
   const { tools, close } = await openTools(definition.tools, context)

@@ -1,11 +1,11 @@
 /** One try of a step: its executor is run, within its time, and what came of it is recorded. */
-import { type Component, type RunContext, type StepAbout, WorkFailure } from '../../core/ports/component.ts'
+import { type Component, type RunContext, type StepDetails, WorkFailure } from '../../core/ports/component.ts'
 import { startTimer } from '../../core/runtime/timer.ts'
 import type { FlowFacts, StepContext, StepFunction, StepNode } from './definition.ts'
-import { orAborted, type Place } from './position.ts'
+import { orAborted, type WorkflowPosition } from './position.ts'
 
 /** What a step is told besides its input, when it is tried. */
-export interface Told {
+export interface AttemptInput {
   readonly answer?: unknown
   readonly feedback?: string
 }
@@ -13,7 +13,7 @@ export interface Told {
 export interface Attempt {
   readonly node: StepNode
   readonly input: unknown
-  readonly told: Told
+  readonly told: AttemptInput
   /** Key space of the try. */
   readonly own: RunContext
   /** What it emitted is withdrawn if it fails. */
@@ -21,9 +21,9 @@ export interface Attempt {
 }
 
 /** What came of a try. A failure is `fresh` when it happened now, and not in an earlier drive of the run. */
-export type Tried = { readonly output: unknown } | { readonly thrown: unknown; readonly fresh: boolean }
+export type AttemptResult = { readonly output: unknown } | { readonly thrown: unknown; readonly fresh: boolean }
 
-export async function attempt(place: Place, about: StepAbout, given: Attempt): Promise<Tried> {
+export async function attempt(place: WorkflowPosition, about: StepDetails, given: Attempt): Promise<AttemptResult> {
   const { work, recall } = executorOf(place, given)
   let fresh = false
   const once = (): Promise<unknown> => {
@@ -43,7 +43,7 @@ interface Executor {
   readonly recall: () => Promise<unknown>
 }
 
-function executorOf(place: Place, asked: Attempt): Executor {
+function executorOf(place: WorkflowPosition, asked: Attempt): Executor {
   const { node, input, withdraw } = asked
   const { run, name, timeoutMs } = node
   const component = typeof run !== 'function' ? run : isGenerator(run) ? componentOf(place, run, asked) : undefined
@@ -67,7 +67,11 @@ function isGenerator(run: StepFunction<unknown, unknown>): boolean {
 }
 
 /** A generator function as a component, so that what it yields has an actor of its own. */
-function componentOf({ outputs }: Place, run: StepFunction<unknown, unknown>, { node, told }: Attempt): Component {
+function componentOf(
+  { outputs }: WorkflowPosition,
+  run: StepFunction<unknown, unknown>,
+  { node, told }: Attempt,
+): Component {
   return {
     id: node.name,
     kind: 'agent',
@@ -77,7 +81,7 @@ function componentOf({ outputs }: Place, run: StepFunction<unknown, unknown>, { 
 }
 
 async function callFunction(
-  { signal: around, outputs }: Place,
+  { signal: around, outputs }: WorkflowPosition,
   run: StepFunction<unknown, unknown>,
   { node, input, told, own }: Attempt,
 ): Promise<unknown> {
@@ -101,7 +105,12 @@ function tooLate(name: string, timeoutMs: number): WorkFailure {
   return new WorkFailure({ code: 'deadline_exceeded', message, retryable: true })
 }
 
-function stepContext(context: RunContext, signal: AbortSignal, outputs: FlowFacts['outputs'], told: Told): StepContext {
+function stepContext(
+  context: RunContext,
+  signal: AbortSignal,
+  outputs: FlowFacts['outputs'],
+  told: AttemptInput,
+): StepContext {
   return {
     ...context,
     ...told,
@@ -114,7 +123,7 @@ function stepContext(context: RunContext, signal: AbortSignal, outputs: FlowFact
 }
 
 /** What a component is given. */
-function inputOf(place: Place, { node, input, told, own }: Attempt): unknown {
+function inputOf(place: WorkflowPosition, { node, input, told, own }: Attempt): unknown {
   if (node.input !== undefined) return node.input(input, stepContext(own, place.signal, place.outputs, told))
   if (told.answer === undefined && told.feedback === undefined) return input
   if (typeof input !== 'string') return { input, ...told }

@@ -25,23 +25,23 @@ export interface Retry {
 /** What a failure does, once no try is left: end the workflow, leave the step out, or ask somebody. */
 export type OnError = 'fail' | 'skip' | 'pause'
 
-interface Asked {
+interface QuestionOptions {
   readonly prompt: string
   /** How long an answer is waited for; the run fails after it. */
   readonly timeoutMs?: number
 }
 
-export interface Confirmation extends Asked {
+export interface Confirmation extends QuestionOptions {
   /** What a no does; `skip` where nothing is said. */
   readonly onReject?: 'skip' | 'fail'
 }
 
-export interface StepQuestion extends Asked {
+export interface StepQuestion extends QuestionOptions {
   /** JSON schema of the answer. */
   readonly schema?: unknown
 }
 
-export interface Review extends Asked {
+export interface Review extends QuestionOptions {
   /** How often the step is done before a rejection is its failure; 3 where nothing is said. */
   readonly rounds?: number
 }
@@ -127,7 +127,7 @@ export type Choose<In = unknown, Name extends string = string> = (
 ) => Name | readonly Name[] | Promise<Name | readonly Name[]>
 
 /** A person chooses. */
-export type Choice = Asked
+export type Choice = QuestionOptions
 
 export interface SequenceNode {
   readonly type: 'sequence'

@@ -3,11 +3,11 @@ import { WorkFailure } from '../../core/ports/component.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'
 import { type Asker, choose, isSelection } from './human-input.ts'
-import { factsOf, idIn, inside, type Place, recordWalk } from './position.ts'
-import { ABANDONED, type Outcome, runStep } from './run-step.ts'
+import { factsOf, idIn, inside, type WorkflowPosition, recordBlock } from './position.ts'
+import { ABANDONED, type StepOutcome, runStep } from './run-step.ts'
 
 /** One after the other; the output of the last one that was not skipped. */
-export async function runSequence(place: Place, nodes: readonly Node[], input: unknown): Promise<unknown> {
+export async function runSequence(place: WorkflowPosition, nodes: readonly Node[], input: unknown): Promise<unknown> {
   let current = input
   let { outputs } = place
   for (const [index, node] of nodes.entries()) {
@@ -19,7 +19,7 @@ export async function runSequence(place: Place, nodes: readonly Node[], input: u
   return current
 }
 
-async function runNode(place: Place, node: Node, input: unknown, index: number): Promise<Outcome> {
+async function runNode(place: WorkflowPosition, node: Node, input: unknown, index: number): Promise<StepOutcome> {
   place.signal.throwIfAborted()
   switch (node.type) {
     case 'step':
@@ -37,18 +37,18 @@ async function runNode(place: Place, node: Node, input: unknown, index: number):
   }
 }
 
-function runSteps(place: Place, node: SequenceNode, input: unknown, index: number): Promise<unknown> {
+function runSteps(place: WorkflowPosition, node: SequenceNode, input: unknown, index: number): Promise<unknown> {
   const inner = inside(place, node.name)
-  return recordWalk(place, {
+  return recordBlock(place, {
     name: node.name,
     about: about(place, 'sequence', { index, count: node.steps.length }),
     walk: () => runSequence(inner, node.steps, input),
   })
 }
 
-function runParallel(place: Place, node: ParallelNode, input: unknown, index: number): Promise<unknown> {
+function runParallel(place: WorkflowPosition, node: ParallelNode, input: unknown, index: number): Promise<unknown> {
   const { name, branches, concurrency } = node
-  return recordWalk(place, {
+  return recordBlock(place, {
     name,
     about: about(place, 'parallel', { index, count: branches.length, concurrency }),
     walk: () => runBranches(inside(place, name), node, input),
@@ -56,11 +56,15 @@ function runParallel(place: Place, node: ParallelNode, input: unknown, index: nu
 }
 
 /** The first failure is that of the block; it ends the other branches. */
-async function runBranches(place: Place, node: ParallelNode, input: unknown): Promise<Record<string, unknown>> {
+async function runBranches(
+  place: WorkflowPosition,
+  node: ParallelNode,
+  input: unknown,
+): Promise<Record<string, unknown>> {
   const { branches, concurrency } = node
   const controller = new AbortController()
   const inner = { ...place, signal: AbortSignal.any([place.signal, controller.signal]) }
-  const outcomes: (Outcome | undefined)[] = branches.map(() => undefined)
+  const outcomes: (StepOutcome | undefined)[] = branches.map(() => undefined)
   const failures: unknown[] = []
   const waiting = branches.entries()
   const work = async (): Promise<void> => {
@@ -86,25 +90,25 @@ function abandoned(branch: string): WorkFailure {
   return new WorkFailure({ code: ABANDONED, message: `given up: branch ${branch} of the same block failed` })
 }
 
-async function runLoop(place: Place, node: LoopNode, input: unknown, index: number): Promise<unknown> {
+async function runLoop(place: WorkflowPosition, node: LoopNode, input: unknown, index: number): Promise<unknown> {
   const { name, maxIterations, begins } = node
   const inner = inside(place, name)
   const begin = begins === undefined || (await decide(place, inner, name, () => begins(input, factsOf(place))))
-  return recordWalk(place, {
+  return recordBlock(place, {
     name,
     about: about(place, 'loop', { index, maxIterations }),
     walk: () => (begin ? iterate(inner, node, input) : Promise.resolve(input)),
   })
 }
 
-async function iterate(place: Place, node: LoopNode, input: unknown): Promise<unknown> {
+async function iterate(place: WorkflowPosition, node: LoopNode, input: unknown): Promise<unknown> {
   const { body, maxIterations } = node
   let current = input
   for (let iteration = 1; iteration <= maxIterations; iteration++) {
     const name = `iteration-${iteration}`
     const inner = inside(place, name)
     const given = current
-    const { output, done } = await recordWalk(place, {
+    const { output, done } = await recordBlock(place, {
       name,
       about: about(place, 'sequence', { iteration, maxIterations }),
       walk: async () => outputOf(await runNode(inner, body, given, 0), given),
@@ -116,27 +120,32 @@ async function iterate(place: Place, node: LoopNode, input: unknown): Promise<un
   return current
 }
 
-async function runCondition(place: Place, node: ConditionNode, input: unknown, index: number): Promise<unknown> {
+async function runCondition(
+  place: WorkflowPosition,
+  node: ConditionNode,
+  input: unknown,
+  index: number,
+): Promise<unknown> {
   const { name } = node
   const inner = inside(place, name)
   const result = await decide(place, inner, name, () => node.when(input, factsOf(place)))
   const taken = result ? node.do : node.else
   const branch = taken === undefined ? null : result ? 'do' : 'else'
   const body = inside(inner, result ? 'do' : 'else', inner.parent)
-  return recordWalk(place, {
+  return recordBlock(place, {
     name,
     about: about(place, 'condition', { index, result, branch }),
     walk: async () => (taken === undefined ? input : outputOf(await runNode(body, taken, input, 0), input)),
   })
 }
 
-async function runRouter(place: Place, node: RouterNode, input: unknown, index: number): Promise<unknown> {
+async function runRouter(place: WorkflowPosition, node: RouterNode, input: unknown, index: number): Promise<unknown> {
   const { name, choices } = node
   const inner = inside(place, name)
   const selected = await select(place, inner, node, input, index)
   const taken = selected.map((chosen) => choices.find((choice) => choice.name === chosen)!)
   const body = inside(inner, 'chosen', inner.parent)
-  return recordWalk(place, {
+  return recordBlock(place, {
     name,
     about: about(place, 'router', { index, selected, choices: choices.map((choice) => choice.name) }),
     walk: () => runSequence(body, taken, input),
@@ -144,8 +153,8 @@ async function runRouter(place: Place, node: RouterNode, input: unknown, index: 
 }
 
 async function select(
-  place: Place,
-  inner: Place,
+  place: WorkflowPosition,
+  inner: WorkflowPosition,
   { name, choices: nodes, choose: how, multiple }: RouterNode,
   input: unknown,
   index: number,
@@ -166,20 +175,20 @@ async function select(
 
 /** Which way to go, decided once. It comes before the block that it is for, which says what was decided. */
 function decide<Decision>(
-  place: Place,
-  inner: Place,
+  place: WorkflowPosition,
+  inner: WorkflowPosition,
   block: string,
   work: () => Promise<Decision> | Decision,
 ): Promise<Decision> {
   return inner.context.step('decision', work, about(place, 'function', { decides: idIn(place, block) }))
 }
 
-function outputOf(outcome: Outcome, input: unknown): unknown {
+function outputOf(outcome: StepOutcome, input: unknown): unknown {
   return 'skipped' in outcome ? input : outcome.output
 }
 
 function about<Kind extends string>(
-  { parent }: Place,
+  { parent }: WorkflowPosition,
   kind: Kind,
   details: object,
 ): { readonly kind: Kind; readonly details: object; readonly parent?: string } {

@@ -1,13 +1,13 @@
 /** From work that runs at once to the one generator that emits. */
 import type { Event } from '../../core/model/event.ts'
 
-interface Letter {
+interface QueuedEmission {
   readonly event: Event
   readonly taken: () => void
 }
 
 export class Outbox {
-  #letters: Letter[] = []
+  #letters: QueuedEmission[] = []
   #closed = false
   #wake: () => void = () => {}
 

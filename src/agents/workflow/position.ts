@@ -1,9 +1,9 @@
 /** Where in a workflow something is done: its names in the log, what is around it, and what came before. */
-import type { RunContext, StepAbout } from '../../core/ports/component.ts'
+import type { RunContext, StepDetails } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { FlowFacts } from './definition.ts'
 
-export interface Place {
+export interface WorkflowPosition {
   /** Gives the work that is done here its keys. */
   readonly context: RunContext
   /** Before the id of every step that is done here. */
@@ -18,7 +18,7 @@ export interface Place {
 }
 
 /** Where a workflow begins. */
-export function placeOf(context: RunContext, tell: Place['tell']): Place {
+export function positionOf(context: RunContext, tell: WorkflowPosition['tell']): WorkflowPosition {
   // The id of a component that was called is that of the run, and below it the prefix of its keys.
   const [, ...keys] = context.run.split('/')
   const prefix = keys.length === 0 ? '' : `${keys.join('/')}/`
@@ -26,23 +26,27 @@ export function placeOf(context: RunContext, tell: Place['tell']): Place {
 }
 
 /** The step that is first done under a name; names of one level differ, and have no separators. */
-export function idIn(place: Place, name: string): string {
+export function idIn(place: WorkflowPosition, name: string): string {
   return place.prefix + name
 }
 
 /** The inside of a step. */
-export function inside(place: Place, name: string, parent: string | undefined = idIn(place, name)): Place {
+export function inside(
+  place: WorkflowPosition,
+  name: string,
+  parent: string | undefined = idIn(place, name),
+): WorkflowPosition {
   return { ...place, context: place.context.within(name), prefix: `${idIn(place, name)}~/`, parent }
 }
 
-export function factsOf({ context, signal, outputs }: Place): FlowFacts {
+export function factsOf({ context, signal, outputs }: WorkflowPosition): FlowFacts {
   const { run, session, owner, metadata } = context
   return { run, session, owner, metadata, signal, outputs }
 }
 
-export interface Walk<Walked, Result> {
+export interface RecordedBlock<Walked, Result> {
   readonly name: string
-  readonly about: StepAbout
+  readonly about: StepDetails
   /** Only work that is itself recorded. */
   readonly walk: () => Promise<Walked>
   /** Done once: what is made of it in the end. */
@@ -53,9 +57,9 @@ export interface Walk<Walked, Result> {
  * A recorded step around recorded work. When the log has its result, the way through it is gone again all the same: nothing is
  * done twice, and what was emitted inside is known to be told already.
  */
-export async function recordWalk<Walked, Result = Walked>(
-  { context }: Place,
-  { name, about, walk, conclude = (walked) => walked as unknown as Result }: Walk<Walked, Result>,
+export async function recordBlock<Walked, Result = Walked>(
+  { context }: WorkflowPosition,
+  { name, about, walk, conclude = (walked) => walked as unknown as Result }: RecordedBlock<Walked, Result>,
 ): Promise<Result> {
   const work = async (): Promise<Result> => conclude(await walk())
   return context.step(name, work, { ...about, revisit: walk })

@@ -2,17 +2,17 @@
 import { emit, RejectedError, WorkFailure } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
-import { attempt, type Told } from './attempt.ts'
+import { attempt, type AttemptInput } from './attempt.ts'
 import { BACKOFF_MAX_MS, BACKOFF_MS, RETRIES_BY_HAND_MAX, REVIEW_ROUNDS } from './bounds.ts'
 import type { Retry, StepNode } from './definition.ts'
 import { type Asker, confirm, question, remedy, review } from './human-input.ts'
-import { idIn, orAborted, type Place } from './position.ts'
+import { idIn, orAborted, type WorkflowPosition } from './position.ts'
 
 /** What became of a step: a skipped one has no output, and what it was given goes to the next. */
-export type Outcome = { readonly output: unknown } | { readonly skipped: true }
+export type StepOutcome = { readonly output: unknown } | { readonly skipped: true }
 
-interface Doing {
-  readonly place: Place
+interface StepInProgress {
+  readonly place: WorkflowPosition
   readonly node: StepNode
   readonly input: unknown
   readonly index: number
@@ -22,11 +22,16 @@ interface Doing {
 /** Why a step is not tried again, whatever it declares: another branch of its block failed. */
 export const ABANDONED = 'abandoned'
 
-export async function runStep(place: Place, node: StepNode, input: unknown, index: number): Promise<Outcome> {
+export async function runStep(
+  place: WorkflowPosition,
+  node: StepNode,
+  input: unknown,
+  index: number,
+): Promise<StepOutcome> {
   const { name, kind } = node
   const facts = { step: idIn(place, name), name, kind, index }
   const asker: Asker = { context: place.context.within(name), signal: place.signal, facts }
-  const doing: Doing = { place, node, input, index, asker }
+  const doing: StepInProgress = { place, node, input, index, asker }
   if (node.confirm !== undefined) {
     const { onReject = 'skip', ...asked } = asObject(node.confirm)
     const answer = await confirm(asker, asked, input)
@@ -39,7 +44,7 @@ export async function runStep(place: Place, node: StepNode, input: unknown, inde
 }
 
 /** Does the step until somebody accepts what it gives. */
-async function reviewed(doing: Doing, told: Told): Promise<Outcome> {
+async function reviewed(doing: StepInProgress, told: AttemptInput): Promise<StepOutcome> {
   const { node, asker } = doing
   const { rounds = REVIEW_ROUNDS, ...asked } = asObject(node.review!)
   let feedback: string | undefined
@@ -55,7 +60,7 @@ async function reviewed(doing: Doing, told: Told): Promise<Outcome> {
 }
 
 /** Tries the step, and deals with its failure as it declares. */
-async function settle(doing: Doing, told: Told, round: number): Promise<Outcome> {
+async function settle(doing: StepInProgress, told: AttemptInput, round: number): Promise<StepOutcome> {
   const { node, asker } = doing
   const { onError = 'fail' } = node
   for (let time = 0; time <= RETRIES_BY_HAND_MAX; time++) {
@@ -69,9 +74,9 @@ async function settle(doing: Doing, told: Told, round: number): Promise<Outcome>
   throw rejected(asker.facts.step, `step ${node.name} was tried again ${RETRIES_BY_HAND_MAX} times by hand`)
 }
 
-type Settled = { readonly output: unknown } | { readonly failure: Failure }
+type StepSettlement = { readonly output: unknown } | { readonly failure: Failure }
 
-async function tryAll(doing: Doing, told: Told, round: number): Promise<Settled> {
+async function tryAll(doing: StepInProgress, told: AttemptInput, round: number): Promise<StepSettlement> {
   const { place, node, input, index, asker } = doing
   const { attempts, ...backoff }: Retry = node.retry ?? { attempts: 1 }
   for (let number = 1; ; number++) {
@@ -96,7 +101,7 @@ async function tryAll(doing: Doing, told: Told, round: number): Promise<Settled>
 }
 
 /** The failure of a try; what is not the step's to deal with is thrown on. */
-function explain(place: Place, thrown: unknown): Failure {
+function explain(place: WorkflowPosition, thrown: unknown): Failure {
   place.signal.throwIfAborted()
   if (thrown instanceof RejectedError) throw thrown
   const failure = failureOf(thrown)
@@ -111,7 +116,7 @@ function wait(
   return Math.min(backoffMs * 2 ** (failed - 1), maxBackoffMs)
 }
 
-async function skip({ place, node, asker }: Doing, reason: string): Promise<Outcome> {
+async function skip({ place, node, asker }: StepInProgress, reason: string): Promise<StepOutcome> {
   await place.tell(emit('step.skipped', { step: asker.facts.step, name: node.name, reason }))
   return { skipped: true }
 }

@@ -1,10 +1,10 @@
 /** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps that were being done. */
-import type { Component, Makeup } from '../../core/ports/component.ts'
+import type { Component, ComponentInfo } from '../../core/ports/component.ts'
 import { checkSize, isComponent, nodesOf } from './checks.ts'
 import type { AnyStep, Connected, FirstInput, Node } from './definition.ts'
 import { runSequence } from './flow.ts'
 import { Outbox } from './outbox.ts'
-import { placeOf } from './position.ts'
+import { positionOf } from './position.ts'
 
 export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Omit<
   Component<FirstInput<Items>>,
@@ -29,12 +29,12 @@ export function workflow<const Items extends readonly AnyStep[]>(
   return {
     recovery: 'resume',
     ...definition,
-    ...makeupOf(definition.makeup, steps[0]!),
+    ...infoOf(definition.info, steps[0]!),
     kind: 'workflow',
     steps,
     async *run(input, context) {
       const outbox = new Outbox()
-      const place = placeOf(context, (event) => outbox.send(event))
+      const place = positionOf(context, (event) => outbox.send(event))
       const flow = runSequence(place, steps, input).finally(() => outbox.close())
       flow.catch(() => {}) // told below, unless the run is over before
       yield* outbox.events()
@@ -44,14 +44,14 @@ export function workflow<const Items extends readonly AnyStep[]>(
 }
 
 /** A workflow that does not say what its input is takes what its first step takes. */
-function makeupOf(makeup: Makeup | undefined, first: Node): { readonly makeup?: Makeup } {
-  const inputSchema = makeup?.inputSchema ?? inputSchemaOf(first)
-  return inputSchema === undefined ? {} : { makeup: { ...makeup, inputSchema } }
+function infoOf(info: ComponentInfo | undefined, first: Node): { readonly info?: ComponentInfo } {
+  const inputSchema = info?.inputSchema ?? inputSchemaOf(first)
+  return inputSchema === undefined ? {} : { info: { ...info, inputSchema } }
 }
 
 /** Undefined where the input goes to several, or to a function, which may make anything of it. */
-function inputSchemaOf(node: Node): Makeup['inputSchema'] {
+function inputSchemaOf(node: Node): ComponentInfo['inputSchema'] {
   if (node.type === 'sequence') return node.steps[0] && inputSchemaOf(node.steps[0])
   if (node.type !== 'step' || node.input !== undefined || !isComponent(node.run)) return undefined
-  return node.run.makeup?.inputSchema
+  return node.run.info?.inputSchema
 }

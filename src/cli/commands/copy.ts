@@ -53,7 +53,7 @@ named, and makes the command fail.`,
         await untilIdle(source, fromText, io)
         await untilIdle(target, toText, io)
         const report = await copyStore(source, target, progressTo(io))
-        if ((await source.moving.workers()).length > 0)
+        if ((await source.transfer.workers()).length > 0)
           throw new Error(`${fromText} was used while it was copied: stop what uses it, and copy again`)
         io.stdout.write(values.json ? `${JSON.stringify({ from: fromText, to: toText, ...report })}\n` : textOf(report))
         return report.mismatched === 0 ? DONE : FAILED
@@ -82,11 +82,11 @@ function storesOf(
 
 async function untilIdle(store: Store, name: string, io: CommandIo): Promise<void> {
   const until = Date.now() + IDLE_WITHIN_MS
-  for (let looks = 0; (await store.moving.workers()).length > 0 && Date.now() < until; looks++) {
+  for (let looks = 0; (await store.transfer.workers()).length > 0 && Date.now() < until; looks++) {
     if (looks === 0) io.stderr.write(`waiting for the servers and workers of ${name} to be gone\n`)
     await wait(LOOK_MS)
   }
-  const { length } = await store.moving.workers()
+  const { length } = await store.transfer.workers()
   if (length === 0) return
   const nodes = length === 1 ? 'a node is' : `${length} nodes are`
   throw new Error(`${nodes} at work on ${name}: stop the servers and workers that use it, and copy again`)

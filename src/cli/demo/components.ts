@@ -1,6 +1,6 @@
 /** What the demo serves: on the scripted model, which needs no key and no network, or on the one that it is given. */
 import { checkInput } from '../../agents/model/input.ts'
-import type { Component, Makeup } from '../../core/ports/component.ts'
+import type { Component, ComponentInfo } from '../../core/ports/component.ts'
 import { lazy } from './lazy.ts'
 import type { DemoModel } from './model.ts'
 
@@ -13,7 +13,7 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'agent',
         name: 'Storyteller',
         description: 'Tells a story about what you ask for, such as "Tell me a story about a brave knight".',
-        makeup: textInput('Tell me a story about a brave knight'),
+        info: textInput('Tell me a story about a brave knight'),
         recovery: 'resume',
         parse: checkInput,
       },
@@ -25,7 +25,7 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'agent',
         name: 'Clerk',
         description: 'Looks up a balance, and asks before it sends money.',
-        makeup: textInput('Send 25 to Ada'),
+        info: textInput('Send 25 to Ada'),
         recovery: 'resume',
         parse: checkInput,
       },
@@ -37,7 +37,7 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'team',
         name: 'Newsroom',
         description: 'An editor, who sends two reporters out and writes the story.',
-        makeup: {
+        info: {
           ...textInput('the regatta'),
           mode: 'coordinate',
           members: ['harbour', 'weather'].map((id) => ({ id, kind: 'agent', name: id })),
@@ -53,7 +53,7 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'workflow',
         name: 'Publish',
         description: 'Outlines, researches, drafts, revises and prints.',
-        makeup: textInput('the lighthouse'),
+        info: textInput('the lighthouse'),
         recovery: 'resume',
         parse: checkInput,
       },
@@ -62,6 +62,6 @@ export function demoComponents(model: DemoModel): Component[] {
   ]
 }
 
-function textInput(example: string): Makeup {
+function textInput(example: string): ComponentInfo {
   return { inputSchema: { type: 'string', examples: [example] } }
 }

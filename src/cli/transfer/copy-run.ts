@@ -1,7 +1,7 @@
 /** Brings one run of a store into another, byte for byte, and goes on where an earlier copy was cut off. */
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readLog } from '../../core/delivery/read-log.ts'
-import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
@@ -12,7 +12,7 @@ export type RunOutcome = 'copied' | 'continued' | 'present'
 
 const decoder = new TextDecoder()
 
-export async function copyRun(from: Store, to: Store, kept: KeptRun): Promise<RunOutcome> {
+export async function copyRun(from: Store, to: Store, kept: TransferredRun): Promise<RunOutcome> {
   const there = await to.get(kept.stored.run.id)
   if (there === undefined) {
     await append(from, to, kept, await admit(from, to, kept))
@@ -32,25 +32,25 @@ function isArriving({ run }: StoredRun): boolean {
   return run.status === 'paused' && run.waiting?.length === 0
 }
 
-async function isBeginningOf(from: Store, to: Store, { stored }: KeptRun, there: StoredRun): Promise<boolean> {
+async function isBeginningOf(from: Store, to: Store, { stored }: TransferredRun, there: StoredRun): Promise<boolean> {
   if (there.first !== stored.first || there.epoch !== stored.epoch || there.next >= stored.next) return false
   const beginning = { stored: there }
   return (await digestOf(to, beginning)) === (await digestOf(from, beginning))
 }
 
 /** The index of the record that follows. */
-async function admit(from: Store, to: Store, { stored, idempotency }: KeptRun): Promise<number> {
+async function admit(from: Store, to: Store, { stored, idempotency }: TransferredRun): Promise<number> {
   const { run, first, next, epoch, stop } = stored
   const slice = await readLog(from, run.id, first - 1, 1)
   if (slice === undefined) throw new Error(`run ${run.id}: its log has nothing at ${first}`)
   const isWhole = next === first + 1
   const head = { run: isWhole ? run : arriving(run), first, next: first + 1, epoch, ...(stop && { stop }) }
-  await to.moving.admit({ stored: head, ...(idempotency && { idempotency }) }, recordsOf(slice)[0]!)
+  await to.transfer.admit({ stored: head, ...(idempotency && { idempotency }) }, recordsOf(slice)[0]!)
   return first + 1
 }
 
 /** The last record brings what the run is. */
-async function append(from: Store, to: Store, { stored }: KeptRun, start: number): Promise<void> {
+async function append(from: Store, to: Store, { stored }: TransferredRun, start: number): Promise<void> {
   const { run, next, epoch } = stored
   if (start === next) return
   const writer = to.writer(run.id, { epoch, next: start })

@@ -1,7 +1,7 @@
 /** Copies all that a store keeps into another one, and compares what came of it. */
 import type { Document } from '../../core/model/document.ts'
 import { isHoldfastError, detailOf } from '../../core/model/errors.ts'
-import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { isFinished, type RunStatus } from '../../core/model/run.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { copyRun } from './copy-run.ts'
@@ -35,11 +35,11 @@ const MISMATCHES_MAX = 100
 export async function copyStore(from: Store, to: Store, progress: (report: CopyReport) => void): Promise<CopyReport> {
   const copy = new Copy(from, to)
   // Documents come first: a run that is there always has its session.
-  for await (const documents of pages((after: Document | undefined) => from.moving.documents(PAGE, after))) {
+  for await (const documents of pages((after: Document | undefined) => from.transfer.documents(PAGE, after))) {
     await atOnce(documents, (document) => copy.document(document))
     progress(copy.report)
   }
-  for await (const runs of pages((after: KeptRun | undefined) => from.moving.runs(PAGE, after?.stored.run))) {
+  for await (const runs of pages((after: TransferredRun | undefined) => from.transfer.runs(PAGE, after?.stored.run))) {
     await atOnce(
       runs.filter(({ stored }) => isFinished(stored.run.status)),
       (kept) => copy.run(kept),
@@ -72,7 +72,7 @@ class Copy {
     const { owner, collection, id } = document
     let admitted: boolean
     try {
-      admitted = await this.#to.moving.admitDocument(document)
+      admitted = await this.#to.transfer.admitDocument(document)
     } catch (cause) {
       if (!isAboutOne(cause)) throw cause
       return this.#differs({ document: `${collection}/${id}`, problem: detailOf(cause) })
@@ -82,7 +82,7 @@ class Copy {
     else this.#differs({ document: `${collection}/${id}`, problem: 'the target has another one of this name' })
   }
 
-  async run(kept: KeptRun): Promise<void> {
+  async run(kept: TransferredRun): Promise<void> {
     const { run, first, next } = kept.stored
     try {
       const outcome = await copyRun(this.#from, this.#to, kept)
@@ -98,13 +98,13 @@ class Copy {
   }
 
   /** The digests of both are compared, also where there was nothing to do. */
-  async #problemOf(kept: KeptRun): Promise<string | undefined> {
+  async #problemOf(kept: TransferredRun): Promise<string | undefined> {
     const { id, owner } = kept.stored.run
     const there = await this.#to.get(id)
     if (there === undefined) return 'it is gone from the target'
     const found = kept.idempotency && (await this.#to.findByKey(owner, kept.idempotency.key))
     const idempotency = kept.idempotency && found && { key: kept.idempotency.key, fingerprint: found.fingerprint }
-    const copy: KeptRun = { stored: there, ...(idempotency && { idempotency }) }
+    const copy: TransferredRun = { stored: there, ...(idempotency && { idempotency }) }
     if (found !== undefined && found.stored.run.id !== id) return 'another run of the target has its key'
     if ((await digestOf(this.#to, copy)) !== (await digestOf(this.#from, kept)))
       return 'the target has another one of this id'

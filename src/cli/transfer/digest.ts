@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto'
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readLog } from '../../core/delivery/read-log.ts'
-import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { lastOf, sliceBefore } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
 
 /** Of a head and the records that it says are kept; what a store has beyond them does not count. */
-export async function digestOf(store: Store, { stored, idempotency }: KeptRun): Promise<string> {
+export async function digestOf(store: Store, { stored, idempotency }: TransferredRun): Promise<string> {
   const { run, first, next, epoch, stop } = stored
   const hash = createHash('sha256').update(canonical({ run, first, next, epoch, stop, idempotency }))
   for (let after = first - 1; after < next - 1;) {

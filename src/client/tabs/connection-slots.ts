@@ -5,7 +5,7 @@ const STREAMS_MAX = 4
 /** How long the connection that takes turns waits for news of one run, shared by all that wait for their turn. */
 const TURN_MS = 1000
 
-export class Places {
+export class ConnectionSlots {
   readonly channel: BroadcastChannel
   readonly #locks: LockManager
   readonly #name: string

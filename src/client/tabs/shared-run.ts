@@ -7,7 +7,7 @@ import type { Backoff } from '../backoff.ts'
 import { ClientError, ConnectionError, LogChangedError } from '../errors.ts'
 import { Connection, follow, type FollowOptions, goesOn, isLast, type Position } from '../follow.ts'
 import { isTransient, type Transport } from '../transport.ts'
-import type { Places } from './connection-slots.ts'
+import type { ConnectionSlots } from './connection-slots.ts'
 import { Inbox } from './inbox.ts'
 
 /** From the tab that leads: an event, a sign of life, that the log is another one, or why its connection fails. */
@@ -34,7 +34,7 @@ interface Reader {
 
 export class SharedRun {
   readonly #transport: Transport
-  readonly #places: Places
+  readonly #places: ConnectionSlots
   readonly #run: string
   readonly #forget: () => void
   readonly #readers = new Set<Reader>()
@@ -43,7 +43,7 @@ export class SharedRun {
   /** Whether this tab leads, once that is known. */
   #leads: Promise<boolean> | undefined
 
-  constructor(transport: Transport, places: Places, run: string, forget: () => void) {
+  constructor(transport: Transport, places: ConnectionSlots, run: string, forget: () => void) {
     this.#transport = transport
     this.#places = places
     this.#run = run

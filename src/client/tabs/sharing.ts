@@ -5,7 +5,7 @@
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { type Follow, follow, type FollowOptions, type Position } from '../follow.ts'
 import type { Transport } from '../transport.ts'
-import { Places } from './connection-slots.ts'
+import { ConnectionSlots } from './connection-slots.ts'
 import { SharedRun } from './shared-run.ts'
 
 /** How to follow runs together with other tabs; undefined where it cannot be done, and every stream has its own connection. */
@@ -40,7 +40,7 @@ class Sharing {
     let shared = this.#runs.get(run)
     if (shared === undefined) {
       const forget = (): void => void this.#runs.delete(run)
-      shared = new SharedRun(this.#transport, new Places(this.#locks, name, run), run, forget)
+      shared = new SharedRun(this.#transport, new ConnectionSlots(this.#locks, name, run), run, forget)
       this.#runs.set(run, shared)
     }
     yield* shared.read(position, options)

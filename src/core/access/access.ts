@@ -1,7 +1,7 @@
 /** Access control, for every command of the service: whether a credential is still good, whose a run is, what may be done to it. */
 import type { CredentialWatch } from './credential-watch.ts'
 import { HoldfastError } from '../model/errors.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
 import {
   type Action,
@@ -16,10 +16,10 @@ import type { RunPage, StoredRun } from '../ports/store.ts'
 import type { Subscription } from '../delivery/subscription.ts'
 
 export class Access {
-  readonly #parts: Pick<NodeParts, 'store' | 'registry'>
+  readonly #parts: Pick<NodeDeps, 'store' | 'registry'>
   readonly #credentials: CredentialWatch | undefined
 
-  constructor(parts: Pick<NodeParts, 'store' | 'registry'>, credentials: CredentialWatch | undefined) {
+  constructor(parts: Pick<NodeDeps, 'store' | 'registry'>, credentials: CredentialWatch | undefined) {
     this.#parts = parts
     this.#credentials = credentials
   }

@@ -3,7 +3,7 @@ import type { Audit } from './audit.ts'
 import type { StartRequest } from '../scheduling/new-run.ts'
 import type { ForgetRequest } from './forget.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
-import { type Forgotten, Service, type ServiceOptions, type Started } from '../service.ts'
+import { type Forgotten, Service, type ServiceOptions, type StartedRun } from '../service.ts'
 import type { Share, ShareRequest } from './share-links.ts'
 import type { StoredRun } from '../ports/store.ts'
 import type { Sink, Subscription } from '../delivery/subscription.ts'
@@ -16,9 +16,9 @@ export class AuditedService extends Service {
     this.#audit = audit
   }
 
-  override start(principal: Principal, request: StartRequest): Promise<Started> {
+  override start(principal: Principal, request: StartRequest): Promise<StartedRun> {
     const { component } = request
-    const work = (): Promise<Started> => super.start(principal, request)
+    const work = (): Promise<StartedRun> => super.start(principal, request)
     return this.#audit.around(principal, 'start', { component }, work, ({ stored: { run } }) => ({
       run: run.id,
       session: run.session,

@@ -17,7 +17,7 @@ export interface CredentialWatchOptions {
   readonly checkMs?: number
 }
 
-interface Watched {
+interface WatchedCredential {
   readonly facts: CredentialFacts
   readonly end: (error: HoldfastError) => void
 }
@@ -26,7 +26,7 @@ export class CredentialWatch {
   readonly #authenticator: Pick<Authenticator, 'isRevoked'>
   readonly #clock: Clock
   readonly #checkMs: number
-  readonly #watched = new Set<Watched>()
+  readonly #watched = new Set<WatchedCredential>()
   #stopTimer: (() => void) | undefined
   #checking = false
   /** Since when checks have failed, by the monotonic clock. */
@@ -48,7 +48,7 @@ export class CredentialWatch {
   /** Calls `end` once, when the credential ends. Returns what gives the watch up. */
   watch({ credential: facts }: Principal, end: (error: HoldfastError) => void): () => void {
     if (facts === undefined) return () => {}
-    const watched: Watched = { facts, end }
+    const watched: WatchedCredential = { facts, end }
     this.#watched.add(watched)
     this.#stopTimer ??= repeatTimer(() => void this.#tick(), this.#checkMs, this.#clock)
     return () => void this.#release(watched)
@@ -98,11 +98,11 @@ export class CredentialWatch {
     for (const watched of this.#watched) if (watched.facts.id !== undefined) this.#end(watched, error)
   }
 
-  #end(watched: Watched, error: HoldfastError): void {
+  #end(watched: WatchedCredential, error: HoldfastError): void {
     if (this.#release(watched)) watched.end(error)
   }
 
-  #release(watched: Watched): boolean {
+  #release(watched: WatchedCredential): boolean {
     const wasWatched = this.#watched.delete(watched)
     if (this.#watched.size === 0) this.close()
     return wasWatched

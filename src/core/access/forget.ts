@@ -5,7 +5,7 @@
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { defaultLimits } from '../model/limits.ts'
-import { shareLoop } from '../runtime/share-event-loop.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import type { DocumentName } from '../ports/store-transfer.ts'
 import { isFinished, type RunStatus } from '../model/run.ts'
 import type { Store, StoredRun } from '../ports/store.ts'
@@ -72,7 +72,7 @@ export async function forgetOwner(parts: ForgetParts, request: ForgetRequest): P
 async function unfinishedOf(store: Store, owner: string): Promise<readonly StoredRun[]> {
   const found: StoredRun[] = []
   for (let after: string | undefined; ;) {
-    await shareLoop()
+    await shareEventLoop()
     const page = await store.list({ owner, status: UNFINISHED, limit: PAGE, ...(after !== undefined && { after }) })
     found.push(...page.runs.filter(({ damage }) => damage === undefined))
     if (page.cursor === undefined) return found
@@ -105,7 +105,7 @@ interface Counts {
 
 async function removeRuns({ store, owner }: ForgetParts, request: ForgetRequest, removed: Counts): Promise<void> {
   for (;;) {
-    await shareLoop()
+    await shareEventLoop()
     const { runs } = await store.list({ owner, limit: PAGE })
     if (runs.length === 0) return
     const started = runs.filter(({ run, damage }) => !isFinished(run.status) && damage === undefined)
@@ -120,8 +120,8 @@ async function removeRuns({ store, owner }: ForgetParts, request: ForgetRequest,
 async function removeDocuments({ store, owner }: ForgetParts, request: ForgetRequest, removed: Counts): Promise<void> {
   if ((await store.usage.of(owner)).documents === 0) return
   for (let after: DocumentName | undefined; ;) {
-    await shareLoop()
-    const page = await store.moving.documents(PAGE, after)
+    await shareEventLoop()
+    const page = await store.transfer.documents(PAGE, after)
     const own = page.filter((document) => document.owner === owner)
     await Promise.all(own.map(({ collection, id }) => store.documents.remove(owner, collection, id)))
     removed.documents += own.length

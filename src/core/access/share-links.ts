@@ -50,7 +50,7 @@ const TOKEN = /^hfs_([\w~-]{1,100})\.([\w-]{1,100})\.([\w-]{43})$/
 const EXPIRES_MS_MAX = 365 * 24 * 3_600_000
 const PAGE = 200
 
-export class Shares {
+export class ShareLinks {
   readonly #parts: ShareParts
 
   constructor(parts: ShareParts) {

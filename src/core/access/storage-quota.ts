@@ -15,7 +15,7 @@ const NEAR_SHARE = 0.9
 /** Owners whose counts are remembered. */
 const OWNERS_MAX = 10_000
 
-interface Held {
+interface OwnerUsageEstimate {
   bytes: number
   documents: number
   readonly countedAt: number
@@ -29,7 +29,7 @@ export class StorageQuota {
   readonly #documentsMax: number
   readonly #usage: StoredUsage
   readonly #clock: Clock
-  readonly #held = new Map<string, Promise<Held>>()
+  readonly #held = new Map<string, Promise<OwnerUsageEstimate>>()
 
   constructor(limits: Limits, usage: StoredUsage, clock: Clock) {
     this.#bytesMax = limits.storedBytesPerPrincipalMax
@@ -61,7 +61,7 @@ export class StorageQuota {
     if (known === undefined) held.documents++
   }
 
-  async #current(owner: string): Promise<Held> {
+  async #current(owner: string): Promise<OwnerUsageEstimate> {
     const known = await this.#held.get(owner)
     const freshMs = known !== undefined && this.#isNear(known) ? NEAR_MS : FRESH_MS
     if (known !== undefined && elapsedOf(this.#clock) - known.countedAt < freshMs) return known
@@ -73,36 +73,36 @@ export class StorageQuota {
     return counted
   }
 
-  async #count(owner: string): Promise<Held> {
+  async #count(owner: string): Promise<OwnerUsageEstimate> {
     const countedAt = elapsedOf(this.#clock)
     const usage = await this.#usage.of(owner)
     return { bytes: storedBytes(usage), documents: usage.documents, countedAt }
   }
 
-  #isNear({ bytes, documents }: Held): boolean {
+  #isNear({ bytes, documents }: OwnerUsageEstimate): boolean {
     return isNear(bytes, this.#bytesMax) || isNear(documents, this.#documentsMax)
   }
 
-  #isFull(held: Held): boolean {
+  #isFull(held: OwnerUsageEstimate): boolean {
     return this.#isFullOfBytes(held) || this.#isFullOfDocuments(held)
   }
 
-  #isFullOfBytes({ bytes }: Held): boolean {
+  #isFullOfBytes({ bytes }: OwnerUsageEstimate): boolean {
     return this.#bytesMax > 0 && bytes >= this.#bytesMax
   }
 
-  #isFullOfDocuments({ documents }: Held): boolean {
+  #isFullOfDocuments({ documents }: OwnerUsageEstimate): boolean {
     return this.#documentsMax > 0 && documents >= this.#documentsMax
   }
 
-  #tooManyBytes({ bytes: stored }: Held): HoldfastError {
+  #tooManyBytes({ bytes: stored }: OwnerUsageEstimate): HoldfastError {
     const max = this.#bytesMax
     return new HoldfastError('quota_exceeded', `you store ${stored} bytes of at most ${max}: remove runs or sessions`, {
       details: { stored, max },
     })
   }
 
-  #tooManyDocuments({ documents: stored }: Held): HoldfastError {
+  #tooManyDocuments({ documents: stored }: OwnerUsageEstimate): HoldfastError {
     const max = this.#documentsMax
     return new HoldfastError('quota_exceeded', `you have ${stored} of at most ${max} documents: remove sessions`, {
       details: { stored, max },

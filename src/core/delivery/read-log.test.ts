@@ -9,7 +9,7 @@ import { openMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { brokenReads } from '../../testing/broken-stores/foreign-reads.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { isHoldfastError } from '../model/errors.ts'
 import { defaultLimits } from '../model/limits.ts'
 import { faultIn, readLog } from './read-log.ts'
@@ -20,10 +20,10 @@ import { Feeds, type Sink } from './subscription.ts'
 
 const clock = createFakeClock()
 
-async function writing(store: Store, id = 'run_1'): Promise<Scribe> {
+async function writing(store: Store, id = 'run_1'): Promise<RunWriter> {
   const made = newRun(id, clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
   const { stored } = await store.create(made)
-  const scribe = new Scribe(store, clock, stored, [made.record])
+  const scribe = new RunWriter(store, clock, stored, [made.record])
   scribe.start()
   scribe.text('a')
   scribe.text('b')

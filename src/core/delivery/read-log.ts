@@ -10,7 +10,7 @@ import type { Store } from '../ports/store.ts'
 export async function readLog(store: Store, run: string, after: number, bytesMax: number): Promise<Slice | undefined> {
   const slice = await store.read(run, after, bytesMax)
   if (slice === undefined) return undefined
-  const fault = faultAfter(run, after, slice)
+  const fault = sliceFault(run, after, slice)
   if (fault === undefined) return slice
   throw storeUnavailable(`run ${run}: the ${store.name} store returned ${fault}`, {
     retryAfterMs: 1000,
@@ -21,7 +21,7 @@ export async function readLog(store: Store, run: string, after: number, bytesMax
  * What is wrong with a slice as the one that follows an index; undefined when nothing is. Looks at its first and last record
  * only, so that it costs the same for a slice of any length.
  */
-export function faultAfter(run: string, after: number, slice: Slice): string | undefined {
+export function sliceFault(run: string, after: number, slice: Slice): string | undefined {
   const { first, count, bytes } = slice
   if (first !== after + 1) return `event ${first} where ${after + 1} follows`
   if (!(count >= 1)) return `no event in the place of event ${first}`

@@ -4,7 +4,7 @@ import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { openNode, subject, withoutHints } from '../../../test/support/node.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { isHoldfastError } from '../model/errors.ts'
 import { defaultLimits, type Limits } from '../model/limits.ts'
 import { localPrincipal } from '../model/principal.ts'
@@ -17,16 +17,16 @@ const POLL_MS = 20
 const clock = new ManualClock()
 
 /** A run that a test writes itself. */
-async function writing(store: Store): Promise<Scribe> {
+async function writing(store: Store): Promise<RunWriter> {
   const made = newRun(RUN, clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
   const { stored } = await store.create(made)
-  const scribe = new Scribe(store, clock, stored, [made.record])
+  const scribe = new RunWriter(store, clock, stored, [made.record])
   scribe.start()
   await scribe.flush()
   return scribe
 }
 
-async function say(scribe: Scribe, ...texts: readonly string[]): Promise<void> {
+async function say(scribe: RunWriter, ...texts: readonly string[]): Promise<void> {
   for (const text of texts) scribe.text(text)
   await scribe.flush()
 }
@@ -239,7 +239,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
 })
 
 /** A listener that took one record of a finished run and has no room for the rest. */
-async function stalled(): Promise<{ store: Store; scribe: Scribe; listener: Listener; subscription: Subscription }> {
+async function stalled(): Promise<{ store: Store; scribe: RunWriter; listener: Listener; subscription: Subscription }> {
   const store = openMemoryStore({ clock })
   const scribe = await writing(store)
   await say(scribe, 'a', 'b')

@@ -5,8 +5,8 @@
 import type { Clock } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { faultAfter, readLog } from './read-log.ts'
-import { shareLoop } from '../runtime/share-event-loop.ts'
+import { sliceFault, readLog } from './read-log.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
 import type { Hint, Store } from '../ports/store.ts'
 import { repeatTimer } from '../runtime/timer.ts'
@@ -140,7 +140,7 @@ class Feed {
   #wake(hint: Hint): void {
     this.#hinted = true
     const { slice, ...rest } = hint
-    const isSound = slice === undefined || faultAfter(this.#run, slice.first - 1, slice) === undefined
+    const isSound = slice === undefined || sliceFault(this.#run, slice.first - 1, slice) === undefined
     const offered = isSound ? hint : rest // what is not sound is read instead
     for (const subscription of this.#subscriptions) subscription.offer(offered)
   }
@@ -222,7 +222,7 @@ export class Subscription {
     let isFirst = true
     try {
       while (this.#state === 'reading') {
-        await shareLoop()
+        await shareEventLoop()
         if (this.#isClosed()) return
         const known = this.#known
         const slice = (isFirst ? await this.#checkedNext() : undefined) ?? (await this.#readAfter(this.#cursor))

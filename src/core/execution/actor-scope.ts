@@ -1,25 +1,25 @@
 /** Whose work it is and where its entries in the log have their keys; what steps, tools, questions and calls share. */
 import type { AskOptions, HistoryMessage, HistoryOptions, RunContext } from '../ports/component.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Encoded } from './emission.ts'
+import type { EncodedEvent } from './emission.ts'
 import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
 import type { Actor, Event, EventData, Failure, Question, Usage, WorkMarks } from '../model/event.ts'
 import type { FanOut } from './fan-out.ts'
 import type { Ledger } from '../recovery/ledger.ts'
-import type { Past } from '../recovery/replay-barrier.ts'
+import type { ReplayBarrier } from '../recovery/replay-barrier.ts'
 import type { Branch } from './branches.ts'
 import type { RedactOptions } from '../redaction/redaction.ts'
 import { perform, request } from './perform-work.ts'
-import type { Rest } from './sleep-detector.ts'
+import type { SleepDetector } from './sleep-detector.ts'
 import { serialize, type SerializeBounds } from '../model/serialize.ts'
 import { recorded } from '../recovery/recorded-failure.ts'
 import { prefixOf, type WorkKind, type WorkRecord } from '../recovery/recorded-work.ts'
 
 /** What contexts need of the drive they belong to. */
-export interface ContextHost {
+export interface ExecutionHost {
   readonly ledger: Ledger
   /** Holds new work until the log's was asked for. */
-  readonly past: Past
+  readonly past: ReplayBarrier
   /** Bounds what the run has under way and in all. */
   readonly fanOut: FanOut
   /** Identities of exclusive work that is being done. */
@@ -38,7 +38,7 @@ export interface ContextHost {
   /** Withdraws what an actor, and with `below` those that it called, emitted from an index on. */
   discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
   /** Takes what an actor emitted; a promise when it should be held back. */
-  put(encoded: Encoded): Promise<void> | undefined
+  put(encoded: EncodedEvent): Promise<void> | undefined
   /** Adds what redaction holds back of an actor's text, before something else of the actor. */
   settle(actor: Actor | undefined): void
   /** The same where an actor, or a step that emits, has come to its end. */
@@ -62,14 +62,14 @@ export interface ContextHost {
   readonly clock: Clock
   readonly replayWaitMs: number
   /** Knows when the run does nothing but sleep. */
-  readonly rest: Rest
+  readonly rest: SleepDetector
   /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
   slept(): () => void
 }
 
 /** Whose context it is, and where its work has its keys. */
-export interface Scope {
-  readonly host: ContextHost
+export interface ActorScope {
+  readonly host: ExecutionHost
   readonly facts: Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'attempt'>
   readonly signal: AbortSignal
   readonly uncertain: 'pause' | 'fail'
@@ -87,7 +87,10 @@ export interface Scope {
 }
 
 /** Asks somebody, or gives the answer that the log has to the same question. */
-export async function ask(scope: Scope, { key, timeoutMs, kind = 'input', ...options }: AskOptions): Promise<unknown> {
+export async function ask(
+  scope: ActorScope,
+  { key, timeoutMs, kind = 'input', ...options }: AskOptions,
+): Promise<unknown> {
   const { host, actor } = scope
   const { prompt, schema = null } = options
   // With a key of its own a question is the same whatever its words.
@@ -110,7 +113,7 @@ export async function ask(scope: Scope, { key, timeoutMs, kind = 'input', ...opt
 }
 
 /** Asks on the runner's behalf, under an id that says what about. */
-export async function askOwner({ host, actor }: Scope, question: Question): Promise<unknown> {
+export async function askOwner({ host, actor }: ActorScope, question: Question): Promise<unknown> {
   const known = host.ledger.get('ask', question.id)
   if (known !== undefined) return recorded(known.outcome)
   return host.wait({ ...question, ...(actor !== undefined && { actor }) })
@@ -118,7 +121,7 @@ export async function askOwner({ host, actor }: Scope, question: Question): Prom
 
 /** Appends an event of the ledger, under the scope's actor; resolves with its data as the log has it, redacted. */
 export async function record<Type extends Event['type']>(
-  { host, actor }: Scope,
+  { host, actor }: ActorScope,
   type: Type,
   data: EventData[Type],
 ): Promise<EventData[Type]> {
@@ -127,6 +130,6 @@ export async function record<Type extends Event['type']>(
 }
 
 /** A result as the log has it, so that it is the same value in every attempt. */
-export function asRecorded<Result>({ host }: Scope, result: Result): Result {
+export function asRecorded<Result>({ host }: ActorScope, result: Result): Result {
   return result === undefined ? result : (JSON.parse(serialize(result, 'data.output', host.bounds)) as Result)
 }

@@ -1,20 +1,20 @@
 /** Name spaces for branches of an agent that run at once, and the keys that are counted in them. */
 import { RunFailure } from './emission.ts'
 import { enclosureOf } from './perform-work.ts'
-import type { Scope } from './actor-scope.ts'
+import type { ActorScope } from './actor-scope.ts'
 import { escapeName, type WorkKind, workRef } from '../recovery/recorded-work.ts'
 
 /** The branches that one context opens. */
 export class Branches {
-  readonly #scope: Scope
+  readonly #scope: ActorScope
   readonly #groups = new Map<string, BranchGroup>()
 
-  constructor(scope: Scope) {
+  constructor(scope: ActorScope) {
     this.#scope = scope
   }
 
   /** Counted for each enclosing work by itself: a recovered run does not come through work that has ended. */
-  open(name: string): Scope {
+  open(name: string): ActorScope {
     const { prefix, branch: outer } = this.#scope
     const escaped = escapeName(name)
     const place = `${enclosureOf(this.#scope)?.ref ?? ''} ${escaped}`

@@ -4,7 +4,7 @@ import { HoldfastError } from '../model/errors.ts'
 import type { Question } from '../model/event.ts'
 import type { Run } from '../model/run.ts'
 
-export function checkAnswers(run: Run, answers: Readonly<Record<string, unknown>>): void {
+export function validateAnswers(run: Run, answers: Readonly<Record<string, unknown>>): void {
   if (run.status !== 'paused')
     throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
   const { waiting = [] } = run

@@ -14,7 +14,7 @@ import { type Actor, type Event, eventTable, type Failure, type Usage } from '..
 import { countedKeys } from './branches.ts'
 import { iterate } from './iterate.ts'
 import { perform, request, type Work } from './perform-work.ts'
-import { record, type Scope } from './actor-scope.ts'
+import { record, type ActorScope } from './actor-scope.ts'
 import { failureOf, recorded } from '../recovery/recorded-failure.ts'
 import { startTimer } from '../runtime/timer.ts'
 import { callName, escapeName } from '../recovery/recorded-work.ts'
@@ -22,13 +22,13 @@ import { callName, escapeName } from '../recovery/recorded-work.ts'
 /** Calls within calls within calls … */
 const DEPTH_MAX = 16
 
-export async function callActor(
-  scope: Scope,
+export async function callComponent(
+  scope: ActorScope,
   name: string,
   component: Component,
   input: unknown,
   options: CallOptions,
-  createContext: (scope: Scope) => RunContext,
+  createContext: (scope: ActorScope) => RunContext,
 ): Promise<unknown> {
   if (scope.depth >= DEPTH_MAX)
     throw new WorkFailure({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
@@ -44,12 +44,12 @@ export async function callActor(
 }
 
 async function runActor(
-  scope: Scope,
+  scope: ActorScope,
   { key, ref, marks, record: begun }: Work,
   component: Component,
   input: unknown,
   options: CallOptions,
-  createContext: (scope: Scope) => RunContext,
+  createContext: (scope: ActorScope) => RunContext,
   ending: () => Promise<void>,
 ): Promise<unknown> {
   const { host, facts, signal } = scope
@@ -63,7 +63,7 @@ async function runActor(
   const controller = new AbortController()
   const stopListening = follow(controller, [signal, options.signal], options.timeoutMs, host.clock)
   const prefix = `${key}/`
-  const inner: Scope = {
+  const inner: ActorScope = {
     ...scope,
     facts: { ...facts, run: actor.run },
     signal: controller.signal,
@@ -75,7 +75,7 @@ async function runActor(
     counted: countedKeys(prefix),
     depth: scope.depth + 1,
   }
-  const declared: Declared = {}
+  const declared: DeclaredUsage = {}
   const letGo = component.whenPaused === 'release' ? host.holdReleasable() : undefined
   try {
     if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
@@ -103,22 +103,22 @@ async function runActor(
 }
 
 /** What a component says at its end that it took. */
-interface Declared {
+interface DeclaredUsage {
   usage?: Usage
 }
 
-function spent({ host, actor }: Scope, { usage: declared }: Declared): { readonly usage?: Usage } {
+function spent({ host, actor }: ActorScope, { usage: declared }: DeclaredUsage): { readonly usage?: Usage } {
   const usage = host.spent(actor!, declared)
   return usage === undefined ? {} : { usage }
 }
 
 /** Runs the component and puts what it emits into the log; its output when it ends. */
 async function drive(
-  scope: Scope,
+  scope: ActorScope,
   component: Component,
   input: unknown,
   context: RunContext,
-  declared: Declared,
+  declared: DeclaredUsage,
 ): Promise<unknown> {
   const parsed = component.parse === undefined ? input : component.parse(input)
   const aborted = whenAborted(scope.signal)
@@ -135,11 +135,11 @@ async function drive(
 }
 
 /** What a component says about its own end, within a call. */
-function endOf(emission: Emission, declared: Declared): { readonly output: unknown } | undefined {
+function endOf(emission: Emission, declared: DeclaredUsage): { readonly output: unknown } | undefined {
   const event = emission as Event
   if (typeof emission === 'string' || eventTable[event?.type]?.effect !== 'terminal') return undefined
   assertFields(event)
-  const { usage } = event.data as Declared
+  const { usage } = event.data as DeclaredUsage
   if (usage !== undefined) declared.usage = usage
   switch (event.type) {
     case 'run.completed':

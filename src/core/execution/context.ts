@@ -1,5 +1,5 @@
 /** What an agent can do besides yielding: each piece of work has its entry in the log, so that a recovered run knows it. */
-import { callActor } from './child-calls.ts'
+import { callComponent } from './child-calls.ts'
 import {
   type Component,
   type Emission,
@@ -13,13 +13,13 @@ import { RunFailure } from './emission.ts'
 import { type Event, isEventType, isTerminal } from '../model/event.ts'
 import { iterate } from './iterate.ts'
 import { perform, request, revisit } from './perform-work.ts'
-import { asRecorded, ask, record, type Scope } from './actor-scope.ts'
+import { asRecorded, ask, record, type ActorScope } from './actor-scope.ts'
 import { sleep, sleepUntil } from './sleep.ts'
 import { callTool } from './tool-calls.ts'
 import { failureOf, recorded, toThrow } from '../recovery/recorded-failure.ts'
 import { escapeName } from '../recovery/recorded-work.ts'
 
-export function createContext(scope: Scope): RunContext {
+export function createContext(scope: ActorScope): RunContext {
   const { host, facts, signal, actor } = scope
   const branches = new Branches(scope)
   return {
@@ -33,7 +33,7 @@ export function createContext(scope: Scope): RunContext {
     tool: (call, work) => (checkName(call.name), quiet(callTool(scope, call, work))),
     call: (component, input, options = {}) =>
       quiet(
-        callActor(
+        callComponent(
           scope,
           checkName(options.name ?? component.id),
           component as Component,
@@ -67,7 +67,7 @@ function checkName(name: unknown): string {
 }
 
 function step<Result>(
-  scope: Scope,
+  scope: ActorScope,
   name: string,
   body: (signal: AbortSignal) => Promise<Result> | Result,
   options?: StepCallOptions,
@@ -77,7 +77,7 @@ function step<Result>(
 
 /** A step whose output is part of it: withdrawn when it fails, and not said again once it has ended. */
 function stage<Result>(
-  scope: Scope,
+  scope: ActorScope,
   name: string,
   body: () => AsyncGenerator<Emission, Result, void>,
   options?: StepCallOptions,
@@ -106,7 +106,7 @@ interface StepOutput {
 }
 
 async function recordedStep<Result>(
-  scope: Scope,
+  scope: ActorScope,
   name: string,
   { key: input, revisit: again, ...about }: StepCallOptions = { kind: 'function' },
   body: () => Promise<Result>,

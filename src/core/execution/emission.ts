@@ -7,7 +7,7 @@ import { encodeBody, encodeTextBody, type RecordBody } from '../model/record.ts'
 import { type SerializeBounds, UnserializableError } from '../model/serialize.ts'
 
 /** An emission that is ready for the log. */
-export class Encoded {
+export class EncodedEvent {
   readonly type: EventType
   readonly body: RecordBody
   readonly actor: Actor | undefined
@@ -32,10 +32,10 @@ export class RunFailure extends Error {
 }
 
 /** Encodes what an agent yielded; throws a `RunFailure` that names what is wrong with it. */
-export function encodeEmission(emission: Emission, bounds: SerializeBounds, actor?: Actor): Encoded {
+export function encodeEmission(emission: Emission, bounds: SerializeBounds, actor?: Actor): EncodedEvent {
   if (typeof emission === 'string') {
     if (actor !== undefined) return encodeEvent({ type: 'text.delta', data: { text: emission }, actor }, bounds)
-    return new Encoded(
+    return new EncodedEvent(
       'text.delta',
       guard('text.delta', () => encodeTextBody(emission, bounds)),
       undefined,
@@ -49,9 +49,9 @@ export function encodeEmission(emission: Emission, bounds: SerializeBounds, acto
 }
 
 /** Encodes an event of the runner's own, or one that has passed the checks. */
-export function encodeEvent(event: Event, bounds: SerializeBounds): Encoded {
+export function encodeEvent(event: Event, bounds: SerializeBounds): EncodedEvent {
   const body = guard(event.type, () => encodeBody(event, bounds))
-  return new Encoded(event.type, body, event.actor)
+  return new EncodedEvent(event.type, body, event.actor)
 }
 
 function checkEvent(emission: Event): void {

@@ -1,11 +1,11 @@
 /** Puts what an iterator yields into the log, under its scope's actor. */
 import type { Emission } from '../ports/component.ts'
 import { encodeEmission } from './emission.ts'
-import type { Scope } from './actor-scope.ts'
+import type { ActorScope } from './actor-scope.ts'
 
 /** Resolves with what the iterator returns, or with what `endOf` makes of an emission that ends it. */
 export async function emitAll(
-  { host, actor }: Scope,
+  { host, actor }: ActorScope,
   iterator: AsyncIterator<Emission, unknown>,
   endOf: (emission: Emission) => { readonly output: unknown } | undefined,
   aborted: Promise<never>,

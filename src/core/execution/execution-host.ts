@@ -1,29 +1,29 @@
 /** What a drive does for the contexts of its agent: their steps, tools, questions and calls come down to these. */
-import { conversationBefore } from '../sessions/session-history.ts'
-import { type Encoded, RunFailure } from './emission.ts'
+import { sessionHistory } from '../sessions/session-history.ts'
+import { type EncodedEvent, RunFailure } from './emission.ts'
 import { settleDivergence } from '../recovery/divergence.ts'
 import type { Actor, Event, Failure, Question, WorkMarks } from '../model/event.ts'
 import { FanOut } from './fan-out.ts'
 import type { Limits } from '../model/limits.ts'
-import { Past } from '../recovery/replay-barrier.ts'
-import type { Rest } from './sleep-detector.ts'
+import { ReplayBarrier } from '../recovery/replay-barrier.ts'
+import type { SleepDetector } from './sleep-detector.ts'
 import type { RunLog } from './run-log.ts'
-import type { DriveOptions } from './run-execution.ts'
-import type { ContextHost } from './actor-scope.ts'
+import type { RunExecutionOptions } from './run-execution.ts'
+import type { ExecutionHost } from './actor-scope.ts'
 
 /** The drive, as its contexts need it. */
 export interface Hosting {
-  readonly options: DriveOptions
+  readonly options: RunExecutionOptions
   readonly limits: Limits
   /** Another one after the run was paused and continued. */
   log(): RunLog
   /** The agent did something; throws when the run is over. */
   touch(): void
-  readonly put: (encoded: Encoded) => Promise<void> | undefined
+  readonly put: (encoded: EncodedEvent) => Promise<void> | undefined
   /** Adds what is held back of an actor's text; with `isEnd` nothing more of it comes. */
   readonly settle: (actor: Actor | undefined, isEnd: boolean) => void
   readonly wait: (question: Question, work?: WorkMarks) => Promise<unknown>
-  readonly rest: Rest
+  readonly rest: SleepDetector
   readonly holdReleasable: () => () => void
   /** The agent sleeps until the returned function is called. */
   readonly slept: () => () => void
@@ -33,21 +33,21 @@ export interface Hosting {
 }
 
 /** What an agent gets for anything that it still wants of a run that has ended. */
-export function over(): DOMException {
+export function runEndedError(): DOMException {
   return new DOMException('the run is over', 'AbortError')
 }
 
-export function hostOf(drive: Hosting): ContextHost {
+export function hostOf(drive: Hosting): ExecutionHost {
   const { ledger, replay, spending, clock, store, component, enclosures, digest } = drive.options
   const fail = async (failure: Failure): Promise<never> => {
     await drive.finish({ type: 'run.failed', data: { error: failure } })
-    throw over()
+    throw runEndedError()
   }
   const policy = component.onDivergence ?? 'ask'
   const diverging = { component: component.id, policy, ledger, wait: drive.wait, fail }
   return {
     ledger,
-    past: new Past({
+    past: new ReplayBarrier({
       ledger,
       waitMs: drive.limits.replayWaitMs,
       clock,
@@ -79,7 +79,7 @@ export function hostOf(drive: Hosting): ContextHost {
     spent: (actor, declared) => spending.end(actor, declared),
     holdReleasable: drive.holdReleasable,
     wait: drive.wait,
-    history: (options) => conversationBefore(store, drive.limits, drive.log().run, options),
+    history: (options) => sessionHistory(store, drive.limits, drive.log().run, options),
     fail,
   }
 }
@@ -94,7 +94,7 @@ async function record<Recorded extends Event>(drive: Hosting, event: Recorded): 
     // What an actor cannot have recorded is its own failure and not the run's.
     if (cause instanceof RunFailure && event.actor !== undefined) throw cause
     await drive.failed(cause)
-    throw over()
+    throw runEndedError()
   }
 }
 

@@ -2,7 +2,7 @@
 import { assert } from '../model/errors.ts'
 import type { Question, WorkMarks } from '../model/event.ts'
 
-interface Asked {
+interface PendingQuestion {
   readonly question: Question
   readonly work: WorkMarks | undefined
   readonly resolve: (answer: unknown) => void
@@ -10,7 +10,7 @@ interface Asked {
 }
 
 export class OpenQuestions {
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, PendingQuestion>()
 
   get first(): Question | undefined {
     return this.#asked.values().next().value?.question

@@ -3,7 +3,7 @@ import type { Enclosure } from '../recovery/enclosure.ts'
 import { RunFailure } from './emission.ts'
 import type { WorkMarks } from '../model/event.ts'
 import { identityText } from '../recovery/ledger.ts'
-import type { Scope } from './actor-scope.ts'
+import type { ActorScope } from './actor-scope.ts'
 import { serialize, UnserializableError } from '../model/serialize.ts'
 import { type WorkIdentity, type WorkKind, type WorkRecord, workRef } from '../recovery/recorded-work.ts'
 
@@ -30,7 +30,7 @@ export interface Request {
 }
 
 /** Takes the record of the work from the log, or a key for new work. Synchronous, so that equal requests keep their order. */
-export function request(scope: Scope, { kind, name, input, shown = name }: Request): Work {
+export function request(scope: ActorScope, { kind, name, input, shown = name }: Request): Work {
   const { host, prefix, counted, actor } = scope
   host.settle(actor)
   const enclosure = enclosureOf(scope)
@@ -45,12 +45,12 @@ export function request(scope: Scope, { kind, name, input, shown = name }: Reque
 }
 
 /** The work around the code that is running, where it is work of this run. */
-export function enclosureOf({ host }: Scope): Enclosure | undefined {
+export function enclosureOf({ host }: ActorScope): Enclosure | undefined {
   const enclosure = host.enclosures.getStore()
   return enclosure?.ledger === host.ledger ? enclosure : undefined
 }
 
-function digestOf({ host }: Scope, input: unknown): string | undefined {
+function digestOf({ host }: ActorScope, input: unknown): string | undefined {
   try {
     return host.digest(serialize(input, 'data.input', host.bounds))
   } catch (cause) {
@@ -59,7 +59,7 @@ function digestOf({ host }: Scope, input: unknown): string | undefined {
   }
 }
 
-export interface Performed {
+export interface PerformOptions {
   /** Equal work that is under way at the same time could get each other's results after a crash: it is refused. */
   readonly isExclusive: boolean
   /** A request beyond those that the log has need not wait for the past: to ask a person again changes nothing. */
@@ -73,9 +73,9 @@ export interface Performed {
  * it. Before it records its result it calls `ending`: all that the log has below the work must have been asked for again.
  */
 export async function perform<Result>(
-  scope: Scope,
+  scope: ActorScope,
   work: Work,
-  { isExclusive, isRepeatable = false, instead }: Performed,
+  { isExclusive, isRepeatable = false, instead }: PerformOptions,
   body: (ending: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   const { host, signal } = scope
@@ -109,7 +109,7 @@ export async function perform<Result>(
 
 /** Goes through work again whose result the log has, so that it says again what it said. */
 export async function revisit(
-  { host }: Scope,
+  { host }: ActorScope,
   { ref, enclosure }: Work,
   again: (() => Promise<unknown>) | undefined,
 ): Promise<void> {
@@ -124,7 +124,7 @@ function notRecorded({ identity: { kind, name } }: Work): RunFailure {
 }
 
 /** Takes note that the work is under way; the returned function, that it is not any more. */
-function enter(scope: Scope, { identity }: Work, isExclusive: boolean): () => void {
+function enter(scope: ActorScope, { identity }: Work, isExclusive: boolean): () => void {
   const { host } = scope
   const text = identityText(identity)
   if (isExclusive && host.underWay.has(text)) throw ambiguous(identity)

@@ -5,7 +5,7 @@ import { openNode, subject, textOf, typesOf, withoutHints } from '../../../test/
 import { openMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { Scribe } from '../../testing/fixtures.ts'
+import { RunWriter } from '../../testing/fixtures.ts'
 import { emit, type Emission, type RunContext } from '../ports/component.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -224,7 +224,7 @@ describe('[RUN-1] no answer leaves a run behind', () => {
     await node.reached(id, 'paused')
     racing.beforeClaim = async () => {
       const claimed = await store.claim(id, 'other', 60_000, { paused: true })
-      const scribe = new Scribe(store, clock, claimed!, [])
+      const scribe = new RunWriter(store, clock, claimed!, [])
       scribe.append({ type: 'run.resumed', data: { answers: { question: 'other' } } })
       await scribe.flush()
     }

@@ -3,8 +3,8 @@ import type { Component, Emission, RunContext } from '../ports/component.ts'
 import { RejectedError, WorkFailure } from '../ports/component.ts'
 import { elapsedOf } from '../ports/clock.ts'
 import { createContext } from './context.ts'
-import { hostOf, over } from './execution-host.ts'
-import { encodeEmission, type Encoded, RunFailure } from './emission.ts'
+import { hostOf, runEndedError } from './execution-host.ts'
+import { encodeEmission, type EncodedEvent, RunFailure } from './emission.ts'
 import { detailOf, messageOf, readable } from '../model/errors.ts'
 import { countedKeys } from './branches.ts'
 import {
@@ -17,33 +17,33 @@ import {
   type WorkMarks,
 } from '../model/event.ts'
 import { iterate } from './iterate.ts'
-import { type Execution, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
+import { type ExecutionTrace, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
-import { loopTurn } from '../runtime/event-loop-tick.ts'
+import { eventLoopTick } from '../runtime/event-loop-tick.ts'
 import { OpenQuestions } from './open-questions.ts'
-import type { Digest, NodeParts } from '../ports/node-deps.ts'
+import type { Digest, NodeDeps } from '../ports/node-deps.ts'
 import { eventOf } from '../model/record.ts'
 import type { Replay } from '../recovery/replay.ts'
-import { Rest } from './sleep-detector.ts'
+import { SleepDetector } from './sleep-detector.ts'
 import { toRunFailure } from './to-run-failure.ts'
 import { LogLostError, type RunLog } from './run-log.ts'
-import type { ContextHost } from './actor-scope.ts'
+import type { ExecutionHost } from './actor-scope.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
-import type { Spending } from './token-usage.ts'
+import type { TokenUsage } from './token-usage.ts'
 import type { StopRequest } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 import { isAbort, logUncaught } from './uncaught-errors.ts'
-import { Watchdog } from './run-watchdog.ts'
+import { RunWatchdog } from './run-watchdog.ts'
 
-export interface DriveOptions extends Omit<NodeParts, 'registry' | 'digests'> {
+export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digests'> {
   readonly component: Component
   readonly input: unknown
   readonly log: RunLog
   readonly ledger: Ledger
   readonly digest: Digest
   readonly replay: Replay | undefined
-  readonly spending: Spending
+  readonly spending: TokenUsage
   readonly slot: RunSlot
 }
 
@@ -51,21 +51,21 @@ export interface DriveOptions extends Omit<NodeParts, 'registry' | 'digests'> {
  * How a stretch of driving ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the claim or the
  * store is gone, nothing more can be written here. `released`: handed over, for another worker to go on.
  */
-export type DriveEnd = 'finished' | 'paused' | 'lost' | 'released'
+export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'released'
 
-export class Drive {
-  readonly #options: DriveOptions
+export class RunExecution {
+  readonly #options: RunExecutionOptions
   readonly #limits: Limits
   readonly #controller = new AbortController()
   readonly #questions = new OpenQuestions()
-  readonly #watchdog: Watchdog
-  readonly #rest: Rest
-  readonly #execution: Execution
+  readonly #watchdog: RunWatchdog
+  readonly #rest: SleepDetector
+  readonly #execution: ExecutionTrace
   #log: RunLog
   readonly #replay: Replay | undefined
   #iterator: AsyncIterator<Emission, unknown> | undefined
-  #host: ContextHost | undefined
-  #end: (end: DriveEnd) => void = () => {}
+  #host: ExecutionHost | undefined
+  #end: (end: ExecutionEnd) => void = () => {}
   #over = false
   /** The outcome that the runner has decided on, whatever the agent still does. */
   #verdict: Event | undefined
@@ -79,7 +79,7 @@ export class Drive {
   #turnStart = 0
   #turn = -1
 
-  constructor(options: DriveOptions) {
+  constructor(options: RunExecutionOptions) {
     this.#options = options
     this.#limits = { ...options.limits, ...options.component.limits }
     this.#log = options.log
@@ -87,13 +87,13 @@ export class Drive {
     if (options.component.whenPaused === 'release') this.#releasable = 1
     this.#heed(options.log)
     this.#replay = options.replay
-    this.#rest = new Rest(options.slot)
+    this.#rest = new SleepDetector(options.slot)
     this.#execution = {
       run: options.log.run.id,
       component: options.component.id,
       crash: (thrown, origin) => this.#crash(readable(thrown), origin),
     }
-    this.#watchdog = new Watchdog(options.clock, this.#limits, {
+    this.#watchdog = new RunWatchdog(options.clock, this.#limits, {
       lastActivity: () => this.#lastActivity,
       timedOut: ({ failure }) => this.#decide({ type: 'run.failed', data: { error: failure } }, failure.message),
     })
@@ -139,14 +139,14 @@ export class Drive {
   }
 
   /** Starts the agent. Resolves when this stretch ends; never rejects. */
-  start(): Promise<DriveEnd> {
+  start(): Promise<ExecutionEnd> {
     const ended = this.#begin()
     this.#asAgent(() => this.#consume()).catch((cause: unknown) => this.lose(cause))
     return ended
   }
 
   /** Goes on with a paused agent that is still in memory, under a new claim. */
-  continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<DriveEnd> {
+  continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<ExecutionEnd> {
     log.redaction = this.#log.redaction
     this.#log = log
     this.#heed(log)
@@ -210,7 +210,7 @@ export class Drive {
     this.#decide({ type: 'run.failed', data: { error: { ...failure, message } } }, message)
   }
 
-  #begin(): Promise<DriveEnd> {
+  #begin(): Promise<ExecutionEnd> {
     this.#touch()
     this.#watchdog.start()
     return new Promise((resolve) => (this.#end = resolve))
@@ -281,8 +281,8 @@ export class Drive {
     return { ...event, data: { ...event.data, error: this.#failureOf(new WorkFailure(event.data.error)) } }
   }
 
-  #put(encoded: Encoded): Promise<void> | undefined {
-    if (this.#over) throw over()
+  #put(encoded: EncodedEvent): Promise<void> | undefined {
+    if (this.#over) throw runEndedError()
     this.#touch()
     const { redaction } = this.#log
     if (redaction === undefined) this.#addNew(encoded)
@@ -292,7 +292,7 @@ export class Drive {
   }
 
   /** Adds what the log does not have already. */
-  #addNew(encoded: Encoded): void {
+  #addNew(encoded: EncodedEvent): void {
     if (this.#replay?.match(encoded, this.#log) === true) return
     this.#log.add(encoded)
     if (encoded.type === 'model.responded') this.#options.spending.note(eventOf(encoded.body))
@@ -306,13 +306,13 @@ export class Drive {
       for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
     } catch (cause) {
       void this.#failed(cause)
-      throw over()
+      throw runEndedError()
     }
   }
 
   /** An agent that never waits would keep the thread from everyone else. */
   #keepsTheThread(): boolean {
-    const turn = loopTurn()
+    const turn = eventLoopTick()
     if (turn === this.#turn) return this.#lastActivity - this.#turnStart >= TURN_MS_MAX
     this.#turn = turn
     this.#turnStart = this.#lastActivity
@@ -361,10 +361,10 @@ export class Drive {
   }
 
   /** What actors emit does not come through the run's own iterator. */
-  #putOfActor(encoded: Encoded): Promise<void> | undefined {
+  #putOfActor(encoded: EncodedEvent): Promise<void> | undefined {
     const lost = async (cause: unknown): Promise<never> => {
       await this.#failed(cause)
-      throw over()
+      throw runEndedError()
     }
     try {
       return this.#put(encoded)?.catch(lost)
@@ -375,7 +375,7 @@ export class Drive {
 
   /** Questions that are asked together are put together. */
   #wait(question: Question, work?: WorkMarks): Promise<unknown> {
-    if (this.#over) return Promise.reject(over())
+    if (this.#over) return Promise.reject(runEndedError())
     const answer = this.#questions.ask(question, work)
     if (!this.#pausing) setTimeout(() => void this.#pause(), 0)
     this.#pausing = true
@@ -447,12 +447,12 @@ export class Drive {
   }
 
   /** Nothing more comes from this drive. */
-  #cease(end: DriveEnd | undefined): void {
+  #cease(end: ExecutionEnd | undefined): void {
     this.#over = true
     this.#watchdog.stop()
     this.#stopGrace?.()
-    this.#questions.close(over()) // the agent is to come to its `finally`, wherever it waits
-    if (!this.#controller.signal.aborted) this.#abort(over())
+    this.#questions.close(runEndedError()) // the agent is to come to its `finally`, wherever it waits
+    if (!this.#controller.signal.aborted) this.#abort(runEndedError())
     this.#closeIterator()
     if (end !== undefined) this.#end(end)
   }
@@ -476,7 +476,7 @@ export class Drive {
   }
 
   #touchIfOpen(): void {
-    if (this.#over) throw over()
+    if (this.#over) throw runEndedError()
     this.#touch()
   }
 

@@ -1,10 +1,10 @@
 /** The log of one run under one claim: numbers events, times them, folds them into the run, hands them to the store. */
 import { type Clock, isoTimer } from '../ports/clock.ts'
-import { encodeEvent, type Encoded } from './emission.ts'
+import { encodeEvent, type EncodedEvent } from './emission.ts'
 import { detailOf } from '../model/errors.ts'
 import { type Event, eventTable } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import { encodeRecord } from '../model/record.ts'
 import type { RedactOptions } from '../redaction/redaction.ts'
 import { redactorOf } from '../redaction/redactor.ts'
@@ -33,7 +33,7 @@ export class RunLog {
   readonly #limits: Limits
   #run: Run
 
-  constructor({ store, clock, limits, registry, redactor }: NodeParts, claimed: StoredRun) {
+  constructor({ store, clock, limits, registry, redactor }: NodeDeps, claimed: StoredRun) {
     const { run, epoch, next } = claimed
     const rules = redactorOf(redactor, registry.find(run.component)?.redact)
     this.epoch = epoch
@@ -67,7 +67,7 @@ export class RunLog {
   }
 
   /** Adds an event that is already encoded and does not change the run. */
-  add({ type, body }: Pick<Encoded, 'type' | 'body'>): void {
+  add({ type, body }: Pick<EncodedEvent, 'type' | 'body'>): void {
     this.#write(encodeRecord(this.#run.id, this.#writer.next, iso(this.#clock.now()), type, body))
   }
 

@@ -4,22 +4,22 @@ import { RunFailure } from './emission.ts'
 import type { Limits } from '../model/limits.ts'
 import { startTimer } from '../runtime/timer.ts'
 
-export interface Watched {
+export interface WatchedRun {
   /** When the agent last said something: asked when it matters and not told, since that would be for every event. */
   lastActivity(): number
   timedOut(failure: RunFailure): void
 }
 
-export class Watchdog {
+export class RunWatchdog {
   readonly #clock: Clock
   readonly #limits: Limits
-  readonly #watched: Watched
+  readonly #watched: WatchedRun
   #deadline = 0
   #stopTimer: (() => void) | undefined
   #asleep = 0
   #asleepSince = 0
 
-  constructor(clock: Clock, limits: Limits, watched: Watched) {
+  constructor(clock: Clock, limits: Limits, watched: WatchedRun) {
     this.#clock = clock
     this.#limits = limits
     this.#watched = watched

@@ -13,7 +13,7 @@ interface Sleeper {
   readonly enclosure: Enclosure | undefined
 }
 
-export class Rest {
+export class SleepDetector {
   readonly #slot: RunSlot
   readonly #work = new Set<string>()
   readonly #sleepers = new Set<Sleeper>()

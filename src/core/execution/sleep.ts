@@ -1,18 +1,18 @@
 /** Sleeps of an agent. When a long one ends is in the log, so that a recovered run sleeps only the rest. */
 import { enclosureOf, perform, request } from './perform-work.ts'
 import { SLOT_KEPT_MS_MAX } from './sleep-detector.ts'
-import { record, type Scope } from './actor-scope.ts'
+import { record, type ActorScope } from './actor-scope.ts'
 import { pauseFor } from '../runtime/timer.ts'
 
 /** Shorter sleeps are not recorded: an agent that paces its output would fill the log with them. */
 const RECORDED_MS_MIN = 1000
 
 /** Sleeps until a time, in milliseconds since 1970. */
-export function sleepUntil(scope: Scope, until: number): Promise<void> {
+export function sleepUntil(scope: ActorScope, until: number): Promise<void> {
   return sleep(scope, until - scope.host.clock.now(), until)
 }
 
-export async function sleep(scope: Scope, milliseconds: number, until?: number): Promise<void> {
+export async function sleep(scope: ActorScope, milliseconds: number, until?: number): Promise<void> {
   if (typeof milliseconds !== 'number' || Number.isNaN(milliseconds))
     throw new TypeError(`sleep needs a number of milliseconds, and was given ${String(milliseconds)}`)
   const { host, actor, signal } = scope
@@ -28,7 +28,7 @@ export async function sleep(scope: Scope, milliseconds: number, until?: number):
 }
 
 /** Whether what the code does now was done before, as far as can be known. */
-function isReplaying(scope: Scope): boolean {
+function isReplaying(scope: ActorScope): boolean {
   const { host, actor } = scope
   return host.isReplaying(actor) || host.ledger.isBehind || enclosureOf(scope)?.isRevisited === true
 }
@@ -38,7 +38,7 @@ function finite(milliseconds: number): number {
   return Math.min(milliseconds, LAST_MS)
 }
 
-async function recordedSleep(scope: Scope, input: object, wanted: number): Promise<void> {
+async function recordedSleep(scope: ActorScope, input: object, wanted: number): Promise<void> {
   const { host } = scope
   const work = request(scope, { kind: 'sleep', name: 'sleep', input })
   const known = work.record?.until
@@ -55,7 +55,7 @@ async function recordedSleep(scope: Scope, input: object, wanted: number): Promi
   await perform(scope, work, { isExclusive: false }, go)
 }
 
-async function asleep(scope: Scope, milliseconds: number): Promise<void> {
+async function asleep(scope: ActorScope, milliseconds: number): Promise<void> {
   const { host, signal } = scope
   const woken = host.slept()
   const pause = pauseFor(milliseconds, signal, host.clock)

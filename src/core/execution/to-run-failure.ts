@@ -5,7 +5,7 @@ import { messageOf } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'
 import type { Logger } from '../ports/logger.ts'
 
-export interface Failed {
+export interface FailureContext {
   readonly run: string
   readonly component: string
   /** Under which the server's log has what the failure does not tell. */
@@ -14,7 +14,7 @@ export interface Failed {
   readonly logger: Logger | undefined
 }
 
-export function toRunFailure(thrown: unknown, { run, component, errorId, logger }: Failed): Failure {
+export function toRunFailure(thrown: unknown, { run, component, errorId, logger }: FailureContext): Failure {
   const own = thrown instanceof RunFailure || thrown instanceof WorkFailure
   const failure: Failure = own ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
   const { code, details } = failure

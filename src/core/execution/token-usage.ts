@@ -1,7 +1,7 @@
 /** Tokens that a run has taken, by who took them. What was withdrawn was paid for like any other. */
 import { type Actor, actorKey, type Event, type Usage } from '../model/event.ts'
 
-export class Spending {
+export class TokenUsage {
   /** By actor: what it took, and once it has ended also what those took that it called. */
   readonly #taken = new Map<string, Usage>()
 

@@ -1,12 +1,12 @@
 /** Tool calls: the intent is in the log before the work starts, so that a call that was cut off is known to be uncertain. */
 import type { ToolAttempt, ToolCall } from '../ports/component.ts'
 import { perform, request, type Work } from './perform-work.ts'
-import { askOwner, asRecorded, record, type Scope } from './actor-scope.ts'
+import { askOwner, asRecorded, record, type ActorScope } from './actor-scope.ts'
 import { failureOf, recorded, toThrow } from '../recovery/recorded-failure.ts'
 import { escapeName } from '../recovery/recorded-work.ts'
 
 export async function callTool<Result>(
-  scope: Scope,
+  scope: ActorScope,
   call: ToolCall,
   body: (call: ToolAttempt) => Promise<Result> | Result,
 ): Promise<Result> {
@@ -17,7 +17,7 @@ export async function callTool<Result>(
 }
 
 async function attempt<Result>(
-  scope: Scope,
+  scope: ActorScope,
   { key, marks, record: begun }: Work,
   call: ToolCall,
   body: (call: ToolAttempt) => Promise<Result> | Result,
@@ -60,13 +60,13 @@ async function attempt<Result>(
  * one waits, so a tool that does not wait costs no memory.
  */
 class Progress {
-  readonly #scope: Scope
+  readonly #scope: ActorScope
   readonly #about: { readonly call: string; readonly key: string }
   #held: Promise<void> | undefined
   #newest: { readonly value: unknown } | undefined
   #ended = false
 
-  constructor(scope: Scope, call: string, key: string) {
+  constructor(scope: ActorScope, call: string, key: string) {
     this.#scope = scope
     this.#about = { call, key }
   }
@@ -113,7 +113,7 @@ const DECISION_SCHEMA = {
 }
 
 /** A call was begun and never ended: it may have had its effect. Only its owner can say what to do. */
-async function decide(scope: Scope, key: string, times: number, call: ToolCall): Promise<Decision> {
+async function decide(scope: ActorScope, key: string, times: number, call: ToolCall): Promise<Decision> {
   const { host, uncertain } = scope
   const message = `tool ${call.name} was interrupted and may have had its effect`
   const details = { tool: call.name, key }

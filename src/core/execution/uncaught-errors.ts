@@ -1,9 +1,9 @@
 /** Logs errors that an agent left uncaught after its run had ended, or while it is paused. */
 import { messageOf } from '../model/errors.ts'
-import { type Execution, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
+import { type ExecutionTrace, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
 import type { Logger } from '../ports/logger.ts'
 
-interface UncaughtFields extends Pick<Execution, 'run' | 'component'> {
+interface UncaughtFields extends Pick<ExecutionTrace, 'run' | 'component'> {
   readonly origin: UncaughtOrigin
 }
 

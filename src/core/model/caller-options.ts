@@ -2,7 +2,7 @@
  * What a caller wants of a model beside what it says. Protocols whose callers can say so give it in an input, as `caller`, beside
  * `messages`; a component that runs on a model takes it from there, and any other is not given it.
  */
-export interface Caller {
+export interface CallerOptions {
   readonly instructions?: string
   /** Executed by the caller: the run pauses for their results. */
   readonly tools?: readonly CallerTool[]

@@ -30,7 +30,7 @@ export type Emission = string | Event
 export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unknown, void>
 
 /** What a component is made of, for those who list it; nothing depends on it. */
-export interface Makeup {
+export interface ComponentInfo {
   readonly model?: { readonly id: string; readonly provider?: string }
   /** JSON schema of its input, from which forms are made; `parse` is what checks it. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
@@ -49,7 +49,7 @@ export interface Component<Input = unknown> {
   readonly description?: string
   /** Of its code: runs say which version accepted, started and resumed them. Nothing compares versions. */
   readonly version?: string
-  readonly makeup?: Makeup
+  readonly info?: ComponentInfo
   readonly recovery?: Recovery
   readonly session?: BusyPolicy
   readonly disconnect?: DisconnectPolicy
@@ -161,9 +161,9 @@ export interface HistoryMessage {
 }
 
 /** What a step is, for those who watch. */
-export type StepAbout = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
+export type StepDetails = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
 
-export interface StepCallOptions extends StepAbout {
+export interface StepCallOptions extends StepDetails {
   /** Tells steps of one name apart: needed where several of them run at once. */
   readonly key?: string
   /**

@@ -4,7 +4,7 @@
 export type UncaughtOrigin = 'uncaughtException' | 'unhandledRejection'
 
 /** A run that executes on this node. It is the value of `NodeParts.executions` in everything its code starts. */
-export interface Execution {
+export interface ExecutionTrace {
   readonly run: string
   readonly component: string
   /** Code of the run threw where nothing catches it: fails the run, if it has not ended, and logs the error. */

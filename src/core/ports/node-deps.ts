@@ -1,14 +1,14 @@
 /** What the parts of one node have in common. */
 import type { Clock, Ids } from './clock.ts'
 import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
-import type { Execution } from './execution-trace.ts'
+import type { ExecutionTrace } from './execution-trace.ts'
 import type { Limits } from '../model/limits.ts'
 import type { Logger } from './logger.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { Registry } from '../registry.ts'
 import type { Store } from './store.ts'
 
-export interface NodeParts {
+export interface NodeDeps {
   readonly store: Store
   readonly registry: Registry
   readonly limits: Limits
@@ -18,7 +18,7 @@ export interface NodeParts {
   readonly digests: Digests
   readonly enclosures: AsyncLocal<Enclosure>
   /** The run whose code is running. */
-  readonly executions: AsyncLocal<Execution>
+  readonly executions: AsyncLocal<ExecutionTrace>
   /** Redacts for all components. Default: nothing is redacted. */
   readonly redactor?: Redactor
 }

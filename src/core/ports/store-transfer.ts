@@ -7,7 +7,7 @@ import type { Position } from '../model/page.ts'
 import type { StoredRun } from './store.ts'
 
 /** A run with what only its creation knew. */
-export interface KeptRun {
+export interface TransferredRun {
   readonly stored: StoredRun
   readonly idempotency?: { readonly key: string; readonly fingerprint: string }
 }
@@ -15,11 +15,11 @@ export interface KeptRun {
 /** By which a document is known. */
 export type DocumentName = Pick<Document, 'owner' | 'collection' | 'id'>
 
-export interface Moving {
+export interface StoreTransfer {
   /** Owners that hold a claim which has not run out, or that renewed theirs within its time though they held none: nodes at work. */
   workers(): Promise<readonly string[]>
   /** All runs, oldest first: by creation time and then id, the reverse of `list`. Those that follow a place, whether a run is there or not. */
-  runs(limit: number, after?: Position): Promise<readonly KeptRun[]>
+  runs(limit: number, after?: Position): Promise<readonly TransferredRun[]>
   /** All documents of all owners and collections, in an order of the store's own that does not change. Those that follow `after`. */
   documents(limit: number, after?: DocumentName): Promise<readonly Document[]>
   /**
@@ -28,7 +28,7 @@ export interface Moving {
    * of the log is appended by a writer with that epoch, without a claim. Refuses with `conflict`, and changes nothing, when the id or
    * the key is in use.
    */
-  admit(kept: KeptRun, record: string): Promise<void>
+  admit(kept: TransferredRun, record: string): Promise<void>
   /** Takes in a document with the version and the times that it has. False, and nothing changed, when its name is in use. */
   admitDocument(document: Document): Promise<boolean>
 }

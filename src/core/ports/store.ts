@@ -5,7 +5,7 @@
  * It knows nothing of event types: records are opaque text, and what changes a run comes with the append as a new `Run`.
  */
 import type { Documents } from '../model/document.ts'
-import type { Moving } from './store-transfer.ts'
+import type { StoreTransfer } from './store-transfer.ts'
 import type { Slice } from '../model/record.ts'
 import type { Run, RunStatus } from '../model/run.ts'
 import type { StoredUsage } from '../model/storage-usage.ts'
@@ -68,7 +68,7 @@ export interface NewRun {
   readonly claim?: { readonly owner: string; readonly ttlMs: number }
 }
 
-export type Created =
+export type CreateResult =
   | { readonly kind: 'created'; readonly stored: StoredRun }
   /** The key was known with the same fingerprint. */
   | { readonly kind: 'existing'; readonly stored: StoredRun }
@@ -152,7 +152,7 @@ export interface Store {
    * A run that is created touches the document of its session in the same step: it is inserted where there is none
    * (`sessionDocument`), else `updatedAt` moves up to the run's creation and the rest stays, the version included.
    */
-  create(run: NewRun): Promise<Created>
+  create(run: NewRun): Promise<CreateResult>
   get(id: string): Promise<StoredRun | undefined>
   /** The run that an owner's idempotency key stands for. */
   findByKey(
@@ -216,7 +216,7 @@ export interface Store {
   watch(id: string, listener: HintListener): () => void
 
   readonly documents: Documents
-  readonly moving: Moving
+  readonly transfer: StoreTransfer
   /** What each owner has stored. */
   readonly usage: StoredUsage
 

@@ -3,12 +3,12 @@ import type { Component } from '../ports/component.ts'
 import { encodeEvent, RunFailure } from '../execution/emission.ts'
 import { divergedFailure } from './divergence.ts'
 import type { Event, EventData, Failure, Suspect } from '../model/event.ts'
-import { type History, HistoryReader } from './recording.ts'
+import { type Recording, RecordingReader } from './recording.ts'
 import { Ledger } from './ledger.ts'
 import type { Limits } from '../model/limits.ts'
 import { readLog } from '../delivery/read-log.ts'
 import type { Logger } from '../ports/logger.ts'
-import type { Digest, NodeParts } from '../ports/node-deps.ts'
+import type { Digest, NodeDeps } from '../ports/node-deps.ts'
 import { eventOf, events } from '../model/record.ts'
 import { redactingLogger } from '../redaction/redacting-logger.ts'
 import { redactorOf } from '../redaction/redactor.ts'
@@ -16,9 +16,9 @@ import { Replay } from './replay.ts'
 import { SLOT_KEPT_MS_MAX } from '../execution/sleep-detector.ts'
 import type { Run } from '../model/run.ts'
 import { RunLog } from '../execution/run-log.ts'
-import { Drive, type DriveEnd } from '../execution/run-execution.ts'
+import { RunExecution, type ExecutionEnd } from '../execution/run-execution.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
-import { Spending } from '../execution/token-usage.ts'
+import { TokenUsage } from '../execution/token-usage.ts'
 import type { StopRequest, Store, StoredRun } from '../ports/store.ts'
 import { type Suspicion, wasInterrupted } from './crash-suspects.ts'
 import { divergenceDecision } from './ledger-reader.ts'
@@ -29,14 +29,14 @@ export interface Continuation {
   readonly by?: string
 }
 
-export interface Begun {
-  readonly drive: Drive
-  readonly ended: Promise<DriveEnd>
+export interface LiveExecution {
+  readonly drive: RunExecution
+  readonly ended: Promise<ExecutionEnd>
 }
 
-export interface Beginning {
+export interface ClaimResult {
   /** Absent when the run was ended at once. */
-  readonly begun?: Begun
+  readonly begun?: LiveExecution
   /** What became of a run whose worker had died. */
   readonly takenUp?: 'recovered' | 'lost'
 }
@@ -45,17 +45,21 @@ export interface Beginning {
 const ANSWERED = 'answered'
 
 /** What is known of a claimed run besides what the store has. */
-interface Circumstances {
+interface ClaimContext {
   readonly continuation: Continuation | undefined
   /** Its agent, where that is still in memory. */
-  readonly parked: Drive | undefined
+  readonly parked: RunExecution | undefined
   /** Of a run that was interrupted and is to execute again. */
   readonly suspicion: Suspicion | undefined
   readonly slot: RunSlot
 }
 
 /** Decides how a claimed run proceeds: start, resume, recover or fail. */
-export async function begin(parts: NodeParts, claimed: StoredRun, circumstances: Circumstances): Promise<Beginning> {
+export async function proceedWithClaim(
+  parts: NodeDeps,
+  claimed: StoredRun,
+  circumstances: ClaimContext,
+): Promise<ClaimResult> {
   try {
     return await settleOrDrive(parts, claimed, circumstances)
   } catch (cause) {
@@ -65,7 +69,11 @@ export async function begin(parts: NodeParts, claimed: StoredRun, circumstances:
 }
 
 /** Writes the answers to a run that is driven elsewhere: whoever claims it next goes on with them. */
-export async function handOver(parts: NodeParts, claimed: StoredRun, continuation: Continuation): Promise<void> {
+export async function releaseWithAnswers(
+  parts: NodeDeps,
+  claimed: StoredRun,
+  continuation: Continuation,
+): Promise<void> {
   const log = new RunLog(parts, claimed)
   log.append({ type: 'run.resumed', data: continuation })
   log.append({ type: 'run.released', data: { reason: ANSWERED } })
@@ -73,7 +81,7 @@ export async function handOver(parts: NodeParts, claimed: StoredRun, continuatio
 }
 
 /** Ends a run that could not be begun, if it is still ours. */
-export async function failUnbegun(parts: NodeParts, { run, epoch }: StoredRun, setbacks: number): Promise<void> {
+export async function failUnstartable(parts: NodeDeps, { run, epoch }: StoredRun, setbacks: number): Promise<void> {
   const now = await parts.store.get(run.id)
   if (now === undefined || now.epoch !== epoch) return
   const message = `the run could not be started, ${setbacks} times in a row; the server's log says why`
@@ -81,10 +89,10 @@ export async function failUnbegun(parts: NodeParts, { run, epoch }: StoredRun, s
 }
 
 async function settleOrDrive(
-  parts: NodeParts,
+  parts: NodeDeps,
   claimed: StoredRun,
-  { continuation, parked, suspicion = LONE, slot }: Circumstances,
-): Promise<Beginning> {
+  { continuation, parked, suspicion = LONE, slot }: ClaimContext,
+): Promise<ClaimResult> {
   const { store, limits, registry } = parts
   const { run, next } = claimed
   const log = new RunLog(parts, claimed)
@@ -99,7 +107,7 @@ async function settleOrDrive(
   const past =
     run.status === 'queued' || isRefused || isParked
       ? undefined
-      : await HistoryReader.read(store, run.id, next, limits.readBytesMax)
+      : await RecordingReader.read(store, run.id, next, limits.readBytesMax)
   const suspect = isOrphan && past !== undefined ? suspectOf(run, past, suspicion, parts.clock.now()) : undefined
   if (suspect !== undefined) failure = conviction(run, component!, suspect, suspicion, limits)
   if (stop !== undefined || failure !== undefined || component === undefined) {
@@ -134,7 +142,7 @@ async function settleOrDrive(
 async function write<Written extends Event>(
   log: RunLog,
   additions: readonly Written[],
-  past?: HistoryReader,
+  past?: RecordingReader,
 ): Promise<Written[]> {
   const written = additions.map((event) => {
     const index = log.next
@@ -148,8 +156,8 @@ async function write<Written extends Event>(
 }
 
 /** What a drive is made of, besides the history of its run. */
-interface DriveParts {
-  readonly parts: NodeParts
+interface ExecutionParts {
+  readonly parts: NodeDeps
   readonly log: RunLog
   readonly component: Component
   readonly origin: Origin
@@ -163,7 +171,7 @@ interface Origin {
 }
 
 /** Read before the start is written: a store that goes away in between would make the run look interrupted. */
-async function originOf({ store, digests }: NodeParts, id: string): Promise<Origin> {
+async function originOf({ store, digests }: NodeDeps, id: string): Promise<Origin> {
   const first = await readLog(store, id, -1, 1)
   const { input } = events(first!)[0]!.data as EventData['run.created']
   return { input, digest: await digests.of(id) }
@@ -171,23 +179,23 @@ async function originOf({ store, digests }: NodeParts, id: string): Promise<Orig
 
 /** `history` is absent for a run that never ran. */
 async function started(
-  { parts, log, component, origin, slot }: DriveParts,
-  history: History | undefined,
+  { parts, log, component, origin, slot }: ExecutionParts,
+  history: Recording | undefined,
   isOrphan: boolean,
-): Promise<Beginning> {
+): Promise<ClaimResult> {
   if (history?.decision === 'fail') {
     const message = 'the code no longer fits the log of the run, and it was decided to fail it'
     await settle(log, undefined, divergedFailure(message))
     return {}
   }
-  const drive = new Drive({
+  const drive = new RunExecution({
     ...parts,
     ...origin,
     logger: loggerFor(parts, component),
     component,
     log,
     ledger: history?.ledger ?? new Ledger(),
-    spending: history?.spending ?? new Spending(),
+    spending: history?.spending ?? new TokenUsage(),
     replay: history && new Replay(history.output),
     slot,
   })
@@ -195,7 +203,7 @@ async function started(
 }
 
 /** The rules of the server are in its logger already. */
-function loggerFor({ logger }: NodeParts, { redact }: Component): Logger {
+function loggerFor({ logger }: NodeDeps, { redact }: Component): Logger {
   const own = redactorOf(undefined, redact)
   return own === undefined ? logger : redactingLogger(logger, own)
 }
@@ -208,7 +216,7 @@ async function wasAnswered(store: Store, { run, next }: StoredRun): Promise<bool
   return last?.type === 'run.released' && last.data.reason === ANSWERED
 }
 
-function discarded({ attempt }: Run, { attemptFrom: from }: HistoryReader): Event {
+function discarded({ attempt }: Run, { attemptFrom: from }: RecordingReader): Event {
   return {
     type: 'attempt.discarded',
     data: { attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },
@@ -228,7 +236,7 @@ function isRestart({ waiting = [] }: Run, { answers }: Continuation): boolean {
 const LONE: Suspicion = { among: 1, concurrency: 1, concurrencyAfterProgress: 1 }
 
 /** What an interrupted run is suspected of. An attempt that made progress and was interrupted is the first of a new series. */
-function suspectOf(run: Run, { progress, asleepUntil }: HistoryReader, suspicion: Suspicion, now: number): Suspect {
+function suspectOf(run: Run, { progress, asleepUntil }: RecordingReader, suspicion: Suspicion, now: number): Suspect {
   const { concurrency } = suspicion
   // Its last attempt has long done nothing but sleep: another run, or nobody, ended the process.
   if (asleepUntil !== undefined && now < asleepUntil && now - Date.parse(run.updatedAt) > SLOT_KEPT_MS_MAX)

@@ -18,7 +18,7 @@ export interface Suspicion {
   readonly concurrencyAfterProgress: number
 }
 
-interface Waiting {
+interface SuspectInQueue {
   readonly claimed: StoredRun
   readonly suspicion: Suspicion
 }
@@ -43,7 +43,7 @@ export function wasInterrupted({ status, released }: Run): boolean {
 export class Suspects {
   readonly #options: SuspectsOptions
   /** Least suspected first. */
-  #waiting: Waiting[] = []
+  #waiting: SuspectInQueue[] = []
   readonly #waitingIds = new Set<string>()
   /** How many suspects may execute at once beside each of those that execute, and the timer that clears it. */
   readonly #executing = new Map<string, { readonly concurrency: number; stopTimer: () => void }>()

@@ -8,7 +8,7 @@ export type DivergenceDecision = 'retry' | 'continue' | 'fail'
 
 type Draft = { -readonly [Field in keyof WorkRecord]: WorkRecord[Field] } & { last: number }
 
-export class WorkReader {
+export class LedgerReader {
   readonly #drafts = new Map<string, Draft>()
   /** Questions keep their ids for themselves for ever: a late answer must not reach another one. */
   readonly #questions = new Map<string, AskedQuestion>()

@@ -2,7 +2,7 @@
  * The work that a run's log has, and which of it the code has asked for again. A request is matched with the record of the same
  * kind, name, scope and input, so that a result reaches its own call in whatever order parallel branches come (RUN-5).
  */
-import { shareLoop } from '../runtime/share-event-loop.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { prefixOf, type WorkIdentity, type WorkKind, type WorkRecord, workRef } from './recorded-work.ts'
 
 /** Records between two looks at the clock. */
@@ -41,7 +41,7 @@ export class Ledger {
     let added = 0
     for (const record of records) {
       ledger.#add(record)
-      if (++added % SHARED_EVERY === 0) await shareLoop()
+      if (++added % SHARED_EVERY === 0) await shareEventLoop()
     }
     return ledger
   }

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
-import { HistoryReader } from './recording.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
+import { RecordingReader } from './recording.ts'
 
 const EVENTS = 60_000
 
@@ -11,13 +11,13 @@ test('the history of a long run is loaded in slices, between which others have t
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   const made = newRun('run_1', clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
-  const scribe = new Scribe(store, clock, (await store.create(made)).stored, [made.record])
+  const scribe = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
   scribe.start()
   for (let event = 0; event < EVENTS; event++) scribe.text('word ')
   await scribe.flush()
   let turns = 0
   const timer = setInterval(() => turns++, 1)
-  const history = await (await HistoryReader.read(store, 'run_1', EVENTS + 2, 256 * 1024)).history()
+  const history = await (await RecordingReader.read(store, 'run_1', EVENTS + 2, 256 * 1024)).history()
   clearInterval(timer)
   expect(history.output.get('')!.emitted.length).toBe(EVENTS)
   // The fold takes a hundred milliseconds and more. Without a rest no timer fires before it is done.

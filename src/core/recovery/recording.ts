@@ -6,12 +6,12 @@ import { digestOfEnvelope, Emitted, type EmittedDigest } from './emitted-output.
 import { type Actor, actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
 import type { Ledger } from './ledger.ts'
 import { readLog } from '../delivery/read-log.ts'
-import { shareLoop } from '../runtime/share-event-loop.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { rawRecords, type RawRecord } from '../model/record.ts'
 import { RunProgress } from './run-progress.ts'
-import { Spending } from '../execution/token-usage.ts'
+import { TokenUsage } from '../execution/token-usage.ts'
 import type { Store } from '../ports/store.ts'
-import { type DivergenceDecision, WorkReader } from './ledger-reader.ts'
+import { type DivergenceDecision, LedgerReader } from './ledger-reader.ts'
 
 /** What one actor emitted, or the run's own component. */
 export interface ActorOutput {
@@ -22,32 +22,32 @@ export interface ActorOutput {
 /** By actor: `''` for the run's own component, the actor's run id otherwise. */
 export type OutputByActor = Map<string, ActorOutput>
 
-export interface History {
+export interface Recording {
   readonly ledger: Ledger
   readonly output: OutputByActor
-  readonly spending: Spending
+  readonly spending: TokenUsage
   /** What was decided when the code no longer fitted the log. */
   readonly decision: DivergenceDecision | undefined
 }
 
 /** Reads a run's past once. Others have the event loop in between, however long the log is. */
-export class HistoryReader {
+export class RecordingReader {
   readonly progress = new RunProgress()
   /** Index of the first event of the last attempt. */
   attemptFrom = 0
   /** When the sleep ends that is the last thing in the log; absent where there is none. */
   asleepUntil: number | undefined
-  readonly #work = new WorkReader()
+  readonly #work = new LedgerReader()
   readonly #output: OutputByActor = new Map()
-  readonly #spending = new Spending()
+  readonly #spending = new TokenUsage()
   #attempt = 0
 
   /** Reads a log up to `end`. */
-  static async read(store: Store, run: string, end: number, bytesMax: number): Promise<HistoryReader> {
-    const reader = new HistoryReader()
+  static async read(store: Store, run: string, end: number, bytesMax: number): Promise<RecordingReader> {
+    const reader = new RecordingReader()
     let unshared = 0
     for (let after = -1; after < end - 1;) {
-      await shareLoop()
+      await shareEventLoop()
       const slice = await readLog(store, run, after, bytesMax)
       if (slice === undefined) break
       for (const record of rawRecords(slice)) {
@@ -57,7 +57,7 @@ export class HistoryReader {
         unshared += record.envelope.length
         if (unshared < SHARED_EVERY_CHARS) continue
         unshared = 0
-        await shareLoop()
+        await shareEventLoop()
       }
     }
     return reader
@@ -80,7 +80,7 @@ export class HistoryReader {
   }
 
   /** What a drive goes on with. */
-  async history(): Promise<History> {
+  async history(): Promise<Recording> {
     const work = this.#work
     return { ledger: await work.ledger(), output: this.#output, spending: this.#spending, decision: work.decision }
   }
@@ -108,16 +108,16 @@ function isOutput({ type, data }: LoggedEvent): boolean {
 }
 
 type StepCompleted = Extract<LoggedEvent, { type: 'step.completed' }>
-type Discarded = Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']
+type DiscardedAttempt = Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']
 
-function discard(output: OutputByActor, { from, scope }: Discarded, actor: Actor | undefined): void {
+function discard(output: OutputByActor, { from, scope }: DiscardedAttempt, actor: Actor | undefined): void {
   const own = actorKey(actor)
   for (const [key, { emitted }] of output)
     if (scope === 'all' || key === own || (scope === 'below' && key.startsWith(`${own}/`))) emitted.dropFrom(from)
 }
 
 /** What was emitted as part of a step is not emitted again once the step has its result. */
-function uncover(work: WorkReader, output: OutputByActor, { data, actor }: StepCompleted): void {
+function uncover(work: LedgerReader, output: OutputByActor, { data, actor }: StepCompleted): void {
   const begun = data.key === undefined ? undefined : work.begunStep(data.key)
   if (begun?.covers === true) output.get(actorKey(actor))?.emitted.dropFrom(begun.index)
 }

@@ -10,7 +10,7 @@ import { startTimer } from '../runtime/timer.ts'
 import type { WorkKind, WorkRecord } from './recorded-work.ts'
 
 /** What the code wants while the log has work that it has not asked for. */
-export interface Wanted {
+export interface RequestedWork {
   readonly kind: WorkKind | 'end'
   readonly name: string
 }
@@ -20,10 +20,10 @@ export interface Divergence {
   /** Event of the recorded work that was not asked for again. */
   readonly index: number
   readonly recorded: { readonly kind: WorkKind; readonly name: string; readonly key: string }
-  readonly asked: Wanted
+  readonly asked: RequestedWork
 }
 
-export interface PastOptions {
+export interface ReplayBarrierOptions {
   readonly ledger: Ledger
   /** How long new work is held without anything recorded being asked for. */
   readonly waitMs: number
@@ -32,26 +32,26 @@ export interface PastOptions {
   readonly diverged: (divergence: Divergence) => Promise<void>
 }
 
-export class Past {
+export class ReplayBarrier {
   readonly #ledger: Ledger
-  readonly #options: PastOptions
+  readonly #options: ReplayBarrierOptions
   /** Cut-off work that is being done again: what the log has below it may be asked for as long as that takes. */
   readonly #redone = new Set<string>()
   #deciding: Promise<void> | undefined
 
-  constructor(options: PastOptions) {
+  constructor(options: ReplayBarrierOptions) {
     this.#ledger = options.ledger
     this.#options = options
   }
 
   /** Resolves when work that the log does not know may begin. */
-  admit(held: Held): Promise<void> {
+  admit(held: HeldWork): Promise<void> {
     return this.#hold(this.#ledger.firstMissing(), held)
   }
 
   /** Resolves when all that the log has below a piece of work, or in the run, was asked for: before that it cannot have ended. */
   async end(
-    wanted: Wanted,
+    wanted: RequestedWork,
     ref: string | undefined,
     enclosure: Enclosure | undefined,
     signal: AbortSignal,
@@ -67,7 +67,7 @@ export class Past {
     return () => this.#redone.delete(ref)
   }
 
-  async #hold(missing: () => WorkRecord | undefined, held: Held): Promise<void> {
+  async #hold(missing: () => WorkRecord | undefined, held: HeldWork): Promise<void> {
     for (;;) {
       if (missing() === undefined) return
       await this.#wait(missing, held)
@@ -81,7 +81,7 @@ export class Past {
   }
 
   /** Until nothing is missing, or nothing recorded was asked for during the wait. */
-  #wait(missing: () => WorkRecord | undefined, { enclosure, signal }: Held): Promise<void> {
+  #wait(missing: () => WorkRecord | undefined, { enclosure, signal }: HeldWork): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     let stopTimer: () => void
@@ -109,7 +109,7 @@ export class Past {
   }
 
   /** One decision for all that is held. */
-  async #diverge({ index, kind, name, key }: WorkRecord, asked: Wanted): Promise<void> {
+  async #diverge({ index, kind, name, key }: WorkRecord, asked: RequestedWork): Promise<void> {
     this.#deciding ??= this.#options
       .diverged({ index, recorded: { kind, name, key }, asked })
       .finally(() => (this.#deciding = undefined))
@@ -118,8 +118,8 @@ export class Past {
 }
 
 /** Work that is held. */
-interface Held {
-  readonly wanted: Wanted
+interface HeldWork {
+  readonly wanted: RequestedWork
   readonly enclosure: Enclosure | undefined
   readonly signal: AbortSignal
   /** May give a recorded piece of work that this one replaces, when the wait is over. */

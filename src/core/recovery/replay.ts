@@ -3,19 +3,19 @@
  * is written, so a deterministic agent goes on exactly where it was cut; where they part, the rest of that actor's old output is
  * withdrawn.
  */
-import type { Encoded } from '../execution/emission.ts'
+import type { EncodedEvent } from '../execution/emission.ts'
 import { digestOfBody } from './emitted-output.ts'
 import { type Actor, actorKey } from '../model/event.ts'
 import type { ActorOutput, OutputByActor } from './recording.ts'
 import type { RunLog } from '../execution/run-log.ts'
 
-interface Expected extends ActorOutput {
+interface ExpectedOutput extends ActorOutput {
   /** How much of it has been emitted again. */
   matched: number
 }
 
 export class Replay {
-  readonly #expected = new Map<string, Expected>()
+  readonly #expected = new Map<string, ExpectedOutput>()
 
   constructor(output: OutputByActor) {
     for (const [key, known] of output) if (known.emitted.length > 0) this.#expected.set(key, { ...known, matched: 0 })
@@ -27,7 +27,7 @@ export class Replay {
   }
 
   /** Whether the log has the emission already. */
-  match({ body, actor }: Encoded, log: RunLog): boolean {
+  match({ body, actor }: EncodedEvent, log: RunLog): boolean {
     const key = actorKey(actor)
     const expected = this.#expected.get(key)
     if (expected === undefined) return false
@@ -56,11 +56,11 @@ export class Replay {
     for (const [key, expected] of this.#expected) this.#withdraw(key, expected, log)
   }
 
-  #below({ run }: Actor): [string, Expected][] {
+  #below({ run }: Actor): [string, ExpectedOutput][] {
     return [...this.#expected].filter(([key]) => key === run || key.startsWith(`${run}/`))
   }
 
-  #withdraw(key: string, { actor, emitted, matched }: Expected, log: RunLog): void {
+  #withdraw(key: string, { actor, emitted, matched }: ExpectedOutput, log: RunLog): void {
     this.#expected.delete(key)
     const data = {
       attempt: emitted.attemptOf(matched),

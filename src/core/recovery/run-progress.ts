@@ -4,7 +4,7 @@
  */
 import { actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
 
-interface Reached {
+interface FurthestPosition {
   readonly output: number
   readonly finished: number
 }
@@ -16,8 +16,8 @@ export class RunProgress {
   readonly #finished: number[] = []
   #standing = 0
   /** The furthest that the attempts before the last one got, and the furthest of the last one. */
-  #before: Reached = { output: 0, finished: 0 }
-  #reached: Reached = { output: 0, finished: 0 }
+  #before: FurthestPosition = { output: 0, finished: 0 }
+  #reached: FurthestPosition = { output: 0, finished: 0 }
   #isAnswered = false
 
   get hasProgressed(): boolean {
@@ -66,7 +66,7 @@ export class RunProgress {
   }
 }
 
-function furthest(a: Reached, b: Reached): Reached {
+function furthest(a: FurthestPosition, b: FurthestPosition): FurthestPosition {
   if (b.output <= a.output && b.finished <= a.finished) return a
   return { output: Math.max(a.output, b.output), finished: Math.max(a.finished, b.finished) }
 }

@@ -1,7 +1,7 @@
 /** Runs that were claimed and could not be begun: tried again, later each time, and ended when it is not the store that fails. */
-import { failUnbegun } from './claimed-run.ts'
+import { failUnstartable } from './claimed-run.ts'
 import { HoldfastError } from '../model/errors.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 
@@ -9,8 +9,8 @@ import { startTimer } from '../runtime/timer.ts'
 const REST_MS = 100
 const REST_MAX_MS = 5000
 
-export class Setbacks {
-  readonly #parts: NodeParts
+export class StartRetries {
+  readonly #parts: NodeDeps
   readonly #complain: (run: string, cause: unknown) => void
   /** How often in a row a run could not be begun here. */
   readonly #counts = new Map<string, number>()
@@ -18,7 +18,7 @@ export class Setbacks {
   readonly #resting = new Map<StoredRun, () => void>()
   #over = false
 
-  constructor(parts: NodeParts, complain: (run: string, cause: unknown) => void) {
+  constructor(parts: NodeDeps, complain: (run: string, cause: unknown) => void) {
     this.#parts = parts
     this.#complain = complain
   }
@@ -35,7 +35,7 @@ export class Setbacks {
     const isOurs = !(cause instanceof HoldfastError && (cause.code === 'unavailable' || cause.code === 'fenced'))
     if (isOurs && count >= this.#parts.limits.attemptsMax) {
       try {
-        await failUnbegun(this.#parts, claimed, count)
+        await failUnstartable(this.#parts, claimed, count)
         this.#counts.delete(id)
         return
       } catch (failed) {

@@ -1,5 +1,5 @@
 /** Redacts the events of one run. Texts that come in deltas are matched across them, for each message by itself. */
-import { encodeEvent, type Encoded } from '../execution/emission.ts'
+import { encodeEvent, type EncodedEvent } from '../execution/emission.ts'
 import { type Actor, actorKey, type Event, type EventType } from '../model/event.ts'
 import { eventOf } from '../model/record.ts'
 import type { SerializeBounds } from '../model/serialize.ts'
@@ -49,7 +49,7 @@ export class RunRedaction {
   }
 
   /** What the log is to have now of what an actor emitted: held text of the actor first. */
-  push(encoded: Encoded): Encoded[] {
+  push(encoded: EncodedEvent): EncodedEvent[] {
     const event = eventOf(encoded.body)
     const delta = DELTAS[event.type]
     if (delta !== undefined && !this.#redactor.matcher.isEmpty) return this.#pushDelta(event, delta)
@@ -60,26 +60,26 @@ export class RunRedaction {
   }
 
   /** Releases the held text of an actor: something else is about to come from it. */
-  settle(actor: Actor | undefined): Encoded[] {
+  settle(actor: Actor | undefined): EncodedEvent[] {
     const streams = this.#of(actor)
     for (const stream of streams) stream.isCurrent = false
     return this.#flush(streams)
   }
 
   /** Releases the held text of an actor that has come to its end. */
-  end(actor: Actor | undefined): Encoded[] {
+  end(actor: Actor | undefined): EncodedEvent[] {
     const held = this.settle(actor)
     for (const [key, stream] of this.#streams) if (stream.actor === actorKey(actor)) this.#streams.delete(key)
     return held
   }
 
-  endAll(): Encoded[] {
+  endAll(): EncodedEvent[] {
     const held = this.#flush([...this.#streams.values()])
     this.#streams.clear()
     return held
   }
 
-  #pushDelta(event: Event, delta: { readonly text: string; readonly id: string }): Encoded[] {
+  #pushDelta(event: Event, delta: { readonly text: string; readonly id: string }): EncodedEvent[] {
     const data = event.data as Readonly<Record<string, unknown>>
     const key = keyOf(event, event.type, data[delta.id])
     const stream = this.#streams.get(key)
@@ -92,7 +92,7 @@ export class RunRedaction {
     return text === '' ? before : [...before, this.#released(event, text)]
   }
 
-  #open(key: string, event: Event, before: Encoded[]): Stream {
+  #open(key: string, event: Event, before: EncodedEvent[]): Stream {
     const oldest = this.#streams.size < STREAMS_MAX ? undefined : this.#streams.keys().next().value
     if (oldest !== undefined) {
       before.push(...this.#flush([this.#streams.get(oldest)!]))
@@ -109,19 +109,19 @@ export class RunRedaction {
     return [...this.#streams.values()].filter((stream) => stream.actor === whose)
   }
 
-  #flush(streams: readonly Stream[]): Encoded[] {
+  #flush(streams: readonly Stream[]): EncodedEvent[] {
     return streams.flatMap(({ event, text }) => {
       const released = text.flush()
       return released === '' ? [] : [this.#released(event, released)]
     })
   }
 
-  #released(event: Event, text: string): Encoded {
+  #released(event: Event, text: string): EncodedEvent {
     const data = { ...event.data, [DELTAS[event.type]!.text]: text }
     return this.#encoded(this.#redactor.hooked({ ...event, data } as Event))
   }
 
-  #encoded(event: Event): Encoded {
+  #encoded(event: Event): EncodedEvent {
     return encodeEvent(event, this.#bounds)
   }
 }

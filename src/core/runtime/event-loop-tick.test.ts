@@ -1,19 +1,19 @@
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { loopTurn } from './event-loop-tick.ts'
+import { eventLoopTick } from './event-loop-tick.ts'
 
 test('what never lets the event loop go on stays in one turn, however long it takes', async () => {
-  const before = loopTurn()
+  const before = eventLoopTick()
   for (const end = Date.now() + 30; Date.now() < end;) await Promise.resolve()
-  expect(loopTurn()).toBe(before)
+  expect(eventLoopTick()).toBe(before)
 })
 
 test.each([
   ['an immediate', () => turn()],
   ['a timer', () => wait(5)],
 ])('whoever waited for %s is in another turn', async (_, rest) => {
-  const before = loopTurn()
+  const before = eventLoopTick()
   await rest()
   await turn() // an immediate of this very turn may have come first
-  expect(loopTurn()).toBeGreaterThan(before)
+  expect(eventLoopTick()).toBeGreaterThan(before)
 })

@@ -2,7 +2,7 @@
 let turns = 0
 let counting = false
 
-export function loopTurn(): number {
+export function eventLoopTick(): number {
   if (!counting) {
     counting = true
     setImmediate(() => {

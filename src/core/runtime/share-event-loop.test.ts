@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { shareLoop } from './share-event-loop.ts'
+import { shareEventLoop } from './share-event-loop.ts'
 
 function workMs(ms: number): void {
   const end = performance.now() + ms
@@ -9,21 +9,21 @@ function workMs(ms: number): void {
 
 test('a loop that has worked for less than a turn may hold goes on at once', async () => {
   await nextTurn()
-  expect(shareLoop()).toBeUndefined()
+  expect(shareEventLoop()).toBeUndefined()
 })
 
 test('a loop that has worked for longer than a turn may hold lets other work run', async () => {
   await nextTurn()
-  void shareLoop()
+  void shareEventLoop()
   workMs(20)
   let served = 0
   setImmediate(() => served++)
-  const waiting = shareLoop()
+  const waiting = shareEventLoop()
   expect(waiting).toBeInstanceOf(Promise)
   await waiting
   expect(served).toBe(1)
   await nextTurn()
-  expect(shareLoop(), 'a new turn has its whole time').toBeUndefined()
+  expect(shareEventLoop(), 'a new turn has its whole time').toBeUndefined()
 })
 
 test('loops that work at the same time take turns', async () => {
@@ -32,11 +32,11 @@ test('loops that work at the same time take turns', async () => {
     for (let step = 0; step < 3; step++) {
       order.push(name)
       workMs(15)
-      await shareLoop()
+      await shareEventLoop()
     }
   }
   await nextTurn()
-  void shareLoop()
+  void shareEventLoop()
   await Promise.all([loop('a'), loop('b'), loop('c')])
   expect(order.join('')).toBe('abcabcabc')
 })

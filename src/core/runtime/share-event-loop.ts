@@ -3,7 +3,7 @@
  * awaits nothing that lets others run. Whatever may read much awaits `shareLoop` before each step. Runs are not driven through
  * here: a claimed run that waited for a turn would be overtaken by others that fit into this one.
  */
-import { loopTurn } from './event-loop-tick.ts'
+import { eventLoopTick } from './event-loop-tick.ts'
 
 /** How long the work of one turn of the event loop may take before the rest of it waits for the next turn. */
 const TURN_MS = 10
@@ -17,7 +17,7 @@ const waiting: (() => void)[] = []
 let scheduled = 0
 
 /** Undefined while this turn has time left; else a promise that resolves in a later one. */
-export function shareLoop(): Promise<void> | undefined {
+export function shareEventLoop(): Promise<void> | undefined {
   if (hasTimeLeft()) return undefined
   return new Promise((resolve) => {
     waiting.push(resolve)
@@ -26,7 +26,7 @@ export function shareLoop(): Promise<void> | undefined {
 }
 
 function hasTimeLeft(): boolean {
-  const current = loopTurn()
+  const current = eventLoopTick()
   const now = performance.now()
   if (current !== turn) {
     turn = current

@@ -3,7 +3,7 @@
  * silent has met nothing yet. However many ask, and whatever the store does, few questions are under way.
  */
 import { detailOf } from '../model/errors.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoreHealth } from '../ports/store.ts'
 import { startTimer } from './timer.ts'
 
@@ -13,11 +13,11 @@ const UNANSWERED_MAX = 3
 const NO_RUN = 'probe'
 
 export class StoreProbe {
-  readonly #parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>
+  readonly #parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
   #asking: Promise<StoreHealth> | undefined
   #unanswered = 0
 
-  constructor(parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>) {
+  constructor(parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
     this.#parts = parts
   }
 

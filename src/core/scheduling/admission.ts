@@ -1,17 +1,17 @@
 /** Which starts may wait for a place: so many in all, and of nobody so many that there is no room for others. */
 import { HoldfastError } from '../model/errors.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 
 /** How soon to come back when there is no place in the queue. */
 const RETRY_MS = 5000
 
-export class Queue {
-  readonly #parts: NodeParts
+export class Admission {
+  readonly #parts: NodeDeps
   /** Starts that are about to be queued from here, by owner. */
   readonly #entering = new Map<string, number>()
   #enteringAll = 0
 
-  constructor(parts: NodeParts) {
+  constructor(parts: NodeDeps) {
     this.#parts = parts
   }
 

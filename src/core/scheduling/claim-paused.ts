@@ -1,6 +1,6 @@
 /** Claims a paused run for whoever answers it. */
 import { HoldfastError } from '../model/errors.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import type { Run } from '../model/run.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
@@ -19,10 +19,7 @@ export interface PausedClaim {
  * A paused run is claimed only while an answer is written. If it stays paused, whoever claimed it died or lost the store: the lease
  * expires, and the answer is taken instead of refused because of another one that never came.
  */
-export async function claimPaused(
-  parts: NodeParts,
-  { id, owner, mayTakeOver, check }: PausedClaim,
-): Promise<StoredRun> {
+export async function claimPaused(parts: NodeDeps, { id, owner, mayTakeOver, check }: PausedClaim): Promise<StoredRun> {
   const { store, clock, limits } = parts
   // Twice a lease: a node that lost the store itself takes nothing over for one.
   for (let left = Math.ceil((2 * limits.leaseMs) / LOOK_MS); ; left--) {

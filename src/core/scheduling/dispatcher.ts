@@ -2,16 +2,16 @@
  * Which runs this node drives: takes them up to its bound, renews its claims, picks up runs whose worker died, carries out
  * stops, and hands over what is left when it shuts down.
  */
-import { type Begun, begin, type Continuation, handOver } from '../recovery/claimed-run.ts'
+import { type LiveExecution, proceedWithClaim, type Continuation, releaseWithAnswers } from '../recovery/claimed-run.ts'
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { detailOf } from '../model/errors.ts'
 import { type Executions, LeaseKeeper } from './lease-keeper.ts'
-import { ParkedAgents } from './parked-executions.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import { ParkedExecutions } from './parked-executions.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import type { Run } from '../model/run.ts'
-import type { Drive, DriveEnd } from '../execution/run-execution.ts'
-import { Setbacks } from '../recovery/start-retries.ts'
+import type { RunExecution, ExecutionEnd } from '../execution/run-execution.ts'
+import { StartRetries } from '../recovery/start-retries.ts'
 import { SleepingRuns } from './sleeping-runs.ts'
 import type { ClaimableQuery, HeldRun, Hint, StopRequest, StoredRun } from '../ports/store.ts'
 import { type Suspicion, Suspects, wasInterrupted } from '../recovery/crash-suspects.ts'
@@ -30,15 +30,15 @@ const CLAIMS_AT_ONCE = 32
 export class Dispatcher {
   /** Name under which this node claims runs; another one after every start. */
   readonly owner: string
-  readonly #parts: NodeParts
+  readonly #parts: NodeDeps
   readonly #quotas: PrincipalQuotas
   /** Gives back the slot that a run takes of its owner's share. */
   readonly #slots = new Map<string, () => void>()
-  readonly #drives = new Map<string, Drive>()
+  readonly #drives = new Map<string, RunExecution>()
   /** Claimed and about to be driven. */
   readonly #starting = new Set<string>()
-  readonly #parked: ParkedAgents
-  readonly #setbacks: Setbacks
+  readonly #parked: ParkedExecutions
+  readonly #setbacks: StartRetries
   readonly #leases: LeaseKeeper
   /** Runs that were interrupted when their process died. */
   readonly #suspects: Suspects
@@ -62,12 +62,12 @@ export class Dispatcher {
   #idle: ReadonlyMap<string, number> = new Map()
   #strays: readonly HeldRun[] = []
 
-  constructor(parts: NodeParts, quotas: PrincipalQuotas) {
+  constructor(parts: NodeDeps, quotas: PrincipalQuotas) {
     this.#parts = parts
     this.#quotas = quotas
     this.owner = parts.ids.unique()
-    this.#parked = new ParkedAgents(parts.limits.runsParkedMax)
-    this.#setbacks = new Setbacks(parts, (run, cause) => this.#complain(run, cause))
+    this.#parked = new ParkedExecutions(parts.limits.runsParkedMax)
+    this.#setbacks = new StartRetries(parts, (run, cause) => this.#complain(run, cause))
     this.#unserved = new UnservedComponents(parts)
     this.#leases = new LeaseKeeper({
       ...parts,
@@ -145,7 +145,7 @@ export class Dispatcher {
       return this.#contain([claimed])
     }
     try {
-      if (continuation !== undefined) await handOver(this.#parts, claimed, continuation)
+      if (continuation !== undefined) await releaseWithAnswers(this.#parts, claimed, continuation)
     } finally {
       await this.#setbacks.giveBack(claimed)
     }
@@ -268,7 +268,7 @@ export class Dispatcher {
     }
   }
 
-  async #checkStop(id: string, drive: Drive): Promise<void> {
+  async #checkStop(id: string, drive: RunExecution): Promise<void> {
     const stop = (await this.#parts.store.get(id))?.stop
     if (stop !== undefined) drive.stop(stop)
   }
@@ -375,7 +375,7 @@ export class Dispatcher {
   /** Resolves when the run has started, or is settled without starting. */
   async #drive(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
     const { id } = claimed.run
-    let begun: Begun | undefined
+    let begun: LiveExecution | undefined
     this.#starting.add(id)
     this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
     try {
@@ -408,17 +408,17 @@ export class Dispatcher {
     claimed: StoredRun,
     continuation: Continuation | undefined,
     suspicion: Suspicion | undefined,
-  ): Promise<Begun | undefined> {
+  ): Promise<LiveExecution | undefined> {
     const { id, owner } = claimed.run
     const parked = this.#parked.take(id, claimed.next)
     const slot = this.#sleeping.slotOf(id, owner)
-    const { begun, takenUp } = await begin(this.#parts, claimed, { continuation, parked, suspicion, slot })
+    const { begun, takenUp } = await proceedWithClaim(this.#parts, claimed, { continuation, parked, suspicion, slot })
     this.#setbacks.forget(id)
     if (takenUp !== undefined) this.#takenUp = { ...this.#takenUp, [takenUp]: this.#takenUp[takenUp] + 1 }
     return begun
   }
 
-  async #ended(id: string, end: DriveEnd, epoch: number): Promise<void> {
+  async #ended(id: string, end: ExecutionEnd, epoch: number): Promise<void> {
     const drive = this.#drives.get(id)
     this.#drives.delete(id)
     this.#sleeping.forget(id)
@@ -429,7 +429,7 @@ export class Dispatcher {
     this.#look()
   }
 
-  async #park(id: string, drive: Drive): Promise<void> {
+  async #park(id: string, drive: RunExecution): Promise<void> {
     if (drive.isParkable) this.#parked.add(id, drive)
     else await drive.release()
   }

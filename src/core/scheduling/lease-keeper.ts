@@ -1,7 +1,7 @@
 /** Renews the leases of this node, on a timer of its own: nothing else that the node waits for makes a renewal late. */
 import { elapsedOf } from '../ports/clock.ts'
 import { detailOf } from '../model/errors.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import { RenewalGap } from './renewal-gap.ts'
 import type { HeldRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
@@ -9,7 +9,7 @@ import { startTimer } from '../runtime/timer.ts'
 /** What is executed here, by run: under which epoch, and how much of its log is durable. */
 export type Executions = ReadonlyMap<string, { readonly epoch: number; readonly durable: number }>
 
-export interface LeaseKeeperOptions extends Pick<NodeParts, 'store' | 'limits' | 'logger' | 'clock'> {
+export interface LeaseKeeperOptions extends Pick<NodeDeps, 'store' | 'limits' | 'logger' | 'clock'> {
   readonly owner: string
   /** What the node serves, for the others to know. */
   readonly components: readonly string[]

@@ -3,7 +3,7 @@ import type { BusyPolicy, Component } from '../ports/component.ts'
 import { HoldfastError, isHoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { checkName } from '../model/names.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import { encodeRecord } from '../model/record.ts'
 import { redactorOf } from '../redaction/redactor.ts'
 import { encodeRequested, redactRequested } from '../execution/requested-event.ts'
@@ -26,7 +26,7 @@ export interface StartRequest {
 
 /** The run that a start makes of a component. */
 export async function draftRun(
-  parts: NodeParts,
+  parts: NodeDeps,
   createdAt: number,
   owner: string,
   component: Component,
@@ -112,7 +112,7 @@ function parseInput(component: Component, input: unknown): unknown {
 /** What makes two starts the same start. Where inputs are redacted it is keyed, so that it does not give short ones away. */
 async function fingerprint(
   { component, input, session, metadata }: StartRequest,
-  { digests, redactor }: NodeParts,
+  { digests, redactor }: NodeDeps,
   { redact }: Component,
 ): Promise<string> {
   const text = JSON.stringify([component, canonical(input), session ?? null, canonical(metadata ?? null)])

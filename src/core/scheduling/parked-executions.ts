@@ -1,9 +1,9 @@
 /** Paused agents that are still in memory, so that an answer lets them go on without a look at the log. */
-import type { Drive } from '../execution/run-execution.ts'
+import type { RunExecution } from '../execution/run-execution.ts'
 
-export class ParkedAgents {
+export class ParkedExecutions {
   /** Oldest first. */
-  readonly #drives = new Map<string, Drive>()
+  readonly #drives = new Map<string, RunExecution>()
   readonly #max: number
 
   constructor(max: number) {
@@ -11,7 +11,7 @@ export class ParkedAgents {
   }
 
   /** Lets go of the oldest where there are too many: it is rebuilt from its log when it is continued. */
-  add(id: string, drive: Drive): void {
+  add(id: string, drive: RunExecution): void {
     this.#drives.set(id, drive)
     if (this.#drives.size <= this.#max) return
     const [oldest, evicted] = this.#drives.entries().next().value!
@@ -20,7 +20,7 @@ export class ParkedAgents {
   }
 
   /** The agent of a run, if nothing was written to its log behind its back. */
-  take(id: string, next: number): Drive | undefined {
+  take(id: string, next: number): RunExecution | undefined {
     const drive = this.#drives.get(id)
     this.#drives.delete(id)
     if (drive === undefined || (drive.next === next && !drive.isOver)) return drive
@@ -28,7 +28,7 @@ export class ParkedAgents {
     return undefined
   }
 
-  all(): readonly Drive[] {
+  all(): readonly RunExecution[] {
     return [...this.#drives.values()]
   }
 }

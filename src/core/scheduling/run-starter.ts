@@ -5,37 +5,37 @@ import type { Dispatcher } from './dispatcher.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { draftRun, type StartRequest } from './new-run.ts'
 import { comesBefore } from '../model/page.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
-import { Queue } from './admission.ts'
+import { Admission } from './admission.ts'
 import type { Run, RunStatus } from '../model/run.ts'
-import type { Created, NewRun, StoredRun } from '../ports/store.ts'
+import type { CreateResult, NewRun, StoredRun } from '../ports/store.ts'
 
-export interface Started {
+export interface StartedRun {
   readonly stored: StoredRun
   /** False when the idempotency key named a run that exists. */
   readonly created: boolean
 }
 
-export class Starts {
-  readonly #parts: NodeParts
+export class RunStarter {
+  readonly #parts: NodeDeps
   readonly #dispatcher: Dispatcher
-  readonly #queue: Queue
+  readonly #queue: Admission
   readonly #quotas: PrincipalQuotas
   readonly #created: CreationTime
   readonly #drive: (claimed: StoredRun) => void
 
   /** `drive` is given every run that was claimed for this node when it was created. */
-  constructor(parts: NodeParts, dispatcher: Dispatcher, quotas: PrincipalQuotas, drive: (claimed: StoredRun) => void) {
+  constructor(parts: NodeDeps, dispatcher: Dispatcher, quotas: PrincipalQuotas, drive: (claimed: StoredRun) => void) {
     this.#parts = parts
     this.#quotas = quotas
     this.#dispatcher = dispatcher
-    this.#queue = new Queue(parts)
+    this.#queue = new Admission(parts)
     this.#created = new CreationTime(parts.store, parts.clock)
     this.#drive = drive
   }
 
-  async start(owner: string, request: StartRequest): Promise<Started> {
+  async start(owner: string, request: StartRequest): Promise<StartedRun> {
     const component = this.#parts.registry.get(request.component)
     const policy = request.busy ?? component.session ?? 'parallel'
     const draft = await draftRun(this.#parts, await this.#created.next(), owner, component, request, policy)
@@ -61,14 +61,14 @@ export class Starts {
   }
 
   /** A start that is repeated gets its run, also when nothing more is taken. */
-  async #known({ run, idempotency }: NewRun): Promise<Created | undefined> {
+  async #known({ run, idempotency }: NewRun): Promise<CreateResult | undefined> {
     if (idempotency === undefined) return undefined
     const known = await this.#parts.store.findByKey(run.owner, idempotency.key)
     if (known === undefined) return undefined
     return { kind: known.fingerprint === idempotency.fingerprint ? 'existing' : 'key_conflict', stored: known.stored }
   }
 
-  async #started(created: Created, policy: BusyPolicy, earlier: readonly Run[]): Promise<Started> {
+  async #started(created: CreateResult, policy: BusyPolicy, earlier: readonly Run[]): Promise<StartedRun> {
     const { stored } = created
     const { id, session } = stored.run
     switch (created.kind) {

@@ -5,7 +5,7 @@ import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../.
 import { openMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import type { Clock } from '../ports/clock.ts'
 import { localPrincipal, ownerKey } from '../model/principal.ts'
 import type { Store } from '../ports/store.ts'
@@ -108,7 +108,7 @@ describe('where nodes share a store, a node', () => {
     const store = sharedStore()
     const claim = { owner: 'a dead node', ttlMs: LEASE_MS }
     const draft = newRun('run_left', clock.iso(), { owner: ownerKey(localPrincipal), component: 'other', claim })
-    const scribe = new Scribe(store, clock, (await store.create(draft)).stored, [draft.record])
+    const scribe = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
     scribe.start()
     await scribe.flush()
     const front = openNode({ components: [served], store, clock, limits: { runsConcurrentMax: 0 } })

@@ -3,18 +3,18 @@
  * alive is the store's to say; for how long there was none is measured here, so that no two clocks are compared.
  */
 import { elapsedOf } from '../ports/clock.ts'
-import type { NodeParts } from '../ports/node-deps.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
 
 /** How often within the time it is looked. */
 const LOOKS = 60
 
 export class UnservedComponents {
-  readonly #parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>
+  readonly #parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
   /** Since when each has been seen to be served by nobody. */
   #since = new Map<string, number>()
   #nextLook = 0
 
-  constructor(parts: Pick<NodeParts, 'store' | 'limits' | 'clock'>) {
+  constructor(parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
     this.#parts = parts
   }
 

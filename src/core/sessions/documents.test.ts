@@ -4,7 +4,7 @@ import { aborted, openNode, subject, type TestNode } from '../../../test/support
 import { until } from '../../../test/support/until.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { withDocuments } from '../../testing/broken-stores/documents.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { systemClock } from '../ports/clock.ts'
 import { type DocumentDraft, folded, SESSIONS } from '../model/document.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
@@ -248,7 +248,7 @@ describe('a session', () => {
       session,
       stop: { at: new Date().toISOString() },
       waitForMore: async (id) => {
-        const scribe = new Scribe(store, systemClock, stored, [])
+        const scribe = new RunWriter(store, systemClock, stored, [])
         scribe.cancel()
         await scribe.flush()
         await store.remove(id)

@@ -2,7 +2,7 @@
 import type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from '../model/document.ts'
 import { HoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { shareLoop } from '../runtime/share-event-loop.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { checkName, checkTitle } from '../model/names.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import { serialize } from '../model/serialize.ts'
@@ -80,7 +80,7 @@ export class OwnedDocuments {
   }
 
   async list(query: OwnedQuery): Promise<DocumentPage> {
-    await shareLoop()
+    await shareEventLoop()
     this.#checks.require('read')
     return listWithin(this.#documents, { limit: LIMIT, ...query, owner: this.#owner }, this.#limits)
   }

@@ -4,7 +4,7 @@ import { isHoldfastError } from '../model/errors.ts'
 import type { EventData } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
 import { readLog } from '../delivery/read-log.ts'
-import { shareLoop } from '../runtime/share-event-loop.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { cursorOf } from '../model/page.ts'
 import { events } from '../model/record.ts'
 import type { Run } from '../model/run.ts'
@@ -15,7 +15,7 @@ import { TranscriptFold } from './transcript.ts'
  * Only runs that had ended when this one was first started, so a run that is driven again is told the same. Exchanges are whole:
  * the first that does not fit ends the search, and one in which nothing was answered is left out.
  */
-export async function conversationBefore(
+export async function sessionHistory(
   store: Store,
   limits: Limits,
   run: Run,
@@ -109,7 +109,7 @@ class ExchangeReader {
   }
 
   async #page(run: string, after: number, bytesMax: number): Promise<ReturnType<typeof events>> {
-    await shareLoop()
+    await shareEventLoop()
     const slice = await readLog(this.#store, run, after, bytesMax)
     if (slice === undefined) return []
     this.#bytesLeft -= slice.bytes.length

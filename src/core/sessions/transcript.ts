@@ -7,18 +7,18 @@ import { type Actor, actorKey, type LoggedEvent } from '../model/event.ts'
 export interface Transcript {
   readonly input: unknown
   /** Of the run's own component. */
-  readonly own: Spoken
+  readonly own: SpokenText
   /** Of the components that it called, and that these called, by their own run ids, in the order in which they began. */
   readonly actors: ReadonlyMap<string, ActorTranscript>
   /** Of `run.completed`. */
   readonly output: unknown
 }
 
-export interface ActorTranscript extends Spoken {
+export interface ActorTranscript extends SpokenText {
   readonly actor: Actor
 }
 
-export interface Spoken {
+export interface SpokenText {
   /** All that was said, as the deltas give it. */
   readonly text: string
   /** The same by message: those between which an agent used a tool are not one sentence. */
@@ -114,7 +114,7 @@ function* withCalled(speaker: Speaker): Generator<Speaker> {
   for (const called of speaker.called) yield* withCalled(called)
 }
 
-function spokenBy({ pieces }: Speaker): Spoken {
+function spokenBy({ pieces }: Speaker): SpokenText {
   const messages: string[][] = []
   let last: Piece | undefined
   for (const piece of pieces) {

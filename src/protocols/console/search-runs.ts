@@ -8,11 +8,11 @@ const LOOKED_AT_MAX = 5000
 const PAGE_RUNS = 200
 
 export interface SearchPage extends RunPage {
-  readonly searched: Searched
+  readonly searched: SearchCoverage
 }
 
 /** What a search covered, from where it began. */
-export interface Searched {
+export interface SearchCoverage {
   readonly runs: number
   /** When the oldest of them was created; absent where there was none. */
   readonly backTo?: string
@@ -26,7 +26,7 @@ export async function searchRuns(
 ): Promise<SearchPage> {
   const wanted = text.toLowerCase()
   const found: StoredRun[] = []
-  let searched: Searched = { runs: 0 }
+  let searched: SearchCoverage = { runs: 0 }
   let after = request.after
   for (;;) {
     const page = await list({

@@ -15,12 +15,12 @@ export interface ServerFacts {
   /** Somebody starts the process again when it is killed. */
   readonly supervised: boolean
   /** How many runs, of everybody, are under way and driven by nobody: their worker died, and no other has taken them yet. */
-  readonly orphaned: () => Promise<Orphaned>
+  readonly orphaned: () => Promise<OrphanedRuns>
   /** How many pushes to a caller's receivers were given up. */
   readonly deadLetters: (principal: Principal) => Promise<number>
 }
 
-export interface Orphaned {
+export interface OrphanedRuns {
   readonly count: number
   /** There may be more: not all were counted. */
   readonly more: boolean

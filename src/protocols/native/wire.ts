@@ -18,14 +18,14 @@ export function toRun({ run, first, next, stop, damage }: StoredRun, output?: un
 }
 
 export function toComponent(component: Component): ComponentShape {
-  const { id, kind, name: title, description, version, makeup, recovery, session } = component
+  const { id, kind, name: title, description, version, info, recovery, session } = component
   return {
     id,
     kind,
     ...(title !== undefined && { name: title }),
     ...(description !== undefined && { description }),
     ...(version !== undefined && { version }),
-    ...(makeup?.inputSchema !== undefined && { inputSchema: makeup.inputSchema }),
+    ...(info?.inputSchema !== undefined && { inputSchema: info.inputSchema }),
     recovery: recovery ?? 'fail',
     session: session ?? 'parallel',
   }

@@ -1,8 +1,8 @@
 /** An authenticator that also knows share links. */
 import { type Authenticator, credentialRefused } from '../../core/model/principal.ts'
-import { SHARE_PREFIX, type Shares } from '../../core/access/share-links.ts'
+import { SHARE_PREFIX, type ShareLinks } from '../../core/access/share-links.ts'
 
-export function sharedAuthenticator(authenticator: Authenticator, shares: Shares): Authenticator {
+export function sharedAuthenticator(authenticator: Authenticator, shares: ShareLinks): Authenticator {
   return {
     scheme: authenticator.scheme,
     async authenticate(credential) {

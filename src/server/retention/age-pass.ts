@@ -34,7 +34,7 @@ export class AgePass {
       this.#passed.delete(id)
     }
     while (this.#passed.size < PASSED_MAX) {
-      const page = await this.#store.moving.runs(PAGE_RUNS, this.#reached)
+      const page = await this.#store.transfer.runs(PAGE_RUNS, this.#reached)
       for (const { stored } of page) {
         const { run } = stored
         // What was created later cannot be too old.

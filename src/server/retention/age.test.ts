@@ -7,7 +7,7 @@ import type { Store } from '../../core/ports/store.ts'
 import { PUSH_CONFIGS } from '../../protocols/a2a/push/configs.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
-import { newRun, type NewRunOptions, Scribe } from '../../testing/fixtures.ts'
+import { newRun, type NewRunOptions, RunWriter } from '../../testing/fixtures.ts'
 import { RetentionPeriods } from './periods.ts'
 import { Retention, type RetentionOptions } from './retention.ts'
 
@@ -16,7 +16,7 @@ const DAY = 24 * 3_600_000
 async function finish(store: Store, clock: FakeClock, id: string, options: NewRunOptions = {}): Promise<void> {
   const idempotency = { key: `key-${id}`, fingerprint: 'f' }
   const created = newRun(id, clock.iso(), { idempotency, ...options, claim: { owner: 'worker', ttlMs: 1e9 } })
-  const scribe = new Scribe(store, clock, (await store.create(created)).stored, [created.record])
+  const scribe = new RunWriter(store, clock, (await store.create(created)).stored, [created.record])
   scribe.start()
   scribe.complete()
   await scribe.flush()

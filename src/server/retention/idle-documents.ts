@@ -22,7 +22,7 @@ export class IdleDocuments {
 
   async run(now: number, report: SweepReport, isStopped: () => boolean): Promise<void> {
     for (let looked = 0; looked < DOCUMENTS_PER_SWEEP; looked += PAGE) {
-      const page = await this.#store.moving.documents(PAGE, this.#reached)
+      const page = await this.#store.transfer.documents(PAGE, this.#reached)
       for (const document of page) {
         if (isStopped()) return
         const { owner, collection, id, label, updatedAt } = document

@@ -13,12 +13,12 @@ const OBSERVE_MS = 24 * HOUR_MS
 /** No principal has an owner key with a bare percent sign. */
 const ABOUT = { owner: '%holdfast', collection: 'time', id: 'retention' }
 
-interface Look {
+interface ClockReading {
   readonly now: number
   readonly elapsed: number
 }
 
-export interface Observed {
+export interface ObservedTimeState {
   /** How long it must still be observed; 0 when it may be believed. */
   readonly waitMs: number
   /** Why it is not believed, where that was found out just now. */
@@ -28,7 +28,7 @@ export interface Observed {
 export class ObservedTime {
   readonly #store: Store
   readonly #clock: Clock
-  #last: Look | undefined
+  #last: ClockReading | undefined
   #waitMs = 0
 
   constructor(store: Store, clock: Clock) {
@@ -36,8 +36,8 @@ export class ObservedTime {
     this.#clock = clock
   }
 
-  async look(): Promise<Observed> {
-    const now: Look = { now: this.#clock.now(), elapsed: elapsedOf(this.#clock) }
+  async look(): Promise<ObservedTimeState> {
+    const now: ClockReading = { now: this.#clock.now(), elapsed: elapsedOf(this.#clock) }
     const known = await this.#store.documents.get(ABOUT.owner, ABOUT.collection, ABOUT.id)
     const distrust = this.#last === undefined ? this.#resume(now, known?.body) : this.#goOn(now, this.#last)
     if (distrust !== undefined) this.#waitMs = OBSERVE_MS
@@ -48,7 +48,7 @@ export class ObservedTime {
   }
 
   /** The first look of this process: how it was left. */
-  #resume({ now }: Look, body: unknown): string | undefined {
+  #resume({ now }: ClockReading, body: unknown): string | undefined {
     const { at, waitMs } = (body ?? {}) as { at?: unknown; waitMs?: unknown }
     if (typeof at !== 'number' || typeof waitMs !== 'number') return 'nobody has watched the clock of this store yet'
     this.#waitMs = waitMs
@@ -59,7 +59,7 @@ export class ObservedTime {
       : `nobody has watched the clock for ${hours(gapMs)}`
   }
 
-  #goOn(now: Look, last: Look): string | undefined {
+  #goOn(now: ClockReading, last: ClockReading): string | undefined {
     const passedMs = now.elapsed - last.elapsed
     const jumpMs = now.now - last.now - passedMs
     this.#waitMs = Math.max(this.#waitMs - passedMs, 0)

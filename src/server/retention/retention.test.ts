@@ -5,7 +5,7 @@ import { silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 import { Retention } from './retention.ts'
 
@@ -15,7 +15,7 @@ const clock = createFakeClock()
 async function run(store: Store, id: string, ended: boolean): Promise<void> {
   const created = newRun(id, clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
-  const scribe = new Scribe(store, clock, stored, [created.record])
+  const scribe = new RunWriter(store, clock, stored, [created.record])
   scribe.start()
   for (let piece = 0; piece < 4; piece++) scribe.text('x'.repeat(250))
   if (ended) scribe.complete()
@@ -63,8 +63,8 @@ test('a run that was too young, or was not over, is trimmed by a later sweep, wh
   await run(store, 'run_a', false)
   for (const id of ['run_b', 'run_c']) await run(store, id, true)
   const looked: string[] = []
-  const runs = store.moving.runs.bind(store.moving)
-  store.moving.runs = async (limit, after) => {
+  const runs = store.transfer.runs.bind(store.transfer)
+  store.transfer.runs = async (limit, after) => {
     const page = await runs(limit, after)
     looked.push(...page.map(({ stored }) => stored.run.id))
     return page
@@ -74,7 +74,7 @@ test('a run that was too young, or was not over, is trimmed by a later sweep, wh
   })
   expect((await retention.sweep()).trimmed).toBe(1)
   const { epoch, next, run: unfinished } = (await store.get('run_a'))!
-  const scribe = new Scribe(store, clock, { run: unfinished, first: 0, next, epoch }, [])
+  const scribe = new RunWriter(store, clock, { run: unfinished, first: 0, next, epoch }, [])
   scribe.complete()
   await scribe.flush()
   clock.advance(2000)
@@ -110,7 +110,7 @@ describe('a clock that may be wrong', () => {
     await first.stop()
     const created = newRun('run_young', time.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
     const { stored } = await store.create(created)
-    const scribe = new Scribe(store, time, stored, [created.record])
+    const scribe = new RunWriter(store, time, stored, [created.record])
     scribe.start()
     scribe.text('x')
     scribe.complete()

@@ -36,7 +36,7 @@ export async function removeStale(store: Store, document: Document): Promise<boo
   if (!(await store.documents.remove(owner, collection, id))) return false
   // A run that began in the session meanwhile found the document there, and made none.
   if (!(await isNeeded(store, document))) return true
-  await store.moving.admitDocument(document)
+  await store.transfer.admitDocument(document)
   return false
 }
 

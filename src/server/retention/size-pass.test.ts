@@ -10,7 +10,7 @@ import { storedBytes } from '../../core/model/storage-usage.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { openSqliteStore } from '../../stores/sqlite/index.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { fairLevel } from './fair-level.ts'
 import { Retention } from './retention.ts'
 
@@ -31,7 +31,7 @@ async function finish(store: Store, owner: string, id: string, bytes: number, se
     claim: { owner: 'worker', ttlMs: 1e9 },
   })
   const { stored } = await store.create(created)
-  const scribe = new Scribe(store, clock, stored, [created.record])
+  const scribe = new RunWriter(store, clock, stored, [created.record])
   scribe.start()
   for (let written = 0; written < bytes; written += 10_000) scribe.text('x'.repeat(10_000))
   scribe.complete()
@@ -105,7 +105,7 @@ test('a principal who is over its share with unfinished runs alone costs nobody 
   const store = openMemoryStore({ clock })
   await finish(store, 'anna', 'run_a', 100_000)
   const created = newRun('run_b', clock.iso(), { owner: 'bert', claim: { owner: 'worker', ttlMs: 1e9 } })
-  const scribe = new Scribe(store, clock, (await store.create(created)).stored, [created.record])
+  const scribe = new RunWriter(store, clock, (await store.create(created)).stored, [created.record])
   scribe.start()
   for (let count = 0; count < 100; count++) scribe.text('x'.repeat(10_000))
   await scribe.flush()

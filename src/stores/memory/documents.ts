@@ -13,14 +13,14 @@ import { later, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 
 /** The body is kept as text: what a caller does to a value that it gave or got changes nothing here. */
-interface Kept extends Omit<Document, 'body'> {
+interface StoredDocument extends Omit<Document, 'body'> {
   readonly body: string
 }
 
 export class MemoryDocuments implements Documents {
   readonly #clock: Clock
   readonly #totals: OwnerTotals
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, StoredDocument>()
 
   constructor(clock: Clock, totals: OwnerTotals) {
     this.#clock = clock
@@ -75,7 +75,7 @@ export class MemoryDocuments implements Documents {
     return true
   }
 
-  #keep(document: Document): Kept {
+  #keep(document: Document): StoredDocument {
     const kept = { ...document, body: JSON.stringify(document.body) }
     const before = this.#kept.get(keyOf(kept))
     this.#totals.add(kept.owner, {
@@ -91,6 +91,6 @@ function keyOf({ owner, collection, id }: Pick<Document, 'owner' | 'collection' 
   return JSON.stringify([owner, collection, id])
 }
 
-function opened({ body, ...rest }: Kept): Document {
+function opened({ body, ...rest }: StoredDocument): Document {
   return { ...rest, body: JSON.parse(body) as unknown }
 }

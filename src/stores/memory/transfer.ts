@@ -1,21 +1,21 @@
 /** Moving house with the memory store: what it keeps, in order, and its way in. */
 import type { Document } from '../../core/model/document.ts'
-import type { DocumentName, KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import { comesBefore, type Position } from '../../core/model/page.ts'
 import type { MemoryDocuments } from './documents.ts'
 
 /** What the store gives. */
-export interface MovingAccess {
-  readonly kept: () => readonly KeptRun[]
+export interface TransferAccess {
+  readonly kept: () => readonly TransferredRun[]
   readonly now: () => number
   readonly documents: MemoryDocuments
-  readonly admit: (kept: KeptRun, record: string) => void
+  readonly admit: (kept: TransferredRun, record: string) => void
 }
 
-export class MemoryMoving implements Moving {
-  readonly #access: MovingAccess
+export class MemoryTransfer implements StoreTransfer {
+  readonly #access: TransferAccess
 
-  constructor(access: MovingAccess) {
+  constructor(access: TransferAccess) {
     this.#access = access
   }
 
@@ -24,7 +24,7 @@ export class MemoryMoving implements Moving {
     return [...new Set(leases.filter(({ until }) => until > this.#access.now()).map(({ owner }) => owner))]
   }
 
-  async runs(limit: number, after?: Position): Promise<readonly KeptRun[]> {
+  async runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {
     const wanted = this.#access.kept().filter(({ stored: { run } }) => after === undefined || comesBefore(run, after))
     return wanted.toSorted((a, b) => (comesBefore(a.stored.run, b.stored.run) ? 1 : -1)).slice(0, limit)
   }
@@ -37,7 +37,7 @@ export class MemoryMoving implements Moving {
     return all.slice(start, start + limit)
   }
 
-  async admit(kept: KeptRun, record: string): Promise<void> {
+  async admit(kept: TransferredRun, record: string): Promise<void> {
     this.#access.admit(kept, record)
   }
 

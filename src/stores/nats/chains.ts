@@ -5,10 +5,10 @@
  * the way back to any record is some hops.
  */
 import type { Head } from './head.ts'
-import { Recent } from './lru-cache.ts'
+import { LruCache } from './lru-cache.ts'
 
 /** A message of a run: where it is, and which records it has. */
-export interface Place {
+export interface MessagePosition {
   readonly place: number
   readonly seq: number
   readonly from: number
@@ -26,7 +26,7 @@ export function listedAt(place: number): number {
 }
 
 /** Neighbouring places, oldest first, as the message after them lists them. */
-export function encodeBack(places: readonly Place[]): number[] {
+export function encodeBack(places: readonly MessagePosition[]): number[] {
   const back: number[] = []
   let after = 0
   for (const { seq, from, next } of places.toReversed()) {
@@ -37,8 +37,8 @@ export function encodeBack(places: readonly Place[]): number[] {
 }
 
 /** The places that a message lists, oldest first. */
-export function placesBefore({ place, from, back }: Head): Place[] {
-  const places: Place[] = []
+export function placesBefore({ place, from, back }: Head): MessagePosition[] {
+  const places: MessagePosition[] = []
   let [seq, next] = [0, from]
   for (let at = 0; at < back.length; at += 2) {
     seq = at === 0 ? back[0]! : seq - back[at]!
@@ -49,16 +49,16 @@ export function placesBefore({ place, from, back }: Head): Place[] {
   return places.toReversed()
 }
 
-export function placeOf({ place, from, next }: Head, seq: number): Place {
+export function placeOf({ place, from, next }: Head, seq: number): MessagePosition {
   return { place, seq, from, next }
 }
 
 /** The head of the message at a place; undefined where it is gone. */
-export type LoadHead = (place: Place) => Promise<Head | undefined>
+export type LoadHead = (place: MessagePosition) => Promise<Head | undefined>
 
 export class Chains {
   /** Neighbours without a gap, oldest first, up to the last message that was seen. */
-  readonly #kept = new Recent<Place[]>(PLACES_MAX, (places) => places.length)
+  readonly #kept = new LruCache<MessagePosition[]>(PLACES_MAX, (places) => places.length)
 
   /** A run has a new message. Remembered where the one before it is known, and is the one that its writer saw. */
   extend(run: string, head: Head, seq: number): void {
@@ -82,13 +82,13 @@ export class Chains {
   }
 
   /** A place and those before it, so many in all, or as many as there are. */
-  async last(run: string, tip: Place, count: number, load: LoadHead): Promise<readonly Place[]> {
+  async last(run: string, tip: MessagePosition, count: number, load: LoadHead): Promise<readonly MessagePosition[]> {
     const places = await this.#back(run, tip, ({ place }) => place <= tip.place - count + 1, load)
     return places.slice(-count)
   }
 
   /** From the place with a record up to the one given, or from the earliest that is there. */
-  async since(run: string, tip: Place, record: number, load: LoadHead): Promise<readonly Place[]> {
+  async since(run: string, tip: MessagePosition, record: number, load: LoadHead): Promise<readonly MessagePosition[]> {
     const places = await this.#back(run, tip, ({ from }) => from <= record, load)
     return places.slice(
       Math.max(
@@ -98,7 +98,12 @@ export class Chains {
     )
   }
 
-  async #back(run: string, tip: Place, isEarly: (oldest: Place) => boolean, load: LoadHead): Promise<Place[]> {
+  async #back(
+    run: string,
+    tip: MessagePosition,
+    isEarly: (oldest: MessagePosition) => boolean,
+    load: LoadHead,
+  ): Promise<MessagePosition[]> {
     const known = this.#known(run, tip)
     const found = [known]
     for (let oldest = known[0]!; oldest.place > 1 && !isEarly(oldest); oldest = found.at(-1)![0]!) {
@@ -113,7 +118,7 @@ export class Chains {
     return [...places]
   }
 
-  #known(run: string, tip: Place): Place[] {
+  #known(run: string, tip: MessagePosition): MessagePosition[] {
     const places = this.#kept.get(run)
     const at = places === undefined ? -1 : tip.place - places[0]!.place
     return places?.[at]?.seq === tip.seq ? places.slice(0, at + 1) : [tip]

@@ -5,12 +5,12 @@
 import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { BatchWriter, Part } from '../shared/batch-writer.ts'
-import type { Current, RunMessages, Step } from './run-messages.ts'
+import type { CurrentRun, RunMessages, Step } from './run-messages.ts'
 
 export interface CommitsOptions {
   readonly messages: RunMessages
   /** A run as it was last seen, where that is at hand. */
-  readonly known: (id: string) => Promise<Current | undefined>
+  readonly known: (id: string) => Promise<CurrentRun | undefined>
   /** How long a message is tried while the servers cannot be reached. */
   readonly outageMs: number
 }
@@ -58,10 +58,10 @@ export class Commits {
     this.#working.delete(writer)
   }
 
-  async #commit(part: Part, known: Current | undefined): Promise<Current | undefined> {
+  async #commit(part: Part, known: CurrentRun | undefined): Promise<CurrentRun | undefined> {
     const { messages, outageMs } = this.#options
     const bytes = Buffer.from(part.text)
-    const decide = (current: Current | undefined): Step => {
+    const decide = (current: CurrentRun | undefined): Step => {
       expectToFit(part, current)
       const { change, ends, first, count } = part
       return {
@@ -75,7 +75,7 @@ export class Commits {
 }
 
 /** What does not fit is refused, all of it (LOG-1, LOG-3, LOG-4). */
-function expectToFit({ writer: { id, epoch }, first }: Part, current: Current | undefined): void {
+function expectToFit({ writer: { id, epoch }, first }: Part, current: CurrentRun | undefined): void {
   if (current === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
   const { head } = current
   if (isFinished(head.status)) throw new HoldfastError('closed', `run ${id} has its terminal event`)

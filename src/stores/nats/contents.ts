@@ -6,21 +6,21 @@
 import { detailOf } from '../../core/model/errors.ts'
 import { faultIn } from '../../core/delivery/read-log.ts'
 import type { Alarms } from './alarms.ts'
-import type { Place } from './chains.ts'
+import type { MessagePosition } from './chains.ts'
 import { decodeHead, type Head } from './head.ts'
 import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
-import { Recent } from './lru-cache.ts'
+import { LruCache } from './lru-cache.ts'
 
 /** A message with its content, wherever that is. */
-export interface Whole {
+export interface FullMessage {
   readonly head: Head
   readonly content: Uint8Array
 }
 
 /** What is known of a message before it is read. */
-export interface Expected extends Partial<Pick<Place, 'place' | 'from' | 'next'>> {
+export interface ExpectedMessage extends Partial<Pick<MessagePosition, 'place' | 'from' | 'next'>> {
   /** Of the run when it was last seen: no earlier message has a higher one. */
   readonly epochMax?: number
   /** It begins with the run's description. */
@@ -39,7 +39,7 @@ const ENTRY_BYTES = 1024
 
 export class Contents {
   readonly #options: ContentsOptions
-  readonly #kept = new Recent<Whole>(CONTENTS_BYTES_MAX, ({ content }) => content.length + ENTRY_BYTES)
+  readonly #kept = new LruCache<FullMessage>(CONTENTS_BYTES_MAX, ({ content }) => content.length + ENTRY_BYTES)
 
   constructor(options: ContentsOptions) {
     this.#options = options
@@ -50,7 +50,7 @@ export class Contents {
   }
 
   /** What a message says of its run; undefined where it is gone. */
-  async head(id: string, { seq, ...expected }: Place): Promise<Head | undefined> {
+  async head(id: string, { seq, ...expected }: MessagePosition): Promise<Head | undefined> {
     const { link, layout } = this.#options
     const { stream, subject } = layout.run(id)
     return this.#guarded(id, seq, () =>
@@ -59,7 +59,7 @@ export class Contents {
   }
 
   /** All that a message holds; undefined where it is gone. Kept for a while: many subscribers read the same. */
-  async whole(id: string, seq: number, expected: Expected, given?: Message): Promise<Whole | undefined> {
+  async whole(id: string, seq: number, expected: ExpectedMessage, given?: Message): Promise<FullMessage | undefined> {
     const key = `${id} ${seq}`
     const known = this.#kept.get(key)
     if (known !== undefined && headFault(known.head, id, expected) === undefined) return known
@@ -75,10 +75,15 @@ export class Contents {
     return this.#guarded(id, message.seq, async () => readHead(message, id, {}))
   }
 
-  async #load(id: string, seq: number, expected: Expected, given: Message | undefined): Promise<Whole | undefined> {
+  async #load(
+    id: string,
+    seq: number,
+    expected: ExpectedMessage,
+    given: Message | undefined,
+  ): Promise<FullMessage | undefined> {
     const { link, layout } = this.#options
     const { stream, subject } = layout.run(id)
-    const read = (message: Message): Whole => {
+    const read = (message: Message): FullMessage => {
       const head = readHead(onSubject(subject)(message), id, expected)
       if (head.parts === undefined) checkContent(head, message.data)
       return { head, content: message.data }
@@ -87,7 +92,7 @@ export class Contents {
     return found?.head.parts === undefined ? found : this.#assemble(found.head, found.head.parts)
   }
 
-  async #assemble(head: Head, { name, count, bytes }: NonNullable<Head['parts']>): Promise<Whole | undefined> {
+  async #assemble(head: Head, { name, count, bytes }: NonNullable<Head['parts']>): Promise<FullMessage | undefined> {
     const { link, layout } = this.#options
     const parts = await Promise.all(
       Array.from({ length: count }, (_, number) => {
@@ -113,7 +118,7 @@ export class Contents {
   }
 }
 
-function readHead(message: Message, id: string, expected: Expected): Head {
+function readHead(message: Message, id: string, expected: ExpectedMessage): Head {
   let head: Head
   try {
     head = decodeHead(message.head)
@@ -125,7 +130,7 @@ function readHead(message: Message, id: string, expected: Expected): Head {
   return head
 }
 
-function headFault(head: Head, id: string, expected: Expected): string | undefined {
+function headFault(head: Head, id: string, expected: ExpectedMessage): string | undefined {
   const { id: found, place, from, next, epoch } = head
   if (found !== id) return `run ${found}`
   if (expected.place !== undefined && expected.place !== place)

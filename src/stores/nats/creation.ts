@@ -4,16 +4,16 @@
  * leaves behind is found by whoever comes upon it, and given up for good before anything else takes its place.
  */
 import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
-import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
-import type { Created, NewRun, StoredRun } from '../../core/ports/store.ts'
+import type { CreateResult, NewRun, StoredRun } from '../../core/ports/store.ts'
 import { pause } from '../shared/pause.ts'
 import type { NatsDocuments } from './documents.ts'
 import type { Description } from './head.ts'
 import type { Key, Keys } from './keys.ts'
-import type { Lanes, Waiting } from './lanes.ts'
-import { OneAtATime } from './keyed-mutex.ts'
-import type { Current, RunMessages, Step } from './run-messages.ts'
+import type { Lanes, LaneEntry } from './lanes.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
+import type { CurrentRun, RunMessages, Step } from './run-messages.ts'
 
 export interface CreationOptions {
   readonly messages: RunMessages
@@ -23,7 +23,7 @@ export interface CreationOptions {
   readonly now: () => number
   /** By which the order of creation is decided, whatever clock leases are compared with. */
   readonly serverNow: () => number
-  readonly stored: (current: Current) => StoredRun
+  readonly stored: (current: CurrentRun) => StoredRun
   /** Whether this node knows a run of this id. */
   readonly isKnown: (id: string) => boolean
   readonly signal: AbortSignal
@@ -37,21 +37,21 @@ const TRIES_MAX = 100
 
 export class Creation {
   readonly #options: CreationOptions
-  readonly #queue = new OneAtATime()
+  readonly #queue = new KeyedMutex()
   #number = 0
 
   constructor(options: CreationOptions) {
     this.#options = options
   }
 
-  create(run: NewRun): Promise<Created> {
+  create(run: NewRun): Promise<CreateResult> {
     const { idempotency } = run
     if (idempotency === undefined) return this.#create(run, undefined)
     return this.#queue.do(JSON.stringify([run.run.owner, idempotency.key]), () => this.#createWithKey(run))
   }
 
   /** Of a run that comes from another store. */
-  async admit({ stored, idempotency }: KeptRun, record: string): Promise<void> {
+  async admit({ stored, idempotency }: TransferredRun, record: string): Promise<void> {
     const { messages, lanes, keys } = this.#options
     const { run, epoch, stop, first } = stored
     const inUse = (what: string): HoldfastError => new HoldfastError('conflict', `run ${run.id}: ${what} is in use`)
@@ -72,13 +72,13 @@ export class Creation {
   }
 
   /** A run that was put into its lane has ended, or will never be. */
-  async isOver([id, number]: Waiting): Promise<boolean> {
+  async isOver([id, number]: LaneEntry): Promise<boolean> {
     const tip = await this.#options.messages.tip(id)
     if (tip !== undefined) return tip.head.gone !== undefined || isFinished(tip.head.status)
     return this.#options.serverNow() - number / 1000 > CREATION_MS && this.#giveUp(id)
   }
 
-  async #createWithKey(run: NewRun): Promise<Created> {
+  async #createWithKey(run: NewRun): Promise<CreateResult> {
     const { owner } = run.run
     const { key, fingerprint } = run.idempotency!
     for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -94,9 +94,9 @@ export class Creation {
   }
 
   /** Undefined where somebody else took the key meanwhile. `freed`: what its key stood for, in vain. */
-  #create(run: NewRun, freed: undefined): Promise<Created>
-  #create(run: NewRun, freed: Key | undefined): Promise<Created | undefined>
-  async #create(draft: NewRun, freed: Key | undefined): Promise<Created | undefined> {
+  #create(run: NewRun, freed: undefined): Promise<CreateResult>
+  #create(run: NewRun, freed: Key | undefined): Promise<CreateResult | undefined>
+  async #create(draft: NewRun, freed: Key | undefined): Promise<CreateResult | undefined> {
     const { run, record, idempotency, rejectIfBusy = false, claim } = draft
     const { documents, lanes, keys, now, stored, isKnown } = this.#options
     if (isKnown(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
@@ -133,7 +133,7 @@ export class Creation {
     }
   }
 
-  async #write(description: Description, record: string, change: NonNullable<Step['change']>): Promise<Current> {
+  async #write(description: Description, record: string, change: NonNullable<Step['change']>): Promise<CurrentRun> {
     const { id } = description.run
     const records = { first: change.first ?? 0, count: 1, bytes: Buffer.from(record) }
     const { current } = await this.#options.messages.change(

@@ -16,7 +16,7 @@ import { pause } from '../shared/pause.ts'
 import type { Layout, Spot } from './layout.ts'
 import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
-import { OneAtATime } from './keyed-mutex.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 
 /** All but the body. */
 interface Summary extends Omit<Document, 'body'> {
@@ -27,11 +27,11 @@ interface Summary extends Omit<Document, 'body'> {
   readonly gone?: true
 }
 
-interface Known extends Summary {
+interface KnownDocument extends Summary {
   readonly seq: number
 }
 
-interface Current {
+interface CurrentDocument {
   readonly seq: number
   /** Undefined where there is no such document any more. */
   readonly document: Document | undefined
@@ -54,10 +54,10 @@ const TURN_MS_MAX = 100
 
 export class NatsDocuments implements Documents {
   readonly #options: NatsDocumentsOptions
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, KnownDocument>()
   /** What is left of documents that were removed, and since when that is known. */
   readonly #gone = new Map<string, { readonly name: DocumentName; readonly seq: number; readonly at: number }>()
-  readonly #queue = new OneAtATime()
+  readonly #queue = new KeyedMutex()
 
   constructor(options: NatsDocumentsOptions) {
     this.#options = options
@@ -154,7 +154,7 @@ export class NatsDocuments implements Documents {
   async #write(
     name: DocumentName,
     own: string,
-    current: Current | undefined,
+    current: CurrentDocument | undefined,
     after: Document | 'gone',
   ): Promise<'done' | 'stale' | 'unsure'> {
     const data = Buffer.from(after === 'gone' ? '' : JSON.stringify(after.body))
@@ -181,7 +181,7 @@ export class NatsDocuments implements Documents {
     throw storeUnavailable(message, { retryAfterMs: 1000 })
   }
 
-  async #read(name: DocumentName): Promise<Current | undefined> {
+  async #read(name: DocumentName): Promise<CurrentDocument | undefined> {
     const message = await this.#options.link.last(this.#spot(name))
     if (message === undefined) return undefined
     const summary = JSON.parse(message.head) as Summary
@@ -190,7 +190,7 @@ export class NatsDocuments implements Documents {
   }
 
   /** With their bodies. What was removed meanwhile is left out. */
-  async #open(found: readonly Known[]): Promise<Document[]> {
+  async #open(found: readonly KnownDocument[]): Promise<Document[]> {
     const documents = await Promise.all(
       found.map(async (known) => {
         const { stream, subject } = this.#spot(known)
@@ -203,7 +203,7 @@ export class NatsDocuments implements Documents {
     return documents.flatMap((document) => document ?? [])
   }
 
-  #learn(summary: Known): void {
+  #learn(summary: KnownDocument): void {
     const key = keyOf(summary)
     const before = this.#known.get(key)
     if ((before?.seq ?? this.#gone.get(key)?.seq ?? 0) >= summary.seq) return

@@ -28,7 +28,7 @@ export class ApiError extends Error {
 }
 
 /** A question that was not asked, so nothing can have come of it. */
-export class Unsent extends Error {}
+export class NotSentError extends Error {}
 
 /** No server has the stream, as when it is being started or has no leader yet. */
 export class NoResponders extends Error {}
@@ -51,7 +51,7 @@ export function isStale(cause: unknown): boolean {
 
 export function failureKind(cause: unknown): FailureKind {
   if (cause instanceof HoldfastError) return 'refused'
-  if (cause instanceof Unsent || cause instanceof NoResponders) return 'undone'
+  if (cause instanceof NotSentError || cause instanceof NoResponders) return 'undone'
   if (cause instanceof ApiError && cause.isNoStream) return 'undone'
   return cause instanceof ApiError && !UNFIT_STATUS.includes(cause.status) ? 'refused' : 'unsure'
 }

@@ -89,7 +89,7 @@ export function encodeHead(head: Head): string {
   })
 }
 
-interface Encoded {
+interface EncodedHead {
   readonly i: string
   readonly u: string
   readonly p: number
@@ -118,7 +118,7 @@ interface Encoded {
 }
 
 export function decodeHead(text: string): Head {
-  const encoded = JSON.parse(text) as Encoded
+  const encoded = JSON.parse(text) as EncodedHead
   return {
     id: encoded.i,
     name: encoded.u,

@@ -1,5 +1,5 @@
 /** Work on one thing waits for the work on it before; work on another does not. Spares this node the races with itself. */
-export class OneAtATime {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 
   async do<Result>(what: string, work: () => Promise<Result>): Promise<Result> {

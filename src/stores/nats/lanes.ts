@@ -7,26 +7,26 @@ import { pause } from '../shared/pause.ts'
 import type { Barriers } from './barriers.ts'
 import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
-import { OneAtATime } from './keyed-mutex.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 
 /** A run in its lane, and the number by which it is ordered. */
-export type Waiting = readonly [id: string, number: number]
+export type LaneEntry = readonly [id: string, number: number]
 
 export interface LanesOptions {
   readonly link: Link
   readonly layout: Layout
   /** Whether a run has ended, or will never be: then it is in nobody's way. */
-  readonly isOver: (waiting: Waiting) => Promise<boolean>
+  readonly isOver: (waiting: LaneEntry) => Promise<boolean>
   readonly barriers: Barriers
 }
 
 interface Lane {
   readonly seq: number
-  readonly runs: readonly Waiting[]
+  readonly runs: readonly LaneEntry[]
 }
 
 /** Given the unfinished runs of a lane, what it is to be instead; undefined leaves it as it is. */
-type Decide = (runs: readonly Waiting[]) => readonly Waiting[] | undefined
+type Decide = (runs: readonly LaneEntry[]) => readonly LaneEntry[] | undefined
 
 const TRIES_MAX = 200
 /** Who was faster may not be seen yet. */
@@ -34,7 +34,7 @@ const TURN_MS_MAX = 100
 
 export class Lanes {
   readonly #options: LanesOptions
-  readonly #queue = new OneAtATime()
+  readonly #queue = new KeyedMutex()
 
   constructor(options: LanesOptions) {
     this.#options = options
@@ -97,7 +97,7 @@ export class Lanes {
   }
 
   /** Runs end in order most of the time, so the first that goes on is the end of the search. */
-  async #unfinished(runs: readonly Waiting[], leaving: string | undefined): Promise<readonly Waiting[]> {
+  async #unfinished(runs: readonly LaneEntry[], leaving: string | undefined): Promise<readonly LaneEntry[]> {
     for (const [at, waiting] of runs.entries())
       if (waiting[0] === leaving || !(await this.#options.isOver(waiting))) return runs.slice(at)
     return []
@@ -107,11 +107,11 @@ export class Lanes {
     const { link, layout } = this.#options
     const message = await link.last(layout.state('lane', lane))
     if (message === undefined) return { seq: 0, runs: [] }
-    return { seq: message.seq, runs: JSON.parse(Buffer.from(message.data).toString()) as Waiting[] }
+    return { seq: message.seq, runs: JSON.parse(Buffer.from(message.data).toString()) as LaneEntry[] }
   }
 
   /** An empty lane is no message at all. */
-  async #write(lane: string, { seq }: Lane, runs: readonly Waiting[]): Promise<boolean> {
+  async #write(lane: string, { seq }: Lane, runs: readonly LaneEntry[]): Promise<boolean> {
     const { link, layout } = this.#options
     const { stream, subject } = layout.state('lane', lane)
     const data = Buffer.from(JSON.stringify(runs))

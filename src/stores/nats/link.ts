@@ -6,7 +6,7 @@ import { pause } from '../shared/pause.ts'
 import { answerOf, messageIn, seqOf } from './replies.ts'
 import { type ConnectOptions, connectionError, connectTo, type Nats } from './connecting.ts'
 import type { Spot } from './layout.ts'
-import { ApiError, DUPLICATE, failureKind, isStale, storeError, Unsent, isFull } from './failures.ts'
+import { ApiError, DUPLICATE, failureKind, isStale, storeError, NotSentError, isFull } from './failures.ts'
 import {
   directMessage,
   HEAD,
@@ -17,7 +17,7 @@ import {
   type RawMessage,
   type ReadMessage,
 } from './message.ts'
-import { Questions } from './request-mux.ts'
+import { RequestMux } from './request-mux.ts'
 import { ServerTime } from './server-time.ts'
 import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
 
@@ -31,7 +31,7 @@ export interface LinkOptions extends ConnectOptions {
 }
 
 /** `stale`: the subject has another last sequence than was expected. `unsure`: an earlier attempt may have been written. */
-export type Published =
+export type PublishResult =
   | { readonly kind: 'done'; readonly seq: number }
   | { readonly kind: 'stale'; readonly unsure: boolean }
 
@@ -69,7 +69,7 @@ export class Link {
   readonly #options: LinkOptions
   readonly #connection: NatsConnection
   readonly #closing = new AbortController()
-  readonly #questions: Questions
+  readonly #questions: RequestMux
   readonly #onReconnect = new Set<() => void>()
   #connected = true
   /** When JetStream last answered, to a question or to a message; or when another server was last tried. */
@@ -80,7 +80,7 @@ export class Link {
     this.#nats = nats
     this.#connection = connection
     this.#options = options
-    this.#questions = new Questions(connection, options.answerMs)
+    this.#questions = new RequestMux(connection, options.answerMs)
     void this.#observe()
   }
 
@@ -130,7 +130,7 @@ export class Link {
   }
 
   /** Writes a message; resolves when as many servers as the stream asks for have it. */
-  async publish(draft: Draft, patienceMs = COMMAND_MS): Promise<Published> {
+  async publish(draft: Draft, patienceMs = COMMAND_MS): Promise<PublishResult> {
     const { subject, head, data, expected, replaces } = draft
     const headers = this.#nats.headers()
     headers.set(HEAD, head)
@@ -298,7 +298,7 @@ export class Link {
 
   #ask(subject: string, data?: Uint8Array, headers?: MsgHdrs): Promise<Msg> {
     if (this.#closing.signal.aborted) throw storeUnavailable('the store is closed')
-    if (!this.#connected) return Promise.reject(new Unsent('there is no connection to a NATS server'))
+    if (!this.#connected) return Promise.reject(new NotSentError('there is no connection to a NATS server'))
     return this.#questions.ask(subject, data, headers)
   }
 

@@ -1,17 +1,17 @@
 /** Pages of runs: the index says which, the log what they are. */
-import type { KeptRun } from '../../core/ports/store-transfer.ts'
+import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { cursorOf, type Position, positionOf } from '../../core/model/page.ts'
 import type { RunPage, RunQuery, StoredRun } from '../../core/ports/store.ts'
 import type { SizedRun } from '../../core/model/storage-usage.ts'
 import { UnreadableRun } from './alarms.ts'
 import { keptBytesOf } from './head.ts'
 import type { Entry, RunIndex } from './run-index.ts'
-import type { Current, RunMessages, Tip } from './run-messages.ts'
+import type { CurrentRun, RunMessages, Tip } from './run-messages.ts'
 
 export interface ListingsOptions {
   readonly index: RunIndex
   readonly messages: RunMessages
-  readonly stored: (current: Current) => StoredRun
+  readonly stored: (current: CurrentRun) => StoredRun
   /** Until all that was written so far, by whomever, is in the index. */
   readonly caughtUp: () => Promise<void>
   readonly onUnreadable: (id: string) => void
@@ -36,7 +36,7 @@ export class Listings {
   }
 
   /** Oldest first, each with its key. */
-  async oldest(limit: number, after?: Position): Promise<KeptRun[]> {
+  async oldest(limit: number, after?: Position): Promise<TransferredRun[]> {
     const { index, stored, caughtUp } = this.#options
     await caughtUp()
     const { found } = await this.#collect(limit, after, (from) => index.oldest(from))
@@ -59,8 +59,8 @@ export class Listings {
     limit: number,
     after: Position | undefined,
     select: (from: Position | undefined) => Iterable<Entry>,
-  ): Promise<{ readonly found: Current[]; readonly unreadable: number }> {
-    const found: Current[] = []
+  ): Promise<{ readonly found: CurrentRun[]; readonly unreadable: number }> {
+    const found: CurrentRun[] = []
     let unreadable = 0
     let from = after
     while (found.length < limit) {
@@ -78,7 +78,7 @@ export class Listings {
   }
 
   /** One run that cannot be read does not keep the others from being listed. */
-  async #describe(tip: Tip): Promise<Current | 'unreadable' | undefined> {
+  async #describe(tip: Tip): Promise<CurrentRun | 'unreadable' | undefined> {
     const { messages, index, onUnreadable } = this.#options
     try {
       const current = (await messages.describe(tip)) ?? (await messages.read(tip.head.id))

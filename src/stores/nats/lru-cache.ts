@@ -1,5 +1,5 @@
 /** A cache with a bound: what was not asked for the longest goes first. */
-export class Recent<Value> {
+export class LruCache<Value> {
   readonly #kept = new Map<string, { readonly value: Value; readonly weight: number }>()
   readonly #weightMax: number
   readonly #weigh: (value: Value) => number

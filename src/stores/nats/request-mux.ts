@@ -5,7 +5,7 @@
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { NoResponders } from './failures.ts'
 
-interface Waiting {
+interface PendingRequest {
   readonly until: number
   readonly resolve: (answer: Msg) => void
   readonly reject: (cause: Error) => void
@@ -13,12 +13,12 @@ interface Waiting {
 
 const LOOK_EVERY_MS = 50
 
-export class Questions {
+export class RequestMux {
   readonly #connection: NatsConnection
   readonly #answerMs: number
   readonly #inbox = `_INBOX.${crypto.randomUUID()}`
   /** In the order in which they were asked, and so in which their time is over. */
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, PendingRequest>()
   readonly #looking: NodeJS.Timeout
   #asked = 0
 

@@ -6,7 +6,7 @@ import type { Position } from '../../core/model/page.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { RunQuery } from '../../core/ports/store.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
-import { Turns } from '../shared/fair-order.ts'
+import { FairOrder } from '../shared/fair-order.ts'
 import { type Head, isReady, keptBytesOf } from './head.ts'
 import type { Tip } from './run-messages.ts'
 import { SortedRuns } from './sorted-runs.ts'
@@ -31,7 +31,7 @@ export class RunIndex {
   readonly #lanes = new Map<string, Set<Entry>>()
   /** Runs that each worker holds. */
   readonly #held = new Map<string, Set<Entry>>()
-  readonly #turns = new Turns<Entry>()
+  readonly #turns = new FairOrder<Entry>()
   /** What is left of runs that were removed, and since when that is known. */
   readonly #gone = new Map<string, { readonly seq: number; readonly at: number }>()
   readonly #totals: OwnerTotals

@@ -8,13 +8,13 @@ import { isFinished } from '../../core/model/run.ts'
 import { pause } from '../shared/pause.ts'
 import type { Alarms } from './alarms.ts'
 import type { Barriers } from './barriers.ts'
-import { Chains, encodeBack, listedAt, type LoadHead, type Place, placeOf } from './chains.ts'
-import { Contents, type Whole } from './contents.ts'
+import { Chains, encodeBack, listedAt, type LoadHead, type MessagePosition, placeOf } from './chains.ts'
+import { Contents, type FullMessage } from './contents.ts'
 import { type Description, encodeHead, type Head, headOfRun, keptBytesOf } from './head.ts'
 import type { Layout } from './layout.ts'
 import { COMMAND_MS, type Link } from './link.ts'
 import type { Message } from './message.ts'
-import { Recent } from './lru-cache.ts'
+import { LruCache } from './lru-cache.ts'
 
 /** A message of a run. */
 export interface Tip {
@@ -23,7 +23,7 @@ export interface Tip {
 }
 
 /** A run as its last message tells it. */
-export interface Current extends Tip {
+export interface CurrentRun extends Tip {
   readonly description: Description
 }
 
@@ -40,23 +40,23 @@ export interface Step {
 
 /** Called again when somebody else was faster. Undefined: nothing is to be done. `tip` is there for a run that is gone, too. */
 export type Decide = (
-  current: Current | undefined,
+  current: CurrentRun | undefined,
   tip: Tip | undefined,
 ) => Step | undefined | Promise<Step | undefined>
 
-export interface Changed {
+export interface ChangeResult {
   /** The run after the change, or as it is where nothing was done. */
-  readonly current: Current | undefined
+  readonly current: CurrentRun | undefined
   readonly written: boolean
 }
 
 export interface ChangeOptions {
   /** The run as it was last seen, `new` for one that was never seen; where it is not given, it is read. */
-  readonly known?: Current | 'new' | undefined
+  readonly known?: CurrentRun | 'new' | undefined
   readonly patienceMs?: number
 }
 
-interface Written {
+interface WrittenMessage {
   readonly id: string
   readonly name: string
   readonly before: Tip | undefined
@@ -89,7 +89,7 @@ export class RunMessages {
   readonly chains = new Chains()
   readonly #options: RunMessagesOptions
   readonly #contents: Contents
-  readonly #descriptions = new Recent<{ readonly chars: number; readonly value: Description }>(
+  readonly #descriptions = new LruCache<{ readonly chars: number; readonly value: Description }>(
     DESCRIPTIONS_CHARS_MAX,
     ({ chars }) => chars,
   )
@@ -129,14 +129,17 @@ export class RunMessages {
     return barriers.pass(layout.run(id))
   }
 
-  async read(id: string): Promise<Current | undefined> {
+  async read(id: string): Promise<CurrentRun | undefined> {
     const { tip, current } = await this.#readBoth(id, COMMAND_MS)
     if (tip !== undefined || !(await this.settle(id))) return current
     return (await this.#readBoth(id, COMMAND_MS)).current
   }
 
   /** What a message refers to is gone when the run was trimmed after it was read; then there is a newer one. */
-  async #readBoth(id: string, patienceMs: number): Promise<{ tip?: Tip | undefined; current?: Current | undefined }> {
+  async #readBoth(
+    id: string,
+    patienceMs: number,
+  ): Promise<{ tip?: Tip | undefined; current?: CurrentRun | undefined }> {
     let described = 0
     for (let tries = 0; tries < READS_MAX; tries++) {
       const tip = await this.tip(id, patienceMs)
@@ -149,7 +152,7 @@ export class RunMessages {
   }
 
   /** Undefined where the run is gone. */
-  async describe({ head, seq }: Tip, message?: Message): Promise<Current | undefined> {
+  async describe({ head, seq }: Tip, message?: Message): Promise<CurrentRun | undefined> {
     if (head.gone !== undefined) return undefined
     const described = head.described || seq
     const key = `${head.id} ${described}`
@@ -168,7 +171,7 @@ export class RunMessages {
   }
 
   /** Reads, decides and writes, until nobody comes in between. */
-  async change(id: string, decide: Decide, options: ChangeOptions = {}): Promise<Changed> {
+  async change(id: string, decide: Decide, options: ChangeOptions = {}): Promise<ChangeResult> {
     const { known, patienceMs = COMMAND_MS } = options
     this.#options.alarms.expectSound(id)
     const name = this.#options.name()
@@ -213,21 +216,21 @@ export class RunMessages {
   }
 
   /** The records at a place of a run that has come as far as `tip`; undefined where they are gone. */
-  async records(tip: Tip, place: Place): Promise<Slice | undefined> {
+  async records(tip: Tip, place: MessagePosition): Promise<Slice | undefined> {
     const found = await this.#contents.whole(tip.head.id, place.seq, { ...place, epochMax: tip.head.epoch })
     return found && recordsIn(found)
   }
 
   /** Places of the messages with records from one on, oldest first. */
-  places(id: string, tip: Tip, record: number): Promise<readonly Place[]> {
+  places(id: string, tip: Tip, record: number): Promise<readonly MessagePosition[]> {
     return this.chains.since(id, placeOf(tip.head, tip.seq), record, this.#loadFrom(id))
   }
 
   async #write(
-    { id, name, before, step }: Written,
-    current: Current | undefined,
+    { id, name, before, step }: WrittenMessage,
+    current: CurrentRun | undefined,
     patienceMs: number,
-  ): Promise<{ readonly kind: 'done'; readonly current: Current } | { readonly kind: 'stale' }> {
+  ): Promise<{ readonly kind: 'done'; readonly current: CurrentRun } | { readonly kind: 'stale' }> {
     const { link, layout, onWritten } = this.#options
     const description = step.description ?? current!.description
     const isDescribed = step.description !== undefined || step.anew === true
@@ -299,7 +302,7 @@ export class RunMessages {
     return undefined
   }
 
-  async #found(own: Tip): Promise<Current | undefined> {
+  async #found(own: Tip): Promise<CurrentRun | undefined> {
     const { from, next, status } = own.head
     const slice = next > from ? await this.records(own, placeOf(own.head, own.seq)) : undefined
     this.#options.onWritten(own, slice && { ...slice, closed: isFinished(status) })
@@ -307,7 +310,7 @@ export class RunMessages {
   }
 }
 
-function recordsIn({ head: { from, next, descriptionBytes }, content }: Whole): Slice {
+function recordsIn({ head: { from, next, descriptionBytes }, content }: FullMessage): Slice {
   return { first: from, count: next - from, bytes: content.subarray(descriptionBytes), closed: false }
 }
 

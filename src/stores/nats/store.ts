@@ -10,7 +10,7 @@ import { isFinished } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
-  Created,
+  CreateResult,
   HeldRun,
   HintListener,
   LogWriter,
@@ -40,13 +40,13 @@ import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
 import { Listings } from './listings.ts'
 import { Losses } from './losses.ts'
-import { NatsMoving } from './transfer.ts'
+import { NatsTransfer } from './transfer.ts'
 import { News } from './news.ts'
 import { Owners } from './owners.ts'
 import { readLog } from './reader.ts'
 import { Retention } from './retention.ts'
 import { type Entry, RunIndex } from './run-index.ts'
-import { type Current, RunMessages, type Tip } from './run-messages.ts'
+import { type CurrentRun, RunMessages, type Tip } from './run-messages.ts'
 
 export interface NatsStoreOptions {
   readonly link: Link
@@ -68,7 +68,7 @@ export class NatsStore implements Store {
   readonly name = 'nats'
   readonly capabilities: StoreCapabilities = { durable: true, shared: true }
   readonly documents: NatsDocuments
-  readonly moving: NatsMoving
+  readonly transfer: NatsTransfer
   readonly usage: StoredUsage = {
     of: async (owner) => (await this.#counted()).of(owner),
     total: async () => (await this.#counted()).total(),
@@ -156,7 +156,7 @@ export class NatsStore implements Store {
       onRewound: () => this.#messages.forgetAll(),
     })
     this.#retention = new Retention({ link, layout, messages: this.#messages, keys: this.#keys })
-    this.moving = new NatsMoving({
+    this.transfer = new NatsTransfer({
       workers: () => this.#workers(),
       runs: (limit, after) => this.#listings.oldest(limit, after),
       documents: this.documents,
@@ -196,7 +196,7 @@ export class NatsStore implements Store {
     return texts.length === 0 ? this.#link.health() : { ...this.#link.health(), alarms: texts }
   }
 
-  create(run: NewRun): Promise<Created> {
+  create(run: NewRun): Promise<CreateResult> {
     return this.#track(this.#creation.create(run))
   }
 
@@ -346,12 +346,12 @@ export class NatsStore implements Store {
   }
 
   /** A run as this node last heard of it. */
-  async #known(id: string): Promise<Current | undefined> {
+  async #known(id: string): Promise<CurrentRun | undefined> {
     const entry = this.#index.get(id)
     return entry && this.#messages.describe({ head: entry.head, seq: entry.seq })
   }
 
-  #stored({ head, description }: Current): StoredRun {
+  #stored({ head, description }: CurrentRun): StoredRun {
     return storedRun(head, description, head.lease === undefined ? 0 : this.#owners.until(head.lease.owner))
   }
 

@@ -1,21 +1,21 @@
 /** Moving house with the NATS store: what it keeps, in order, and its way in. */
 import type { Document } from '../../core/model/document.ts'
-import type { DocumentName, KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
 import type { Creation } from './creation.ts'
 import type { NatsDocuments } from './documents.ts'
 
-export interface NatsMovingOptions {
+export interface NatsTransferOptions {
   readonly workers: () => Promise<readonly string[]>
-  readonly runs: (limit: number, after?: Position) => Promise<readonly KeptRun[]>
+  readonly runs: (limit: number, after?: Position) => Promise<readonly TransferredRun[]>
   readonly documents: NatsDocuments
   readonly creation: Creation
 }
 
-export class NatsMoving implements Moving {
-  readonly #options: NatsMovingOptions
+export class NatsTransfer implements StoreTransfer {
+  readonly #options: NatsTransferOptions
 
-  constructor(options: NatsMovingOptions) {
+  constructor(options: NatsTransferOptions) {
     this.#options = options
   }
 
@@ -23,7 +23,7 @@ export class NatsMoving implements Moving {
     return this.#options.workers()
   }
 
-  runs(limit: number, after?: Position): Promise<readonly KeptRun[]> {
+  runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {
     return this.#options.runs(limit, after)
   }
 
@@ -31,7 +31,7 @@ export class NatsMoving implements Moving {
     return this.#options.documents.all(limit, after)
   }
 
-  admit(kept: KeptRun, record: string): Promise<void> {
+  admit(kept: TransferredRun, record: string): Promise<void> {
     return this.#options.creation.admit(kept, record)
   }
 

@@ -23,7 +23,7 @@ export interface GroupCommitOptions {
 const COMMIT_CHARS_MAX = 1024 * 1024
 const COMMIT_RUNS_MAX = 2000
 
-interface Answer {
+interface CommitReply {
   readonly id: string
   readonly written: boolean | null
   readonly epoch: number | null
@@ -107,7 +107,7 @@ class Lane {
     const statement = this.#statement(batch, name())
     try {
       // Sent again as it is: a commit that was done before the answer was lost finds its name on what it wrote.
-      const answers = await database.repeat<Answer>(() => statement, outageMs)
+      const answers = await database.repeat<CommitReply>(() => statement, outageMs)
       this.#deliver(batch, answers)
     } catch (cause) {
       // One that the server refuses must not take the others along.
@@ -138,7 +138,7 @@ class Lane {
     }
   }
 
-  #deliver({ parts, lengths, data }: Batch, answers: readonly Answer[]): void {
+  #deliver({ parts, lengths, data }: Batch, answers: readonly CommitReply[]): void {
     const byRun = new Map(answers.map((answer) => [answer.id, answer]))
     let offset = 0
     for (const [place, part] of parts.entries()) {
@@ -168,7 +168,7 @@ function batchOf(parts: readonly Part[]): Batch {
   return { parts, data, lengths: parts.map((part) => (isAscii ? part.text.length : Buffer.byteLength(part.text))) }
 }
 
-function refusalOf({ writer: { id, epoch }, first }: Part, answer: Answer | undefined): HoldfastError {
+function refusalOf({ writer: { id, epoch }, first }: Part, answer: CommitReply | undefined): HoldfastError {
   if (answer === undefined || answer.epoch === null) return new HoldfastError('not_found', `there is no run ${id}`)
   if (answer.closed === true) return new HoldfastError('closed', `run ${id} has its terminal event`)
   const problem =

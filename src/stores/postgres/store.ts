@@ -5,14 +5,14 @@
 import { systemIds } from '../../core/ports/clock.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { Hints } from '../../core/delivery/hints.ts'
-import type { Moving } from '../../core/ports/store-transfer.ts'
+import type { StoreTransfer } from '../../core/ports/store-transfer.ts'
 import { cursorOf, positionOf } from '../../core/model/page.ts'
 import { type Slice, sliceOf } from '../../core/model/record.ts'
 import { isFinished, type RunStatus } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
-  Created,
+  CreateResult,
   HeldRun,
   Hint,
   HintListener,
@@ -32,7 +32,7 @@ import { PostgresDocuments } from './documents.ts'
 import { GroupCommit, LANES } from './group-commit.ts'
 import { Listener } from './listener.ts'
 import { readLog } from './log.ts'
-import { PostgresMoving } from './transfer.ts'
+import { PostgresTransfer } from './transfer.ts'
 import { decodeNotices } from './notices.ts'
 import { Notifier } from './notifier.ts'
 import { type HeldRow, heldRun, STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
@@ -67,7 +67,7 @@ export class PostgresStore implements Store {
   readonly name = 'postgres'
   readonly capabilities: StoreCapabilities = { durable: true, shared: true }
   readonly documents: PostgresDocuments
-  readonly moving: Moving
+  readonly transfer: StoreTransfer
   readonly usage: PostgresUsage
   readonly #schema: string
   readonly #now: () => number | null
@@ -107,7 +107,7 @@ export class PostgresStore implements Store {
       connectMs: RENEW_MS,
     })
     this.documents = new PostgresDocuments(database, schema, now)
-    this.moving = new PostgresMoving(database, schema, now)
+    this.transfer = new PostgresTransfer(database, schema, now)
     this.usage = new PostgresUsage(database, schema)
     this.#commits = new GroupCommit({
       database: this.#committing,
@@ -155,7 +155,7 @@ export class PostgresStore implements Store {
     return this.#reachability.health()
   }
 
-  async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<Created> {
+  async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<CreateResult> {
     const values = [
       this.#now(),
       JSON.stringify(run),
@@ -173,7 +173,7 @@ export class PostgresStore implements Store {
       claim?.ttlMs ?? null,
     ]
     const text = `SELECT * FROM ${this.#schema}.create_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
-    type Answer = StoredRow & { readonly outcome: Created['kind'] | 'taken' }
+    type Answer = StoredRow & { readonly outcome: CreateResult['kind'] | 'taken' }
     const rows = await this.#database.repeat<Answer>((again) => ({ text, values: [...values, again] }), COMMAND_MS)
     const { outcome, ...row } = rows[0]!
     if (outcome === 'taken') throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)

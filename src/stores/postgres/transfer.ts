@@ -1,7 +1,7 @@
 /** Moving house with the PostgreSQL store: each command is one statement. */
 import { type Document, folded } from '../../core/model/document.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
-import type { DocumentName, KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { Database } from './database.ts'
@@ -13,7 +13,7 @@ interface KeptRow extends StoredRow {
   readonly fingerprint: string | null
 }
 
-export class PostgresMoving implements Moving {
+export class PostgresTransfer implements StoreTransfer {
   readonly #database: Database
   readonly #schema: string
   /** For the database's own clock: null. */
@@ -35,7 +35,7 @@ export class PostgresMoving implements Moving {
     return rows.map(({ owner }) => owner)
   }
 
-  async runs(limit: number, after?: Position): Promise<readonly KeptRun[]> {
+  async runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {
     const schema = this.#schema
     const where = after === undefined ? '' : 'WHERE (created, id) > ($2, $3)'
     const rows = await this.#database.query<KeptRow>(
@@ -60,7 +60,7 @@ export class PostgresMoving implements Moving {
   }
 
   /** Without a function of the database: a house is moved seldom, and the tables of a running one need not change for it. */
-  async admit({ stored: { run, first, epoch, stop }, idempotency }: KeptRun, record: string): Promise<void> {
+  async admit({ stored: { run, first, epoch, stop }, idempotency }: TransferredRun, record: string): Promise<void> {
     const schema = this.#schema
     const rows = await this.#database.once(
       `WITH admitted AS (

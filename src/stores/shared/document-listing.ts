@@ -2,10 +2,10 @@
 import { type Document, type DocumentQuery, folded } from '../../core/model/document.ts'
 
 /** What a listing looks at. */
-export type Listed = Omit<Document, 'body' | 'version'>
+export type ListableDocument = Omit<Document, 'body' | 'version'>
 
 /** Those that match, in order, whatever the page. */
-export function listDocuments<Item extends Listed>(all: Iterable<Item>, query: DocumentQuery): Item[] {
+export function listDocuments<Item extends ListableDocument>(all: Iterable<Item>, query: DocumentQuery): Item[] {
   const { order = 'created', ascending = false } = query
   const time = order === 'created' ? 'createdAt' : 'updatedAt'
   const found: Item[] = []
@@ -19,7 +19,7 @@ export function later(before: string | undefined, now: string): string {
   return before !== undefined && before > now ? before : now
 }
 
-function matches(item: Listed, { collection, owner, label, title = '' }: DocumentQuery): boolean {
+function matches(item: ListableDocument, { collection, owner, label, title = '' }: DocumentQuery): boolean {
   return (
     item.collection === collection &&
     (owner === undefined || item.owner === owner) &&

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { newRun } from '../../testing/fixtures.ts'
-import { type Kept, Turns } from './fair-order.ts'
+import { type OrderedRun, FairOrder } from './fair-order.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
 
-function queued(number: number, owner: string): Kept {
+function queued(number: number, owner: string): OrderedRun {
   return { run: newRun(`run_${number}`, TIME, { owner }).run, number }
 }
 
 test('a long line is not looked through for the few that come first', () => {
-  const turns = new Turns<Kept>()
+  const turns = new FairOrder<OrderedRun>()
   for (let number = 0; number < 10_000; number++) turns.place(queued(number, 'anna'))
   for (let number = 10_000; number < 10_003; number++) turns.place(queued(number, 'bert'))
   let looks = 0
@@ -19,18 +19,18 @@ test('a long line is not looked through for the few that come first', () => {
 })
 
 test('who waits for an answer for as long as it takes is not looked at', () => {
-  const turns = new Turns<Kept>()
+  const turns = new FairOrder<OrderedRun>()
   const { run } = queued(0, 'anna')
   turns.place({ number: 0, run: { ...run, status: 'paused' } })
-  const overdue: Kept = { number: 1, run: { ...run, status: 'paused', wakeAt: 0 } }
+  const overdue: OrderedRun = { number: 1, run: { ...run, status: 'paused', wakeAt: 0 } }
   turns.place(overdue)
-  const seen: Kept[] = []
+  const seen: OrderedRun[] = []
   expect(turns.first(10, (item) => seen.push(item) > 0)).toEqual([overdue])
   expect(seen).toEqual([overdue])
 })
 
 test('nothing is kept of what has finished', () => {
-  const turns = new Turns<{ run: Kept['run']; readonly number: number }>()
+  const turns = new FairOrder<{ run: OrderedRun['run']; readonly number: number }>()
   const item = { ...queued(0, 'anna') }
   for (const status of ['queued', 'running', 'paused', 'running', 'completed'] as const) {
     item.run = { ...item.run, status }

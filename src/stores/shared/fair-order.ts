@@ -2,7 +2,7 @@
 import type { RunStatus } from '../../core/model/run.ts'
 
 /** A run as such a store keeps it. */
-export interface Kept {
+export interface OrderedRun {
   readonly run: {
     readonly id?: string
     readonly owner: string
@@ -23,7 +23,7 @@ interface Line<Item> {
   lastTurn: number
 }
 
-export class Turns<Item extends Kept> {
+export class FairOrder<Item extends OrderedRun> {
   readonly #lines = new Map<string, Line<Item>>()
   /** All that have begun and may come to need a worker; not those that wait for an answer for as long as it takes. */
   readonly #begun = new Set<Item>()

@@ -5,7 +5,7 @@ import { temporaryDatabase } from '../../../test/support/temporary.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import type { Slice } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { type OpenSqliteOptions, openSqliteStore } from './index.ts'
 
 const SEGMENT_BYTES_MAX = 256 * 1024
@@ -16,16 +16,16 @@ async function open(path: string, options: Partial<OpenSqliteOptions> = {}): Pro
   return store
 }
 
-async function start(store: Store, id: string): Promise<Scribe> {
+async function start(store: Store, id: string): Promise<RunWriter> {
   const draft = newRun(id, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 600_000 } })
   const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
   scribe.start()
   await scribe.flush()
   return scribe
 }
 
-async function expectLog(store: Store, { id, records }: Scribe): Promise<void> {
+async function expectLog(store: Store, { id, records }: RunWriter): Promise<void> {
   const bytes: Uint8Array[] = []
   for (let after = -1, slice: Slice | undefined; after < records.length - 1; after += slice.count) {
     slice = await store.read(id, after, 100_000)
@@ -41,7 +41,7 @@ function expectBounded(path: string): void {
   expect(database.prepare(statement).get()!['largest']).toBeLessThanOrEqual(SEGMENT_BYTES_MAX)
 }
 
-function write(scribe: Scribe, texts: number): void {
+function write(scribe: RunWriter, texts: number): void {
   for (let index = 0; index < texts; index++) scribe.text('y'.repeat(400))
   scribe.text('one large record '.repeat(20_000))
 }

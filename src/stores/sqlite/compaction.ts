@@ -8,7 +8,7 @@ import { firstSegment, SEGMENT_BYTES, SEGMENT_RECORDS, segmentsOf } from './segm
 import { Tail } from './tail.ts'
 
 /** What one run has in log rows. */
-interface Unsealed {
+interface UnsealedRecords {
   readonly run: number
   readonly records: Tail
   /** The log rows that it has records in, oldest first. */
@@ -59,10 +59,10 @@ const ROWS_MAX = 8192
 const BACKLOG_BYTES = 16 * 1024 * 1024
 
 export class Compaction {
-  readonly #runs = new Map<number, Unsealed>()
+  readonly #runs = new Map<number, UnsealedRecords>()
   /** Oldest first, with some that were freed. */
   readonly #rows = new Fifo<LogRow>()
-  readonly #ready = new Fifo<Unsealed>()
+  readonly #ready = new Fifo<UnsealedRecords>()
   #freed: number[] = []
   #rowsLeft = 0
   #bytes = 0
@@ -131,7 +131,7 @@ export class Compaction {
     return freed
   }
 
-  #of(run: number): Unsealed {
+  #of(run: number): UnsealedRecords {
     let unsealed = this.#runs.get(run)
     if (unsealed === undefined) {
       unsealed = { run, records: new Tail(), entries: new Fifo(), ended: false, queued: false }
@@ -140,13 +140,13 @@ export class Compaction {
     return unsealed
   }
 
-  #enqueue(unsealed: Unsealed): void {
+  #enqueue(unsealed: UnsealedRecords): void {
     if (unsealed.queued) return
     unsealed.queued = true
     this.#ready.push(unsealed)
   }
 
-  #next(all: boolean, now: number): Unsealed | undefined {
+  #next(all: boolean, now: number): UnsealedRecords | undefined {
     for (let next = this.#ready.take(); next !== undefined; next = this.#ready.take()) {
       next.queued = false
       // What was queued may have been sealed by another way in the meantime.
@@ -166,7 +166,7 @@ export class Compaction {
   }
 
   /** A run with records in the oldest row, which are then the first that it has. */
-  #runIn(row: LogRow): Unsealed | undefined {
+  #runIn(row: LogRow): UnsealedRecords | undefined {
     for (; row.searched < row.directory.length; row.searched += 4) {
       const unsealed = this.#runs.get(row.directory[row.searched]!)
       if (unsealed?.entries.peek()?.row === row) return unsealed
@@ -174,7 +174,7 @@ export class Compaction {
     return undefined
   }
 
-  #sealed(unsealed: Unsealed, before: number): void {
+  #sealed(unsealed: UnsealedRecords, before: number): void {
     const { records, entries, run } = unsealed
     this.#bytes -= records.byteLength
     records.dropBefore(before)
@@ -190,7 +190,7 @@ export class Compaction {
 }
 
 /** Whether what a run has makes a segment. */
-function isReady({ records, ended }: Unsealed): boolean {
+function isReady({ records, ended }: UnsealedRecords): boolean {
   if (records.isEmpty) return false
   return ended || records.count >= SEGMENT_RECORDS || records.byteLength >= SEGMENT_BYTES
 }

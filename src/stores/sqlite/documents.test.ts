@@ -7,18 +7,18 @@ import { until } from '../../../test/support/until.ts'
 import { SESSIONS } from '../../core/model/document.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { openSqliteStore } from './index.ts'
 
 /** Of the store: after a commit that left full segments, and after one that did not. */
 const COMPACTION_DELAYS_MS = [25, 2000]
 const FLAGS = ['--no-warnings', '--input-type=module', '-e']
 
-async function begin(store: Store, id: string): Promise<Scribe> {
+async function begin(store: Store, id: string): Promise<RunWriter> {
   const clock = createFakeClock()
   const draft = newRun(id, clock.iso(), { claim: { owner: 'worker-1', ttlMs: 1000 } })
   const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, clock, stored, [draft.record])
+  const scribe = new RunWriter(store, clock, stored, [draft.record])
   scribe.start()
   return scribe
 }

@@ -10,7 +10,7 @@ import type { ActiveRun } from './active-run.ts'
 import { type Batch, takeBatch } from './batch.ts'
 import type { CommittingThread } from './committing-thread.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
-import type { CommitFailure, CommitReply, CommitRequest, Quarantined } from './messages.ts'
+import type { CommitFailure, CommitReply, CommitRequest, QuarantinedRun } from './messages.ts'
 import { Pace } from './pace.ts'
 
 export interface CommitListener {
@@ -19,13 +19,13 @@ export interface CommitListener {
   /** All of a run's durable records are in segments. */
   idle(active: ActiveRun): void
   /** The committing thread found a run damaged. */
-  quarantined(found: Quarantined): void
+  quarantined(found: QuarantinedRun): void
   /** No commit is taken any more. */
   failed(failure: CommitFailure): void
 }
 
 /** A commit that the thread has and has not answered. */
-interface UnderWay {
+interface CommitInFlight {
   readonly batch: Batch
   readonly controls: readonly Control[]
   readonly compact: CommitRequest['compact']
@@ -57,11 +57,11 @@ export class GroupCommit {
   /** Runs with records outside segments. */
   readonly #unsealed = new Map<number, ActiveRun>()
   #backlogBytes = 0
-  #quarantined: Quarantined[] = []
+  #quarantined: QuarantinedRun[] = []
   #removed: number[] = []
   #controls: Control[] = []
   /** Oldest first. */
-  readonly #underWay: UnderWay[] = []
+  readonly #underWay: CommitInFlight[] = []
   #scheduled = false
   readonly #pace = new Pace()
   #startTimer: NodeJS.Timeout | undefined
@@ -107,7 +107,7 @@ export class GroupCommit {
   }
 
   /** Sets a damaged run apart, for as long as the file exists. */
-  async quarantine(found: Quarantined): Promise<void> {
+  async quarantine(found: QuarantinedRun): Promise<void> {
     this.#quarantined.push(found)
     await this.#control()
   }

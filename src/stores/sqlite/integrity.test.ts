@@ -8,7 +8,7 @@ import { inspectSqlite } from '../../server/store-maintenance.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { commitRecordOf } from './commit-record.ts'
 import { openSqliteStore } from './index.ts'
 import { migrate, SCHEMA_VERSION } from './schema.ts'
@@ -28,7 +28,7 @@ async function write(store: Store, id: string, { texts = 5, completed = true } =
     idempotency: { key: id, fingerprint: 'same' },
   })
   const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
   scribe.start()
   for (let text = 0; text < texts; text++) scribe.text(`${id} says ${text}`)
   if (completed) scribe.complete()
@@ -300,7 +300,7 @@ test('a file without checksums opens, is served, and gets them as it changes', a
   const store = await open(path, told)
   expect((await store.read('run_old', -1, 1000))!.count).toBe(1)
   const claimed = (await store.claim('run_old', 'worker', 60_000))!
-  const scribe = new Scribe(store, systemClock, claimed, [])
+  const scribe = new RunWriter(store, systemClock, claimed, [])
   scribe.start()
   scribe.complete()
   await scribe.flush()

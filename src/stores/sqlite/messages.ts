@@ -40,7 +40,7 @@ export interface RunRow {
 }
 
 /** A run that turned out to be damaged. */
-export interface Quarantined {
+export interface QuarantinedRun {
   readonly number: number
   readonly id: string
   readonly damage: LogDamage
@@ -57,7 +57,7 @@ export interface CommitRequest {
   readonly ended: readonly number[]
   /** Runs whose records before an index are no longer wanted; their rows come in the same request. */
   readonly trimmed: readonly (readonly [run: number, before: number])[]
-  readonly quarantined: readonly Quarantined[]
+  readonly quarantined: readonly QuarantinedRun[]
   readonly removed: readonly number[]
   readonly documents: readonly DocumentCommand[]
   /** Compact whatever is ready (`ready`), or everything (`all`), not only a share that fits this commit. */
@@ -74,7 +74,7 @@ export type CommitReply =
       /** One for each command, in the same order. */
       readonly documents: readonly DocumentAnswer[]
       /** Runs that this commit found damaged. */
-      readonly quarantined: readonly Quarantined[]
+      readonly quarantined: readonly QuarantinedRun[]
     }
   | {
       readonly kind: 'opened'

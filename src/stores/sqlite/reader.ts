@@ -1,6 +1,6 @@
 /** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { faultAfter, faultIn } from '../../core/delivery/read-log.ts'
+import { sliceFault, faultIn } from '../../core/delivery/read-log.ts'
 import type { LogDamage } from '../../core/ports/store.ts'
 import { DocumentReader } from './document-reader.ts'
 import { connect } from './file.ts'
@@ -105,5 +105,5 @@ export function damageIn(segments: readonly StoredSegment[], run: string, from: 
 /** With a checksum it is as this version wrote it, and then its ends are enough; without one, each record is looked at. */
 function faultOf(segment: StoredSegment, run: string): string | undefined {
   const slice = { ...segment, closed: false }
-  return segment.hasChecksum ? faultAfter(run, slice.first - 1, slice) : faultIn(run, slice)
+  return segment.hasChecksum ? sliceFault(run, slice.first - 1, slice) : faultIn(run, slice)
 }

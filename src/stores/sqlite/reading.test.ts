@@ -4,7 +4,7 @@ import { temporaryDatabase } from '../../../test/support/temporary.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import { lastOf } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { newRun, Scribe } from '../../testing/fixtures.ts'
+import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { openSqliteStore } from './index.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
@@ -22,7 +22,7 @@ async function withFinished(texts: number): Promise<{ store: Store; records: str
   const store = await openSqliteStore({ path })
   const draft = newRun('run_1', TIME, { claim: { owner: 'worker', ttlMs: 60_000 } })
   const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
   scribe.start()
   for (let text = 0; text < texts; text++) {
     scribe.text(`text ${text}`)
@@ -92,8 +92,8 @@ test('whatever is read as a list comes back as one', async () => {
   const { store } = await withFinished(10)
   await store.documents.put({ owner: 'anna', collection: 'notes', id: 'note', body: 'text' })
   const { owner } = (await store.get('run_1'))!.run
-  expect((await store.moving.runs(10)).map(({ stored }) => stored.run.id)).toEqual(['run_1'])
-  expect((await store.moving.documents(10)).map(({ id }) => id)).toContain('note')
+  expect((await store.transfer.runs(10)).map(({ stored }) => stored.run.id)).toEqual(['run_1'])
+  expect((await store.transfer.documents(10)).map(({ id }) => id)).toContain('note')
   expect((await store.usage.largest(10)).map((usage) => usage.owner)).toContain(owner)
   expect((await store.usage.finishedRuns(owner, 10)).map(({ stored }) => stored.run.id)).toEqual(['run_1'])
 })

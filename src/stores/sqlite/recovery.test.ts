@@ -6,7 +6,7 @@ import { systemClock } from '../../core/ports/clock.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import { events, type Slice } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { newRun, recordOf, Scribe } from '../../testing/fixtures.ts'
+import { newRun, recordOf, RunWriter } from '../../testing/fixtures.ts'
 import { openSqliteStore } from './index.ts'
 import { migrate } from './schema.ts'
 
@@ -22,15 +22,15 @@ async function open(path: string, warnings: string[] = []): Promise<Store> {
   return store
 }
 
-async function start(store: Store, id: string): Promise<Scribe> {
+async function start(store: Store, id: string): Promise<RunWriter> {
   const draft = newRun(id, TIME, { claim: CLAIM })
   const { stored } = await store.create(draft)
-  const scribe = new Scribe(store, systemClock, stored, [draft.record])
+  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
   scribe.start()
   return scribe
 }
 
-async function finish(store: Store, id: string, texts: number): Promise<Scribe> {
+async function finish(store: Store, id: string, texts: number): Promise<RunWriter> {
   const scribe = await start(store, id)
   for (let index = 0; index < texts; index++) scribe.text(`${id} says ${index}`)
   scribe.complete()

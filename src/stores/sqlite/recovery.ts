@@ -17,7 +17,7 @@ import { segmentsOf } from './segment.ts'
 import { isCorrupt } from './sqlite-errors.ts'
 import { Tail } from './tail.ts'
 
-export interface Recovered {
+export interface RecoveryResult {
   /** Of the last log row. */
   readonly seq: number
   readonly warnings: readonly string[]
@@ -63,7 +63,7 @@ export class Recovery {
     this.#quarantine = new Quarantine(database)
   }
 
-  recover(): Recovered {
+  recover(): RecoveryResult {
     let seq = 0
     for (let window = this.#window(seq); window.length > 0; window = this.#window(seq)) {
       seq = window.at(-1)!.seq

@@ -1,13 +1,13 @@
 /** The runs that the store keeps in memory, and in which order they may be driven. */
 import type { ClaimableQuery, ClaimOptions } from '../../core/ports/store.ts'
-import { Turns } from '../shared/fair-order.ts'
+import { FairOrder } from '../shared/fair-order.ts'
 import type { ActiveRun } from './active-run.ts'
 import { Lanes } from './lanes.ts'
 
 export class RunIndex {
   readonly #runs = new Map<string, ActiveRun>()
   readonly #lanes = new Lanes()
-  readonly #turns = new Turns<ActiveRun>()
+  readonly #turns = new FairOrder<ActiveRun>()
 
   get(id: string): ActiveRun | undefined {
     return this.#runs.get(id)
@@ -18,7 +18,7 @@ export class RunIndex {
   }
 
   /** Those that need a worker, now or later. */
-  waiting(): ReturnType<Turns<ActiveRun>['all']> {
+  waiting(): ReturnType<FairOrder<ActiveRun>['all']> {
     return this.#turns.all()
   }
 

@@ -7,14 +7,14 @@ import { assertReadable } from '../../core/model/cursor.ts'
 import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import { Hints } from '../../core/delivery/hints.ts'
 import type { Logger } from '../../core/ports/logger.ts'
-import type { KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import { cursorOf, type Position } from '../../core/model/page.ts'
 import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../core/model/record.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type {
   ClaimableQuery,
   ClaimOptions,
-  Created,
+  CreateResult,
   HeldRun,
   HintListener,
   LogWriter,
@@ -37,8 +37,8 @@ import type { FileIdentity } from './file-identity.ts'
 import { GroupCommit } from './group-commit.ts'
 import { FencedError } from './instance.ts'
 import type { FileLock } from './lock.ts'
-import type { Quarantined, ThreadOptions } from './messages.ts'
-import { SqliteMoving } from './transfer.ts'
+import type { QuarantinedRun, ThreadOptions } from './messages.ts'
+import { SqliteTransfer } from './transfer.ts'
 import { PinnedJournal } from './pinned-journal.ts'
 import { DamageRegister } from './damage-register.ts'
 import { damageError } from './quarantine.ts'
@@ -83,7 +83,7 @@ export class SqliteStore implements Store {
   readonly name = 'sqlite'
   readonly capabilities: StoreCapabilities = { durable: true, shared: false }
   readonly documents: SqliteDocuments
-  readonly moving: Moving
+  readonly transfer: StoreTransfer
   readonly usage: StoredUsage = {
     of: (owner) => this.#ask('usage', owner),
     total: () => this.#ask('usageTotal'),
@@ -127,7 +127,7 @@ export class SqliteStore implements Store {
       },
     }
     this.documents = new SqliteDocuments(documents, options.clock)
-    this.moving = new SqliteMoving({
+    this.transfer = new SqliteTransfer({
       workers: () => this.#workers(),
       runs: (limit, after) => this.#kept(limit, after),
       admit: (kept, record) => this.#turns.do(kept.stored.run.id, () => this.#admit(kept, record)),
@@ -193,13 +193,13 @@ export class SqliteStore implements Store {
     return alarms.length === 0 ? { ok: true } : { ok: true, alarms }
   }
 
-  create(request: NewRun): Promise<Created> {
+  create(request: NewRun): Promise<CreateResult> {
     const { run, idempotency } = request
-    const inTurn = (): Promise<Created> => this.#turns.do(run.id, () => this.#create(request))
+    const inTurn = (): Promise<CreateResult> => this.#turns.do(run.id, () => this.#create(request))
     return idempotency === undefined ? inTurn() : this.#turns.do(keyOf(run.owner, idempotency.key), inTurn)
   }
 
-  async #create(request: NewRun): Promise<Created> {
+  async #create(request: NewRun): Promise<CreateResult> {
     this.#assertHealthy()
     const { run, idempotency } = request
     const creating = idempotency && this.#creating(run.owner, idempotency.key)
@@ -414,7 +414,7 @@ export class SqliteStore implements Store {
     return [...new Set(held.map((active) => active.lease!.owner))]
   }
 
-  async #kept(limit: number, after: Position | undefined): Promise<readonly KeptRun[]> {
+  async #kept(limit: number, after: Position | undefined): Promise<readonly TransferredRun[]> {
     const found = await this.#ask('runsFollowing', limit, after)
     return found.map(({ stored, idempotency }) => ({
       stored: this.#latest(stored),
@@ -422,7 +422,7 @@ export class SqliteStore implements Store {
     }))
   }
 
-  async #admit({ stored, idempotency }: KeptRun, record: string): Promise<void> {
+  async #admit({ stored, idempotency }: TransferredRun, record: string): Promise<void> {
     this.#assertHealthy()
     const { run, first, epoch, stop } = stored
     const creating = idempotency && this.#creating(run.owner, idempotency.key)
@@ -476,12 +476,12 @@ export class SqliteStore implements Store {
   }
 
   /** Found here to be damaged: nobody reads or claims the run from now on, and the file remembers it. */
-  #quarantine(found: Quarantined): void {
+  #quarantine(found: QuarantinedRun): void {
     this.#setApart(found)
     if (this.#failure === undefined) void this.#commits.quarantine(found).catch(() => {}) // it will be found again
   }
 
-  #setApart({ id, damage }: Quarantined): void {
+  #setApart({ id, damage }: QuarantinedRun): void {
     this.#damage.found(id, damage)
     const active = this.#active.get(id)
     if (active === undefined) return

@@ -1,21 +1,21 @@
 /** Moving house with the embedded store. */
 import { type Document, folded } from '../../core/model/document.ts'
-import type { DocumentName, KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
 import type { DocumentAccess } from './documents.ts'
 
 /** What the store gives; all of it refuses when it is not open. */
-export interface MovingAccess {
+export interface TransferAccess {
   readonly workers: () => readonly string[]
-  readonly runs: (limit: number, after: Position | undefined) => Promise<readonly KeptRun[]>
-  readonly admit: (kept: KeptRun, record: string) => Promise<void>
+  readonly runs: (limit: number, after: Position | undefined) => Promise<readonly TransferredRun[]>
+  readonly admit: (kept: TransferredRun, record: string) => Promise<void>
   readonly documents: DocumentAccess
 }
 
-export class SqliteMoving implements Moving {
-  readonly #access: MovingAccess
+export class SqliteTransfer implements StoreTransfer {
+  readonly #access: TransferAccess
 
-  constructor(access: MovingAccess) {
+  constructor(access: TransferAccess) {
     this.#access = access
   }
 
@@ -23,7 +23,7 @@ export class SqliteMoving implements Moving {
     return this.#access.workers()
   }
 
-  runs(limit: number, after?: Position): Promise<readonly KeptRun[]> {
+  runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {
     return this.#access.runs(limit, after)
   }
 
@@ -31,7 +31,7 @@ export class SqliteMoving implements Moving {
     return this.#access.documents.ask('documentsFollowing', limit, after)
   }
 
-  admit(kept: KeptRun, record: string): Promise<void> {
+  admit(kept: TransferredRun, record: string): Promise<void> {
     return this.#access.admit(kept, record)
   }
 

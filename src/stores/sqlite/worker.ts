@@ -15,9 +15,9 @@ import { openDatabase, reopenDatabase } from './file.ts'
 import { FencedError, Instance } from './instance.ts'
 import { CommitRecord, type LostCommits, lostSince, readCommitRecord } from './commit-record.ts'
 import { LogWrites } from './log-writes.ts'
-import type { CommitReply, CommitRequest, Quarantined, ThreadOptions } from './messages.ts'
+import type { CommitReply, CommitRequest, QuarantinedRun, ThreadOptions } from './messages.ts'
 import { Quarantine } from './quarantine.ts'
-import { type Recovered, Recovery } from './recovery.ts'
+import { type RecoveryResult, Recovery } from './recovery.ts'
 import { highestRunNumber, RunNumbers } from './run-numbers.ts'
 import { columnsOf, UPSERT_RUN } from './run-rows.ts'
 import { SegmentWrites } from './segment-writes.ts'
@@ -50,7 +50,7 @@ class Committer {
   /** Pairs of run number and the index before which its records are in segments, of the commit under way. */
   readonly #sealed: number[] = []
   /** Runs that the commit under way found damaged. */
-  readonly #quarantined: Quarantined[] = []
+  readonly #quarantined: QuarantinedRun[] = []
   #highestNumber: number
   readonly #record: CommitRecord
   /** What opening found. */
@@ -98,7 +98,7 @@ class Committer {
     return lost
   }
 
-  #recover({ path, readerWaitMs }: ThreadOptions, onWaiting: (message: string) => void): Recovered {
+  #recover({ path, readerWaitMs }: ThreadOptions, onWaiting: (message: string) => void): RecoveryResult {
     const transaction = (work: () => void): void => this.#transaction(work)
     this.#segments.cutGiants(transaction)
     const recovered = new Recovery(this.#database, this.#segments, transaction).recover()

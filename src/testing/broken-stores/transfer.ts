@@ -1,7 +1,7 @@
 /** Stores that break the rules of moving house. */
 import { SESSIONS } from '../../core/model/document.ts'
 import { isHoldfastError } from '../../core/model/errors.ts'
-import type { KeptRun, Moving } from '../../core/ports/store-transfer.ts'
+import type { TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { dropsEpochCheck } from './log.ts'
@@ -34,10 +34,10 @@ export const brokenMoves: readonly BrokenStore[] = [
   },
 ]
 
-function withMoving(store: Store, overrides: Partial<Moving>): Store {
-  const { moving } = store
+function withMoving(store: Store, overrides: Partial<StoreTransfer>): Store {
+  const { transfer: moving } = store
   return overriding(store, {
-    moving: {
+    transfer: {
       workers: () => moving.workers(),
       runs: (limit, after) => moving.runs(limit, after),
       documents: (limit, after) => moving.documents(limit, after),
@@ -49,40 +49,40 @@ function withMoving(store: Store, overrides: Partial<Moving>): Store {
 }
 
 /** Keeps another run than it is given. */
-function admitting(change: (kept: KeptRun) => KeptRun): (store: Store) => Store {
-  return (store) => withMoving(store, { admit: (kept, record) => store.moving.admit(change(kept), record) })
+function admitting(change: (kept: TransferredRun) => TransferredRun): (store: Store) => Store {
+  return (store) => withMoving(store, { admit: (kept, record) => store.transfer.admit(change(kept), record) })
 }
 
-function withHead(kept: KeptRun, head: Partial<KeptRun['stored']>): KeptRun {
+function withHead(kept: TransferredRun, head: Partial<TransferredRun['stored']>): TransferredRun {
   return { ...kept, stored: { ...kept.stored, ...head } }
 }
 
-function withRun(kept: KeptRun, run: Run): KeptRun {
+function withRun(kept: TransferredRun, run: Run): TransferredRun {
   return withHead(kept, { run })
 }
 
-function withoutStop({ stored: { stop: _, ...stored }, ...rest }: KeptRun): KeptRun {
+function withoutStop({ stored: { stop: _, ...stored }, ...rest }: TransferredRun): TransferredRun {
   return { stored, ...rest }
 }
 
-function outOfLane({ run: { lane: _, ...run }, ...rest }: KeptRun['stored']): KeptRun['stored'] {
+function outOfLane({ run: { lane: _, ...run }, ...rest }: TransferredRun['stored']): TransferredRun['stored'] {
   return { run, ...rest }
 }
 
 function givesNewestFirst(store: Store): Store {
-  return withMoving(store, { runs: async (limit, after) => (await store.moving.runs(limit, after)).toReversed() })
+  return withMoving(store, { runs: async (limit, after) => (await store.transfer.runs(limit, after)).toReversed() })
 }
 
 function withoutKeys(store: Store): Store {
   return withMoving(store, {
-    runs: async (limit, after) => (await store.moving.runs(limit, after)).map(({ stored }) => ({ stored })),
+    runs: async (limit, after) => (await store.transfer.runs(limit, after)).map(({ stored }) => ({ stored })),
   })
 }
 
 function givesSessionsOnly(store: Store): Store {
   return withMoving(store, {
     documents: async (limit, after) =>
-      (await store.moving.documents(limit, after)).filter(({ collection }) => collection === SESSIONS),
+      (await store.transfer.documents(limit, after)).filter(({ collection }) => collection === SESSIONS),
   })
 }
 
@@ -94,7 +94,7 @@ function hidesAdmitted(store: Store): Store {
   return withMoving(hiding, {
     admit: (kept, record) => {
       admitted.add(kept.stored.run.id)
-      return store.moving.admit(kept, record)
+      return store.transfer.admit(kept, record)
     },
   })
 }
@@ -102,7 +102,7 @@ function hidesAdmitted(store: Store): Store {
 function overlooksConflicts(store: Store): Store {
   return withMoving(store, {
     admit: async (kept, record) => {
-      await store.moving.admit(kept, record).catch((error: unknown) => {
+      await store.transfer.admit(kept, record).catch((error: unknown) => {
         if (!isHoldfastError(error, 'conflict')) throw error
       })
     },
@@ -113,7 +113,7 @@ function touchesSessions(store: Store): Store {
   return withMoving(store, {
     admit: async (kept, record) => {
       const { owner, session } = kept.stored.run
-      await store.moving.admit(kept, record)
+      await store.transfer.admit(kept, record)
       await store.documents.put({ owner, collection: SESSIONS, id: session, body: {} })
     },
   })

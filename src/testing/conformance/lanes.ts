@@ -1,7 +1,7 @@
 /** Lanes: runs of one lane are driven one at a time, oldest first. */
 import { expect } from 'vitest'
 import { isFinished } from '../../core/model/run.ts'
-import { Scribe } from '../fixtures.ts'
+import { RunWriter } from '../fixtures.ts'
 import { readRecords } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
@@ -124,7 +124,7 @@ async function takesOutOfTurn(trial: Trial): Promise<void> {
   const claim = await trial.store.claim(second, 'worker-2', TTL_MS, { outOfTurn: true })
   expect(claim).toMatchObject({ epoch: 1, lease: { owner: 'worker-2' } })
   expect(await trial.store.claim(second, 'worker-3', TTL_MS, { outOfTurn: true })).toBeUndefined()
-  const ending = new Scribe(trial.store, trial.clock, claim!, await readRecords(trial.store, second))
+  const ending = new RunWriter(trial.store, trial.clock, claim!, await readRecords(trial.store, second))
   ending.cancel()
   await ending.flush()
   expect(await trial.store.claim(third, 'worker-2', TTL_MS), 'the lane is still driven').toBeUndefined()

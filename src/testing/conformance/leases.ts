@@ -1,7 +1,7 @@
 /** Leases and stop requests: one owner at a time, by the injected clock, fenced by epochs. */
 import { expect } from 'vitest'
 import { isFinished } from '../../core/model/run.ts'
-import { recordOf, Scribe } from '../fixtures.ts'
+import { recordOf, RunWriter } from '../fixtures.ts'
 import { expectLog, readBytes, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
@@ -118,7 +118,7 @@ async function settlesPending(trial: Trial): Promise<void> {
   const refusal = await refusalOf(() => zombie.flush())
   expect(claim.next).toBeGreaterThanOrEqual(durable)
   expect(refusal).toBe(claim.next === zombie.records.length ? undefined : 'fenced')
-  const heir = new Scribe(trial.store, trial.clock, claim, zombie.records.slice(0, claim.next))
+  const heir = new RunWriter(trial.store, trial.clock, claim, zombie.records.slice(0, claim.next))
   heir.text('mine')
   await heir.flush()
   await expectLog(trial.store, heir.id, heir.records)

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { terminalStatuses, type Run } from '../../core/model/run.ts'
 import type { LogWriter } from '../../core/ports/store.ts'
-import { recordOf, Scribe } from '../fixtures.ts'
+import { recordOf, RunWriter } from '../fixtures.ts'
 import { expectLog, readBytes, readPages, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
@@ -51,7 +51,7 @@ async function keepsLogsApart(trial: Trial): Promise<void> {
 async function refusesTakenIndex(trial: Trial): Promise<void> {
   const scribe = await trial.start()
   const claim = (await trial.store.get(scribe.id))!
-  const twin = new Scribe(trial.store, trial.clock, claim, scribe.records)
+  const twin = new RunWriter(trial.store, trial.clock, claim, scribe.records)
   scribe.text('first')
   await scribe.flush()
   // Its second record has the index that is next, and must not slip in behind the refused one.
@@ -144,7 +144,7 @@ async function refusesSecondTerminal(trial: Trial): Promise<void> {
   const scribe = await trial.start()
   const claim = (await trial.store.get(scribe.id))!
   const writers = (['completed', 'failed', 'cancelled', 'rejected'] as const).map((status) => {
-    return { status, scribe: new Scribe(trial.store, trial.clock, claim, scribe.records) }
+    return { status, scribe: new RunWriter(trial.store, trial.clock, claim, scribe.records) }
   })
   const attempts = writers.map(({ status, scribe: writer }) =>
     refusalOf(() => {
@@ -182,7 +182,7 @@ async function countsPending(trial: Trial): Promise<void> {
 async function changesWithRecord(trial: Trial): Promise<void> {
   const draft = trial.newRun({ metadata: { 'naïve key': [1, null, { deep: '🙂' }] }, protocol: 'native', lane: 'lane' })
   const { stored } = await trial.store.create({ ...draft, claim: { owner: 'worker-1', ttlMs: TTL_MS } })
-  const scribe = new Scribe(trial.store, trial.clock, stored, [draft.record])
+  const scribe = new RunWriter(trial.store, trial.clock, stored, [draft.record])
   const before = (await trial.store.get(scribe.id))!
   const steps: readonly (() => void)[] = [
     () => scribe.start(),
@@ -207,7 +207,7 @@ function appendText(writer: LogWriter, id: string): Promise<void> {
   return writer.flush()
 }
 
-function end(scribe: Scribe, status: Run['status']): void {
+function end(scribe: RunWriter, status: Run['status']): void {
   if (status === 'completed') scribe.complete()
   else if (status === 'cancelled') scribe.cancel()
   else if (status === 'rejected') scribe.append({ type: 'run.rejected', data: { reason: 'not today' } })

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { type Document, type DocumentDraft, sessionDocument, SESSIONS } from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Commands } from './model-commands.ts'
-import type { ModelWorld } from './model-runner.ts'
+import type { ModelRunner } from './model-runner.ts'
 
 type Name = Pick<Document, 'owner' | 'id'>
 
@@ -39,7 +39,7 @@ export class ModelDocuments {
   }
 }
 
-export async function putDocument({ trial, model }: ModelWorld, command: Commands['putDocument']): Promise<void> {
+export async function putDocument({ trial, model }: ModelRunner, command: Commands['putDocument']): Promise<void> {
   const { owner, id, title, body, expected } = command
   const version = model.documents.get(command)?.version ?? 0
   const versions = { any: undefined, none: 0, current: version, next: version + 1 }
@@ -49,17 +49,17 @@ export async function putDocument({ trial, model }: ModelWorld, command: Command
   await compareDocument({ trial, model }, command)
 }
 
-export async function removeDocument({ trial, model }: ModelWorld, name: Commands['removeDocument']): Promise<void> {
+export async function removeDocument({ trial, model }: ModelRunner, name: Commands['removeDocument']): Promise<void> {
   const removed = await trial.store.documents.remove(name.owner, SESSIONS, name.id)
   expect(removed).toBe(model.documents.remove(name))
   await compareDocument({ trial, model }, name)
 }
 
-async function compareDocument({ trial, model }: Pick<ModelWorld, 'trial' | 'model'>, name: Name): Promise<void> {
+async function compareDocument({ trial, model }: Pick<ModelRunner, 'trial' | 'model'>, name: Name): Promise<void> {
   expect(await trial.store.documents.get(name.owner, SESSIONS, name.id)).toEqual(model.documents.get(name))
 }
 
-export async function listDocuments({ trial, model }: ModelWorld, command: Commands['listDocuments']): Promise<void> {
+export async function listDocuments({ trial, model }: ModelRunner, command: Commands['listDocuments']): Promise<void> {
   const { owner, title, order, ascending, offset, limit } = command
   const time = order === 'created' ? 'createdAt' : 'updatedAt'
   const place = (document: Document): string => `${document[time]} ${document.id} ${document.owner}`

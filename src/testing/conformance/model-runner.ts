@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { assert } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
-import { Scribe } from '../fixtures.ts'
+import { RunWriter } from '../fixtures.ts'
 import type { Command, Commands } from './model-commands.ts'
 import { listDocuments, putDocument, removeDocument } from './model-documents.ts'
 import { Model, type ModelRun } from './model-state.ts'
@@ -13,20 +13,20 @@ import type { Trial } from './trial.ts'
 /** Never a whole number of seconds, and the clock moves in seconds: no claim is looked at in the moment it ends. */
 const LEASE_MS = 6001
 
-export interface ModelWorld {
+export interface ModelRunner {
   readonly trial: Trial
   readonly model: Model
   /** The writer of each run's present claim. */
-  readonly writers: Map<ModelRun, Scribe>
+  readonly writers: Map<ModelRun, RunWriter>
   /** Writers whose claim ended. */
-  readonly retired: Map<ModelRun, Scribe[]>
+  readonly retired: Map<ModelRun, RunWriter[]>
 }
 
-export function modelWorld(trial: Trial): ModelWorld {
+export function modelRunner(trial: Trial): ModelRunner {
   return { trial, model: new Model(() => trial.clock.now()), writers: new Map(), retired: new Map() }
 }
 
-export async function execute(world: ModelWorld, command: Command): Promise<void> {
+export async function execute(world: ModelRunner, command: Command): Promise<void> {
   const run = 'run' in command ? world.model.runs[command.run % world.model.runs.length] : undefined
   if ('run' in command && run === undefined) return
   // Records on their way make most answers depend on the moment. These commands cope with that.
@@ -38,7 +38,7 @@ export async function execute(world: ModelWorld, command: Command): Promise<void
 }
 
 /** At the end of a list of commands: the whole store is the whole model. */
-export async function compareAll(world: ModelWorld): Promise<void> {
+export async function compareAll(world: ModelRunner): Promise<void> {
   await flushAll(world)
   for (const run of world.model.runs) {
     await compare(world, run)
@@ -60,7 +60,7 @@ export async function compareAll(world: ModelWorld): Promise<void> {
   })
 }
 
-type Handler<Fields> = (world: ModelWorld, fields: Fields, run: ModelRun) => Promise<void> | void
+type Handler<Fields> = (world: ModelRunner, fields: Fields, run: ModelRun) => Promise<void> | void
 
 /** `run` is there for the commands that name one. */
 const handlers: { readonly [Name in keyof Commands]: Handler<Commands[Name]> } = {
@@ -85,7 +85,7 @@ const handlers: { readonly [Name in keyof Commands]: Handler<Commands[Name]> } =
   reopen,
 }
 
-async function create(world: ModelWorld, command: Commands['create']): Promise<void> {
+async function create(world: ModelRunner, command: Commands['create']): Promise<void> {
   const { worker, key, fingerprint, lane, owner, session, rejectIfBusy } = command
   const draft = world.trial.newRun({
     owner,
@@ -103,7 +103,7 @@ async function create(world: ModelWorld, command: Commands['create']): Promise<v
 }
 
 async function claim(
-  world: ModelWorld,
+  world: ModelRunner,
   { worker, paused, outOfTurn }: Commands['claim'],
   run: ModelRun,
 ): Promise<void> {
@@ -128,7 +128,7 @@ async function claim(
   write(world, run, given)
 }
 
-async function append(world: ModelWorld, command: Commands['append'], run: ModelRun): Promise<void> {
+async function append(world: ModelRunner, command: Commands['append'], run: ModelRun): Promise<void> {
   const scribe = world.writers.get(run)
   if (scribe === undefined) return
   for (const kind of command.events) {
@@ -140,13 +140,13 @@ async function append(world: ModelWorld, command: Commands['append'], run: Model
 }
 
 /** Records of many runs, which a store may commit together. */
-async function appendToAll(world: ModelWorld, { text }: Commands['appendToAll']): Promise<void> {
+async function appendToAll(world: ModelRunner, { text }: Commands['appendToAll']): Promise<void> {
   const runs = [...world.writers.keys()].filter((run) => world.model.runs.includes(run))
   await Promise.all(runs.map((run) => append(world, { run: 0, events: ['text'], text, flush: true }, run)))
 }
 
 /** Appends an event if it can follow in the run's life; says whether. */
-function appendOne(scribe: Scribe, kind: Commands['append']['events'][number], text: string): boolean {
+function appendOne(scribe: RunWriter, kind: Commands['append']['events'][number], text: string): boolean {
   const { status } = scribe.run
   if (isFinished(status)) return false
   if (kind === 'text') scribe.text(text)
@@ -161,7 +161,7 @@ function appendOne(scribe: Scribe, kind: Commands['append']['events'][number], t
 }
 
 /** A writer that lost its claim to another one tries to append, or a second writer that is one record behind. */
-async function intrude(world: ModelWorld, { as, writer }: Commands['intrude'], run: ModelRun): Promise<void> {
+async function intrude(world: ModelRunner, { as, writer }: Commands['intrude'], run: ModelRun): Promise<void> {
   const zombies = (world.retired.get(run) ?? []).filter((scribe) => scribe.epoch < run.epoch)
   const twin = world.trial.store.writer(run.run.id, { epoch: run.epoch, next: run.records.length - 1 })
   const intruder = as === 'twin' ? twin : zombies[writer % zombies.length]?.writer
@@ -173,30 +173,30 @@ async function intrude(world: ModelWorld, { as, writer }: Commands['intrude'], r
   expect(['fenced', 'closed']).toContain(refusal)
 }
 
-async function release(world: ModelWorld, { epochsBack }: Commands['release'], run: ModelRun): Promise<void> {
+async function release(world: ModelRunner, { epochsBack }: Commands['release'], run: ModelRun): Promise<void> {
   await world.trial.store.release(run.run.id, run.epoch - epochsBack)
   if (epochsBack > 0) return
   run.lease = undefined
   retire(world, run)
 }
 
-async function renew(world: ModelWorld, { worker }: Commands['renew']): Promise<void> {
+async function renew(world: ModelRunner, { worker }: Commands['renew']): Promise<void> {
   const renewed = await world.trial.store.renew(worker, LEASE_MS)
   expect(renewed.map(({ id }) => id).toSorted()).toEqual(world.model.renew(worker, LEASE_MS).toSorted())
 }
 
-async function stop(world: ModelWorld, { by }: Commands['stop'], run: ModelRun): Promise<void> {
+async function stop(world: ModelRunner, { by }: Commands['stop'], run: ModelRun): Promise<void> {
   const request = { at: world.trial.clock.iso(), by }
   if (!isFinished(run.run.status)) run.stop ??= request
   compareStored(world, await world.trial.store.requestStop(run.run.id, request), run)
 }
 
-async function trim(world: ModelWorld, { before }: Commands['trim'], run: ModelRun): Promise<void> {
+async function trim(world: ModelRunner, { before }: Commands['trim'], run: ModelRun): Promise<void> {
   world.model.trim(run, before)
   await world.trial.store.trim(run.run.id, before)
 }
 
-async function remove(world: ModelWorld, { finish }: Commands['remove'], run: ModelRun): Promise<void> {
+async function remove(world: ModelRunner, { finish }: Commands['remove'], run: ModelRun): Promise<void> {
   const { trial, model } = world
   if (finish) await append(world, { run: 0, events: ['end'], text: '', flush: true }, run)
   const refusal = await refusalOf(() => trial.store.remove(run.run.id))
@@ -206,7 +206,7 @@ async function remove(world: ModelWorld, { finish }: Commands['remove'], run: Mo
   expect(await trial.store.get(run.run.id)).toBeUndefined()
 }
 
-async function read({ trial, model }: ModelWorld, command: Commands['read'], run: ModelRun): Promise<void> {
+async function read({ trial, model }: ModelRunner, command: Commands['read'], run: ModelRun): Promise<void> {
   const { after, bytesMax } = command
   const { id } = run.run
   if (run.pending.length > 0) {
@@ -222,7 +222,7 @@ async function read({ trial, model }: ModelWorld, command: Commands['read'], run
   }
 }
 
-async function list(world: ModelWorld, { owner, status, limit }: Commands['list']): Promise<void> {
+async function list(world: ModelRunner, { owner, status, limit }: Commands['list']): Promise<void> {
   const shown = (run: ModelRun['run']): boolean =>
     (owner === undefined || run.owner === owner) && (status === undefined || status.some((each) => each === run.status))
   const expected = world.model.newestFirst().filter(({ run }) => shown(run))
@@ -237,7 +237,7 @@ async function list(world: ModelWorld, { owner, status, limit }: Commands['list'
   for (const [index, stored] of runs.entries()) compareStored(world, stored, expected[index]!)
 }
 
-async function claimable({ trial, model }: ModelWorld, { limit }: Commands['claimable']): Promise<void> {
+async function claimable({ trial, model }: ModelRunner, { limit }: Commands['claimable']): Promise<void> {
   const expected = model.claimable()
   const ranks = new Map(expected.map(({ each, rank }) => [each.run.id, rank]))
   const found = await trial.store.claimable(limit)
@@ -245,7 +245,7 @@ async function claimable({ trial, model }: ModelWorld, { limit }: Commands['clai
   expect(new Set(found).size, 'no run is given twice').toBe(found.length)
 }
 
-async function reopen(world: ModelWorld): Promise<void> {
+async function reopen(world: ModelRunner): Promise<void> {
   const { trial, model } = world
   await trial.reopen()
   world.writers.clear()
@@ -260,31 +260,31 @@ async function reopen(world: ModelWorld): Promise<void> {
   }
 }
 
-function write({ trial, writers }: ModelWorld, run: ModelRun, given: StoredRun): void {
-  writers.set(run, new Scribe(trial.store, trial.clock, given, run.records))
+function write({ trial, writers }: ModelRunner, run: ModelRun, given: StoredRun): void {
+  writers.set(run, new RunWriter(trial.store, trial.clock, given, run.records))
 }
 
-function retire({ writers, retired }: ModelWorld, run: ModelRun): void {
+function retire({ writers, retired }: ModelRunner, run: ModelRun): void {
   const writer = writers.get(run)
   if (writer === undefined) return
   writers.delete(run)
   retired.set(run, [...(retired.get(run) ?? []), writer])
 }
 
-async function flush({ model, writers }: ModelWorld, run: ModelRun): Promise<void> {
+async function flush({ model, writers }: ModelRunner, run: ModelRun): Promise<void> {
   await writers.get(run)?.flush()
   model.settle(run, run.records.length + run.pending.length)
 }
 
-async function flushAll(world: ModelWorld, except?: ModelRun): Promise<void> {
+async function flushAll(world: ModelRunner, except?: ModelRun): Promise<void> {
   for (const run of world.model.runs) if (run !== except && run.pending.length > 0) await flush(world, run)
 }
 
-async function compare(world: ModelWorld, run: ModelRun): Promise<void> {
+async function compare(world: ModelRunner, run: ModelRun): Promise<void> {
   compareStored(world, await world.trial.store.get(run.run.id), run)
 }
 
-function compareStored({ trial, model }: ModelWorld, actual: StoredRun | undefined, expected: ModelRun): void {
+function compareStored({ trial, model }: ModelRunner, actual: StoredRun | undefined, expected: ModelRun): void {
   const { run, first, records, epoch } = expected
   assert(actual, `run ${run.id} is there`)
   const { lease, ...rest } = actual

@@ -1,7 +1,7 @@
 /** What a store must hold and answer, in plain arrays: the other side of the model test. */
 import { assert } from '../../core/model/errors.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
-import type { ClaimOptions, Created, Lease, NewRun, StopRequest } from '../../core/ports/store.ts'
+import type { ClaimOptions, CreateResult, Lease, NewRun, StopRequest } from '../../core/ports/store.ts'
 import { ModelDocuments } from './model-documents.ts'
 
 export interface ModelAppend {
@@ -32,7 +32,7 @@ export class Model {
     this.#now = now
   }
 
-  create(draft: NewRun): { readonly kind: Created['kind']; readonly run: ModelRun } {
+  create(draft: NewRun): { readonly kind: CreateResult['kind']; readonly run: ModelRun } {
     const { run, record, idempotency, rejectIfBusy, claim } = draft
     const known = this.runs.find(
       (each) => idempotency && each.run.owner === run.owner && each.idempotency?.key === idempotency.key,

@@ -1,7 +1,7 @@
 /** Random commands on the store and on a model made of plain arrays: both must say the same, always. */
 import fc from 'fast-check'
 import { commandLists } from './model-commands.ts'
-import { compareAll, execute, modelWorld } from './model-runner.ts'
+import { compareAll, execute, modelRunner } from './model-runner.ts'
 import type { ConformanceSection, StoreTarget } from './target.ts'
 import { openTrial } from './trial.ts'
 
@@ -23,7 +23,7 @@ export async function expectModel(target: StoreTarget, options: { runs: number; 
   const property = fc.asyncProperty(commandLists(target.reopen !== undefined), async (commands) => {
     const trial = await openTrial(target)
     try {
-      const world = modelWorld(trial)
+      const world = modelRunner(trial)
       for (const command of commands) await execute(world, command)
       await compareAll(world)
     } finally {

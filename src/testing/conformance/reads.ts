@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { isHoldfastError } from '../../core/model/errors.ts'
 import { lastOf } from '../../core/model/record.ts'
-import type { Scribe } from '../fixtures.ts'
+import type { RunWriter } from '../fixtures.ts'
 import { expectLog, expectSameBytes, readBytes, readPages, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'
@@ -29,7 +29,7 @@ export const readsSection: ConformanceSection = {
 }
 
 /** Records of 0 to 40 times 10 characters, committed in batches of different size. */
-async function writeMixture(scribe: Scribe, count = 60): Promise<void> {
+async function writeMixture(scribe: RunWriter, count = 60): Promise<void> {
   for (let index = 0; index < count; index++) {
     scribe.text('0123456789'.repeat((index * 7) % 41))
     if (index % 7 === 0 || index % 11 === 0) await scribe.flush()

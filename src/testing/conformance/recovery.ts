@@ -1,7 +1,7 @@
 /** What is there after the process was killed and the data opened again. */
 import { expect } from 'vitest'
 import { lastOf } from '../../core/model/record.ts'
-import { Scribe } from '../fixtures.ts'
+import { RunWriter } from '../fixtures.ts'
 import { expectLog, expectSameBytes, readBytes, readRecords, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
@@ -141,7 +141,7 @@ async function keepsEpochs(trial: Trial): Promise<void> {
   const heir = await trial.takeOver(zombie.id)
   expect(heir.epoch).toBeGreaterThan(epoch)
   const claim = { run: zombie.run, first: 0, next: heir.writer.next, epoch }
-  const late = new Scribe(trial.store, trial.clock, claim, zombie.records)
+  const late = new RunWriter(trial.store, trial.clock, claim, zombie.records)
   const refusal = await refusalOf(async () => {
     late.text('late')
     await late.flush()

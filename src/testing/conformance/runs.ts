@@ -1,6 +1,6 @@
 /** The index of runs: creation, idempotency keys, removal. */
 import { expect } from 'vitest'
-import type { Created, NewRun } from '../../core/ports/store.ts'
+import type { CreateResult, NewRun } from '../../core/ports/store.ts'
 import { expectLog, lookUntil, readPages, refusalOf } from './reading.ts'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
@@ -177,11 +177,11 @@ async function refusesToRemoveUnfinished(trial: Trial): Promise<void> {
   await expectLog(trial.store, paused.id, paused.records)
 }
 
-function createAtOnce(trial: Trial, draft: (index: number) => NewRun): Promise<Created[]> {
+function createAtOnce(trial: Trial, draft: (index: number) => NewRun): Promise<CreateResult[]> {
   return Promise.all(Array.from({ length: CONCURRENT }, (_, index) => trial.store.create(draft(index))))
 }
 
-function kindsOf(answers: readonly Created[]): Record<string, number> {
+function kindsOf(answers: readonly CreateResult[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { kind } of answers) counts[kind] = (counts[kind] ?? 0) + 1
   return counts

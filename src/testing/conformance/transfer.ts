@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { SESSIONS, type Document } from '../../core/model/document.ts'
 import type { Event } from '../../core/model/event.ts'
-import type { DocumentName, KeptRun } from '../../core/ports/store-transfer.ts'
+import type { DocumentName, TransferredRun } from '../../core/ports/store-transfer.ts'
 import { reduce, type Run } from '../../core/model/run.ts'
 import type { Store, StoredRun, StopRequest } from '../../core/ports/store.ts'
 import { type NewRunOptions, recordOf } from '../fixtures.ts'
@@ -43,13 +43,13 @@ const COMPLETED: Event = { type: 'run.completed', data: { output: 'The end.' } }
 const PAUSED: Event = { type: 'run.paused', data: { questions: [{ id: 'q-1', kind: 'input', prompt: 'And then?' }] } }
 
 /** A run of another store, with the records that it had there. */
-interface Moved {
+interface TransferredLog {
   readonly run: Run
   readonly records: readonly string[]
-  readonly idempotency: KeptRun['idempotency'] | undefined
+  readonly idempotency: TransferredRun['idempotency'] | undefined
 }
 
-function moved(trial: Trial, events: readonly Event[], options: NewRunOptions = {}): Moved {
+function moved(trial: Trial, events: readonly Event[], options: NewRunOptions = {}): TransferredLog {
   const { run: created, record, idempotency } = trial.newRun(options)
   const time = trial.clock.iso()
   const records = [record]
@@ -65,7 +65,7 @@ function moved(trial: Trial, events: readonly Event[], options: NewRunOptions = 
 /** As whoever moves does it: the run waits, as a paused one, until the last of its records says what it is. */
 async function moveIn(
   store: Store,
-  { run, records, idempotency }: Moved,
+  { run, records, idempotency }: TransferredLog,
   first = 0,
   stop?: StopRequest,
 ): Promise<void> {
@@ -77,7 +77,7 @@ async function moveIn(
     epoch: EPOCH,
     ...(stop && { stop }),
   }
-  await store.moving.admit({ stored: head, ...(idempotency && { idempotency }) }, records[first]!)
+  await store.transfer.admit({ stored: head, ...(idempotency && { idempotency }) }, records[first]!)
   if (first === last) return
   const writer = store.writer(run.id, { epoch: EPOCH, next: first + 1 })
   for (let index = first + 1; index <= last; index++) writer.append(records[index]!, index === last ? run : undefined)
@@ -90,9 +90,9 @@ async function givesRuns(trial: Trial): Promise<void> {
   const ids = [first.id, ...(await Promise.all([1, 2, 3, 4].map(() => trial.create()))).map(({ run }) => run.id)]
   await trial.store.requestStop(ids[2]!, STOP)
   await trial.store.trim(first.id, 2)
-  const given: KeptRun[] = []
+  const given: TransferredRun[] = []
   for (let pages = 0; pages < 10; pages++) {
-    const page = await trial.store.moving.runs(2, given.at(-1)?.stored.run)
+    const page = await trial.store.transfer.runs(2, given.at(-1)?.stored.run)
     expect(page.length).toBeLessThanOrEqual(2)
     given.push(...page)
   }
@@ -110,7 +110,8 @@ async function givesDocuments(trial: Trial): Promise<void> {
     for (const collection of ['notes', 'pushes'])
       for (const id of ['b', 'a', 'ä']) await trial.store.documents.put(draft({ owner, collection, id, title: id }))
   const given: Document[] = []
-  for (let pages = 0; pages < 10; pages++) given.push(...(await trial.store.moving.documents(2, nameOf(given.at(-1)))))
+  for (let pages = 0; pages < 10; pages++)
+    given.push(...(await trial.store.transfer.documents(2, nameOf(given.at(-1)))))
   expect(new Set(given.map((each) => JSON.stringify(nameOf(each)))).size).toBe(13)
   expect(given).toHaveLength(13)
   for (const each of given) expect(await trial.store.documents.get(each.owner, each.collection, each.id)).toEqual(each)
@@ -121,15 +122,15 @@ function nameOf(document: Document | undefined): DocumentName | undefined {
 }
 
 async function knowsWorkers(trial: Trial): Promise<void> {
-  expect(await trial.store.moving.workers()).toEqual([])
+  expect(await trial.store.transfer.workers()).toEqual([])
   await trial.start()
-  expect(await trial.store.moving.workers()).toEqual(['worker-1'])
+  expect(await trial.store.transfer.workers()).toEqual(['worker-1'])
   if (trial.store.capabilities.shared) {
     await trial.store.renew('worker-2', TTL_MS)
-    expect(new Set(await trial.store.moving.workers())).toEqual(new Set(['worker-1', 'worker-2']))
+    expect(new Set(await trial.store.transfer.workers())).toEqual(new Set(['worker-1', 'worker-2']))
   }
   trial.expireLeases()
-  expect(await trial.store.moving.workers()).toEqual([])
+  expect(await trial.store.transfer.workers()).toEqual([])
 }
 
 async function admitsWhole(trial: Trial): Promise<void> {
@@ -242,10 +243,10 @@ async function admitsDocuments(trial: Trial): Promise<void> {
   const [createdAt, updatedAt] = ['2020-01-01T00:00:00.000Z', '2021-01-01T00:00:00.000Z']
   const given: Document = { ...draft({ label: 'x', title: 'É' }), version: 7, createdAt, updatedAt }
   const { owner, collection, id } = given
-  expect(await trial.store.moving.admitDocument(given)).toBe(true)
+  expect(await trial.store.transfer.admitDocument(given)).toBe(true)
   expect(await trial.store.documents.get(owner, collection, id)).toEqual(given)
   expect((await trial.store.documents.list({ collection, title: 'é', limit: 10 })).documents).toEqual([given])
-  expect(await trial.store.moving.admitDocument({ ...given, body: 'another' })).toBe(false)
+  expect(await trial.store.transfer.admitDocument({ ...given, body: 'another' })).toBe(false)
   expect(await trial.store.documents.get(owner, collection, id)).toEqual(given)
   expect(await trial.store.documents.put(draft(), 7)).toMatchObject({ version: 8, createdAt })
 }
@@ -256,10 +257,10 @@ async function keepsAdmitted(trial: Trial): Promise<void> {
   await moveIn(trial.store, finished, 2)
   await moveIn(trial.store, running, 1, STOP)
   const document: Document = { ...draft(), version: 7, createdAt: trial.clock.iso(), updatedAt: trial.clock.iso() }
-  await trial.store.moving.admitDocument(document)
+  await trial.store.transfer.admitDocument(document)
   const look = async () => ({
-    runs: await trial.store.moving.runs(10),
-    documents: await trial.store.moving.documents(10),
+    runs: await trial.store.transfer.runs(10),
+    documents: await trial.store.transfer.documents(10),
     claimable: await trial.store.claimable(10),
   })
   const before = await look()

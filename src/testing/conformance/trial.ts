@@ -3,7 +3,7 @@ import { vi } from 'vitest'
 import { assert } from '../../core/model/errors.ts'
 import type { ClaimOptions, Hint, NewRun, Store, StoredRun } from '../../core/ports/store.ts'
 import { createFakeClock, type FakeClock } from '../fake-clock.ts'
-import { newRun, type NewRunOptions, Scribe } from '../fixtures.ts'
+import { newRun, type NewRunOptions, RunWriter } from '../fixtures.ts'
 import { readRecords } from './reading.ts'
 import type { ConformanceCase, StoreTarget } from './target.ts'
 
@@ -40,18 +40,18 @@ export class Trial {
   }
 
   /** Creates, claims and starts a run; its first two records are durable. */
-  async start(options: NewRunOptions = {}): Promise<Scribe> {
+  async start(options: NewRunOptions = {}): Promise<RunWriter> {
     const draft = this.newRun({ claim: { owner: 'worker-1', ttlMs: TTL_MS }, ...options })
     const created = await this.store.create(draft)
     assert(created.kind === 'created', `a run without a known key is created, not ${created.kind}`)
     assert(created.stored.lease !== undefined, `run ${draft.run.id} is claimed when it is created`)
-    const scribe = new Scribe(this.store, this.clock, created.stored, [draft.record])
+    const scribe = new RunWriter(this.store, this.clock, created.stored, [draft.record])
     scribe.start()
     await scribe.flush()
     return scribe
   }
 
-  async finish(options: NewRunOptions = {}): Promise<Scribe> {
+  async finish(options: NewRunOptions = {}): Promise<RunWriter> {
     const scribe = await this.start(options)
     scribe.complete()
     await scribe.flush()
@@ -59,10 +59,10 @@ export class Trial {
   }
 
   /** Claims a run that must be claimable and goes on with its log. */
-  async takeOver(id: string, owner = 'worker-2', options: ClaimOptions = {}): Promise<Scribe> {
+  async takeOver(id: string, owner = 'worker-2', options: ClaimOptions = {}): Promise<RunWriter> {
     const claim = await this.store.claim(id, owner, TTL_MS, options)
     assert(claim !== undefined, `run ${id} can be claimed`)
-    return new Scribe(this.store, this.clock, claim, await readRecords(this.store, id))
+    return new RunWriter(this.store, this.clock, claim, await readRecords(this.store, id))
   }
 
   /** More than a claim lasts. */

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { SESSIONS } from '../../core/model/document.ts'
 import { type OwnerUsage, storedBytes } from '../../core/model/storage-usage.ts'
-import type { Scribe } from '../fixtures.ts'
+import type { RunWriter } from '../fixtures.ts'
 import { draft } from './documents.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'
@@ -30,7 +30,7 @@ export const usageRecoverySection: ConformanceSection = {
 }
 
 /** A finished run with a log of about so many bytes. */
-async function finished(trial: Trial, owner: string, bytes: number, session = 's-1'): Promise<Scribe> {
+async function finished(trial: Trial, owner: string, bytes: number, session = 's-1'): Promise<RunWriter> {
   const scribe = await trial.start({ owner, session })
   for (let written = 0; written < bytes; written += 8 * KiB) scribe.text('u'.repeat(8 * KiB))
   scribe.complete()
@@ -39,12 +39,12 @@ async function finished(trial: Trial, owner: string, bytes: number, session = 's
   return scribe
 }
 
-function bytesOf(scribe: Scribe): number {
+function bytesOf(scribe: RunWriter): number {
   return scribe.records.reduce((sum, record) => sum + Buffer.byteLength(record), 0)
 }
 
 /** Bytes may be counted some time after they are durable. */
-async function expectLogBytes(trial: Trial, owner: string, scribes: readonly Scribe[]): Promise<void> {
+async function expectLogBytes(trial: Trial, owner: string, scribes: readonly RunWriter[]): Promise<void> {
   const bytes = scribes.reduce((sum, scribe) => sum + bytesOf(scribe), 0)
   await trial.eventually(async () => {
     const { logBytes } = await trial.store.usage.of(owner)

@@ -44,7 +44,7 @@ export const hostile: Component = agent<unknown>({
   id: 'hostile',
   name: `Hostile ${short}`,
   description: all,
-  makeup: {
+  info: {
     inputSchema: {
       properties: {
         [short]: { type: 'string', title: short, description: all, examples: [short], default: all },

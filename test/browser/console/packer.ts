@@ -3,7 +3,7 @@ import { agent } from '../../../src/agents/generator.ts'
 
 export const packer = agent<unknown>({
   id: 'packer',
-  makeup: {
+  info: {
     inputSchema: {
       type: 'object',
       properties: {

@@ -11,11 +11,11 @@ export interface Contents {
 
 export async function contentsOf(store: Store): Promise<Contents> {
   const runs: unknown[] = []
-  for (const { stored, idempotency } of await store.moving.runs(ALL)) {
+  for (const { stored, idempotency } of await store.transfer.runs(ALL)) {
     const { lease: _, ...head } = stored
     runs.push({ ...head, idempotency, log: await logOf(store, stored.run.id, stored.first) })
   }
-  const documents = (await store.moving.documents(ALL)).toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+  const documents = (await store.transfer.documents(ALL)).toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   return { runs, documents }
 }
 

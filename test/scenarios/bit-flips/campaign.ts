@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/core/ports/clock.ts'
 import { silentLogger } from '../../../src/core/ports/logger.ts'
 import { inspectSqlite } from '../../../src/server/store-maintenance.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
-import { newRun, Scribe } from '../../../src/testing/fixtures.ts'
+import { newRun, RunWriter } from '../../../src/testing/fixtures.ts'
 import { crashedCopy } from '../../support/crashed-copy.ts'
 import type { Random } from '../../support/random.ts'
 import { type Contents, contentsOf, DAMAGED, type Known, MISSING, ownerOf } from './contents.ts'
@@ -45,7 +45,7 @@ export async function makeSpecimens(folder: string): Promise<Specimens> {
       metadata: { note: `metadata of ${id}`.repeat(10) },
     })
     const { stored } = await store.create(draft)
-    const scribe = new Scribe(store, systemClock, stored, [draft.record])
+    const scribe = new RunWriter(store, systemClock, stored, [draft.record])
     scribe.start()
     for (let text = 0; text < 20 + number * 30; text++) {
       scribe.text(`${id} says ${text}: ${'lorem ipsum '.repeat(text % 7)}`)

@@ -30,7 +30,7 @@ export const everything = agent<unknown>({
   recovery: 'resume',
   description: 'a component of all trades',
   limits: { stopGraceMs: 200 },
-  makeup: { inputSchema: { type: 'string' } },
+  info: { inputSchema: { type: 'string' } },
   async *run(input, context) {
     const { step, stage, tool, call, within, ask, sleep, sleepUntil, history, attempt, session, metadata } = context
     yield `input ${JSON.stringify(input)} attempt ${attempt} session ${session === ''} ${JSON.stringify(metadata)}`

@@ -14,7 +14,7 @@ import type { Agent, Agents } from '../requests/agents.ts'
 import { activate, parseNames } from '../requests/extensions.ts'
 import { protoStream } from '../legacy/proto.ts'
 import { type MethodName, methods } from '../requests/methods.ts'
-import type { Caller, TaskStream } from '../requests/operations.ts'
+import type { OperationCaller, TaskStream } from '../requests/operations.ts'
 import type { A2aOptions } from '../wire/options.ts'
 import { protoResult } from '../routes/rest.ts'
 import { parseVersion, requireVersion, type Version } from '../requests/version.ts'
@@ -36,12 +36,12 @@ export interface CallParts {
 
 /** A request stays as it was sent until it is known who asks. */
 type Unary = Grpc.ServerUnaryCall<Buffer, object>
-type Streaming = Grpc.ServerWritableStream<Buffer, object>
+type StreamingCall = Grpc.ServerWritableStream<Buffer, object>
 
 /** What a call is about, once it is known who makes it. */
-interface Asked {
+interface CallRequest {
   readonly agent: Agent
-  readonly caller: Caller
+  readonly caller: OperationCaller
   readonly params: unknown
 }
 
@@ -77,7 +77,7 @@ export class Calls {
         const type = response.replace(/^stream /, '')
         const unary = (call: Unary, done: Grpc.sendUnaryData<object>): void =>
           void this.#answer(call, done, method, request, type)
-        const streaming = (call: Streaming): void => void this.#stream(call, method, request, type)
+        const streaming = (call: StreamingCall): void => void this.#stream(call, method, request, type)
         return [name, type === response ? unary : streaming]
       }),
     )
@@ -102,7 +102,7 @@ export class Calls {
     done(null, answer)
   }
 
-  async #result(agent: Agent, caller: Caller, method: MethodName, params: unknown): Promise<unknown> {
+  async #result(agent: Agent, caller: OperationCaller, method: MethodName, params: unknown): Promise<unknown> {
     // In 0.3 the same call gives the card to everybody.
     if (method === 'GetExtendedAgentCard' && this.#version === '0.3' && !agent.hasExtendedCard)
       return agent.card(caller.url)
@@ -110,7 +110,7 @@ export class Calls {
     return 'result' in outcome ? outcome.result : undefined
   }
 
-  async #stream(call: Streaming, method: MethodName, request: string, response: string): Promise<void> {
+  async #stream(call: StreamingCall, method: MethodName, request: string, response: string): Promise<void> {
     try {
       const { agent, caller, params } = this.#asked(call, method, request)
       const outcome = await methods[method](agent, caller, params)
@@ -121,7 +121,7 @@ export class Calls {
     }
   }
 
-  async #write(call: Streaming, caller: Caller, stream: TaskStream, response: string): Promise<void> {
+  async #write(call: StreamingCall, caller: OperationCaller, stream: TaskStream, response: string): Promise<void> {
     const { service, logger } = this.#parts
     for await (const update of updatesOf(service, caller, stream)) {
       const told = this.#version === '1.0' ? update : protoStream(update)
@@ -132,7 +132,7 @@ export class Calls {
     }
   }
 
-  #asked(call: Unary | Streaming, method: MethodName, request: string): Asked {
+  #asked(call: Unary | StreamingCall, method: MethodName, request: string): CallRequest {
     const { admission, options, url, grpc } = this.#parts
     const principal = admission.principalOf(call.metadata)
     const said = (name: string): string | undefined => call.metadata.get(name).map(String).join(',') || undefined
@@ -152,7 +152,7 @@ export class Calls {
     call.sendMetadata(opening)
     const gone = new AbortController()
     call.once('cancelled', () => gone.abort())
-    const caller: Caller = {
+    const caller: OperationCaller = {
       principal,
       tenant,
       version: this.#version,
@@ -198,7 +198,7 @@ export class Calls {
 }
 
 /** False when it has none for too long; a call that is over is not waited for. */
-function hasRoomAgain(call: Streaming, signal: AbortSignal, stallMs: number): Promise<boolean> {
+function hasRoomAgain(call: StreamingCall, signal: AbortSignal, stallMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (hasRoom: boolean): void => {
       clearTimeout(timer)

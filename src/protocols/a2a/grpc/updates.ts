@@ -3,7 +3,7 @@ import { START } from '../../../core/model/cursor.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { events, lastOf } from '../../../core/model/record.ts'
 import type { Service } from '../../../core/service.ts'
-import type { Caller, TaskStream } from '../requests/operations.ts'
+import type { OperationCaller, TaskStream } from '../requests/operations.ts'
 import { streamProjection } from '../view/projection.ts'
 import { responseOf } from '../routes/streams.ts'
 import type { StreamResponse } from '../wire/wire.ts'
@@ -11,7 +11,7 @@ import type { StreamResponse } from '../wire/wire.ts'
 /** Ends when the task's stream does. Throws `unavailable` when it goes on without this server. */
 export async function* updatesOf(
   service: Service,
-  caller: Caller,
+  caller: OperationCaller,
   task: TaskStream,
 ): AsyncGenerator<StreamResponse, void, void> {
   const release = service.holdStream(caller.principal)
@@ -24,7 +24,7 @@ export async function* updatesOf(
 
 async function* heldUpdates(
   service: Service,
-  caller: Caller,
+  caller: OperationCaller,
   task: TaskStream,
 ): AsyncGenerator<StreamResponse, void, void> {
   const { principal, signal } = caller

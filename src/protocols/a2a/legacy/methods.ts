@@ -3,13 +3,13 @@ import { isRaw } from '../../../a2a/raw.ts'
 import type { Agent } from '../requests/agents.ts'
 import { a2aError } from '../wire/errors.ts'
 import { methods } from '../requests/methods.ts'
-import type { Caller } from '../requests/operations.ts'
+import type { OperationCaller } from '../requests/operations.ts'
 import type { PushConfig } from '../wire/wire.ts'
 import { toLegacyCard } from './card.ts'
 import { fromPushConfig, fromSend, fromTask, type LegacyOutcome } from './outcome.ts'
 import { toPushConfig, toSend } from './requests.ts'
 
-type LegacyMethod = (agent: Agent, caller: Caller, params: unknown) => Promise<LegacyOutcome>
+type LegacyMethod = (agent: Agent, caller: OperationCaller, params: unknown) => Promise<LegacyOutcome>
 
 export const legacyMethods = {
   async 'message/send'(agent, caller, params) {
@@ -67,7 +67,7 @@ function pushQuery(params: unknown): { readonly taskId: unknown; readonly id: un
   return { taskId: id, id: pushNotificationConfigId ?? undefined }
 }
 
-async function listed(agent: Agent, caller: Caller, taskId: unknown): Promise<readonly PushConfig[]> {
+async function listed(agent: Agent, caller: OperationCaller, taskId: unknown): Promise<readonly PushConfig[]> {
   const page = await methods.ListTaskPushNotificationConfigs(agent, caller, { taskId })
   return page.result.configs
 }

@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /** An address that was looked at, and that a connection is then made to whatever its name means by that time. */
-export interface Pinned {
+export interface PinnedAddress {
   readonly address: string
   readonly family: 4 | 6
 }
@@ -66,7 +66,7 @@ export async function pin(
   allowLoopback: boolean,
   find: Lookup,
   signal: AbortSignal,
-): Promise<Pinned> {
+): Promise<PinnedAddress> {
   const host = hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
   const found = family === 0 ? await find(host, signal) : [{ address: host, family }]

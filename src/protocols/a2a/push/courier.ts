@@ -35,9 +35,9 @@ export interface CourierParts {
 }
 
 /** Somebody else has the delivery now, or it was removed. */
-class Lost extends Error {}
+class DeliveryLostError extends Error {}
 /** The receiver did not take it, which was noted. */
-class Postponed extends Error {}
+class DeliveryPostponedError extends Error {}
 
 export class Courier {
   readonly #parts: CourierParts
@@ -62,7 +62,7 @@ export class Courier {
       if (isDone) await this.#documents.remove(DELIVERIES, this.#id)
       else await this.#note({}, 'release')
     } catch (cause) {
-      if (cause instanceof Lost || cause instanceof Postponed) return
+      if (cause instanceof DeliveryLostError || cause instanceof DeliveryPostponedError) return
       if (this.#parts.signal.aborted) return await this.#note({}, 'release').catch(() => {}) // or else the lease runs out
       await this.#failed(cause)
       throw cause
@@ -116,7 +116,7 @@ export class Courier {
     } catch (cause) {
       signal.throwIfAborted()
       await this.#failed(cause)
-      throw new Postponed()
+      throw new DeliveryPostponedError()
     }
     const { error: _error, ...delivery } = this.#delivery
     this.#delivery = delivery
@@ -128,7 +128,7 @@ export class Courier {
     const found = await this.#documents.get(PUSH_CONFIGS, this.#id)
     if (found !== undefined) return deliverable(found, this.#parts.secrets)
     await endDelivery(this.#documents, this.#delivery.task, this.#delivery.config)
-    throw new Lost()
+    throw new DeliveryLostError()
   }
 
   async #failed(cause: unknown): Promise<void> {
@@ -162,7 +162,7 @@ export class Courier {
     const body: Delivery = { ...before, ...changes, ...lease }
     const draft = { collection: DELIVERIES, id: this.#id, label: body.task, body }
     const noted = await this.#documents.put(draft, this.#version, { beyondQuota: true })
-    if (noted === undefined) throw new Lost()
+    if (noted === undefined) throw new DeliveryLostError()
     this.#delivery = body
     this.#version = noted.version
   }

@@ -1,7 +1,7 @@
 /** Sends one notification: to an address that was looked at, without following redirects, within a time. */
 import * as http from 'node:http'
 import * as https from 'node:https'
-import { type Lookup, type Pinned, pin } from './addresses.ts'
+import { type Lookup, type PinnedAddress, pin } from './addresses.ts'
 import { createLookup } from './resolver.ts'
 
 export interface Notification {
@@ -48,7 +48,12 @@ function within<Result>(ended: AbortSignal, work: () => Promise<Result>): Promis
   return Promise.race([work(), aborted])
 }
 
-function request(url: URL, { headers, body }: Notification, pinned: Pinned, signal: AbortSignal): Promise<number> {
+function request(
+  url: URL,
+  { headers, body }: Notification,
+  pinned: PinnedAddress,
+  signal: AbortSignal,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const { request: begin } = url.protocol === 'https:' ? https : http
     const sent = begin(url, {

@@ -5,15 +5,15 @@ import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
 import { a2aError, invalidParams } from '../wire/errors.ts'
 import { answerOf } from './messages.ts'
-import type { Beginning } from '../view/projection.ts'
+import type { StreamStart } from '../view/projection.ts'
 import { stateOf, taskStates } from '../view/states.ts'
 import { answeredBy, answersOf, noteTurn } from './answered-messages.ts'
 import type { Message } from '../wire/wire.ts'
 
-export interface Continued {
+export interface ContinuedTask {
   readonly run: Run
   /** Where the answer was given. */
-  readonly beginning: Beginning
+  readonly beginning: StreamStart
   /** The messages that answered the questions of the task so far. */
   readonly answers: ReadonlyMap<string, Message>
 }
@@ -25,7 +25,7 @@ export async function continueTask(
   run: Run,
   message: Message,
   once: boolean,
-): Promise<Continued> {
+): Promise<ContinuedTask> {
   const { id, session, waiting = [] } = run
   if ((message.contextId ?? '') !== '' && message.contextId !== session)
     throw invalidParams(`task ${id} is of another context`, [

@@ -1,10 +1,10 @@
 /** Extensions: what a client activates of what an agent declares. */
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
 import { a2aError } from '../wire/errors.ts'
-import type { AgentAbout } from '../wire/options.ts'
+import type { AgentCardOptions } from '../wire/options.ts'
 import type { AgentExtension } from '../wire/wire.ts'
 
-export function extensionsOf({ extensions = [] }: AgentAbout): readonly AgentExtension[] {
+export function extensionsOf({ extensions = [] }: AgentCardOptions): readonly AgentExtension[] {
   const resume = {
     uri: RESUME_EXTENSION,
     description: 'Each event has a position, and a subscription can begin after one.',
@@ -13,7 +13,7 @@ export function extensionsOf({ extensions = [] }: AgentAbout): readonly AgentExt
 }
 
 /** Of those that a client named; refuses one that leaves out what the agent requires. */
-export function activate(about: AgentAbout, named: readonly string[]): ReadonlySet<string> {
+export function activate(about: AgentCardOptions, named: readonly string[]): ReadonlySet<string> {
   const declared = extensionsOf(about)
   const missing = declared.find(({ uri, required }) => required === true && !named.includes(uri))
   if (missing !== undefined)

@@ -5,7 +5,7 @@ import { hintsOf } from '../view/states.ts'
 import type { Message, Part } from '../wire/wire.ts'
 
 /** What is kept with a run that was started here, beside the caller's metadata, under `a2a`. */
-export interface About {
+export interface TaskOrigin {
   /** As it came; without its parts where the input has all that they say. */
   readonly message: Omit<Message, 'parts'> & { readonly parts?: readonly Part[] }
   readonly tenant?: string
@@ -14,15 +14,15 @@ export interface About {
 }
 
 /** Undefined for a run that another protocol started. */
-export function aboutOf({ metadata }: Pick<Run, 'metadata'>): About | undefined {
-  const about = metadata?.['a2a'] as About | undefined
+export function aboutOf({ metadata }: Pick<Run, 'metadata'>): TaskOrigin | undefined {
+  const about = metadata?.['a2a'] as TaskOrigin | undefined
   return about?.message?.messageId === undefined ? undefined : about
 }
 
 /** Kept with the run whole up to this size, and as far as the input tells it beyond. */
 const KEPT_CHARS_MAX = 16_384
 
-export function toAbout(message: Message, tenant: string, mayBeDirect: boolean): About {
+export function toAbout(message: Message, tenant: string, mayBeDirect: boolean): TaskOrigin {
   const { parts, ...rest } = message
   const keepParts = !isPlainText(parts) && JSON.stringify(parts).length <= KEPT_CHARS_MAX
   return {

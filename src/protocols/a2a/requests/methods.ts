@@ -1,21 +1,21 @@
 /** The operations by the names that JSON-RPC and gRPC have for them, from a request as it came to a result or a stream. */
 import { a2aError } from '../wire/errors.ts'
 import type { Agent } from './agents.ts'
-import type { Caller, TaskStream } from './operations.ts'
+import type { OperationCaller, TaskStream } from './operations.ts'
 import type * as Shapes from './shapes.ts'
 
 /** Checking takes longer to load than the server to start, so it is loaded by the first request that needs it. */
 const loadShapes = (): Promise<typeof Shapes> => import('./shapes.ts')
 
-export type Outcome = { readonly result: unknown } | { readonly stream: TaskStream }
+export type MethodResult = { readonly result: unknown } | { readonly stream: TaskStream }
 
 /** A tenant that the request names counts where the path names none. */
-type Method = (agent: Agent, caller: Caller, params: unknown) => Promise<Outcome>
+type Method = (agent: Agent, caller: OperationCaller, params: unknown) => Promise<MethodResult>
 
 async function checked<Request extends { readonly tenant?: string | undefined }>(
-  caller: Caller,
+  caller: OperationCaller,
   parse: (shapes: typeof Shapes) => Request,
-): Promise<{ readonly request: Request; readonly caller: Caller }> {
+): Promise<{ readonly request: Request; readonly caller: OperationCaller }> {
   const request = parse(await loadShapes())
   const { tenant = '' } = request
   return { request, caller: caller.tenant === '' && tenant !== '' ? { ...caller, tenant } : caller }
@@ -79,7 +79,10 @@ export function isMethod(name: string): name is MethodName {
 }
 
 /** The last event that a client has may also be said in the request, for bindings without headers of their own. */
-function withPosition(caller: Caller, metadata: Readonly<Record<string, unknown>> | undefined): Caller {
+function withPosition(
+  caller: OperationCaller,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+): OperationCaller {
   for (const uri of caller.extensions) {
     const { after } = (metadata?.[uri] ?? {}) as { after?: unknown }
     if (typeof after === 'number' || typeof after === 'string') return { ...caller, after: String(after) }

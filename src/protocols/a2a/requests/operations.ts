@@ -7,7 +7,7 @@ import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import { isFinished, type Run } from '../../../core/model/run.ts'
-import type { Service, Started } from '../../../core/service.ts'
+import type { Service, StartedRun } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { jsonBytes } from '../../../http/respond.ts'
 import { foldRun } from '../../../http/view.ts'
@@ -16,8 +16,8 @@ import { a2aError, invalidParams } from '../wire/errors.ts'
 import { listRuns, pageTokenAfter } from './listing.ts'
 import { aboutOf, inputOf, toAbout } from './messages.ts'
 import { checkModes } from './modes.ts'
-import { type A2aOptions, type AgentAbout, pushOptions } from '../wire/options.ts'
-import { type Beginning, type TaskFold, taskProjection } from '../view/projection.ts'
+import { type A2aOptions, type AgentCardOptions, pushOptions } from '../wire/options.ts'
+import { type StreamStart, type TaskFold, taskProjection } from '../view/projection.ts'
 import { PushConfigs } from '../push/configs.ts'
 import { resumeFrom } from '../view/resume.ts'
 import { isSettled, taskStates } from '../view/states.ts'
@@ -37,7 +37,7 @@ import type {
 } from '../wire/wire.ts'
 
 /** Who calls, and what the binding found out beside the request. */
-export interface Caller {
+export interface OperationCaller {
   readonly principal: Principal
   /** Empty for none. */
   readonly tenant: string
@@ -56,22 +56,22 @@ export interface Caller {
 /** What a binding needs to serve a stream. */
 export interface TaskStream {
   readonly run: Run
-  readonly beginning: Beginning
+  readonly beginning: StreamStart
   readonly view: TaskView
   /** Said with the first event: what the client missed cannot be told. */
   readonly gap: boolean
 }
 
 /** Where a send leads: to a new task, or to a question of one that there is. */
-interface Sent {
+interface SendTarget {
   readonly run: Run
-  readonly beginning: Beginning
+  readonly beginning: StreamStart
   readonly answers?: ReadonlyMap<string, Message>
 }
 
 export class Operations {
   readonly component: Component
-  readonly about: AgentAbout
+  readonly about: AgentCardOptions
   readonly #service: Service
   readonly #options: A2aOptions
   readonly #ids: Ids
@@ -85,7 +85,7 @@ export class Operations {
   }
 
   /** Waits until there is nothing more to wait for, unless it is to return at once. */
-  async send(caller: Caller, request: SendRequest): Promise<SendResult> {
+  async send(caller: OperationCaller, request: SendRequest): Promise<SendResult> {
     const { run, beginning, answers } = await this.#accept(caller, request)
     const { historyLength, returnImmediately = false } = request.configuration ?? {}
     const from = await this.#answeredAt(caller, run, beginning)
@@ -94,17 +94,17 @@ export class Operations {
     return { task: taskOf(fold, { historyLength, ...(answers !== undefined && { answers }) }) }
   }
 
-  async stream(caller: Caller, request: SendRequest): Promise<TaskStream> {
+  async stream(caller: OperationCaller, request: SendRequest): Promise<TaskStream> {
     const { run, beginning, answers } = await this.#accept(caller, request, true)
     const historyLength = request.configuration?.historyLength
     return { run, beginning, view: { historyLength, ...(answers !== undefined && { answers }) }, gap: false }
   }
 
-  async get(caller: Caller, id: string, historyLength?: number): Promise<Task> {
+  async get(caller: OperationCaller, id: string, historyLength?: number): Promise<Task> {
     return this.#show(caller, await this.#task(caller, id), { historyLength })
   }
 
-  async list(caller: Caller, request: ListRequest): Promise<TaskList> {
+  async list(caller: OperationCaller, request: ListRequest): Promise<TaskList> {
     const { historyLength = 0, includeArtifacts = false } = request
     const belongs = (run: Run): boolean => this.#belongs(caller, run)
     const page = await listRuns(this.#service, caller.principal, this.component.id, request, belongs)
@@ -124,7 +124,7 @@ export class Operations {
   }
 
   /** Asks for a stop and waits for it, for a while; the task as it is then. */
-  async cancel(caller: Caller, id: string): Promise<Task> {
+  async cancel(caller: OperationCaller, id: string): Promise<Task> {
     const run = await this.#task(caller, id)
     if (isFinished(run.status) && run.status !== 'cancelled')
       throw a2aError('TASK_NOT_CANCELABLE', `task ${id} is ${taskOfRun(run).status.state}`, { taskId: id })
@@ -134,7 +134,7 @@ export class Operations {
     return this.#show(caller, stored.run, {})
   }
 
-  async subscribe(caller: Caller, id: string): Promise<TaskStream> {
+  async subscribe(caller: OperationCaller, id: string): Promise<TaskStream> {
     await this.#task(caller, id)
     const stored = await this.#service.get(caller.principal, id)
     const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
@@ -148,7 +148,7 @@ export class Operations {
 
   /** The receiver is told of what comes after an event of the log: the last one where nothing is said. */
   async createPushConfig(
-    caller: Caller,
+    caller: OperationCaller,
     task: string,
     request: PushConfigRequest,
     after?: number,
@@ -158,19 +158,24 @@ export class Operations {
     return configs.create(task, request, caller.version, after ?? next - 1)
   }
 
-  async getPushConfig(caller: Caller, task: string, id: string): Promise<PushConfig> {
+  async getPushConfig(caller: OperationCaller, task: string, id: string): Promise<PushConfig> {
     return (await this.#pushConfigs(caller, task)).get(task, id)
   }
 
-  async listPushConfigs(caller: Caller, task: string, pageSize?: number, pageToken?: string): Promise<PushConfigList> {
+  async listPushConfigs(
+    caller: OperationCaller,
+    task: string,
+    pageSize?: number,
+    pageToken?: string,
+  ): Promise<PushConfigList> {
     return (await this.#pushConfigs(caller, task)).list(task, pageSize, pageToken)
   }
 
-  async deletePushConfig(caller: Caller, task: string, id: string): Promise<void> {
+  async deletePushConfig(caller: OperationCaller, task: string, id: string): Promise<void> {
     await (await this.#pushConfigs(caller, task)).remove(task, id)
   }
 
-  async #pushConfigs(caller: Caller, task: string): Promise<PushConfigs> {
+  async #pushConfigs(caller: OperationCaller, task: string): Promise<PushConfigs> {
     this.#requirePush()
     await this.#task(caller, task)
     return new PushConfigs(
@@ -187,7 +192,7 @@ export class Operations {
       throw a2aError('PUSH_NOTIFICATION_NOT_SUPPORTED', `${this.component.id} sends no push notifications`)
   }
 
-  async #accept(caller: Caller, request: SendRequest, follows = false): Promise<Sent> {
+  async #accept(caller: OperationCaller, request: SendRequest, follows = false): Promise<SendTarget> {
     const { message, configuration, metadata = {} } = request
     if (configuration?.taskPushNotificationConfig !== undefined) this.#requirePush()
     if (Object.hasOwn(metadata, 'a2a')) throw invalidParams('metadata must not have the key a2a')
@@ -203,12 +208,12 @@ export class Operations {
     return sent
   }
 
-  async #start(caller: Caller, { message, metadata }: SendRequest, follows: boolean): Promise<Sent> {
+  async #start(caller: OperationCaller, { message, metadata }: SendRequest, follows: boolean): Promise<SendTarget> {
     const { contextId = '' } = message
     const { nameCharsMax } = this.#service.limits
     if (contextId.length > nameCharsMax) throw invalidParams(`contextId has more than ${nameCharsMax} characters`)
     const idempotencyKey = await this.#keyOf(caller, message)
-    const { stored }: Started = await this.#service.start(caller.principal, {
+    const { stored }: StartedRun = await this.#service.start(caller.principal, {
       component: this.component.id,
       input: inputOf(message.parts),
       protocol: 'a2a',
@@ -226,14 +231,14 @@ export class Operations {
   }
 
   /** A message is the same when its id is, in the same context; a key that the client gives says more. */
-  async #keyOf(caller: Caller, { messageId, contextId = '' }: Message): Promise<string | undefined> {
+  async #keyOf(caller: OperationCaller, { messageId, contextId = '' }: Message): Promise<string | undefined> {
     if (caller.idempotencyKey !== undefined) return `a2a ${await digestOf([caller.idempotencyKey])}`
     if (!this.#once) return undefined
     return `a2a ${await digestOf([this.component.id, caller.tenant, contextId, messageId])}`
   }
 
   /** Where the question that a message answers was answered: only what comes after that is an answer to the message. */
-  async #answeredAt(caller: Caller, run: Run, beginning: Beginning): Promise<number> {
+  async #answeredAt(caller: OperationCaller, run: Run, beginning: StreamStart): Promise<number> {
     if (beginning.kind !== 'answer') return 0
     let from = Infinity
     await foldRun(this.#service, caller.principal, run.id, taskProjection, {
@@ -250,7 +255,7 @@ export class Operations {
 
   /** Waits until the answer is due. The task may have moved on since; then it is shown as it is, if that is an answer too. */
   async #outcome(
-    { principal, signal }: Caller,
+    { principal, signal }: OperationCaller,
     id: string,
     due: (state: TaskFold, index: number) => boolean,
   ): Promise<TaskFold> {
@@ -262,18 +267,18 @@ export class Operations {
   }
 
   /** The task as its log is now. */
-  async #show(caller: Caller, run: Run, view: TaskView): Promise<Task> {
+  async #show(caller: OperationCaller, run: Run, view: TaskView): Promise<Task> {
     const fold = await foldRun(this.#service, caller.principal, run.id, taskProjection)
     const answers =
       fold.turns === undefined || view.historyLength === 0 ? undefined : await this.#answers(caller, run.id)
     return taskOf(fold, { ...view, ...(answers && { answers }) })
   }
 
-  #answers({ principal }: Caller, task: string): Promise<ReadonlyMap<string, Message>> {
+  #answers({ principal }: OperationCaller, task: string): Promise<ReadonlyMap<string, Message>> {
     return answersOf(this.#service.documents(principal), task)
   }
 
-  async #task(caller: Caller, id: string): Promise<Run> {
+  async #task(caller: OperationCaller, id: string): Promise<Run> {
     const stored = await this.#service.get(caller.principal, id).catch((cause: unknown) => {
       if (isHoldfastError(cause, 'not_found')) return undefined
       throw cause
@@ -283,11 +288,11 @@ export class Operations {
   }
 
   /** A run of another agent or tenant does not exist here. */
-  #belongs({ tenant }: Caller, run: Run): boolean {
+  #belongs({ tenant }: OperationCaller, run: Run): boolean {
     return run.component === this.component.id && (aboutOf(run)?.tenant ?? '') === tenant
   }
 
-  async #stopped({ principal, signal }: Caller, asked: StoredRun): Promise<StoredRun> {
+  async #stopped({ principal, signal }: OperationCaller, asked: StoredRun): Promise<StoredRun> {
     const until = performance.now() + this.#service.limits.longPollMs
     let stored = asked
     while (!isFinished(stored.run.status) && performance.now() < until && !signal.aborted) {

@@ -2,8 +2,8 @@
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Call } from '../../../http/route.ts'
 import { activate, parseNames } from './extensions.ts'
-import type { Caller } from './operations.ts'
-import type { A2aOptions, AgentAbout } from '../wire/options.ts'
+import type { OperationCaller } from './operations.ts'
+import type { A2aOptions, AgentCardOptions } from '../wire/options.ts'
 import { parseVersion, type Version } from './version.ts'
 
 /** A parameter of the service: a header, or a query parameter of the same name. */
@@ -17,7 +17,7 @@ export function versionOf(call: Call): Version {
 }
 
 /** What a binding found out about a request, in the version that it is answered in. */
-export function callerOf(call: Call, version: Version, about: AgentAbout, options: A2aOptions): Caller {
+export function callerOf(call: Call, version: Version, about: AgentCardOptions, options: A2aOptions): OperationCaller {
   const named = [...parseNames(parameter(call, 'A2A-Extensions')), ...parseNames(parameter(call, 'X-A2A-Extensions'))]
   const extensions = activate(about, named)
   if (extensions.size > 0)

@@ -12,7 +12,7 @@ import type { Agent } from '../requests/agents.ts'
 import { a2aError, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, rpcError, toRpcError } from '../wire/errors.ts'
 import { isLegacyMethod, isLegacyStream, legacyMethods } from '../legacy/methods.ts'
 import { fromStream, type LegacyOutcome } from '../legacy/outcome.ts'
-import { isMethod, methods, type Outcome } from '../requests/methods.ts'
+import { isMethod, methods, type MethodResult } from '../requests/methods.ts'
 import type { A2aOptions } from '../wire/options.ts'
 import { callerOf, versionOf } from '../requests/request.ts'
 import { serveTask } from './streams.ts'
@@ -80,7 +80,7 @@ async function answer(
   binding: Binding,
   id: RpcId,
   caller: ReturnType<typeof callerOf>,
-  outcome: Outcome | LegacyOutcome,
+  outcome: MethodResult | LegacyOutcome,
   translate: (response: Parameters<typeof fromStream>[0]) => unknown,
 ): Promise<void> {
   if (!('stream' in outcome)) return respondJson(call.response, 200, { jsonrpc: '2.0', id, result: outcome.result })

@@ -9,7 +9,7 @@ import type { Call } from '../../../http/route.ts'
 import type { Notice, Streams } from '../../../http/stream.ts'
 import { viewFormat, type Wire } from '../../../http/view.ts'
 import { HEARTBEAT } from '../../../sse/index.ts'
-import type { Caller, TaskStream } from '../requests/operations.ts'
+import type { OperationCaller, TaskStream } from '../requests/operations.ts'
 import { streamProjection, type TaskFrame } from '../view/projection.ts'
 import { checksumOfOrigin } from '../view/resume.ts'
 import { taskOf, type TaskView } from '../view/task.ts'
@@ -26,7 +26,7 @@ export async function serveTask(
   call: Call,
   service: Service,
   streams: Streams,
-  caller: Caller,
+  caller: OperationCaller,
   task: TaskStream,
   words: StreamWords,
 ): Promise<void> {
@@ -60,7 +60,7 @@ export function shownIn({ update, fold }: TaskFrame, view?: TaskView): StreamRes
 }
 
 /** What an event says to this caller: with its position, where the caller knows what that is. */
-export function responseOf(frame: TaskFrame, caller: Caller, { view, gap }: TaskStream): StreamResponse {
+export function responseOf(frame: TaskFrame, caller: OperationCaller, { view, gap }: TaskStream): StreamResponse {
   const shown = shownIn(frame, view)
   if (!caller.extensions.has(RESUME_EXTENSION)) return shown
   const { sequence, fold } = frame

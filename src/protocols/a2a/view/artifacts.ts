@@ -34,7 +34,7 @@ export interface Chunk {
   readonly last: boolean
 }
 
-export interface Changed {
+export interface ArtifactChange {
   readonly artifacts: Artifacts | undefined
   readonly chunks: readonly Chunk[]
 }
@@ -42,9 +42,9 @@ export interface Changed {
 type TextDelta = Extract<LoggedEvent, { type: 'text.delta' }>
 type TextCompleted = Extract<LoggedEvent, { type: 'text.completed' }>
 type ArtifactAdded = Extract<LoggedEvent, { type: 'artifact.added' }>
-type Discarded = Extract<LoggedEvent, { type: 'attempt.discarded' }>
+type DiscardedAttempt = Extract<LoggedEvent, { type: 'attempt.discarded' }>
 
-export function say(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): Changed {
+export function say(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): ArtifactChange {
   if (data.text === '') return { artifacts, chunks: [] }
   const id = spokenId(actor, data.message)
   const begun: ArtifactFold = { id, actor, name: actor?.component, spoken: true, closed: false, pieces: undefined }
@@ -56,14 +56,14 @@ function spokenId(actor: Actor | undefined, message: string | undefined): string
   return [...(actor === undefined ? [] : [actor.run]), message === undefined ? 'answer' : `answer-${message}`].join('/')
 }
 
-export function endMessage(artifacts: Artifacts | undefined, { data, actor }: TextCompleted): Changed {
+export function endMessage(artifacts: Artifacts | undefined, { data, actor }: TextCompleted): ArtifactChange {
   const id = spokenId(actor, data.message)
   const open = find(artifacts, id)
   if (open === undefined || open.closed) return { artifacts, chunks: [] }
   return { artifacts: replace(artifacts, { ...open, closed: true }), chunks: [lastChunk(open)] }
 }
 
-export function addArtifact(artifacts: Artifacts | undefined, { data, actor, index }: ArtifactAdded): Changed {
+export function addArtifact(artifacts: Artifacts | undefined, { data, actor, index }: ArtifactAdded): ArtifactChange {
   const { artifact, name, append = false, last = false } = data
   const id = actor === undefined ? artifact : `${actor.run}/${artifact}`
   const known = append ? find(artifacts, id) : undefined
@@ -80,7 +80,7 @@ function partOf({ text, bytes, url, value, mediaType, name }: EventData['artifac
 }
 
 /** What a run returned, where nobody has said it. */
-export function addOutput(artifacts: Artifacts | undefined, output: unknown, index: number): Changed {
+export function addOutput(artifacts: Artifacts | undefined, output: unknown, index: number): ArtifactChange {
   if (output === undefined || output === null || output === '' || isSaid(artifacts, output))
     return { artifacts, chunks: [] }
   const part: Part = typeof output === 'string' ? { text: output } : { data: output }
@@ -108,7 +108,7 @@ function isSaid(artifacts: Artifacts | undefined, output: unknown): boolean {
 }
 
 /** The end of all that was being said. */
-export function endAll(artifacts: Artifacts | undefined): Changed {
+export function endAll(artifacts: Artifacts | undefined): ArtifactChange {
   const open = [...each(artifacts)].filter(({ spoken, closed }) => spoken && !closed).toReversed()
   let changed = artifacts
   for (const artifact of open) changed = replace(changed, { ...artifact, closed: true })
@@ -116,7 +116,10 @@ export function endAll(artifacts: Artifacts | undefined): Changed {
 }
 
 /** Takes back what was added from an index on: what is left of each artifact replaces what was sent of it. */
-export function withdraw(artifacts: Artifacts | undefined, { data: { from, scope }, actor }: Discarded): Changed {
+export function withdraw(
+  artifacts: Artifacts | undefined,
+  { data: { from, scope }, actor }: DiscardedAttempt,
+): ArtifactChange {
   const touched = [...each(artifacts)]
     .filter(({ pieces, actor: by }) => pieces !== undefined && pieces.index >= from && isOf(by, actor, scope))
     .toReversed()
@@ -132,7 +135,7 @@ export function withdraw(artifacts: Artifacts | undefined, { data: { from, scope
   return { artifacts: changed, chunks }
 }
 
-function isOf(by: Actor | undefined, actor: Actor | undefined, scope: Discarded['data']['scope']): boolean {
+function isOf(by: Actor | undefined, actor: Actor | undefined, scope: DiscardedAttempt['data']['scope']): boolean {
   if (scope === 'all' || actorKey(by) === actorKey(actor)) return true
   if (scope === 'own') return false
   // An actor's run id begins with that of whoever called it; all are below the run's own component.
@@ -148,7 +151,7 @@ function add(
   begun: ArtifactFold,
   { index, part }: Omit<Piece, 'previous'>,
   last: boolean,
-): Changed {
+): ArtifactChange {
   const known = begun.pieces === undefined ? find(artifacts, begun.id) : begun
   // Without `append`, an artifact of the same name is another version of it.
   const before = begun.spoken ? known : begun.pieces === undefined ? undefined : begun

@@ -6,7 +6,7 @@ import {
   addArtifact,
   addOutput,
   type Artifacts,
-  type Changed,
+  type ArtifactChange,
   type Chunk,
   endAll,
   endMessage,
@@ -19,11 +19,11 @@ import type { Message, StreamResponse } from '../wire/wire.ts'
 import { statusOf, taskOf } from './task.ts'
 
 /** An answer to questions, newest first. */
-export interface Turn {
+export interface AnsweredTurn {
   readonly questions: readonly Question[]
   readonly answers: Readonly<Record<string, unknown>>
   readonly index: number
-  readonly previous: Turn | undefined
+  readonly previous: AnsweredTurn | undefined
 }
 
 /** By what an event of a log is told from one that took its index in another history: nothing is written twice at one time. */
@@ -38,7 +38,7 @@ export interface TaskFold {
   readonly waiting: readonly Question[]
   /** What the status says besides its state. */
   readonly message: Message | undefined
-  readonly turns: Turn | undefined
+  readonly turns: AnsweredTurn | undefined
   readonly artifacts: Artifacts | undefined
   /** Whether events before those that were folded are not kept any more; undefined before the first. */
   readonly trimmed: boolean | undefined
@@ -185,7 +185,7 @@ class Draft {
     this.#move(state, said === undefined || said === '' ? undefined : agentMessage(run, id, [{ text: said }]))
   }
 
-  #show({ artifacts, chunks }: Changed): void {
+  #show({ artifacts, chunks }: ArtifactChange): void {
     if (chunks.length > 0) this.#decide()
     if (artifacts !== this.state.artifacts) this.#set({ artifacts })
     for (const chunk of chunks) this.#emit({ artifactUpdate: this.#update(chunk) })
@@ -219,7 +219,7 @@ class Draft {
 }
 
 /** Where a stream begins: with the task as it is there, and everything after that. */
-export type Beginning =
+export type StreamStart =
   /** The whole of it. */
   | { readonly kind: 'start' }
   /** After an event of the log. */
@@ -229,13 +229,13 @@ export type Beginning =
   /** After an event of the wire. */
   | { readonly kind: 'sequence'; readonly sequence: number }
 
-interface Following {
+interface StreamState {
   readonly task: TaskFold
   readonly begun: boolean
 }
 
 /** The events of a stream that begins somewhere. */
-export function streamProjection(beginning: Beginning): Projection<Following, TaskFrame> {
+export function streamProjection(beginning: StreamStart): Projection<StreamState, TaskFrame> {
   return {
     initial: (run) => ({ task: beginTask(run), begun: beginning.kind === 'start' }),
     apply({ task: before, begun }, event) {
@@ -250,7 +250,7 @@ export function streamProjection(beginning: Beginning): Projection<Following, Ta
 }
 
 function beginsWith(
-  beginning: Beginning,
+  beginning: StreamStart,
   event: LoggedEvent,
   frames: readonly TaskFrame[],
   task: TaskFold,

@@ -6,10 +6,10 @@ import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { foldRun } from '../../../http/view.ts'
 import { checksumOf } from '../../../sse/checksum.ts'
-import { type Beginning, type Origin, type TaskFold, taskProjection } from './projection.ts'
+import { type StreamStart, type Origin, type TaskFold, taskProjection } from './projection.ts'
 
-export interface Resumed {
-  readonly beginning: Beginning
+export interface ResumePoint {
+  readonly beginning: StreamStart
   readonly gap: boolean
 }
 
@@ -21,7 +21,7 @@ export async function resumeFrom(
   principal: Principal,
   { run, first, next }: StoredRun,
   after: string,
-): Promise<Resumed> {
+): Promise<ResumePoint> {
   const [, digits, checksum] = POSITION.exec(after) ?? []
   if (digits === undefined)
     throw new HoldfastError('cursor_invalid', `${JSON.stringify(after.slice(0, 100))} is not a position of an event`)
@@ -48,13 +48,13 @@ export function checksumOfOrigin(origin: Origin | undefined): string | undefined
   return checksumOf(new TextEncoder().encode(`${index} ${time} ${type}`))
 }
 
-interface Found {
+interface FoundFrame {
   readonly task: TaskFold
   /** Of the event that is looked for. */
   readonly origin: Origin | undefined
 }
 
-function originAt(wanted: number): Projection<Found, never> {
+function originAt(wanted: number): Projection<FoundFrame, never> {
   return {
     initial: (run) => ({ task: taskProjection.initial(run), origin: undefined }),
     apply({ task: before, origin }, event) {

@@ -2,7 +2,7 @@
 import type { Run } from '../../../core/model/run.ts'
 import { toArtifacts } from './artifacts.ts'
 import { aboutOf, agentMessage, firstMessage, partsOf, questionMessage } from '../requests/messages.ts'
-import type { TaskFold, Turn } from './projection.ts'
+import type { TaskFold, AnsweredTurn } from './projection.ts'
 import { stateOf } from './states.ts'
 import type { Message, Metadata, Task, TaskStatus } from '../wire/wire.ts'
 
@@ -45,7 +45,7 @@ function historyOf({ run, input, turns }: TaskFold, answers: ReadonlyMap<string,
   return [...first, ...newestFirst.toReversed()]
 }
 
-function answerMessage(run: Run, turn: Turn, known: ReadonlyMap<string, Message> | undefined): Message {
+function answerMessage(run: Run, turn: AnsweredTurn, known: ReadonlyMap<string, Message> | undefined): Message {
   const [question = ''] = Object.keys(turn.answers)
   const message = known?.get(question)
   if (message !== undefined) return { ...message, taskId: run.id, contextId: run.session }

@@ -2,12 +2,12 @@
 import type { Component } from '../../../core/ports/component.ts'
 import type { AuthScheme } from '../../../core/model/principal.ts'
 import { extensionsOf } from '../requests/extensions.ts'
-import { type A2aOptions, type AgentAbout, pushOptions } from './options.ts'
+import { type A2aOptions, type AgentCardOptions, pushOptions } from './options.ts'
 import type { AgentCard, AgentInterface, AgentSkill } from './wire.ts'
 
 export interface CardFacts {
   readonly component: Component
-  readonly about: AgentAbout
+  readonly about: AgentCardOptions
   readonly options: A2aOptions
   readonly auth: AuthScheme
   /** Of the server. */

@@ -136,7 +136,7 @@ export function rpcError(code: number, message: string): HoldfastError {
   return new HoldfastError('invalid_request', message, { details: { a2a: about } })
 }
 
-export interface Described {
+export interface ErrorDescription {
   readonly code: number
   readonly status: number
   readonly grpc: GrpcStatus
@@ -147,7 +147,7 @@ export interface Described {
 
 const DOMAIN = 'a2a-protocol.org'
 
-export function describeError(error: HoldfastError, table: ErrorTable): Described {
+export function describeError(error: HoldfastError, table: ErrorTable): ErrorDescription {
   const about = (error.details?.['a2a'] ?? {}) as About
   const reason = about.reason ?? reasonByCode[error.code]
   const wording: Wording = reason === undefined ? wordings[error.code] : reasons[reason]

@@ -30,7 +30,7 @@ export interface A2aOptions {
   /** What a caller who is known is shown instead of the public card. */
   readonly extendedCard?: (card: AgentCard, component: string, principal: Principal) => AgentCard
   /** More about a component than it says itself, by its id. */
-  readonly agents?: Readonly<Record<string, AgentAbout>>
+  readonly agents?: Readonly<Record<string, AgentCardOptions>>
 }
 
 export interface PushOptions {
@@ -55,7 +55,7 @@ export function pushOptions({ push = false, signer, secrets }: A2aOptions): Push
   }
 }
 
-export interface AgentAbout {
+export interface AgentCardOptions {
   readonly version?: string
   readonly provider?: AgentCard['provider']
   readonly documentationUrl?: string

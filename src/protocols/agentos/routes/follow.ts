@@ -13,10 +13,10 @@ import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
 /** The log when the stream is opened: what is in it by then is the past. */
-export type Known = Pick<StoredRun, 'run' | 'first' | 'next'>
+export type LogAtOpen = Pick<StoredRun, 'run' | 'first' | 'next'>
 
 export interface Follow {
-  readonly known: Known
+  readonly known: LogAtOpen
   /** Which frames the client has yet to get; all where this is absent. */
   readonly wanted?: (frame: Frame) => boolean
   /** Said before anything else. */
@@ -35,7 +35,7 @@ export async function follow(call: Call, os: AgentOs, what: Follow): Promise<voi
 }
 
 /** Where a stream is subscribed: what the client has is folded too, and not sent. */
-export function beginningOf({ first }: Known): number {
+export function beginningOf({ first }: LogAtOpen): number {
   return Math.max(START, first - 1)
 }
 
@@ -51,7 +51,7 @@ export function followFormat(os: AgentOs, { known, wanted, caughtUp }: Follow, w
 }
 
 /** Ends where a paused run stands, and says when the past is over. */
-function untilSettled(view: StreamFormat, { run, next }: Known, caughtUp: string | undefined): StreamFormat {
+function untilSettled(view: StreamFormat, { run, next }: LogAtOpen, caughtUp: string | undefined): StreamFormat {
   let folded = -1
   return {
     ...view,

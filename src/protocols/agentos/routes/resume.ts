@@ -8,7 +8,7 @@ import { fieldError } from '../wire/errors.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, queryFields } from '../requests/fields.ts'
 import { follow } from './follow.ts'
-import { encodeMetas, metasOf, notFound, type Place, placeIn } from '../view/metas.ts'
+import { encodeMetas, metasOf, notFound, type StreamPosition, placeIn } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { State } from '../view/state.ts'
 
@@ -45,7 +45,7 @@ async function serve(
   family: Family,
   stored: StoredRun,
   state: State,
-  place: Place,
+  place: StreamPosition,
 ): Promise<void> {
   const { opening, caughtUp } = metasOf(family, state, place)
   await follow(call, os, {

@@ -93,7 +93,7 @@ function queryOf({ query }: Call): Omit<DocumentQuery, 'limit'> {
   }
 }
 
-interface Found {
+interface FoundSession {
   readonly documents: readonly Document[]
   readonly total: number
 }
@@ -107,7 +107,7 @@ async function findSessions(
   query: Omit<DocumentQuery, 'limit'>,
   offset: number,
   limit: number,
-): Promise<Found> {
+): Promise<FoundSession> {
   const documents = os.service.documents(call.principal)
   const type = typeOf(call)
   const user = call.query.get('user_id')

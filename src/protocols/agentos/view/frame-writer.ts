@@ -16,7 +16,7 @@ export interface Frame {
 
 type Fields = object
 
-export class Scribe {
+export class FrameWriter {
   readonly event: LoggedEvent
   readonly frames: Frame[] = []
   state: State

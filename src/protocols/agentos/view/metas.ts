@@ -4,7 +4,7 @@ import { encodeFrame } from '../../../sse/index.ts'
 import { type Family, statusNames } from '../wire/families.ts'
 import type { State } from './state.ts'
 
-export interface Place {
+export interface StreamPosition {
   /** Index of the last event that the client is taken to have. */
   readonly has: number
   readonly requested: number
@@ -14,7 +14,7 @@ export interface Place {
 }
 
 /** After a trim the numbers of what is left cannot be compared with those that the client has: it gets all of it. */
-export function placeIn({ next, trimmedBefore }: State, asked: number | undefined): Place {
+export function placeIn({ next, trimmedBefore }: State, asked: number | undefined): StreamPosition {
   const requested = asked ?? -1
   if (trimmedBefore !== undefined)
     return { has: trimmedBefore - 1, requested, missed: next - trimmedBefore, clamped: false }
@@ -33,14 +33,14 @@ export interface Meta {
   readonly [key: string]: unknown
 }
 
-export function metasOf(family: Family, state: State, place: Place): Metas {
+export function metasOf(family: Family, state: State, place: StreamPosition): Metas {
   if (isFinished(state.status) || state.status === 'paused') return { opening: [replay(state, place)] }
   const catchUp = place.missed === 0 ? [] : [catchingUp(state, place)]
   const live = subscribed(family, state, place)
   return place.missed === 0 ? { opening: [live] } : { opening: catchUp, caughtUp: live }
 }
 
-function replay(state: State, place: Place): Meta {
+function replay(state: State, place: StreamPosition): Meta {
   const status = statusNames[state.status]
   const { next: total } = state
   const message = `Run ${status}. Replaying ${place.missed} missed events (of ${total} total).`
@@ -56,7 +56,7 @@ function replay(state: State, place: Place): Meta {
   }
 }
 
-function catchingUp(state: State, place: Place): Meta {
+function catchingUp(state: State, place: StreamPosition): Meta {
   return {
     event: 'catch_up',
     run_id: state.run,
@@ -68,7 +68,7 @@ function catchingUp(state: State, place: Place): Meta {
   }
 }
 
-function subscribed(family: Family, state: State, place: Place): Meta {
+function subscribed(family: Family, state: State, place: StreamPosition): Meta {
   return {
     event: 'subscribed',
     run_id: state.run,
@@ -84,7 +84,7 @@ function liveStatus({ status }: State): string {
 }
 
 /** What is not as the client may think, for programs. */
-function caveats({ next, trimmedBefore }: State, { clamped }: Place): object {
+function caveats({ next, trimmedBefore }: State, { clamped }: StreamPosition): object {
   return {
     ...(clamped && { last_event_index_clamped_to: next - 1 }),
     ...(trimmedBefore !== undefined && { gap: true, first_available_index: trimmedBefore }),
@@ -92,7 +92,7 @@ function caveats({ next, trimmedBefore }: State, { clamped }: Place): object {
 }
 
 /** The same for people. */
-function remark({ next, trimmedBefore }: State, { clamped, requested }: Place): string {
+function remark({ next, trimmedBefore }: State, { clamped, requested }: StreamPosition): string {
   if (trimmedBefore !== undefined) return ' What came before was trimmed and cannot be replayed.'
   return clamped ? ` There is no event ${requested}; the last one is ${next - 1}.` : ''
 }

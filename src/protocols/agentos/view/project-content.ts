@@ -1,6 +1,6 @@
 /** Text, reasoning, tools, models and the rest of what components emit, as events of agents and teams. */
 import type { Usage } from '../../../core/model/event.ts'
-import type { Scribe } from './frame-writer.ts'
+import type { FrameWriter } from './frame-writer.ts'
 import { asText, type ToolExecution } from '../wire/shapes.ts'
 import {
   type Logged,
@@ -15,18 +15,18 @@ import {
 import { add, last } from './trail.ts'
 
 /** Whoever speaks now; a stretch of reasoning ends when something else begins. */
-export function speaking(scribe: Scribe): Speaker {
+export function speaking(scribe: FrameWriter): Speaker {
   const speaker = speakerOf(scribe.state, scribe.event.actor)
   return speaker.reasoning ? endReasoning(scribe, speaker) : speaker
 }
 
-export function endReasoning(scribe: Scribe, speaker: Speaker): Speaker {
+export function endReasoning(scribe: FrameWriter, speaker: Speaker): Speaker {
   if (!speaker.reasoning) return speaker
   scribe.say(speaker, 'ReasoningCompleted', { content_type: 'str' })
   return scribe.keep({ ...speaker, reasoning: false })
 }
 
-export function textDelta(scribe: Scribe, { index, data }: Logged<'text.delta'>): void {
+export function textDelta(scribe: FrameWriter, { index, data }: Logged<'text.delta'>): void {
   const speaker = speaking(scribe)
   scribe.keep({ ...speaker, said: add(speaker.said, index, { text: data.text, message: data.message }) })
   scribe.say(speaker, 'RunContent', {
@@ -37,34 +37,34 @@ export function textDelta(scribe: Scribe, { index, data }: Logged<'text.delta'>)
   })
 }
 
-export function reasoningStarted(scribe: Scribe): void {
+export function reasoningStarted(scribe: FrameWriter): void {
   beginReasoning(scribe)
 }
 
-export function reasoningDelta(scribe: Scribe, { index, data }: Logged<'reasoning.delta'>): void {
+export function reasoningDelta(scribe: FrameWriter, { index, data }: Logged<'reasoning.delta'>): void {
   const speaker = beginReasoning(scribe)
   scribe.keep({ ...speaker, thought: add(speaker.thought, index, data.text) })
   scribe.say(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
 }
 
-export function reasoningCompleted(scribe: Scribe): void {
+export function reasoningCompleted(scribe: FrameWriter): void {
   endReasoning(scribe, speakerOf(scribe.state, scribe.event.actor))
 }
 
-function beginReasoning(scribe: Scribe): Speaker {
+function beginReasoning(scribe: FrameWriter): Speaker {
   const speaker = speakerOf(scribe.state, scribe.event.actor)
   if (speaker.reasoning) return speaker
   scribe.say(speaker, 'ReasoningStarted')
   return scribe.keep({ ...speaker, reasoning: true })
 }
 
-export function modelRequested(scribe: Scribe, { data }: Logged<'model.requested'>): void {
+export function modelRequested(scribe: FrameWriter, { data }: Logged<'model.requested'>): void {
   const model = { model: data.model, provider: data.provider ?? '' }
   const speaker = scribe.keep({ ...speaking(scribe), model })
   scribe.say(speaker, 'ModelRequestStarted', { model: model.model, model_provider: model.provider })
 }
 
-export function modelResponded(scribe: Scribe, { data }: Logged<'model.responded'>): void {
+export function modelResponded(scribe: FrameWriter, { data }: Logged<'model.responded'>): void {
   const speaker = speaking(scribe)
   const { model, usage } = data
   scribe.keep({ ...speaker, ...(usage !== undefined && { usage: sum(speaker.usage, usage) }) })
@@ -75,7 +75,7 @@ export function modelResponded(scribe: Scribe, { data }: Logged<'model.responded
   })
 }
 
-export function toolCalled(scribe: Scribe, { index, time, data }: Logged<'tool.called'>): void {
+export function toolCalled(scribe: FrameWriter, { index, time, data }: Logged<'tool.called'>): void {
   const speaker = speaking(scribe)
   const called: ToolCalled = {
     call: data.call,
@@ -88,11 +88,11 @@ export function toolCalled(scribe: Scribe, { index, time, data }: Logged<'tool.c
   scribe.say(speaker, 'ToolCallStarted', { tool: toolExecution(scribe.state, speaker, called) })
 }
 
-export function toolProgressed(scribe: Scribe, { data }: Logged<'tool.progressed'>): void {
+export function toolProgressed(scribe: FrameWriter, { data }: Logged<'tool.progressed'>): void {
   scribe.custom(speaking(scribe), 'tool.progressed', data.output, { tool_call_id: data.call })
 }
 
-export function toolEnded(scribe: Scribe, event: Logged<'tool.completed' | 'tool.failed'>): void {
+export function toolEnded(scribe: FrameWriter, event: Logged<'tool.completed' | 'tool.failed'>): void {
   const { index, time, data } = event
   const speaker = speaking(scribe)
   const ended: ToolEnded = {
@@ -159,7 +159,7 @@ function childRun(state: State, speaker: Speaker, member: string): string | null
   return own.findLast(({ status }) => status !== 'running')?.run ?? own.at(-1)?.run ?? null
 }
 
-export function artifactAdded(scribe: Scribe, { index, data }: Logged<'artifact.added'>): void {
+export function artifactAdded(scribe: FrameWriter, { index, data }: Logged<'artifact.added'>): void {
   const speaker = speaking(scribe)
   const { artifact, name, mediaType, url, bytes, append } = data
   scribe.custom(speaker, 'artifact.added', data)
@@ -174,7 +174,7 @@ export function artifactAdded(scribe: Scribe, { index, data }: Logged<'artifact.
   scribe.keep({ ...speaker, media: add(speaker.media, index, media) })
 }
 
-export function sourceCited(scribe: Scribe, { index, data }: Logged<'source.cited'>): void {
+export function sourceCited(scribe: FrameWriter, { index, data }: Logged<'source.cited'>): void {
   const { url, title } = data
   const speaker = speaking(scribe)
   const source = { ...(url !== undefined && { url }), ...(title !== undefined && { title }) }
@@ -186,11 +186,11 @@ export function sourceCited(scribe: Scribe, { index, data }: Logged<'source.cite
   })
 }
 
-export function stateChanged(scribe: Scribe, { type, data }: Logged<'state.replaced' | 'state.patched'>): void {
+export function stateChanged(scribe: FrameWriter, { type, data }: Logged<'state.replaced' | 'state.patched'>): void {
   scribe.custom(speaking(scribe), type, data)
 }
 
-export function customEmitted(scribe: Scribe, { data }: Logged<'custom.emitted'>): void {
+export function customEmitted(scribe: FrameWriter, { data }: Logged<'custom.emitted'>): void {
   scribe.custom(speaking(scribe), data.name, data.value)
 }
 

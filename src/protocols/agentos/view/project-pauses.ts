@@ -10,13 +10,13 @@ import {
   stepRequirement,
   waitingTool,
 } from '../wire/requirements.ts'
-import type { Scribe } from './frame-writer.ts'
+import type { FrameWriter } from './frame-writer.ts'
 import { type Logged, rootOf, type State, type Step } from './state.ts'
 import { families } from '../wire/families.ts'
 import { contentOf } from './content.ts'
 import { values } from './trail.ts'
 
-export function runPaused(scribe: Scribe, { data, time }: Logged<'run.paused'>): void {
+export function runPaused(scribe: FrameWriter, { data, time }: Logged<'run.paused'>): void {
   const known = new Set(scribe.state.questions.map(({ id }) => id))
   scribe.state = { ...scribe.state, status: 'paused', questions: data.questions, askedAt: time }
   const root = endReasoning(scribe, rootOf(scribe.state))
@@ -57,7 +57,7 @@ export function workflowPause(state: State): object {
   }
 }
 
-function gatePaused(scribe: Scribe, question: Question): void {
+function gatePaused(scribe: FrameWriter, question: Question): void {
   const { askedAt } = scribe.state
   const gate = gateOf(scribe.state, question)
   const step = stepOf(scribe.state, gate)
@@ -120,7 +120,7 @@ function stepOf(state: State, { step }: Gate): Step {
   }
 }
 
-export function runResumed(scribe: Scribe): void {
+export function runResumed(scribe: FrameWriter): void {
   const asked = scribe.state.questions
   scribe.state = { ...scribe.state, status: 'running', questions: [] }
   const root = rootOf(scribe.state)

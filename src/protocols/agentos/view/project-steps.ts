@@ -1,6 +1,6 @@
 /** The steps and blocks of workflows. */
 import type { StepKind } from '../../../core/model/event.ts'
-import type { Scribe } from './frame-writer.ts'
+import type { FrameWriter } from './frame-writer.ts'
 import { contentType, type StepOutput } from '../wire/shapes.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
 import { add, values } from './trail.ts'
@@ -99,7 +99,7 @@ function isShown(speaker: Speaker, details: unknown): boolean {
   return speaker.kind === 'workflow' && (details as { decides?: unknown } | undefined)?.decides === undefined
 }
 
-export function stepStarted(scribe: Scribe, { data }: Logged<'step.started'>): void {
+export function stepStarted(scribe: FrameWriter, { data }: Logged<'step.started'>): void {
   const speaker = speakerOf(scribe.state, scribe.event.actor)
   if (!isShown(speaker, data.details)) return
   const details = (data.details ?? {}) as Readonly<Record<string, unknown>>
@@ -127,7 +127,7 @@ function siblings({ steps }: State, workflow: string, parent: string | undefined
   return [...steps.values()].filter((step) => step.workflow === workflow && step.parent === parent).length
 }
 
-export function stepCompleted(scribe: Scribe, { data }: Logged<'step.completed'>): void {
+export function stepCompleted(scribe: FrameWriter, { data }: Logged<'step.completed'>): void {
   const step = scribe.state.steps.get(data.step)
   if (step === undefined) return
   const form = formOf(step)
@@ -157,14 +157,14 @@ function outputOfIteration(output: unknown): unknown {
   return (output as { output?: unknown } | null)?.output ?? null
 }
 
-export function stepFailed(scribe: Scribe, { data }: Logged<'step.failed'>): void {
+export function stepFailed(scribe: FrameWriter, { data }: Logged<'step.failed'>): void {
   const step = scribe.state.steps.get(data.step)
   if (step === undefined) return
   file(scribe, step, stepOutput(scribe.state, step, null, data.error.message))
   scribe.tellStep(step, 'StepError', { error: data.error.message, error_type: data.error.code })
 }
 
-export function stepSkipped(scribe: Scribe, { data }: Logged<'step.skipped'>): void {
+export function stepSkipped(scribe: FrameWriter, { data }: Logged<'step.skipped'>): void {
   const { step, name, reason } = data
   const speaker = speakerOf(scribe.state, scribe.event.actor)
   if (speaker.kind !== 'workflow') return
@@ -172,7 +172,7 @@ export function stepSkipped(scribe: Scribe, { data }: Logged<'step.skipped'>): v
 }
 
 /** A result belongs to the step around it, and to the workflow where there is none. */
-function file(scribe: Scribe, step: Step, output: StepOutput): void {
+function file(scribe: FrameWriter, step: Step, output: StepOutput): void {
   scribe.keepStep({ ...step, open: false })
   const around = step.parent === undefined ? undefined : scribe.state.steps.get(step.parent)
   const { index } = scribe.event

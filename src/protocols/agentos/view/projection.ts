@@ -9,7 +9,7 @@ import { metricsOf } from './metrics.ts'
 import * as content from './project-content.ts'
 import * as pauses from './project-pauses.ts'
 import * as steps from './project-steps.ts'
-import { type Frame, Scribe } from './frame-writer.ts'
+import { type Frame, FrameWriter } from './frame-writer.ts'
 import { contentType } from '../wire/shapes.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State } from './state.ts'
 import { values, withdraw } from './trail.ts'
@@ -22,7 +22,7 @@ export function agentosProjection(describe: Describe): Projection<State, Frame> 
   return {
     initial: (run) => initial(run, describe),
     apply(state, event) {
-      const scribe = new Scribe(begun(state, event), event)
+      const scribe = new FrameWriter(begun(state, event), event)
       const handler = handlers[event.type] as Handler<EventType>
       handler(scribe, event, describe)
       return { state: { ...scribe.state, last: event.index }, frames: scribe.frames }
@@ -79,7 +79,7 @@ function begun(state: State, { index }: LoggedEvent): State {
   return state.last >= 0 || index === 0 ? state : { ...state, next: index, trimmedBefore: index }
 }
 
-type Handler<Type extends EventType> = (scribe: Scribe, event: Logged<Type>, describe: Describe) => void
+type Handler<Type extends EventType> = (scribe: FrameWriter, event: Logged<Type>, describe: Describe) => void
 
 const nothing = (): void => {}
 
@@ -124,17 +124,17 @@ const handlers: { readonly [Type in EventType]: Handler<Type> } = {
 }
 
 /** A run that is driven again after a crash goes on with the same story. */
-function runStarted(scribe: Scribe, { data }: Logged<'run.started'>): void {
+function runStarted(scribe: FrameWriter, { data }: Logged<'run.started'>): void {
   scribe.state = { ...scribe.state, status: 'running' }
   if (data.attempt === 1) started(scribe, rootOf(scribe.state))
 }
 
-function started(scribe: Scribe, speaker: Speaker): void {
+function started(scribe: FrameWriter, speaker: Speaker): void {
   const { events } = families[speaker.kind]
   scribe.tell(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
 }
 
-function actorStarted(scribe: Scribe, { actor, data, time }: Logged<'actor.started'>, describe: Describe): void {
+function actorStarted(scribe: FrameWriter, { actor, data, time }: Logged<'actor.started'>, describe: Describe): void {
   if (actor === undefined || scribe.state.speakers.has(actor.run)) return
   const caller = scribe.state.speakers.get(actor.parent ?? '') ?? rootOf(scribe.state)
   const known = describe(actor.component)
@@ -166,7 +166,7 @@ function stepFor({ steps: known }: State, caller: Speaker, key: string): string 
   return (open.find(({ id }) => id === key) ?? open.at(-1))?.id
 }
 
-function actorCompleted(scribe: Scribe, { data }: Logged<'actor.completed'>): void {
+function actorCompleted(scribe: FrameWriter, { data }: Logged<'actor.completed'>): void {
   const { output, usage } = data
   const speaker = content.speaking(scribe)
   completed(
@@ -175,23 +175,23 @@ function actorCompleted(scribe: Scribe, { data }: Logged<'actor.completed'>): vo
   )
 }
 
-function actorFailed(scribe: Scribe, { data }: Logged<'actor.failed'>): void {
+function actorFailed(scribe: FrameWriter, { data }: Logged<'actor.failed'>): void {
   const speaker = content.speaking(scribe)
   failed(scribe, scribe.keep({ ...speaker, status: 'failed', outcome: { error: data.error } }), data.error)
 }
 
-function runCompleted(scribe: Scribe, { data }: Logged<'run.completed'>): void {
+function runCompleted(scribe: FrameWriter, { data }: Logged<'run.completed'>): void {
   const root = endRun(scribe, 'completed', { output: data.output })
   const usage = data.usage ?? root.usage
   completed(scribe, scribe.keep({ ...root, ...(usage !== undefined && { usage }) }))
 }
 
-function runFailed(scribe: Scribe, error: Failure): void {
+function runFailed(scribe: FrameWriter, error: Failure): void {
   failed(scribe, endRun(scribe, error.code === 'rejected' ? 'rejected' : 'failed', { error }), error)
 }
 
 /** Nothing comes after it: a run that was stopped must not look like one that was completed (RUN-3). */
-function runCancelled(scribe: Scribe, { data }: Logged<'run.cancelled'>): void {
+function runCancelled(scribe: FrameWriter, { data }: Logged<'run.cancelled'>): void {
   const reason = data.reason ?? `Run ${scribe.state.run} was cancelled`
   const root = rootOf(scribe.state)
   for (const speaker of scribe.state.speakers.values()) {
@@ -202,20 +202,20 @@ function runCancelled(scribe: Scribe, { data }: Logged<'run.cancelled'>): void {
   cancelled(scribe, endRun(scribe, 'cancelled', { reason }), reason)
 }
 
-function cancelled(scribe: Scribe, speaker: Speaker, reason: string): void {
+function cancelled(scribe: FrameWriter, speaker: Speaker, reason: string): void {
   scribe.tell(speaker, families[speaker.kind].events.cancelled, {
     reason,
     content: contentOf(scribe.state, speaker) ?? '',
   })
 }
 
-function endRun(scribe: Scribe, status: State['status'], outcome: NonNullable<State['outcome']>): Speaker {
+function endRun(scribe: FrameWriter, status: State['status'], outcome: NonNullable<State['outcome']>): Speaker {
   scribe.state = { ...scribe.state, status, questions: [], outcome }
   const root = content.endReasoning(scribe, rootOf(scribe.state))
   return scribe.keep({ ...root, status, outcome })
 }
 
-function completed(scribe: Scribe, speaker: Speaker): void {
+function completed(scribe: FrameWriter, speaker: Speaker): void {
   const { state } = scribe
   const { events, kind } = families[speaker.kind]
   const whole = contentOf(state, speaker)
@@ -243,7 +243,7 @@ function completed(scribe: Scribe, speaker: Speaker): void {
 }
 
 /** No stack, no exception: a message, its kind, and the id under which the server's own log has the rest. */
-function failed(scribe: Scribe, speaker: Speaker, { code, message, details }: Failure): void {
+function failed(scribe: FrameWriter, speaker: Speaker, { code, message, details }: Failure): void {
   const { events, errorField } = families[speaker.kind]
   const { id, ...facts } = (details ?? {}) as Readonly<Record<string, unknown>>
   scribe.tell(speaker, events.failed, {
@@ -255,7 +255,7 @@ function failed(scribe: Scribe, speaker: Speaker, { code, message, details }: Fa
 }
 
 /** AgentOS has no word for a withdrawal: it is told as a custom event with what stands, and what is told at the end is right. */
-function attemptDiscarded(scribe: Scribe, { actor, data }: Logged<'attempt.discarded'>): void {
+function attemptDiscarded(scribe: FrameWriter, { actor, data }: Logged<'attempt.discarded'>): void {
   const { from, scope, ledger, reason } = data
   const whose = speakerOf(scribe.state, actor)
   for (const speaker of scribe.state.speakers.values()) {

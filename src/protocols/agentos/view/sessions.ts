@@ -117,13 +117,13 @@ export function sessionSummary(os: AgentOs, document: Document): Readonly<Record
 }
 
 /** What a session shows of each run. */
-export interface Spoken {
+export interface RunExcerpt {
   readonly usage: Usage | undefined
   readonly trimmed: boolean
   readonly messages: readonly object[]
 }
 
-export function spokenIn(state: State): Spoken {
+export function spokenIn(state: State): RunExcerpt {
   const root = rootOf(state)
   return {
     usage: root.usage,
@@ -133,7 +133,7 @@ export function spokenIn(state: State): Spoken {
 }
 
 /** One session, with what was said in it. */
-export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: ShownRuns<Spoken>): object {
+export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: ShownRuns<RunExcerpt>): object {
   const { label } = document
   const kind = familyOf(os, document)
   const usage = runs.map((run) => run.usage).filter((each) => each !== undefined)

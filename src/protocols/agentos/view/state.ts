@@ -27,10 +27,10 @@ export interface State {
   readonly questions: readonly Question[]
   /** When it asked them. */
   readonly askedAt: string
-  readonly outcome?: Outcome
+  readonly outcome?: RunOutcome
 }
 
-export interface Outcome {
+export interface RunOutcome {
   readonly output?: unknown
   readonly error?: Failure
   readonly reason?: string
@@ -53,7 +53,7 @@ export interface Speaker {
   readonly input: unknown
   readonly startedAt: string
   readonly status: RunStatus
-  readonly said: Trail<Said>
+  readonly said: Trail<SpokenText>
   readonly thought: Trail<string>
   /** A stretch of reasoning was begun and not ended. */
   readonly reasoning: boolean
@@ -65,10 +65,10 @@ export interface Speaker {
   readonly stepOutputs: Trail<StepOutput>
   readonly usage?: Usage
   readonly model?: { readonly model: string; readonly provider: string }
-  readonly outcome?: Outcome
+  readonly outcome?: RunOutcome
 }
 
-export interface Said {
+export interface SpokenText {
   readonly text: string
   readonly message: string | undefined
 }

@@ -5,7 +5,7 @@ import type { ComponentFacts } from '../../../core/ports/component.ts'
 export const DB_ID = 'holdfast'
 
 /** What some kinds of component say beyond the seam. */
-interface Described {
+interface DescribedComponent {
   readonly steps?: readonly Node[]
 }
 
@@ -30,7 +30,7 @@ export function componentSummary(component: ComponentFacts): object {
 }
 
 export function componentDetail(component: ComponentFacts): object {
-  const { steps } = component as Described
+  const { steps } = component as DescribedComponent
   const shared = componentSummary(component)
   switch (component.kind) {
     case 'workflow':
@@ -52,14 +52,14 @@ export interface ModelName {
   readonly provider: string
 }
 
-export function modelNamed({ makeup }: ComponentFacts): ModelName | undefined {
-  return makeup?.model && { id: makeup.model.id, provider: makeup.model.provider ?? '' }
+export function modelNamed({ info }: ComponentFacts): ModelName | undefined {
+  return info?.model && { id: info.model.id, provider: info.model.provider ?? '' }
 }
 
-function teamOf({ makeup }: ComponentFacts): object {
+function teamOf({ info }: ComponentFacts): object {
   return {
-    members: (makeup?.members ?? []).map((member) => componentDetail(member)),
-    ...(makeup?.mode !== undefined && { mode: makeup.mode }),
+    members: (info?.members ?? []).map((member) => componentDetail(member)),
+    ...(info?.mode !== undefined && { mode: info.mode }),
   }
 }
 

@@ -1,5 +1,5 @@
 /** The messages of a chat completion as a conversation. */
-import type { Caller } from '../../../core/model/caller-options.ts'
+import type { CallerOptions } from '../../../core/model/caller-options.ts'
 import {
   callerOf,
   callInput,
@@ -46,7 +46,7 @@ export function toConversation(body: ChatBody, isContinued: boolean): Conversati
   }
 }
 
-function outputOf(format: ChatBody['response_format']): Caller['output'] {
+function outputOf(format: ChatBody['response_format']): CallerOptions['output'] {
   if (format?.type === 'json_object') return { type: 'object' }
   return format?.type === 'json_schema' ? (format.json_schema.schema ?? { type: 'object' }) : undefined
 }

@@ -11,7 +11,7 @@ import { toVerdictAnswer, unsupported, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../requests/input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../requests/request.ts'
-import { assertUntrimmed, followRun, headersOf, startPart, type StartWishes } from '../requests/start.ts'
+import { assertUntrimmed, followRun, headersOf, startPart, type StartOptions } from '../requests/start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
 import { resultsIn, toConversation } from './messages.ts'
 import { type ChatFrame, chatProjection, toCompletion } from './projection.ts'
@@ -29,7 +29,7 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   const component = findComponent(service, body.model)
   const { nameCharsMax: charsMax } = service.limits
   const policy = disconnectPolicy(call, component, { kept: body.store === true, charsMax })
-  const wishes = (): Promise<StartWishes> => wishesFor(call, service, body, given)
+  const wishes = (): Promise<StartOptions> => wishesFor(call, service, body, given)
   const { part, created } = await startPart(call, service, resultsIn(body.messages), wishes)
   if (policy === 'stop') stopWhenGone(call, service, part.run)
   const stored = await service.get(call.principal, part.run)
@@ -45,7 +45,7 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   await followRun(call, service, streams, run, { projection, wire: chatWire, headers })
 }
 
-async function wishesFor(call: Call, service: Service, body: ChatBody, given: unknown): Promise<StartWishes> {
+async function wishesFor(call: Call, service: Service, body: ChatBody, given: unknown): Promise<StartOptions> {
   const component = findComponent(service, body.model)
   const conversation = header(call, SESSION_HEADER, service.limits.nameCharsMax)
   return {

@@ -6,7 +6,7 @@ import type { Service } from '../../../core/service.ts'
 import { jsonBytes } from '../../../http/respond.ts'
 import { foldRun } from '../../../http/view.ts'
 import { type Part, parseItemId } from '../wire/ids.ts'
-import type { PageWishes } from '../wire/lists.ts'
+import type { PageOptions } from '../wire/lists.ts'
 import { toInputItems, toItem } from '../responses/items.ts'
 import { responseProjection } from '../responses/projection.ts'
 import { type ResponseState, isEnded } from '../responses/state.ts'
@@ -34,7 +34,7 @@ export async function itemsOf(
   service: Service,
   principal: Principal,
   conversation: StoredConversation,
-  { limit, order, after }: PageWishes,
+  { limit, order, after }: PageOptions,
 ): Promise<ListedItems> {
   const oldestFirst = await sourcesOf(service, principal, conversation)
   const sources = order === 'asc' ? oldestFirst : oldestFirst.toReversed()

@@ -3,7 +3,7 @@
  * model (src/agents/model). What a component is given depends on what it takes.
  */
 import type { Component } from '../../../core/ports/component.ts'
-import type { Caller, CallerSettings } from '../../../core/model/caller-options.ts'
+import type { CallerOptions, CallerSettings } from '../../../core/model/caller-options.ts'
 import { parseJsonOrText } from '../../../http/json.ts'
 import { refusal } from '../wire/errors.ts'
 
@@ -25,7 +25,7 @@ export interface Message {
 
 export interface Conversation {
   readonly messages: readonly Message[]
-  readonly caller: Caller
+  readonly caller: CallerOptions
   /** The messages go on with what the session has, whoever says them. */
   readonly continues?: boolean
 }
@@ -100,7 +100,9 @@ function mediaTypeOf(name = ''): string {
 }
 
 /** Ignores what is not there, so that a caller without wishes is an empty object. */
-export function callerOf(wishes: { readonly [Key in keyof Caller]: Caller[Key] | undefined }): Caller {
+export function callerOf(wishes: {
+  readonly [Key in keyof CallerOptions]: CallerOptions[Key] | undefined
+}): CallerOptions {
   return Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined))
 }
 

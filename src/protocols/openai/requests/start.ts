@@ -4,7 +4,7 @@ import { START } from '../../../core/model/cursor.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { isFinished, type Run } from '../../../core/model/run.ts'
-import type { Service, Started } from '../../../core/service.ts'
+import type { Service, StartedRun } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { encodeHeader } from '../../../http/header-text.ts'
 import type { Call } from '../../../http/route.ts'
@@ -16,7 +16,7 @@ import { type Part, toConversationId } from '../wire/ids.ts'
 import { digestOf, header, SESSION_HEADER } from './request.ts'
 
 /** What is kept with a run that was started here, beside the caller's metadata. */
-export interface About {
+export interface RunOrigin {
   readonly api: 'chat' | 'responses'
   readonly digest: string
   readonly key?: string
@@ -30,7 +30,7 @@ export interface About {
   readonly echo?: Readonly<Record<string, unknown>>
 }
 
-export interface StartWishes {
+export interface StartOptions {
   readonly component: Component
   /** May depend on what was said before; the key tells whether this start is among that. */
   readonly input: (key: string | undefined) => unknown
@@ -38,10 +38,10 @@ export interface StartWishes {
   readonly body: unknown
   readonly session: string | undefined
   readonly metadata: Readonly<Record<string, unknown>>
-  readonly about: Omit<About, 'digest' | 'key'>
+  readonly about: Omit<RunOrigin, 'digest' | 'key'>
 }
 
-async function startRun(call: Call, service: Service, wishes: StartWishes): Promise<Started> {
+async function startRun(call: Call, service: Service, wishes: StartOptions): Promise<StartedRun> {
   const { component, input, body, session, metadata, about } = wishes
   if (Object.hasOwn(metadata, 'openai')) throw refusal('metadata must not have the key openai', { param: 'metadata' })
   // How the answer is to come is no part of what is asked: one that was cut on a stream may be fetched as a whole.
@@ -72,7 +72,7 @@ export async function startPart(
   call: Call,
   service: Service,
   results: readonly CallerResult[],
-  wishes: () => Promise<StartWishes>,
+  wishes: () => Promise<StartOptions>,
 ): Promise<StartedPart> {
   const continued = results.length === 0 ? undefined : await continueWith(service, call, results)
   if (continued !== undefined) return { part: continued, created: true }
@@ -99,7 +99,7 @@ async function findEarlier(
   service: Service,
   component: string,
   digest: string,
-): Promise<Started | undefined> {
+): Promise<StartedRun | undefined> {
   const { runs } = await service.list(call.principal, { component, limit: EARLIER_RUNS_MAX })
   const found = runs.find(({ run }) => aboutOf(run)?.digest === digest)
   if (found === undefined) return undefined
@@ -113,8 +113,8 @@ const EARLIER_RUNS_MAX = 50
 const EARLIER_MS = 10_000
 
 /** Undefined for a run that another protocol started. */
-export function aboutOf({ metadata }: Pick<Run, 'metadata'>): About | undefined {
-  return metadata?.['openai'] as About | undefined
+export function aboutOf({ metadata }: Pick<Run, 'metadata'>): RunOrigin | undefined {
+  return metadata?.['openai'] as RunOrigin | undefined
 }
 
 /** An answer is made of the whole log: what is left of one that was trimmed would look like the whole. */

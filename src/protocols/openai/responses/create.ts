@@ -12,7 +12,7 @@ import { refusal, toVerdictAnswer, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../requests/input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../requests/request.ts'
-import { type About, assertUntrimmed, headersOf, startPart, type StartWishes } from '../requests/start.ts'
+import { type RunOrigin, assertUntrimmed, headersOf, startPart, type StartOptions } from '../requests/start.ts'
 import { addedMessages, sessionNamed } from '../conversations/stored.ts'
 import { resultsIn, toConversation } from './items.ts'
 import { toResponse } from './object.ts'
@@ -32,7 +32,7 @@ export async function createResponse(call: Call, service: Service, streams: Stre
     throw refusal('a response in the background must be stored, or nobody could ask for it', { param: 'store' })
   const kept = isBackground || body.store !== false
   const policy = disconnectPolicy(call, component, { kept, charsMax: service.limits.nameCharsMax })
-  const wishes = (): Promise<StartWishes> => wishesFor(call, service, component, body, given)
+  const wishes = (): Promise<StartOptions> => wishesFor(call, service, component, body, given)
   const { part, created } = await startPart(call, service, resultsIn(body.input), wishes)
   const stored = await service.get(call.principal, part.run)
   assertUntrimmed(stored)
@@ -53,7 +53,7 @@ async function wishesFor(
   component: Component,
   body: ResponseBody,
   given: unknown,
-): Promise<StartWishes> {
+): Promise<StartOptions> {
   const session = await sessionOf(call, service, body)
   const { messages, caller } = await toConversation(body, itemLookup(service, call.principal))
   return {
@@ -107,7 +107,7 @@ const ECHOED = [
   'prompt_cache_key',
 ] as const
 
-function aboutFor(body: ResponseBody): Omit<About, 'digest' | 'key'> {
+function aboutFor(body: ResponseBody): Omit<RunOrigin, 'digest' | 'key'> {
   const echo: Record<string, unknown> = {}
   for (const key of ECHOED) if (body[key] !== undefined && body[key] !== null) echo[key] = body[key]
   const { schema: _schema, ...format } = body.text?.format ?? {}

@@ -1,5 +1,5 @@
 /** The items of a response's input as a conversation, and back. */
-import type { Caller } from '../../../core/model/caller-options.ts'
+import type { CallerOptions } from '../../../core/model/caller-options.ts'
 import type { CallerResult } from '../requests/caller-results.ts'
 import { refusal, unsupported } from '../wire/errors.ts'
 import { type Part, toItemId } from '../wire/ids.ts'
@@ -74,7 +74,7 @@ function toInput(item: OutputItem): InputItem {
   return { type: 'message', role: 'assistant', content: item.content as InputPart[] }
 }
 
-function toolsIn(tools: ResponseBody['tools']): Caller['tools'] {
+function toolsIn(tools: ResponseBody['tools']): CallerOptions['tools'] {
   return tools?.map(({ type, name, description, parameters }, position) => {
     const param = `tools.${position}`
     if (type !== 'function')
@@ -88,13 +88,13 @@ function toolsIn(tools: ResponseBody['tools']): Caller['tools'] {
   })
 }
 
-function choiceOf(choice: ResponseBody['tool_choice']): Caller['toolChoice'] {
+function choiceOf(choice: ResponseBody['tool_choice']): CallerOptions['toolChoice'] {
   if (typeof choice !== 'object') return choice
   const { name } = choice as { name?: unknown }
   return typeof name === 'string' ? { tool: name } : undefined
 }
 
-function outputOf(format: NonNullable<ResponseBody['text']>['format']): Caller['output'] {
+function outputOf(format: NonNullable<ResponseBody['text']>['format']): CallerOptions['output'] {
   if (format?.type === 'json_object') return { type: 'object' }
   return format?.type === 'json_schema' ? (format.schema ?? { type: 'object' }) : undefined
 }

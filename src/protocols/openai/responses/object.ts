@@ -1,5 +1,5 @@
 /** The response object, with every key that the Open Responses schema wants, from the first event on. */
-import type { Caller, CallerTool } from '../../../core/model/caller-options.ts'
+import type { CallerOptions, CallerTool } from '../../../core/model/caller-options.ts'
 import type { Usage } from '../../../core/model/event.ts'
 import { toConversationId, toItemId, toResponseId } from '../wire/ids.ts'
 import type { OutputItem, ResponseState } from './state.ts'
@@ -50,8 +50,8 @@ const DEFAULTS = {
   prompt_cache_key: null,
 }
 
-function callerIn(input: unknown): Caller {
-  return (input as { caller?: Caller } | null | undefined)?.caller ?? {}
+function callerIn(input: unknown): CallerOptions {
+  return (input as { caller?: CallerOptions } | null | undefined)?.caller ?? {}
 }
 
 /**
@@ -93,7 +93,7 @@ function toTool({ name, description, parameters }: CallerTool): object {
 }
 
 /** The schema is the component's input, so it is not kept twice. */
-function textOf(echo: unknown, { output }: Caller): object {
+function textOf(echo: unknown, { output }: CallerOptions): object {
   const { format, ...rest } = (echo ?? {}) as { format?: { type?: string } }
   if (format?.type !== 'json_schema') return { ...rest, format: format ?? { type: 'text' } }
   return { ...rest, format: { ...format, schema: output ?? {} } }

@@ -3,7 +3,7 @@ import type { Question } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { type Answer, beginAnswer } from '../view/answer.ts'
 import type { ErrorObject, Verdict } from '../wire/errors.ts'
-import { type About, aboutOf } from '../requests/start.ts'
+import { type RunOrigin, aboutOf } from '../requests/start.ts'
 
 export type Status = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'incomplete'
 
@@ -44,7 +44,7 @@ export interface ResponseState {
   readonly model: string
   readonly session: string
   readonly metadata: Readonly<Record<string, unknown>>
-  readonly about: About | undefined
+  readonly about: RunOrigin | undefined
   /** Of `run.created`; for a later part the results that it began with. */
   readonly input: unknown
   /** What a pause asked for last. */

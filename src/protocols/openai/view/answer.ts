@@ -74,7 +74,7 @@ export interface Answer {
   readonly calls: ReadonlyMap<string, ToolUse & { readonly shown: boolean }>
 }
 
-export interface Told {
+export interface AnswerUpdate {
   readonly answer: Answer
   readonly pieces: readonly Piece[]
 }
@@ -97,7 +97,7 @@ export function beginAnswer(run: Run, number: number): Answer {
 
 const NOTHING: readonly Piece[] = []
 
-export function tell(answer: Answer, event: LoggedEvent): Told {
+export function tell(answer: Answer, event: LoggedEvent): AnswerUpdate {
   if (answer.over) return { answer, pieces: NOTHING }
   const told = next(answer, event)
   if (answer.current !== answer.part.number && told.answer.current !== answer.part.number)
@@ -105,7 +105,7 @@ export function tell(answer: Answer, event: LoggedEvent): Told {
   return told
 }
 
-function next(answer: Answer, event: LoggedEvent): Told {
+function next(answer: Answer, event: LoggedEvent): AnswerUpdate {
   switch (event.type) {
     case 'run.created':
       return { answer, pieces: [begun(event)] }
@@ -154,7 +154,7 @@ function isBehind({ text, sent }: Answer): boolean {
   return text.length < sent.length
 }
 
-function say(answer: Answer, delta: string, index: number): Told {
+function say(answer: Answer, delta: string, index: number): AnswerUpdate {
   const { text, sent, diverged } = answer
   const marks = { index, length: text.length, previous: answer.marks }
   const said = { ...answer, text: text + delta, marks }
@@ -187,7 +187,7 @@ function withdraw(answer: Answer, event: Extract<LoggedEvent, { type: 'attempt.d
 function useTool(
   answer: Answer,
   event: Extract<LoggedEvent, { type: 'tool.called' | 'tool.completed' | 'tool.failed' }>,
-): Told {
+): AnswerUpdate {
   const { call, name } = event.data
   const calls = new Map(answer.calls)
   if (event.type === 'tool.called') {
@@ -221,7 +221,7 @@ function addUsage(sum: Usage | undefined, usage: Usage): Usage {
 }
 
 /** Ends the part when all that is asked for are results of the caller's tools. */
-function pause(answer: Answer, { data, time }: Extract<LoggedEvent, { type: 'run.paused' }>): Told {
+function pause(answer: Answer, { data, time }: Extract<LoggedEvent, { type: 'run.paused' }>): AnswerUpdate {
   if (answer.between) return { answer, pieces: NOTHING }
   const asked = data.questions.map((question) => callerCall(answer.part.run, question))
   const calls = asked.filter((call) => call !== undefined)
@@ -235,7 +235,7 @@ function pause(answer: Answer, { data, time }: Extract<LoggedEvent, { type: 'run
 }
 
 /** The results of the caller's tools begin the next part; other answers belong to the one that waited for them. */
-function resume(answer: Answer, { time }: LoggedEvent): Told {
+function resume(answer: Answer, { time }: LoggedEvent): AnswerUpdate {
   if (!answer.between) return { answer, pieces: NOTHING }
   const fresh = { text: '', sent: '', marks: undefined, usage: undefined, finish: undefined, diverged: false }
   return {
@@ -256,7 +256,7 @@ export function callerCall(run: string, { id, kind, details }: Question): Caller
   }
 }
 
-function complete(answer: Answer, event: Extract<LoggedEvent, { type: 'run.completed' }>): Told {
+function complete(answer: Answer, event: Extract<LoggedEvent, { type: 'run.completed' }>): AnswerUpdate {
   const { output } = event.data
   const usage = answer.usage ?? (answer.current === 0 ? event.data.usage : undefined)
   // An agent that returns its answer without having said it is heard all the same.
@@ -283,7 +283,7 @@ function finishOf(finish: string | undefined): Finish {
 function fail(
   answer: Answer,
   event: Extract<LoggedEvent, { type: `run.${'failed' | 'cancelled' | 'rejected'}` }>,
-): Told {
+): AnswerUpdate {
   const usage = answer.usage ?? (event.type === 'run.failed' && answer.current === 0 ? event.data.usage : undefined)
   const status = event.type === 'run.cancelled' ? 'cancelled' : 'failed'
   return {

@@ -57,13 +57,13 @@ const wordings: Readonly<Record<ErrorCode, Wording>> = {
 }
 
 /** What an error of this wire can say besides its code. */
-export interface About {
+export interface ErrorDetails {
   readonly param?: string
   /** Instead of the code that the table has. */
   readonly code?: string
 }
 
-export function refusal(message: string, about: About = {}): HoldfastError {
+export function refusal(message: string, about: ErrorDetails = {}): HoldfastError {
   return new HoldfastError('invalid_request', message, { details: { openai: about } })
 }
 
@@ -71,12 +71,12 @@ export function unsupported(message: string, param: string): HoldfastError {
   return new HoldfastError('unsupported', message, { details: { openai: { param } } })
 }
 
-export function notFound(message: string, about: About): HoldfastError {
+export function notFound(message: string, about: ErrorDetails): HoldfastError {
   return new HoldfastError('not_found', message, { details: { openai: about } })
 }
 
 export function toErrorObject(error: HoldfastError): ErrorObject {
-  const about = (error.details?.['openai'] ?? {}) as About
+  const about = (error.details?.['openai'] ?? {}) as ErrorDetails
   const { type, code = error.code } = wordings[error.code]
   return { message: error.message, type, param: about.param ?? null, code: about.code ?? code }
 }

@@ -2,13 +2,13 @@
 import { jsonBytes } from '../../../http/respond.ts'
 import { refusal } from './errors.ts'
 
-export interface PageWishes {
+export interface PageOptions {
   readonly limit: number
   readonly order: 'asc' | 'desc'
   readonly after: string | undefined
 }
 
-export function readPage(query: URLSearchParams): PageWishes {
+export function readPage(query: URLSearchParams): PageOptions {
   const limit = query.get('limit') ?? '20'
   const order = query.get('order') ?? 'desc'
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 100)
@@ -20,7 +20,7 @@ export function readPage(query: URLSearchParams): PageWishes {
 /** One page of items that are given oldest first: as many as fit `bytesMax`, and one at least. */
 export function pageOf(
   items: readonly { readonly id: string }[],
-  { limit, order, after }: PageWishes,
+  { limit, order, after }: PageOptions,
   bytesMax = Infinity,
 ): object {
   const ordered = order === 'asc' ? items : items.toReversed()
