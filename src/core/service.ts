@@ -215,7 +215,7 @@ export class Service {
       session,
       stop: { at, by: owner, reason: 'its session is removed' },
       waitForMore: async (id, after, timeoutMs, signal) => {
-        const more = await this.waitForMore(principal, id, after, timeoutMs, signal, 'in passing')
+        const more = await this.waitForMore(principal, id, after, timeoutMs, signal)
         if (!more) this.#assertOpen()
         return more
       },
@@ -298,13 +298,13 @@ export class Service {
     after: number,
     timeoutMs: number,
     signal: AbortSignal,
-    as: 'subscriber' | 'in passing' = 'subscriber',
+    { countsAsSubscriber = false }: { readonly countsAsSubscriber?: boolean } = {},
   ): Promise<boolean> {
     const ended = AbortSignal.any([signal, this.#closing.signal])
     if (ended.aborted) return false
     assertReadable(await this.get(principal, id), after)
     const subscribe = (sink: Sink): Subscription =>
-      as === 'subscriber'
+      countsAsSubscriber
         ? this.#openStream(principal, id, after, sink)
         : this.#access.whileCurrent(principal, (onClose) => this.#feeds.wait(id, after, sink, onClose))
     return nextRecord(subscribe, timeoutMs, this.#parts.clock, ended)

@@ -143,7 +143,7 @@ async function fail(
     await discardRest(request, response)
     respondError(response, told)
   } catch (defect) {
-    options.logger.error({ ...fields, err: defect }, 'an error could not be told')
+    options.logger.error({ ...fields, err: defect }, 'failed to render the error response')
     response.writeHead(500).end()
   }
 }

@@ -1,4 +1,4 @@
-/** Works on all items, so many at once. */
+/** Runs an async function for every item, at most `limit` at a time. */
 export async function mapWithConcurrency<Item>(
   limit: number,
   items: readonly Item[],

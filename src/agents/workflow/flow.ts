@@ -1,4 +1,4 @@
-/** Goes the way of a workflow. Every step and every decision is recorded, so that a recovered run takes the same way. */
+/** Executes a workflow graph. Every step and decision is recorded, so a recovered run takes the same path. */
 import { WorkFailure } from '../../core/ports/component.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'

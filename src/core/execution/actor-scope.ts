@@ -1,4 +1,4 @@
-/** Whose work it is and where its entries in the log have their keys; what steps, tools, questions and calls share. */
+/** Per-actor scope: identity, ledger key prefix, and helpers that steps, tools, questions and calls share. */
 import type { AskOptions, HistoryMessage, HistoryOptions, RunContext } from '../ports/component.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EncodedEvent } from './emission.ts'

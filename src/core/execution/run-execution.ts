@@ -1,4 +1,4 @@
-/** Drives one run under one claim: iterates its agent, appends what it emits, and sees to it that the run ends or pauses. */
+/** Executes one run under one lease: iterates its agent, appends what it emits, and makes sure that the run ends or pauses. */
 import type { Component, Emission, RunContext } from '../ports/component.ts'
 import { RejectedError, WorkFailure } from '../ports/component.ts'
 import { elapsedOf } from '../ports/clock.ts'

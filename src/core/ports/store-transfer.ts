@@ -1,6 +1,6 @@
 /**
- * Moving house: how all that a store keeps is given to another store, which keeps it as it was. `Store.moving` is this part of a
- * store. To look at what is kept is harmless at any time; to take in is for a store that nobody else uses meanwhile.
+ * Store transfer: exports everything a store holds and imports it into another, unchanged. Exporting is safe at any time; importing is for
+ * a store that nobody else uses meanwhile.
  */
 import type { Document } from '../model/document.ts'
 import type { Position } from '../model/page.ts'

@@ -1,4 +1,4 @@
-/** What becomes of a run that was claimed: it is started, gone on with, or ended because it cannot be. */
+/** Decides how a claimed run proceeds: start, resume, recover or fail. */
 import type { Component } from '../ports/component.ts'
 import { encodeEvent, RunFailure } from '../execution/emission.ts'
 import { divergedFailure } from './divergence.ts'

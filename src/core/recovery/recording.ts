@@ -1,6 +1,6 @@
 /**
- * What a run's log says about work already done, for a run that is driven again: results of steps, tools and actors, answers to
- * questions, and the output that an earlier drive left.
+ * Reads back what a run's log recorded, for the next attempt: results of steps, tools and calls, answers to questions, and the output of
+ * earlier attempts.
  */
 import { digestOfEnvelope, Emitted, type EmittedDigest } from './emitted-output.ts'
 import { type Actor, actorKey, eventTable, type LoggedEvent } from '../model/event.ts'

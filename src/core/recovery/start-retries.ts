@@ -1,4 +1,4 @@
-/** Runs that were claimed and could not be begun: tried again, later each time, and ended when it is not the store that fails. */
+/** Retries failed run starts with exponential backoff, and fails the run after a bound unless the store is unavailable. */
 import { failUnstartable } from './claimed-run.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'

@@ -1,4 +1,4 @@
-/** Which starts may wait for a place: so many in all, and of nobody so many that there is no room for others. */
+/** Admission control: caps the run queue globally and per owner. */
 import { HoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 

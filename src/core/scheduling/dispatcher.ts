@@ -1,6 +1,6 @@
 /**
- * Which runs this node drives: takes them up to its bound, renews its claims, picks up runs whose worker died, carries out
- * stops, and hands over what is left when it shuts down.
+ * Decides which runs this node executes: claims them up to its capacity, takes over runs whose worker died, carries out stops, and releases
+ * what is left when the node drains.
  */
 import { type LiveExecution, proceedWithClaim, type Continuation, releaseWithAnswers } from '../recovery/claimed-run.ts'
 import { type Clock, elapsedOf } from '../ports/clock.ts'

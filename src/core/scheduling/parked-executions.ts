@@ -1,4 +1,4 @@
-/** Paused agents that are still in memory, so that an answer lets them go on without a look at the log. */
+/** Executions of paused runs that are still in memory, so that an answer continues them without reading the log. */
 import type { RunExecution } from '../execution/run-execution.ts'
 
 export class ParkedExecutions {

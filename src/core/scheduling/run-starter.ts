@@ -1,4 +1,4 @@
-/** Starts runs: finds the one that a repeated start made, keeps a place or lets it wait, and minds the others of its session. */
+/** Starts runs: deduplicates repeated starts, takes a worker slot or queues, and applies the session's busy policy. */
 import type { BusyPolicy } from '../ports/component.ts'
 import { CreationTime } from './creation-time.ts'
 import type { Dispatcher } from './dispatcher.ts'

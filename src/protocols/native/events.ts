@@ -101,7 +101,7 @@ async function waitForPage(
   if (wait === 0) return undefined
   const { run } = await service.get(call.principal, id)
   if (isFinished(run.status)) return undefined
-  const more = await service.waitForMore(call.principal, id, after, wait, call.signal)
+  const more = await service.waitForMore(call.principal, id, after, wait, call.signal, { countsAsSubscriber: true })
   return more ? readPage(service, call.principal, id, after, limit) : undefined
 }
 

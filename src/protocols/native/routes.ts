@@ -136,7 +136,7 @@ async function stopRun(call: Call, service: Service): Promise<void> {
   let stored = await service.stop(call.principal, id, reason)
   const until = performance.now() + wait
   while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {
-    await service.waitForMore(call.principal, id, stored.next - 1, until - performance.now(), call.signal, 'in passing')
+    await service.waitForMore(call.principal, id, stored.next - 1, until - performance.now(), call.signal)
     stored = await service.get(call.principal, id)
   }
   respondJson(call.response, isFinished(stored.run.status) ? 200 : 202, await describeRun(call, service, stored))

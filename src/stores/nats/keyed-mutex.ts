@@ -1,4 +1,4 @@
-/** Work on one thing waits for the work on it before; work on another does not. Spares this node the races with itself. */
+/** Per-key async mutex: keeps this node from racing with itself. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 

@@ -1,4 +1,4 @@
-/** A cache with a bound: what was not asked for the longest goes first. */
+/** LRU cache with a bound on the total weight of its entries. */
 export class LruCache<Value> {
   readonly #kept = new Map<string, { readonly value: Value; readonly weight: number }>()
   readonly #weightMax: number

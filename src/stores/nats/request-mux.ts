@@ -1,6 +1,6 @@
 /**
- * Questions to the servers and their answers, over one subscription. The client's own way makes an error with a stack, and a
- * timer, for every question that is answered, which costs more than all the rest of it.
+ * Request multiplexing: many requests to the servers over one reply subscription. The client library creates an error with a stack and a
+ * timer for every request, which costs more than everything else about it.
  */
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { NoResponders } from './failures.ts'

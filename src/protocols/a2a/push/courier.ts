@@ -87,8 +87,7 @@ export class Courier {
       if (slice === undefined) {
         this.#delivery = { ...this.#delivery, told: after + 1 }
         if (signal.aborted) return false
-        if (!(await service.waitForMore(this.#principal, task, after, limits.lingerMs, signal, 'in passing')))
-          return false
+        if (!(await service.waitForMore(this.#principal, task, after, limits.lingerMs, signal))) return false
         continue
       }
       for (const event of events(slice)) {

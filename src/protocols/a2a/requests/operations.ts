@@ -297,7 +297,7 @@ export class Operations {
     let stored = asked
     while (!isFinished(stored.run.status) && performance.now() < until && !signal.aborted) {
       const { id } = stored.run
-      await this.#service.waitForMore(principal, id, stored.next - 1, until - performance.now(), signal, 'in passing')
+      await this.#service.waitForMore(principal, id, stored.next - 1, until - performance.now(), signal)
       stored = await this.#service.get(principal, id)
     }
     return stored

@@ -58,7 +58,7 @@ async function cancel(call: Call, service: Service): Promise<void> {
   const until = performance.now() + service.limits.longPollMs
   while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {
     const rest = until - performance.now()
-    await service.waitForMore(call.principal, found.part.run, stored.next - 1, rest, call.signal, 'in passing')
+    await service.waitForMore(call.principal, found.part.run, stored.next - 1, rest, call.signal)
     stored = await service.get(call.principal, found.part.run)
   }
   const state = await readResponse(service, call.principal, id, found)
