@@ -146,9 +146,9 @@ test('[STO-2] the error says which store returned what', async () => {
 })
 
 test('[STO-2] nothing outside the stores and their tests reads a log around the check', () => {
-  const source = join(import.meta.dirname, '..')
+  const source = join(import.meta.dirname, '../..')
   const readers = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
-    (path) => path.endsWith('.ts') && !/^(stores|testing)\/|\.test\.ts$|^core\/log-read\.ts$/.test(path),
+    (path) => path.endsWith('.ts') && !/^(stores|testing)\/|\.test\.ts$|^core\/delivery\/read-log\.ts$/.test(path),
   )
   const around = readers.filter((path) =>
     /\b#?(?:store|from|source)\.read\(/.test(readFileSync(join(source, path), 'utf8')),

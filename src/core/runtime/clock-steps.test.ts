@@ -133,7 +133,7 @@ describe('[RUN-1] runs are listed and take their turns in the order in which the
 })
 
 test('the stores measure no duration with the wall clock', () => {
-  const stores = join(import.meta.dirname, '../stores')
+  const stores = join(import.meta.dirname, '../../stores')
   const calls = readdirSync(stores, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
     .map((path) => [path, readFileSync(join(stores, path), 'utf8').split('Date.now()').length - 1] as const)
