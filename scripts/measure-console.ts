@@ -93,7 +93,7 @@ async function longRun(context: BrowserContext): Promise<void> {
   const page = await context.newPage()
   await page.goto(`${server.url}/console/runs/${id}?panel=log&event=0`)
   await page.waitForSelector('.event-detail')
-  await client.runs.continue(id, { answer: 'yes' })
+  await client.runs.answer(id, { answer: 'yes' })
   while ((await page.locator('.run-title .status').textContent()) !== 'completed')
     await page.locator('.log-panel .virtual').press('ArrowDown')
   process.stdout.write(`10,000 events while they come in: ${JSON.stringify(await paceOf(page))}\n`)

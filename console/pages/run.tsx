@@ -181,7 +181,7 @@ function RunBody({ id, info, shown }: BodyProps) {
             <Questions
               key={questions.map((question) => question.id).join()}
               questions={questions}
-              onAnswer={async (answers) => void (await client.runs.continue(id, { answers }))}
+              onAnswer={async (answers) => void (await client.runs.answer(id, { answers }))}
             />
           )}
         />

@@ -62,7 +62,7 @@ try {
     [['approval', 'send']],
   )
   deepEqual(sent, [])
-  await post(`/runs/${id}/input`, { answer: true })
+  await post(`/runs/${id}/answers`, { answer: true })
   equal((await reached(id, 'completed')).output, 'Done.')
   deepEqual(sent, [25])
 } finally {

@@ -51,7 +51,7 @@ async function reached(id: string, status: string): Promise<Run> {
 try {
   const { id } = await post('/runs', { component: 'writer', input: { topic: 'kelp' } })
   equal((await reached(id, 'paused')).waiting?.[0]?.prompt, 'Is this good: kelp, draft 1?')
-  await post(`/runs/${id}/input`, { answer: 'printed' })
+  await post(`/runs/${id}/answers`, { answer: 'printed' })
   equal((await reached(id, 'completed')).output, 'kelp, draft 1: printed')
 } finally {
   await server.stop()

@@ -34,7 +34,7 @@ async function reached(id: string, status: string): Promise<Run> {
 try {
   const { id } = await post('/runs', { component: 'biologist', input: 'kelp' })
   equal((await reached(id, 'paused')).waiting?.[0]?.prompt, 'How deep do you want to go?')
-  await post(`/runs/${id}/input`, { answer: 12 })
+  await post(`/runs/${id}/answers`, { answer: 12 })
   deepEqual((await reached(id, 'completed')).output, { word: 'kelp', depth: 12 })
 } finally {
   await server.stop()

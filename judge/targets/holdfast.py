@@ -62,7 +62,7 @@ class Holdfast:
                 yield Event(body["run"], int(frame.id), body["type"], frame.raw)
 
     async def answer(self, http: httpx.AsyncClient, node: str, run: str) -> None:
-        response = await _send(http, "POST", f"{node}/runs/{run}/input", {"answer": "yes"})
+        response = await _send(http, "POST", f"{node}/runs/{run}/answers", {"answer": "yes"})
         if response.status_code != 409:
             _json(response)
         elif await self.outcome(http, node, run) == "paused":

@@ -36,9 +36,9 @@ export const catalogue: Catalogue = {
     load: async () => (await import('./commands/tail.ts')).tail,
   },
   stop: { summary: 'Stop a run', load: async () => (await import('./commands/stop.ts')).stop },
-  input: {
+  answer: {
     summary: 'Answer what a paused run asks',
-    load: async () => (await import('./commands/answer.ts')).input,
+    load: async () => (await import('./commands/answer.ts')).answer,
   },
   share: {
     summary: 'Make, list and revoke links to one run',

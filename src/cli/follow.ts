@@ -67,7 +67,7 @@ function tellHowToAnswer({ run, data }: Pause, presenter: Presenter, { flags, lo
   const [first, second] = data.questions
   const one = first?.kind === 'approval' ? 'true' : '"your answer"'
   const example = second === undefined ? one : `'{"${first?.id}": …, "${second.id}": …}'`
-  presenter.note(`  Answer with:  holdfast input ${run} ${example}${flags}${local ? ' --file FILE' : ''}`)
+  presenter.note(`  Answer with:  holdfast answer ${run} ${example}${flags}${local ? ' --file FILE' : ''}`)
 }
 
 /** Ctrl-C: once to leave, twice to stop the run. */

@@ -119,8 +119,8 @@ export class Runs {
     return this.open(id).stop(options)
   }
 
-  continue(id: string, answers: Answers, options?: Abortable): Promise<RunInfo> {
-    return this.open(id).continue(answers, options)
+  answer(id: string, answers: Answers, options?: Abortable): Promise<RunInfo> {
+    return this.open(id).answer(answers, options)
   }
 
   delete(id: string, options?: Abortable): Promise<void> {

@@ -134,10 +134,10 @@ export class RunHandle {
   }
 
   /** Answers what a paused run asks. Not repeated by itself once it may have been taken. */
-  continue(answers: Answers, { signal }: Abortable = {}): Promise<RunInfo> {
+  answer(answers: Answers, { signal }: Abortable = {}): Promise<RunInfo> {
     return this.#transport.json<RunInfo>({
       method: 'POST',
-      path: this.#path('/input'),
+      path: this.#path('/answers'),
       body: answers,
       run: this.id,
       signal,
@@ -146,7 +146,7 @@ export class RunHandle {
     })
   }
 
-  /** Removes a run that has ended. Like `continue`, not repeated once it may have been done. */
+  /** Removes a run that has ended. Like `answer`, not repeated once it may have been done. */
   async delete({ signal }: Abortable = {}): Promise<void> {
     await this.#transport.json<undefined>({
       method: 'DELETE',

@@ -148,7 +148,7 @@ export class Service {
   }
 
   /** Answers what a paused run waits for, and lets it go on. */
-  async continue(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+  async answer(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
     this.#assertOpen()
     const { run } = await this.#access.own(principal, id, 'answer')
     const isServed = this.#parts.registry.find(run.component) !== undefined

@@ -96,9 +96,9 @@ export class RunStore {
   }
 
   /** Answers the question of a paused run, or several by their ids. */
-  async input(answer: unknown, question?: string): Promise<void> {
+  async answer(answer: unknown, question?: string): Promise<void> {
     const answers = question === undefined ? { answer } : { answers: { [question]: answer } }
-    await this.#command((id) => this.#client.runs.continue(id, answers))
+    await this.#command((id) => this.#client.runs.answer(id, answers))
   }
 
   /** Shows no run any more. The run goes on. */

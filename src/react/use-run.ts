@@ -20,7 +20,7 @@ export interface RunState extends ShownRun {
   readonly start: (input: unknown) => Promise<void>
   readonly stop: () => Promise<void>
   /** Answers the question of a paused run; where it asks several, the one with this id. */
-  readonly input: (answer: unknown, question?: string) => Promise<void>
+  readonly answer: (answer: unknown, question?: string) => Promise<void>
   /** Shows no run any more. The run goes on. */
   readonly clear: () => void
 }
@@ -35,7 +35,7 @@ export function useRun({ client, component, session, keep = 'url', name = 'run' 
     () => ({
       start: (input: unknown) => show.start({ component, input, ...(session !== undefined && { session }) }),
       stop: () => show.stop(),
-      input: (answer: unknown, question?: string) => show.input(answer, question),
+      answer: (answer: unknown, question?: string) => show.answer(answer, question),
       clear: () => show.clear(),
     }),
     [show, component, session],

@@ -59,7 +59,7 @@ describe('holdfast run in a pipe', () => {
     ['say hi', 0, /✓ completed after/],
     ['throw boom', 3, /✗ failed after .*: agent_failed: boom/],
     ['reject not this', 5, /■ rejected after .*: not this/],
-    ['ask Shall I?', 6, /\? Shall I\? \(question\)\n {2}Answer with: {2}holdfast input run_\w+ "your answer"/],
+    ['ask Shall I?', 6, /\? Shall I\? \(question\)\n {2}Answer with: {2}holdfast answer run_\w+ "your answer"/],
   ])('[RUN-3] ends %j with %i', async (input, expected, said) => {
     const { call } = await lab()
     const { code, stderr } = await call('run', 'lab', input)
@@ -220,11 +220,11 @@ describe('holdfast show', () => {
     await untilStatus({ url }, id, ['paused'])
     const { stdout } = await call('show', id)
     expect(stdout.match(/\? Shall I\?/g)).toHaveLength(1)
-    expect(stdout).toContain(`Answer with:  holdfast input ${id} ANSWER\n`)
+    expect(stdout).toContain(`Answer with:  holdfast answer ${id} ANSWER\n`)
   })
 })
 
-describe('holdfast input', () => {
+describe('holdfast answer', () => {
   test('answers a question; with --follow it shows what comes of it', async () => {
     const { call, url } = await lab()
     const [first, second] = [

@@ -186,7 +186,7 @@ describe('holdfast run', () => {
     const screen = await terminal.shows(/waits for an answer/)
     const id = idOn(screen)
     expect(settled(screen)).toContain(
-      '? Shall I go on? (question)\n  Answer with:  holdfast input run_ID "your answer"\n',
+      '? Shall I go on? (question)\n  Answer with:  holdfast answer run_ID "your answer"\n',
     )
     await answerRun(server, id, 'yes')
     expect(settled(await terminal.shows(COMPLETED))).toContain('· answered\n')

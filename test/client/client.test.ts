@@ -67,7 +67,7 @@ describe('a client', () => {
       break
     }
     await untilStatus(server, run.id, ['paused'])
-    await run.continue({ answer: 'yes' })
+    await run.answer({ answer: 'yes' })
     expect(await whole).toEqual(eventsIn(await readLog(server, run.id)))
   })
 
@@ -142,12 +142,12 @@ describe('a client', () => {
       types.push(event.type)
       if (event.type !== 'run.paused') continue
       prompts.push(...event.data.questions.map(({ prompt }) => prompt))
-      await run.continue({ answer: 3 })
+      await run.answer({ answer: 3 })
     }
     expect(prompts).toEqual(['How many?'])
     expect(types).toContain('run.resumed')
     expect(types.at(-1)).toBe('run.completed')
-    await expect(run.continue({ answer: 4 })).rejects.toMatchObject({ name: 'ApiError', code: 'conflict' })
+    await expect(run.answer({ answer: 4 })).rejects.toMatchObject({ name: 'ApiError', code: 'conflict' })
   })
 
   test('removes a run', async () => {

@@ -58,8 +58,8 @@ describe('a client that comes back to a restored store', () => {
 
     const before = await serveInProcess({ path })
     const after = await serveInProcess({ path: backup })
-    await call(before, 'POST', `/runs/${id}/input`, { body: { answer: 'yes' } })
-    await call(after, 'POST', `/runs/${id}/input`, { body: { answer: 'another answer' } })
+    await call(before, 'POST', `/runs/${id}/answers`, { body: { answer: 'yes' } })
+    await call(after, 'POST', `/runs/${id}/answers`, { body: { answer: 'another answer' } })
     await untilFinished(before, id)
     await untilFinished(after, id)
 

@@ -49,12 +49,12 @@ describe('a start', () => {
 describe('an answer to a paused run', () => {
   test('that may have been taken is not sent again', async () => {
     const server = await serveNative()
-    const draw = inOrder([{ loses: true }], ({ url }) => url!.endsWith('/input'))
+    const draw = inOrder([{ loses: true }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
     const client = createClient({ url: proxy.url, retryMs: 1 })
     const run = await client.runs.start({ component: 'lab', input: 'ask ok?' })
     for await (const event of run.events()) if (event.type === 'run.paused') break
-    await expect(run.continue({ answer: 1 })).rejects.toBeInstanceOf(ConnectionError)
+    await expect(run.answer({ answer: 1 })).rejects.toBeInstanceOf(ConnectionError)
     await run.result()
     const resumed = (await readEvents(server, run.id)).filter(({ type }) => type === 'run.resumed')
     expect(resumed).toHaveLength(1)
@@ -62,12 +62,12 @@ describe('an answer to a paused run', () => {
 
   test('that was refused for now is sent again', async () => {
     const server = await serveNative()
-    const draw = inOrder([{ instead: '503' }, { instead: '429' }], ({ url }) => url!.endsWith('/input'))
+    const draw = inOrder([{ instead: '503' }, { instead: '429' }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
     const client = createClient({ url: proxy.url, retryMs: 1 })
     const run = await client.runs.start({ component: 'lab', input: 'ask ok?' })
     for await (const event of run.events()) if (event.type === 'run.paused') break
-    expect((await run.continue({ answer: 1 })).status).not.toBe('paused')
+    expect((await run.answer({ answer: 1 })).status).not.toBe('paused')
     await run.result()
   })
 })
@@ -163,7 +163,7 @@ describe('a stream', () => {
     const seen = []
     for await (const event of run.events()) {
       seen.push(event)
-      if (event.type === 'run.paused') await run.continue({ answer: 'yes' })
+      if (event.type === 'run.paused') await run.answer({ answer: 'yes' })
     }
     expect(seen).toEqual(eventsIn(await readLog(server, run.id)))
   })

@@ -51,7 +51,7 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
     ) as [ReturnType<typeof openNode>, ReturnType<typeof openNode>, ReturnType<typeof openNode>]
     const id = await first.start('subject')
     const { run } = await second.reached(id, 'paused', 15_000)
-    await second.continue(id, { [run.waiting![0]!.id]: 'Yes.' })
+    await second.answer(id, { [run.waiting![0]!.id]: 'Yes.' })
     await third.emitted(id, 'text.delta', 2)
     await third.stop(id, 'enough')
     const log = await first.ended(id, 15_000)

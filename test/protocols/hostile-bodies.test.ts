@@ -40,7 +40,7 @@ interface Place {
 const places: readonly Place[] = [
   { path: '/runs', field: 'input', body: (value) => `{"component":"lab","input":${value}}` },
   { path: '/runs', field: 'metadata', body: (value) => `{"component":"lab","input":"text 1","metadata":${value}}` },
-  { path: '/runs/none/input', field: 'answers', body: (value) => `{"answers":{"a":${value}}}` },
+  { path: '/runs/none/answers', field: 'answers', body: (value) => `{"answers":{"a":${value}}}` },
   { path: '/runs/none/stop', field: 'reason', body: (value) => `{"reason":${value}}` },
   { path: '/v1/chat/completions', field: 'messages', body: (value) => `{"model":"lab","messages":${value}}` },
   {

@@ -95,7 +95,7 @@ test('[SEC-2] a run that was accepted is not cut by the quota, and can be answer
   await expect.poll(status, { timeout: 15_000 }).toMatchObject({ status: 'paused' })
   recount()
   expect((await ask(anna, 'POST', '/runs', { component: 'lab', input: 'text 1' })).status).toBe(507)
-  const answered = await ask(anna, 'POST', `/runs/${body.id}/input`, { answer: 'yes' })
+  const answered = await ask(anna, 'POST', `/runs/${body.id}/answers`, { answer: 'yes' })
   expect(answered.status).toBeLessThan(300)
   await expect.poll(status, { timeout: 15_000 }).toMatchObject({ status: 'completed' })
 })

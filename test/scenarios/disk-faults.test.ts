@@ -88,7 +88,7 @@ describe('[LOG-2] no command is acknowledged before it is durable', () => {
       ...Array.from({ length: 5 }, () => call(server, 'POST', `/runs/${id}/stop`)),
       ...Array.from({ length: 5 }, () => postRun(server, 'text 1', { key: 'same' })),
       ...Array.from({ length: 5 }, () => postRun(server, 'text 1')),
-      call(server, 'POST', `/runs/${paused.id}/input`, { body: { answer: 'yes' } }),
+      call(server, 'POST', `/runs/${paused.id}/answers`, { body: { answer: 'yes' } }),
     ]
     for (const answer of await Promise.all(commands)) {
       expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } })

@@ -78,7 +78,7 @@ describe('[SUB-3] [RUN-1] a server that is told to end', () => {
     expect(health.body).toMatchObject({ draining: true })
     for (const refused of [
       await postRun(server, 'text 1'),
-      await call(server, 'POST', `/runs/${paused.id}/input`, { body: { answer: 'yes' } }),
+      await call(server, 'POST', `/runs/${paused.id}/answers`, { body: { answer: 'yes' } }),
     ]) {
       expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable', retryable: true } })
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)

@@ -28,7 +28,7 @@ describe('a component in a thread of its own', () => {
       const id = await node.start('everything', { text: 'x' }, { metadata: { a: 1 } })
       await node.reached(id, 'paused', WAIT_MS)
       const [question] = (await node.get(id)).run.waiting!
-      await node.continue(id, { [question!.id]: 7 })
+      await node.answer(id, { [question!.id]: 7 })
       logs.push(comparable(id, await node.ended(id, WAIT_MS)))
     }
     const [direct, threaded] = logs

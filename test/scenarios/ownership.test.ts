@@ -68,7 +68,7 @@ const routes: Readonly<
       { query: 'wait=nonsense' },
     ],
   },
-  'POST /runs/{id}/input': {
+  'POST /runs/{id}/answers': {
     for: 'one run',
     probes: [{ body: { answer: 'yes' } }, { body: { answers: { question: 'yes' } } }, { body: { nonsense: true } }, {}],
   },

@@ -58,7 +58,7 @@ test('share link: the log says by which link a run was answered and stopped', as
   const link = await run.share({ can: ['read', 'answer', 'stop'] })
   const opened = nobody(server.url).runs.open(link.url)
   await until('it asks', async () => (await opened.get()).status === 'paused')
-  await opened.continue({ answer: 'yes' })
+  await opened.answer({ answer: 'yes' })
   await opened.stop({ waitMs: 10_000 })
   const events = []
   for await (const event of run.events()) events.push(event)
@@ -171,10 +171,10 @@ describe.each([
     const at = ({ url }: ShareLink, id = run.id) =>
       nobody(second.url).runs.open(url.replace(first.url, second.url).replace(`/runs/${run.id}/`, `/runs/${id}/`))
     await until('it asks', async () => (await at(reading).get()).status === 'paused')
-    await expect(at(reading).continue({ answer: 'yes' })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(at(reading).answer({ answer: 'yes' })).rejects.toMatchObject({ code: 'forbidden' })
     await expect(at(reading).stop()).rejects.toMatchObject({ code: 'forbidden' })
     await expect(at(acting, other.id).get()).rejects.toMatchObject({ code: 'not_found' })
-    await at(acting).continue({ answer: 'yes' })
+    await at(acting).answer({ answer: 'yes' })
     await at(acting).stop({ waitMs: 20_000 })
     const events = []
     for await (const event of at(reading).events()) events.push(event)

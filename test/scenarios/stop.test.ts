@@ -114,7 +114,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     const { id } = await startRun(server, 'text 1; ask Go on?; text 1')
     await untilStatus(server, id, ['paused'])
     expect(await stopRun(server, id, WAIT_MS)).toMatchObject({ status: 'cancelled' })
-    expect(await call(server, 'POST', `/runs/${id}/input`, { body: { answer: 'yes' } })).toMatchObject({
+    expect(await call(server, 'POST', `/runs/${id}/answers`, { body: { answer: 'yes' } })).toMatchObject({
       status: 409,
       body: { code: 'conflict' },
     })
@@ -127,7 +127,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
       Array.from({ length: 30 }, async (_, place) => {
         const { id } = await startRun(server, 'ask Go on?; text 1 every 5')
         await untilStatus(server, id, ['paused'])
-        const answer = call(server, 'POST', `/runs/${id}/input`, { body: { answer: 'yes' } })
+        const answer = call(server, 'POST', `/runs/${id}/answers`, { body: { answer: 'yes' } })
         if (place % 2 === 0) await wait(place / 10)
         const stopped = await stopRun(server, id, WAIT_MS)
         expect([202, 409]).toContain((await answer).status)

@@ -186,7 +186,7 @@ test(
 )
 
 /** Routes that take a share link; what such a link opens is one run. Whoever adds one says so here. */
-const SHAREABLE = ['GET /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/input', 'POST /runs/{id}/stop']
+const SHAREABLE = ['GET /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/answers', 'POST /runs/{id}/stop']
 
 async function newLink({ server, token }: World, run: string): Promise<string> {
   const alice: Target = { url: server.url, token: token('alice')! }

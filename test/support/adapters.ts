@@ -32,7 +32,7 @@ export async function answered(
   const node = openNode({ components: [component] })
   const id = await node.start(component.id, input)
   const questions = await paused(node, id)
-  await node.continue(id, Object.fromEntries(questions.map((question) => [question.id, answer])))
+  await node.answer(id, Object.fromEntries(questions.map((question) => [question.id, answer])))
   return node.ended(id, PATIENCE_MS)
 }
 
@@ -48,6 +48,6 @@ export async function answeredElsewhere(
   const questions = await paused(first, id)
   world.kill()
   const second = world.worker([make()])
-  await second.continue(id, Object.fromEntries(questions.map((question) => [question.id, answer])))
+  await second.answer(id, Object.fromEntries(questions.map((question) => [question.id, answer])))
   return second.ended(id, PATIENCE_MS)
 }

@@ -69,7 +69,7 @@ export async function stopRun(target: Target, id: string, waitMs = 0): Promise<R
 
 /** Answers the one question of a paused run. */
 export async function answerRun(target: Target, id: string, answer: unknown): Promise<RunShape> {
-  return accepted(await call<RunShape>(target, 'POST', `/runs/${id}/input`, { body: { answer } }))
+  return accepted(await call<RunShape>(target, 'POST', `/runs/${id}/answers`, { body: { answer } }))
 }
 
 export interface FollowOptions extends Pick<EventStreamOptions, 'cutAfter' | 'stalled' | 'restMs'> {

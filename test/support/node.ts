@@ -92,8 +92,8 @@ export class TestNode {
     return this.service.stop(localPrincipal, id, reason)
   }
 
-  continue(id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
-    return this.service.continue(localPrincipal, id, answers)
+  answer(id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+    return this.service.answer(localPrincipal, id, answers)
   }
 
   /** All events that the store has. */

@@ -135,7 +135,7 @@ test('several nodes may ask at once, and each gets its own answer', async () => 
   const node = openNode({ components: [subject(graph)] })
   const id = await node.start('subject', 'hello')
   const { run } = await node.reached(id, 'paused', PATIENCE_MS)
-  await node.continue(
+  await node.answer(
     id,
     Object.fromEntries(run.waiting!.map((question) => [question.id, question.prompt.toUpperCase()])),
   )

@@ -110,7 +110,7 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
     const { output } = completed.data as { output: { content: { text: string }[] } }
     const pid = Number(output.content[0]!.text)
     await until('the server has ended', () => !isAlive(pid), { withinMs: PATIENCE_MS })
-    await node.continue(id, { [run.waiting![0]!.id]: 'yes' })
+    await node.answer(id, { [run.waiting![0]!.id]: 'yes' })
     const log = await node.ended(id, PATIENCE_MS)
     const [before, after] = JSON.parse(resultOf(log) as string) as unknown[]
     expect(after).not.toEqual(before)

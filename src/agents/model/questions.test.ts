@@ -35,7 +35,7 @@ async function answered(
     node = world.worker()
   }
   const questions = run.waiting!
-  await node.continue(id, Object.fromEntries(questions.map((question) => [question.id, answer(question)])))
+  await node.answer(id, Object.fromEntries(questions.map((question) => [question.id, answer(question)])))
   return { log: await node.ended(id), questions }
 }
 

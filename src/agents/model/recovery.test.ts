@@ -185,7 +185,7 @@ describe('[RUN-1] after a crash inside a tool', () => {
     const second = world.worker()
     const { run } = await second.reached(id, 'paused')
     expect(run.waiting).toMatchObject([{ kind: 'uncertain', details: { tool: 'pay' } }])
-    await second.continue(id, { [run.waiting![0]!.id]: { action: 'result', value: 'paid by hand' } })
+    await second.answer(id, { [run.waiting![0]!.id]: { action: 'result', value: 'paid by hand' } })
     const log = await second.ended(id)
     expect(keys).toHaveLength(2)
     expect(log.at(-1)!.data).toMatchObject({ output: 'paid by hand' })

@@ -149,7 +149,7 @@ test.each([
   }
   const { run } = await node.reached(id, 'paused')
   expect(run.waiting).toMatchObject([{ kind: 'approval', actor: { component: 'payer' } }])
-  await node.continue(id, { [run.waiting![0]!.id]: true })
+  await node.answer(id, { [run.waiting![0]!.id]: true })
   const log = await node.ended(id)
   expect(effects).toEqual(['worked', 'paid'])
   expect(requests).toEqual([1, 2])

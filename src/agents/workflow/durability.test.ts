@@ -153,7 +153,7 @@ describe('[RUN-1] after a crash', () => {
     await first.emitted(id, 'step.completed')
     world.kill()
     const second = world.worker()
-    await second.continue(id, { 'p~/asks~/question': true })
+    await second.answer(id, { 'p~/asks~/question': true })
     expect(resultOf(await second.ended(id))).toEqual({ slow: 'slow', asks: 1 })
     expect(effects.counts).toEqual({ slow: 1, asks: 1 })
   })

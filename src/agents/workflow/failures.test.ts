@@ -196,9 +196,9 @@ describe('a failure that somebody decides about', () => {
         },
       },
     ])
-    await node.continue(id, { 's~/question': { action: 'retry' } })
+    await node.answer(id, { 's~/question': { action: 'retry' } })
     await node.reached(id, 'paused')
-    await node.continue(id, { 's~/question#2': 'retry' })
+    await node.answer(id, { 's~/question#2': 'retry' })
     const log = await node.ended(id)
     expect(resultOf(log)).toEqual({ input: 3 })
     expect(storyOf(log).slice(0, 7)).toEqual([
@@ -216,7 +216,7 @@ describe('a failure that somebody decides about', () => {
     const node = openNode({ components: [pausing(1)] })
     const id = await node.start('w', 'given')
     await node.reached(id, 'paused')
-    await node.continue(id, { 's~/question': { action: 'skip' } })
+    await node.answer(id, { 's~/question': { action: 'skip' } })
     const log = await node.ended(id)
     expect(resultOf(log)).toEqual({ input: 'given' })
     expect(storyOf(log)).toContain('step.skipped s')
@@ -226,7 +226,7 @@ describe('a failure that somebody decides about', () => {
     const node = openNode({ components: [pausing(1)] })
     const id = await node.start('w', 'given')
     await node.reached(id, 'paused')
-    await node.continue(id, { 's~/question': 'fail' })
+    await node.answer(id, { 's~/question': 'fail' })
     expect(failureOf(await node.ended(id))).toMatchObject({ message: 'failure 1', details: { step: 's' } })
   })
 
@@ -237,7 +237,7 @@ describe('a failure that somebody decides about', () => {
     await first.reached(id, 'paused')
     world.kill()
     const second = world.worker()
-    await second.continue(id, { 's~/question': 'retry' })
+    await second.answer(id, { 's~/question': 'retry' })
     const log = await second.ended(id)
     expect(resultOf(log)).toEqual({ input: 2 })
     expect(storyOf(log).filter((line) => line === 'run.paused')).toHaveLength(1)

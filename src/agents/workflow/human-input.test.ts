@@ -23,7 +23,7 @@ async function answered(
 async function answerTo(node: TestNode, id: string, answer: unknown): Promise<Question> {
   const { run } = await node.reached(id, 'paused')
   const [question] = run.waiting!
-  await node.continue(id, { [question!.id]: answer })
+  await node.answer(id, { [question!.id]: answer })
   return question!
 }
 
@@ -110,7 +110,7 @@ describe('a step that needs confirmation', () => {
     const id = await node.start('w')
     const { run } = await node.reached(id, 'paused')
     expect(run.waiting!.map((question) => question.id)).toEqual(['p~/a~/question', 'p~/b~/question'])
-    await node.continue(id, { 'p~/a~/question': true, 'p~/b~/question': false })
+    await node.answer(id, { 'p~/a~/question': true, 'p~/b~/question': false })
     expect(resultOf(await node.ended(id))).toEqual({ a: 'a' })
   })
 })

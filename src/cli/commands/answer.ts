@@ -1,4 +1,4 @@
-/** `holdfast input`: answers what a paused run asks. */
+/** `holdfast answer`: answers what a paused run asks. */
 import type { Answers, RunInfo } from '../../client/index.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
@@ -10,15 +10,15 @@ import { givenValue, VALUE_RULE, valueOptions } from '../given-value.ts'
 import { targetOptions } from '../target.ts'
 import { withTarget } from '../with-target.ts'
 
-export const input = defineCommand({
+export const answer = defineCommand({
   operands: ['RUN', 'ANSWER'],
   about: `Answers the question of a paused run, and lets it go on. holdfast show RUN says what it asks. Where it asks for an approval, true
 and false are the answers. Where it asks several questions, give all answers as a JSON object, by question id.
 
 ${VALUE_RULE}`,
   examples: [
-    { line: 'holdfast input run_01k… true', does: 'approve' },
-    { line: 'holdfast input run_01k… "the blue one" --follow', does: 'answer, and watch what comes of it' },
+    { line: 'holdfast answer run_01k… true', does: 'approve' },
+    { line: 'holdfast answer run_01k… "the blue one" --follow', does: 'answer, and watch what comes of it' },
   ],
   options: {
     ...targetOptions,
@@ -46,7 +46,7 @@ ${VALUE_RULE}`,
         }
         const handle = target.client.runs.open(id)
         const before = await handle.get()
-        await handle.continue(answersTo(before, value))
+        await handle.answer(answersTo(before, value))
         if (values.follow || values.json || target.local)
           return followRun(handle, target, io, { json: values.json, after: before.events - 1, secondInterrupt: 'stop' })
         io.stdout.write(`${id} goes on\n`)

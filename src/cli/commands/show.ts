@@ -48,7 +48,7 @@ async function describe(run: RunInfo, target: Target, io: CommandIo): Promise<vo
   if (run.output !== undefined && run.output !== text) io.stdout.write(section('Output', valueText(run.output)))
   for (const { id, prompt } of run.waiting ?? [])
     io.stdout.write(`\n${style.yellow('?')} ${printable(prompt)} ${style.dim(`(${id})`)}\n`)
-  if (run.waiting !== undefined) io.stdout.write(`  Answer with:  holdfast input ${run.id} ANSWER${target.flags}\n`)
+  if (run.waiting !== undefined) io.stdout.write(`  Answer with:  holdfast answer ${run.id} ANSWER${target.flags}\n`)
 }
 
 async function read({ id, events: count, waiting }: RunInfo, { client }: Target, style: Style): Promise<ShownState> {

@@ -57,7 +57,7 @@ test('the clerk asks before it sends money', SLOWLY, async () => {
   const id = await node.start('clerk', 'Send Ada 25 euros')
   const { run } = await node.reached(id, 'paused', 60_000)
   expect(run.waiting).toMatchObject([{ kind: 'approval' }])
-  await node.continue(id, { [run.waiting![0]!.id]: { approved: false } })
+  await node.answer(id, { [run.waiting![0]!.id]: { approved: false } })
   expect((await node.ended(id, 60_000)).at(-1)!.data).toMatchObject({ output: 'I have sent nothing.' })
 })
 

@@ -29,8 +29,8 @@ export class AuditedService extends Service {
     return this.#audit.around(principal, 'stop', about(id), () => super.stop(principal, id, reason))
   }
 
-  override continue(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
-    return this.#audit.around(principal, 'answer', about(id), () => super.continue(principal, id, answers))
+  override answer(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+    return this.#audit.around(principal, 'answer', about(id), () => super.answer(principal, id, answers))
   }
 
   override remove(principal: Principal, id: string): Promise<void> {

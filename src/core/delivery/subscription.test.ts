@@ -452,7 +452,7 @@ describe('whoever waits for more', () => {
     const brief = node.service.waitForMore(localPrincipal, id, next - 1, 10, never)
     await clock.pass(10)
     expect(await brief).toBe(false)
-    await node.continue(id, { question: 1 })
+    await node.answer(id, { question: 1 })
     expect(await waiting).toBe(true)
     expect(node.service.health().subscribers).toBe(0)
   })

@@ -197,7 +197,7 @@ describe('a component that is called', () => {
       ['asks/question', `${id}/asks`],
       ['asks#2/question', `${id}/asks#2`],
     ])
-    await node.continue(id, { 'asks/question': 'a', 'asks#2/question': 'b' })
+    await node.answer(id, { 'asks/question': 'a', 'asks#2/question': 'b' })
     expect(Object.fromEntries(said(await node.ended(id)))).toEqual({ asks: '[a]', 'asks#2': '[b]' })
   })
 })

@@ -44,7 +44,7 @@ describe('[RUN-1] a run that asks', () => {
     const { run, lease } = await node.reached(id, 'paused')
     expect(run.waiting).toEqual([{ id: 'question', kind: 'input', prompt: 'Go on?' }])
     expect(lease).toBeUndefined()
-    await node.continue(id, { question: 'yes' })
+    await node.answer(id, { question: 'yes' })
     const log = await node.ended(id)
     expect(typesOf(log)).toEqual([
       'run.created',
@@ -68,7 +68,7 @@ describe('[RUN-1] a run that asks', () => {
       { id: 'question', kind: 'input', prompt: 'Left?' },
       { id: 'question#2', kind: 'choice', prompt: 'Right?' },
     ])
-    await node.continue(id, { question: 1, 'question#2': 2 })
+    await node.answer(id, { question: 1, 'question#2': 2 })
     expect(textOf(await node.ended(id))).toBe('[1 2]')
   })
 
@@ -84,7 +84,7 @@ describe('[RUN-1] a run that asks', () => {
     for (const [turn, question] of ['question', 'question#2', 'question#3'].entries()) {
       const { run } = await node.reached(id, 'paused')
       expect(run.waiting).toEqual([{ id: question, kind: 'input', prompt: `Turn ${turn}?` }])
-      await node.continue(id, { [question]: turn })
+      await node.answer(id, { [question]: turn })
     }
     expect(textOf(await node.ended(id))).toBe('012')
   })
@@ -99,7 +99,7 @@ describe('[RUN-1] a run that asks', () => {
     const id = await node.start('subject')
     await node.reached(id, 'paused')
     await clock.pass(2500)
-    await node.continue(id, { question: 'late' })
+    await node.answer(id, { question: 'late' })
     expect(textOf(await node.ended(id))).toBe('a[late]b')
   })
 
@@ -123,7 +123,7 @@ describe('[RUN-1] a run that asks', () => {
     const node = openNode({ components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    const answers = await Promise.allSettled([1, 2, 3].map((number) => node.continue(id, { question: number })))
+    const answers = await Promise.allSettled([1, 2, 3].map((number) => node.answer(id, { question: number })))
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     const log = await node.ended(id)
     expect(typesOf(log).filter((type) => type === 'run.resumed')).toHaveLength(1)
@@ -136,7 +136,7 @@ describe('an answer is refused', () => {
     const node = openNode({ components: [subject(async function* () {})] })
     const id = await node.start('subject')
     await node.ended(id)
-    await expect(node.continue(id, { question: 1 })).rejects.toMatchObject({
+    await expect(node.answer(id, { question: 1 })).rejects.toMatchObject({
       code: 'conflict',
       message: `run ${id} is completed; it waits for nothing`,
     })
@@ -152,7 +152,7 @@ describe('an answer is refused', () => {
     const id = await node.start('subject')
     await node.reached(id, 'paused')
     const refusal = { code: 'invalid_request', message: `${problem}; run ${id} asks: question, question#2` }
-    await expect(node.continue(id, answers)).rejects.toMatchObject(refusal)
+    await expect(node.answer(id, answers)).rejects.toMatchObject(refusal)
     expect((await node.get(id)).run.status).toBe('paused')
   })
 
@@ -160,9 +160,9 @@ describe('an answer is refused', () => {
     const node = openNode({ components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    await expect(node.continue(id, { question: () => 1 })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(node.answer(id, { question: () => 1 })).rejects.toMatchObject({ code: 'invalid_request' })
     expect((await node.get(id)).run.status).toBe('paused')
-    await node.continue(id, { question: 'then this' })
+    await node.answer(id, { question: 'then this' })
     expect(textOf(await node.ended(id))).toBe('a[then this]b')
   })
 
@@ -170,8 +170,8 @@ describe('an answer is refused', () => {
     const node = openNode({ components: [asksOnce], limits: { eventBytesMax: 500 } })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    await expect(node.continue(id, { question: 'x'.repeat(1000) })).rejects.toMatchObject({ code: 'invalid_request' })
-    await node.continue(id, { question: 'short' })
+    await expect(node.answer(id, { question: 'x'.repeat(1000) })).rejects.toMatchObject({ code: 'invalid_request' })
+    await node.answer(id, { question: 'short' })
     expect(textOf(await node.ended(id))).toBe('a[short]b')
   })
 
@@ -181,7 +181,7 @@ describe('an answer is refused', () => {
     const id = await node.start('subject')
     await node.reached(id, 'paused')
     await node.service.drain()
-    await expect(node.continue(id, { question: 1 })).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(node.answer(id, { question: 1 })).rejects.toMatchObject({ code: 'unavailable' })
     expect((await store.get(id))!.run.status).toBe('paused')
   })
 
@@ -206,10 +206,10 @@ describe('an answer is refused', () => {
       asked.resolve()
       await node.emitted(id, 'run.paused', 2)
     }
-    await node.continue(id, { question: 1 }).catch(() => {})
+    await node.answer(id, { question: 1 }).catch(() => {})
     const { run } = await node.reached(id, 'paused')
     expect(run.waiting?.map((question) => question.id)).toEqual(['question', 'question#2'])
-    await node.continue(id, { question: 1, 'question#2': 2 })
+    await node.answer(id, { question: 1, 'question#2': 2 })
     expect(textOf(await node.ended(id))).toBe('[1 2]')
   })
 })
@@ -228,7 +228,7 @@ describe('[RUN-1] no answer leaves a run behind', () => {
       scribe.append({ type: 'run.resumed', data: { answers: { question: 'other' } } })
       await scribe.flush()
     }
-    await expect(node.continue(id, { question: 'mine' })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(node.answer(id, { question: 'mine' })).rejects.toMatchObject({ code: 'conflict' })
     clock.advance(60_000)
     const log = await node.ended(id)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
@@ -259,7 +259,7 @@ describe('[RUN-1] no answer leaves a run behind', () => {
     const node = openNode({ store: withoutHints(store), components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
-    await node.continue(id, { question: 'yes' })
+    await node.answer(id, { question: 'yes' })
     expect(textOf(await node.ended(id))).toBe('a[yes]b')
   })
 })

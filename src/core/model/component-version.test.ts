@@ -61,7 +61,7 @@ describe('[RUN-5] a run that began with version 1 of its component', () => {
     expect(run).toMatchObject({ version: '2', waiting: [{ kind: 'diverged' }] })
     expect(effects).toEqual(['charged 5'])
     const restored = world.worker([payments('1', 5)])
-    await restored.continue(id, { diverged: 'retry' })
+    await restored.answer(id, { diverged: 'retry' })
     const log = await restored.ended(id)
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(textOf(log)).toBe('receipt of 5')
@@ -76,7 +76,7 @@ describe('[RUN-5] a run that began with version 1 of its component', () => {
   test('goes on with an incompatible version 2 when that is answered with `continue`', async () => {
     const { id, node } = await deployed(payments('2', 500))
     await node.reached(id, 'paused')
-    await node.continue(id, { diverged: 'continue' })
+    await node.answer(id, { diverged: 'continue' })
     const log = await node.ended(id)
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(textOf(log)).toBe('receipt of 500')
@@ -86,7 +86,7 @@ describe('[RUN-5] a run that began with version 1 of its component', () => {
   test('fails when that is answered with `fail`', async () => {
     const { id, node } = await deployed(payments('2', 500))
     await node.reached(id, 'paused')
-    await node.continue(id, { diverged: 'fail' })
+    await node.answer(id, { diverged: 'fail' })
     expect((await node.ended(id)).at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'diverged' } } })
     expect(effects).toEqual(['charged 5'])
   })

@@ -57,7 +57,7 @@ describe('[RUN-6] attempts are counted by progress', () => {
     const log = await survives(world, async (worker, id, kill) => {
       await worker.emitted(id, 'run.paused', kill)
       const { waiting } = (await worker.get(id)).run
-      await worker.continue(id, { [waiting![0]!.id]: 'yes' })
+      await worker.answer(id, { [waiting![0]!.id]: 'yes' })
     })
     expect(log.at(-1)!.type).toBe('run.completed')
   })

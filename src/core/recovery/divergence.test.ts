@@ -75,7 +75,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     const bank = new Bank()
     const { world, id, question } = await diverged(bank, bank.component(500))
     const restored = world.worker([bank.component(5)])
-    await restored.continue(id, { [question.id]: answer })
+    await restored.answer(id, { [question.id]: answer })
     const log = await restored.ended(id)
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(textOf(log)).toBe('[paid 5]')
@@ -85,10 +85,10 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
   test('asks again under another id when it is retried with the same code', async () => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.component(500))
-    await node.continue(id, { [question.id]: 'retry' })
+    await node.answer(id, { [question.id]: 'retry' })
     const again = await divergence(node, id)
     expect(again.id).toBe('diverged#2')
-    await expect(node.continue(id, { [question.id]: 'continue' })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(node.answer(id, { [question.id]: 'continue' })).rejects.toMatchObject({ code: 'conflict' })
     expect(bank.effects).toEqual(['pay 5'])
   })
 
@@ -98,7 +98,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
       const bank = new Bank()
       const { world, id, node, question } = await diverged(bank, bank.component(500))
       const last = where === 'in this process' ? node : world.worker([bank.component(500)])
-      await last.continue(id, { [question.id]: 'continue' })
+      await last.answer(id, { [question.id]: 'continue' })
       const log = await last.ended(id)
       expect(log.at(-1)!.type).toBe('run.completed')
       expect(textOf(log)).toBe('[paid 500]')
@@ -114,7 +114,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
       return paid
     })
     const { world, id, node, question } = await diverged(bank, after)
-    await node.continue(id, { [question.id]: 'continue' })
+    await node.answer(id, { [question.id]: 'continue' })
     await node.emitted(id, 'tool.completed', 2)
     world.kill()
     const log = await world.worker([after]).ended(id)
@@ -126,7 +126,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     const bank = new Bank()
     const { world, id, node, question } = await diverged(bank, bank.component(500))
     const last = where === 'in this process' ? node : world.worker([bank.component(500)])
-    await last.continue(id, { [question.id]: { action: 'fail' } })
+    await last.answer(id, { [question.id]: { action: 'fail' } })
     expect((await last.ended(id)).at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'diverged' } } })
     expect(bank.effects).toEqual(['pay 5'])
   })
@@ -134,7 +134,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
   test('goes on waiting when the answer is none', async () => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.component(500))
-    await expect(node.continue(id, { [question.id]: 'what?' })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(node.answer(id, { [question.id]: 'what?' })).rejects.toMatchObject({ code: 'invalid_request' })
     expect((await divergence(node, id)).id).toBe(question.id)
   })
 

@@ -60,7 +60,7 @@ test('[RUN-5] the log of an older server is recovered as it would have been, and
   const first = openNode({ components: [component], store: before.store, clock })
   const id = await first.start('subject')
   await first.reached(id, 'paused')
-  await first.continue(id, { question: 'yes' })
+  await first.answer(id, { question: 'yes' })
   const written = await first.emitted(id, 'text.delta', 2)
   expect(JSON.stringify(written)).not.toMatch(/"(?:within|digest|work)"/)
   before.cut()

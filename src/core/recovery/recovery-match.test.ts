@@ -183,7 +183,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
       await until(`${question} is asked`, async () =>
         JSON.stringify(await worker.log(id)).includes(`"id":"${question}"`),
       )
-      await worker.continue(id, { [question]: answer })
+      await worker.answer(id, { [question]: answer })
     }
     await until('both answers are recorded', async () => has('run.resumed', 2)(await worker.log(id)))
     world.kill()
@@ -191,7 +191,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     await until('the question is asked once more', async () =>
       JSON.stringify(await taker.log(id)).includes('"id":"question#3"'),
     )
-    await taker.continue(id, { 'question#3': 3 })
+    await taker.answer(id, { 'question#3': 3 })
     expect(outputOf(await taker.ended(id))).toEqual([[3, 2], 1])
   })
 

@@ -33,18 +33,18 @@ async function nextQuestion(node: TestNode, id: string, than: string): Promise<{
 describe('[RUN-5] an answer to a question that the code does not ask any more', () => {
   test('is given to no other: the new one is asked', async () => {
     const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?', 'Pay 5 dollars?'))
-    await node.continue(id, { question: 'of course' })
+    await node.answer(id, { question: 'of course' })
     const asked = await nextQuestion(node, id, 'question')
     expect(asked.prompt).toBe('Delete the whole account?')
-    await node.continue(id, { [asked.id]: 'never' })
+    await node.answer(id, { [asked.id]: 'never' })
     expect(textOf(await node.ended(id))).toBe('[never][of course]')
   })
 
   test('cannot be given once more: its id is not open', async () => {
     const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?'))
-    await node.continue(id, { question: true })
+    await node.answer(id, { question: true })
     await nextQuestion(node, id, 'question')
-    await expect(node.continue(id, { question: true })).rejects.toMatchObject({ code: 'conflict', status: 409 })
+    await expect(node.answer(id, { question: true })).rejects.toMatchObject({ code: 'conflict', status: 409 })
     expect((await node.get(id)).run.status).toBe('paused')
   })
 
@@ -55,7 +55,7 @@ describe('[RUN-5] an answer to a question that the code does not ask any more', 
     ['kind, with a key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'a', kind: 'approval' }],
   ])('because of its %s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
-    await node.continue(id, { question: true })
+    await node.answer(id, { question: true })
     expect((await nextQuestion(node, id, 'question')).id).toBe('question#2')
   })
 })
@@ -71,7 +71,7 @@ describe('[RUN-5] an answer is kept', () => {
     ['whatever its details', { prompt: 'Go?', details: 1 }, { prompt: 'Go?', details: 2 }],
   ])('%s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
-    await node.continue(id, { question: 'yes' })
+    await node.answer(id, { question: 'yes' })
     const log = await node.ended(id)
     expect(textOf(log)).toBe('[yes]')
     expect(typesOf(log).filter((type) => type === 'run.paused')).toHaveLength(1)
@@ -88,7 +88,7 @@ describe('[RUN-5] an answer is kept', () => {
         { recovery: 'resume', limits },
       )
     const { id, node } = await changed(both('Left?', 'Right?'), both('Right?', 'Left?'))
-    await node.continue(id, { question: 'l', 'question#2': 'r' })
+    await node.answer(id, { question: 'l', 'question#2': 'r' })
     expect(textOf(await node.ended(id))).toBe('Left? l, Right? r')
   })
 })

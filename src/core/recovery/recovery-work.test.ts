@@ -114,7 +114,7 @@ describe('[RUN-1] work that is in the log is not done again', () => {
     const first = world.worker()
     const id = await first.start('subject')
     await first.reached(id, 'paused')
-    await first.continue(id, { question: 'yes' })
+    await first.answer(id, { question: 'yes' })
     await first.emitted(id, 'text.delta')
     world.kill()
     const log = await world.worker().ended(id)
@@ -157,7 +157,7 @@ async function cutOff({ component, keys, heal }: ReturnType<typeof calling>, hea
 /** Answers the one question that a run asks. */
 async function decide(node: TestNode, id: string, answer: unknown): Promise<void> {
   const { run } = await node.reached(id, 'paused')
-  await node.continue(id, { [run.waiting![0]!.id]: answer })
+  await node.answer(id, { [run.waiting![0]!.id]: answer })
 }
 
 describe('[RUN-1] a tool call that was cut off', () => {
@@ -240,7 +240,7 @@ describe('[RUN-1] a tool call that was cut off', () => {
     world.kill()
     const second = world.worker()
     await second.reached(id, 'paused')
-    await second.continue(id, { 'uncertain:pay': 'retry', 'uncertain:pay#2': { action: 'result', value: 'seen 2' } })
+    await second.answer(id, { 'uncertain:pay': 'retry', 'uncertain:pay#2': { action: 'result', value: 'seen 2' } })
     await until('the first was called again', () => made.length === 3)
     world.kill()
     hangs = false

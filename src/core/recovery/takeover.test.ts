@@ -136,7 +136,7 @@ describe('[RUN-1] a paused run', () => {
     const world = new World(asks)
     const id = await world.orphan('paused')
     const second = world.worker()
-    await second.continue(id, { question: 'yes' })
+    await second.answer(id, { question: 'yes' })
     const log = await second.ended(id)
     expect(typesOf(log)).toEqual([
       'run.created',
@@ -166,7 +166,7 @@ describe('[RUN-1] a paused run', () => {
     const second = world.worker()
     const id = await first.start('subject')
     await first.reached(id, 'paused')
-    await second.continue(id, { question: 'yes' })
+    await second.answer(id, { question: 'yes' })
     expect(textOf(await second.ended(id))).toBe('yes')
     await first.service.drain()
     await until('both agents came to their end', () => ends.length === 2)
@@ -207,7 +207,7 @@ describe('[RUN-1] a paused run', () => {
     )
     const id = await world.orphan('paused')
     const second = world.worker()
-    await second.continue(id, { question: 'yes' })
+    await second.answer(id, { question: 'yes' })
     const log = await second.ended(id)
     expect(textOf(log)).toBe('[2]yes')
     const discarded = log.find(({ type }) => type === 'attempt.discarded')
@@ -235,7 +235,7 @@ describe('[RUN-1] a paused run', () => {
     }
     await until('the first agent was let go, and cleaned up', () => ended.length === 1)
     for (const id of ids) {
-      await node.continue(id, { question: 'yes' })
+      await node.answer(id, { question: 'yes' })
       const log = await node.ended(id)
       expect(textOf(log)).toBe('a[yes]')
       expect(typesOf(log)).not.toContain('attempt.discarded')

@@ -164,7 +164,7 @@ describe('a secret is redacted in', () => {
       const id = await node.start('subject')
       const { run } = await node.reached(id, 'paused')
       expect(run.waiting).toMatchObject([{ id: 'question', prompt: `Is it ${MARK}?` }])
-      await node.continue(id, { question: { key: KEY } })
+      await node.answer(id, { question: { key: KEY } })
       expect(JSON.stringify([await node.ended(id), await node.get(id)])).not.toContain(KEY)
       expect(answers).toEqual([{ key: MARK }])
     }

@@ -14,7 +14,7 @@ test('[RUN-1] a paused run is answered although an earlier answer claimed it and
   await node.reached(id, 'paused')
   // The claim was written, its answer was lost, and the one who made it told its caller that the store is not available.
   expect(await store.claim(id, 'cut off', leaseMs, { paused: true })).toMatchObject({ run: { status: 'paused' } })
-  await node.continue(id, { question: 'yes' })
+  await node.answer(id, { question: 'yes' })
   expect(textOf(await node.ended(id))).toBe('yes')
 })
 
@@ -24,5 +24,5 @@ test('[RUN-1] a paused run whose claim is renewed by somebody else answers that 
   const id = await node.start('subject')
   await node.reached(id, 'paused')
   await store.claim(id, 'slow', 600_000, { paused: true })
-  await expect(node.continue(id, { question: 'yes' })).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(node.answer(id, { question: 'yes' })).rejects.toMatchObject({ code: 'unavailable' })
 })

@@ -87,7 +87,7 @@ describe('leases', () => {
     goOn[0]!.resolve()
     await node.reached(id, 'paused')
     isPaused.resolve()
-    await node.continue(id, { question: 'yes' })
+    await node.answer(id, { question: 'yes' })
     await node.emitted(id, 'text.delta', 2)
     isAnswered.resolve()
     await isTold.promise

@@ -193,7 +193,7 @@ test('[RUN-1] a run that is answered after a restart does not fail because the s
     },
   })
   const second = openNode({ components: [asking], store })
-  await second.continue(id, { question: 'yes' })
+  await second.answer(id, { question: 'yes' })
   await until('the run has ended', async () => isFinished((await kept.get(id))!.run.status))
   expect((await kept.get(id))!.run.status).toBe('completed')
 })
@@ -218,7 +218,7 @@ test('[RUN-1] a run does not fail because the store cannot be read right after i
   const node = openNode({ components: [asking], store, limits: { runsParkedMax: 0 } })
   const id = await node.start('subject')
   await node.reached(id, 'paused')
-  await node.continue(id, { question: 'yes' }).catch(() => {})
+  await node.answer(id, { question: 'yes' }).catch(() => {})
   await until('the run has ended', async () => isFinished((await kept.get(id))!.run.status))
   expect((await kept.get(id))!.run.status).toBe('completed')
 })

@@ -5,7 +5,7 @@ import {
   eventShape,
   forgetBody,
   forgottenShape,
-  inputBody,
+  answerBody,
   problemShape,
   runShape,
   shareBody,
@@ -17,7 +17,7 @@ import {
 const shapes = {
   Start: startBody,
   Stop: stopBody,
-  Input: inputBody,
+  Answers: answerBody,
   NewShare: shareBody,
   Share: shareShape,
   Forget: forgetBody,
@@ -208,11 +208,11 @@ const paths = {
       },
     },
   },
-  '/runs/{id}/input': {
+  '/runs/{id}/answers': {
     parameters: [id],
     post: {
       summary: 'Answers what a paused run asks, and lets it go on.',
-      requestBody: body('Input', true),
+      requestBody: body('Answers', true),
       responses: { 202: json('The run goes on.', ref('Run')), ...problems(400, 403, 404, 409, 413) },
     },
   },

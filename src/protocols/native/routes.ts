@@ -38,7 +38,7 @@ export function nativeRoutes(service: Service, streams: Streams, startedAt: stri
       handle: (call) => serveEvents(call, service, streams),
     },
     { method: 'POST', path: '/runs/{id}/stop', shareable: true, handle: (call) => stopRun(call, service) },
-    { method: 'POST', path: '/runs/{id}/input', shareable: true, handle: (call) => continueRun(call, service) },
+    { method: 'POST', path: '/runs/{id}/answers', shareable: true, handle: (call) => continueRun(call, service) },
     ...shareRoutes(service),
     forgetRoute(service),
     { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service.health(), startedAt) },
@@ -145,9 +145,9 @@ async function stopRun(call: Call, service: Service): Promise<void> {
 async function continueRun(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   await service.get(call.principal, id)
-  const { parseBody, inputBody } = await loadShapes()
-  const { answers, answer } = parseBody(inputBody, await readJson(call.request, service.limits.bodyBytesMax))
-  const stored = await service.continue(call.principal, id, answers ?? (await answerToOne(call, service, answer)))
+  const { parseBody, answerBody } = await loadShapes()
+  const { answers, answer } = parseBody(answerBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const stored = await service.answer(call.principal, id, answers ?? (await answerToOne(call, service, answer)))
   respondJson(call.response, 202, toRun(stored))
 }
 

@@ -36,7 +36,7 @@ export const startBody = z.strictObject({
 
 export const stopBody = z.strictObject({ reason: z.string().max(1000).optional() })
 
-export const inputBody = z
+export const answerBody = z
   .strictObject({
     answers: record.optional().describe('By question id.'),
     answer: z.unknown().optional().describe('For a run that asks one question.'),

@@ -58,7 +58,7 @@ describe('every state of a task is told', () => {
     )
     expect(waiting.statusUpdate?.status.message?.parts[0]).toEqual({ text: 'Sign in first' })
     const { id } = seen(opened)[0]!.task!
-    await server.service.continue({ id: 'local' }, id, { [(await server.store.get(id))!.run.waiting![0]!.id]: 'Ada' })
+    await server.service.answer({ id: 'local' }, id, { [(await server.store.get(id))!.run.waiting![0]!.id]: 'Ada' })
     expect((await drained(opened)).at(-1)?.statusUpdate?.status.state).toBe('TASK_STATE_COMPLETED')
     expect(texts(await getTask(url, id))).toEqual({ answer: 'signed by Ada' })
   })

@@ -46,7 +46,7 @@ describe('a run that is going on', () => {
       await until('it waits', async () => {
         return (await getJson(server, `${path}/runs/${run}?session_id=${session}`)).body.status === 'PAUSED'
       })
-      await server.service.continue({ id: 'local' }, run, await answersFor(server, run, 'yes'))
+      await server.service.answer({ id: 'local' }, run, await answersFor(server, run, 'yes'))
       await until('it goes on', async () => {
         return String((await getJson(server, `${path}/runs/${run}?session_id=${session}`)).body.content).includes('[5]')
       })
@@ -87,7 +87,7 @@ describe('a run that is going on', () => {
     const server = await serveAgentOs()
     const { run } = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 2; ask x; text 2; hang' }, 3))
     await resumePaused(server, run)
-    await server.service.continue({ id: 'local' }, run, await answersFor(server, run, 'yes'))
+    await server.service.answer({ id: 'local' }, run, await answersFor(server, run, 'yes'))
     await until('it hangs', async () => {
       return dataOf(await cutAfter(server, `/agents/lab/runs/${run}/resume`, {}, 10)).length >= 9
     })

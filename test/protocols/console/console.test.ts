@@ -71,7 +71,7 @@ describe('the live list of runs', () => {
     const first = (await call<Rows>(server, 'GET', '/console/api/runs')).body
     expect(first.runs.map((run) => run.id)).toEqual([id])
     const waiting = call<Rows>(server, 'GET', `/console/api/runs?known=${first.version}`)
-    await call(server, 'POST', `/runs/${id}/input`, { body: { answer: 'yes' } })
+    await call(server, 'POST', `/runs/${id}/answers`, { body: { answer: 'yes' } })
     const second = (await waiting).body
     expect(second.version).not.toBe(first.version)
     await untilFinished(server, id)

@@ -203,7 +203,7 @@ test('health and the document are for everyone, the rest is not', async () => {
     ['DELETE', '/runs/x'],
     ['GET', '/runs/x/events'],
     ['POST', '/runs/x/stop'],
-    ['POST', '/runs/x/input'],
+    ['POST', '/runs/x/answers'],
   ]) {
     expect((await call(server, method!, path!)).status, `${method} ${path}`).toBe(401)
   }
@@ -224,8 +224,8 @@ test('[SEC-1] a run of somebody else does not exist, on every endpoint', async (
     ['GET', '/events?format=ndjson&after=0', undefined],
     ['POST', '/stop', undefined],
     ['POST', '/stop?wait=10000', undefined],
-    ['POST', '/input', { answer: 1 }],
-    ['POST', '/input', { answers: { question: 1 } }],
+    ['POST', '/answers', { answer: 1 }],
+    ['POST', '/answers', { answers: { question: 1 } }],
   ] as const) {
     const answer = await call<{ detail: string }>(
       theirs,
@@ -263,7 +263,7 @@ describe('where there is nothing', () => {
     ['PUT', '/runs/x', ['DELETE', 'GET', 'HEAD']],
     ['POST', '/runs/x/events', ['GET', 'HEAD']],
     ['GET', '/runs/x/stop', ['POST']],
-    ['OPTIONS', '/runs/x/input', ['POST']],
+    ['OPTIONS', '/runs/x/answers', ['POST']],
     ['PATCH', '/health', ['GET', 'HEAD']],
   ])('%s %s is told which methods there are, with 405', async (method, path, allowed) => {
     const server = await serveNative()

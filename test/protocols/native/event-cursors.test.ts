@@ -109,7 +109,7 @@ describe('a cursor', () => {
     const { events } = await untilStatus(server, id, ['paused'])
     const stream = followRun(server, id, { after: events - 1 })
     expect(await stream.status()).toBe(200)
-    await call(server, 'POST', `/runs/${id}/input`, { body: { answer: 'yes' } })
+    await call(server, 'POST', `/runs/${id}/answers`, { body: { answer: 'yes' } })
     await stream.ended
     expect(stream.log.toString()).toMatch(new RegExp(`^id: ${events}\nevent: run.resumed\n`))
   })

@@ -54,7 +54,7 @@ describe('pages of JSON', () => {
     const { events } = await untilStatus(server, id, ['paused'])
     const waiting = wait(server, id, events - 1, 60_000)
     await until('it waits', () => server.service.health().subscribers === 1)
-    await call(server, 'POST', `/runs/${id}/input`, { body: { answer: 1 } })
+    await call(server, 'POST', `/runs/${id}/answers`, { body: { answer: 1 } })
     expect((await waiting).events[0]).toMatchObject({ index: events, type: 'run.resumed' })
   })
 

@@ -70,7 +70,7 @@ describe('a body', () => {
     const { id } = await startRun(server, 'ask Go on?')
     await untilStatus(server, id, ['paused'])
     for (const body of [`{"answer":${deep}}`, `{"answers":{"question":${deep}}}`]) {
-      expect(await post(server, body, {}, `/runs/${id}/input`)).toMatchObject({ status: 400 })
+      expect(await post(server, body, {}, `/runs/${id}/answers`)).toMatchObject({ status: 400 })
     }
     await expectGoesOn(server)
   })
@@ -189,7 +189,7 @@ describe('a body that is too large', () => {
     expect((await post(server, bodyOf(BODY_BYTES_MAX + 1))).status).toBe(413)
   })
 
-  test.each(['/runs/x/stop', '/runs/x/input'])('is refused by %s too', async (path) => {
+  test.each(['/runs/x/stop', '/runs/x/answers'])('is refused by %s too', async (path) => {
     const server = await serveNative({ limits: narrow })
     const { id } = await startRun(server, 'hang')
     const answer = await call(server, 'POST', path.replace('x', id), { body: 'x'.repeat(BODY_BYTES_MAX) })

@@ -77,7 +77,7 @@ describe('a page of another site', () => {
     for (const [method, path, body] of [
       ['POST', '/runs', { component: 'lab', input: '' }],
       ['POST', `/runs/${id}/stop`, undefined],
-      ['POST', `/runs/${id}/input`, { answer: 1 }],
+      ['POST', `/runs/${id}/answers`, { answer: 1 }],
       ['DELETE', `/runs/${id}`, undefined],
     ] as const) {
       const answer = await call(server, method, path, { headers: { origin }, ...(body !== undefined && { body }) })

@@ -12,7 +12,7 @@ import { openApiDocument } from '../../../src/protocols/native/openapi.ts'
 import {
   componentShape,
   eventShape,
-  inputBody,
+  answerBody,
   problemShape,
   runShape,
   startBody,
@@ -110,7 +110,7 @@ describe('the document', () => {
     Object.entries({
       Start: startBody,
       Stop: stopBody,
-      Input: inputBody,
+      Input: answerBody,
       Run: runShape,
       Event: eventShape,
       Component: componentShape,
@@ -193,7 +193,7 @@ describe('real answers', () => {
     await expectDeclared(server, shares, `/runs/${id}/shares`, json({}))
     await expectDeclared(server, shares, `/runs/${id}/shares`, json({})) // 507
     await expectDeclared(server, 'DELETE /runs/{id}', `/runs/${id}`) // 409
-    await expectDeclared(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: { yes: true } }))
+    await expectDeclared(server, 'POST /runs/{id}/answers', `/runs/${id}/answers`, json({ answer: { yes: true } }))
     await untilFinished(server, id)
     await expectDeclared(server, 'GET /runs/{id}', `/runs/${id}`)
     for (const format of ['sse', 'json', 'ndjson'])
@@ -234,13 +234,13 @@ describe('real answers', () => {
       await expectDeclared(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' }))
     await expectDeclared(server, 'POST /runs', '/runs', json({ component: 'lab', input: 'hang' })) // 429
     await expectDeclared(server, 'GET /runs', '/runs?cursor=x')
-    await expectDeclared(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({ answer: 1 }))
-    await expectDeclared(server, 'POST /runs/{id}/input', `/runs/${id}/input`, json({}))
+    await expectDeclared(server, 'POST /runs/{id}/answers', `/runs/${id}/answers`, json({ answer: 1 }))
+    await expectDeclared(server, 'POST /runs/{id}/answers', `/runs/${id}/answers`, json({}))
     await expectDeclared(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 7 }))
     for (const name of ['GET /runs/{id}', 'DELETE /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/stop']) {
       await expectDeclared(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
     }
-    await expectDeclared(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
+    await expectDeclared(server, 'POST /runs/{id}/answers', '/runs/run_0/answers', json({ answer: 1 }))
     await expectDeclared(server, 'POST /runs/{id}/shares', `/runs/${id}/shares`, json({ can: [] }))
     await expectDeclared(server, 'POST /runs/{id}/shares', '/runs/run_0/shares', json({}))
     await expectDeclared(server, 'GET /runs/{id}/shares', '/runs/run_0/shares')
@@ -268,7 +268,7 @@ describe('real answers', () => {
     await expectDeclared({ ...full, token }, 'POST /runs', '/runs', start) // 507
   })
 
-  test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/input', 'POST /runs/{id}/shares'])(
+  test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/answers', 'POST /runs/{id}/shares'])(
     'of a body that is too large are as declared: %s',
     async (name) => {
       const server = await serveSmall()
@@ -305,7 +305,7 @@ describe('real answers', () => {
       await expectDeclared(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
     }
     await expectDeclared(server, 'POST /runs', '/runs', json({ component: 'lab', input: '' }))
-    await expectDeclared(server, 'POST /runs/{id}/input', '/runs/run_0/input', json({ answer: 1 }))
+    await expectDeclared(server, 'POST /runs/{id}/answers', '/runs/run_0/answers', json({ answer: 1 }))
   })
 
   test('were seen for every status that is declared', () => {

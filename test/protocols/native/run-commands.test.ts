@@ -156,17 +156,17 @@ describe('POST /runs/{id}/stop', () => {
   })
 })
 
-describe('POST /runs/{id}/input', () => {
+describe('POST /runs/{id}/answers', () => {
   test.each(['yes', 'true', 1, null, { approved: 'yes' }])(
     'refuses %j as the answer to an approval, and names the values that there are',
     async (answer) => {
       const server = await serveNative()
       const { id } = await startRun(server, 'x', { component: 'approver' })
       await untilStatus(server, id, ['paused'])
-      const refused = await call<Problem>(server, 'POST', `/runs/${id}/input`, { body: { answer } })
+      const refused = await call<Problem>(server, 'POST', `/runs/${id}/answers`, { body: { answer } })
       expect(refused.status).toBe(400)
       expect(refused.body.detail).toContain('must be true or false or an object with approved: true or false')
-      expect((await call(server, 'POST', `/runs/${id}/input`, { body: { answer: true } })).status).toBe(202)
+      expect((await call(server, 'POST', `/runs/${id}/answers`, { body: { answer: true } })).status).toBe(202)
       expect((await untilFinished(server, id)).output).toEqual({ approved: true })
     },
   )
@@ -178,7 +178,7 @@ describe('POST /runs/{id}/input', () => {
       const server = await serveNative()
       const { id } = await startRun(server, 'ask Go on?')
       await untilStatus(server, id, ['paused'])
-      const { status, body } = await call<RunShape>(server, 'POST', `/runs/${id}/input`, { body: { answer } })
+      const { status, body } = await call<RunShape>(server, 'POST', `/runs/${id}/answers`, { body: { answer } })
       expect(status).toBe(202)
       expect(body.id).toBe(id)
       expect(body).not.toHaveProperty('waiting')
@@ -200,7 +200,7 @@ describe('POST /runs/{id}/input', () => {
     })
     const { id, waiting } = await untilStatus(server, started.id, ['paused'])
     const [long, wide] = waiting!.map((question) => question.id)
-    const input = (body: unknown) => call<Problem>(server, 'POST', `/runs/${id}/input`, { body })
+    const input = (body: unknown) => call<Problem>(server, 'POST', `/runs/${id}/answers`, { body })
 
     expect(await input({ answer: 7 })).toMatchObject({
       status: 400,
@@ -228,7 +228,7 @@ describe('POST /runs/{id}/input', () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Who is first?; hang')
     await untilStatus(server, id, ['paused'])
-    const input = (answer: string) => call<Problem>(server, 'POST', `/runs/${id}/input`, { body: { answer } })
+    const input = (answer: string) => call<Problem>(server, 'POST', `/runs/${id}/answers`, { body: { answer } })
     const answers = await Promise.all([input('I'), input('I, too')])
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 409]))
   })
@@ -244,7 +244,7 @@ describe('POST /runs/{id}/input', () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Go on?')
     await untilStatus(server, id, ['paused'])
-    const answer = await call(server, 'POST', `/runs/${id}/input`, body === undefined ? {} : { body })
+    const answer = await call(server, 'POST', `/runs/${id}/answers`, body === undefined ? {} : { body })
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   })
 
@@ -253,7 +253,7 @@ describe('POST /runs/{id}/input', () => {
     const { id } = await startRun(server, script)
     await untilStatus(server, id, ['running', 'completed'])
     for (const body of [{ answer: 1 }, { answers: {} }]) {
-      expect(await call(server, 'POST', `/runs/${id}/input`, { body })).toMatchObject({
+      expect(await call(server, 'POST', `/runs/${id}/answers`, { body })).toMatchObject({
         status: 409,
         body: { code: 'conflict' },
       })

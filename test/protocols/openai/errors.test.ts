@@ -172,7 +172,7 @@ describe('a run that asks a person', () => {
     const asked = raw(server, '/v1/chat/completions', { ...body, stream: true })
     const answered = (async () => {
       const { id } = await untilRun(server, 4)
-      await raw(server, `/runs/${id}/input`, { answer: 'yes' })
+      await raw(server, `/runs/${id}/answers`, { answer: 'yes' })
     })()
     await answered
     const frames = framesIn((await asked).text)
@@ -193,7 +193,7 @@ describe('a run that asks a person', () => {
     expect(refused.text).toContain('Go on?')
     const { id, status } = await untilRun(server)
     expect(status).toBe('paused')
-    await raw(server, `/runs/${id}/input`, { answer: 'yes' })
+    await raw(server, `/runs/${id}/answers`, { answer: 'yes' })
     expect((await raw(server, path, given, { 'idempotency-key': 'k' })).status).toBe(200)
   })
 

@@ -122,7 +122,7 @@ function questionsIn(frame: string): Question[] {
 
 async function answer(server: ServerProcess, run: Watched, { id, kind }: Question): Promise<void> {
   const given = { uncertain: decisionOf(run), approval: true }[kind] ?? 'yes'
-  const { status } = await call(server, 'POST', `/runs/${run.run}/input`, { body: { answers: { [id]: given } } })
+  const { status } = await call(server, 'POST', `/runs/${run.run}/answers`, { body: { answers: { [id]: given } } })
   if (status !== 202 && status !== 409) throw new Error(`${run.id}: an answer was refused with ${status}`)
   if (status === 202) run.waiting = undefined
 }

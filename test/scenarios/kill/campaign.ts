@@ -169,7 +169,7 @@ export class Campaign {
   async #answer(server: ServerProcess, run: AcceptedRun, waiting: RunShape['waiting']): Promise<void> {
     const answer =
       waiting?.[0]?.kind === 'uncertain' ? { action: 'retry' } : `yes, ${this.#random.between(0, 1_000_000)}`
-    const answered = await unlessGone(call(server, 'POST', `/runs/${run.id}/input`, { body: { answer } }))
+    const answered = await unlessGone(call(server, 'POST', `/runs/${run.id}/answers`, { body: { answer } }))
     if (answered === undefined) return
     if (answered.status === 202) run.answers.push(answer)
     else if (answered.status !== 409) throw new Error(`run ${run.id}: an answer was refused with ${answered.status}`)

@@ -92,7 +92,7 @@ const TRIES_MAX = 200
 async function answer(run: RunHandle): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     if ((await run.get()).status !== 'paused') return
-    const taken = await run.continue({ answer: 'yes' }).then(
+    const taken = await run.answer({ answer: 'yes' }).then(
       () => true,
       () => false,
     )

@@ -126,7 +126,7 @@ async function tend(node: TestNode, id: string, world: Effects, life: Living): P
     if (diverged !== undefined) return diverged
     const answers = Object.fromEntries(waiting.map((question) => [question.id, answer(question, id, world)]))
     // Another question may be asked in the meantime, and the worker may die of the answer.
-    await node.continue(id, answers).catch(() => {})
+    await node.answer(id, answers).catch(() => {})
   }
 }
 

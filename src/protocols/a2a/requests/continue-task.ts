@@ -49,7 +49,7 @@ export async function continueTask(
 async function answer(service: Service, principal: Principal, run: Run, message: Message): Promise<void> {
   const same = Object.fromEntries((run.waiting ?? []).map((question) => [question.id, answerOf(question, message)]))
   try {
-    await service.continue(principal, run.id, answersIn(message) ?? same)
+    await service.answer(principal, run.id, answersIn(message) ?? same)
   } catch (cause) {
     if (isHoldfastError(cause, 'conflict')) throw notWaiting(run)
     throw cause

@@ -142,7 +142,7 @@ async function continueRun(call: Call, os: AgentOs, family: Family): Promise<voi
   if (again !== undefined) return answer(call, os, component, again, modes, 0)
   const { run, next } = stored
   if (run.status !== 'paused') throw new HoldfastError('conflict', NOT_PAUSED[run.status])
-  const continued = await service.continue(call.principal, run.id, answersFrom(run.waiting ?? [], family, fields))
+  const continued = await service.answer(call.principal, run.id, answersFrom(run.waiting ?? [], family, fields))
   await answer(call, os, component, continued, modes, next)
 }
 

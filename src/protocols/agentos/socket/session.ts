@@ -197,7 +197,7 @@ export class SocketSession {
     const { run, next } = stored
     if (run.status !== 'paused') throw new HoldfastError('conflict', `run is not paused (status=${run.status})`)
     const answers = answersFrom(run.waiting ?? [], this.#family, fields)
-    const continued = await this.#os.service.continue(principal, run.id, answers)
+    const continued = await this.#os.service.answer(principal, run.id, answers)
     await this.#follow(principal, { known: continued, wanted: ({ log }) => log >= next })
   }
 

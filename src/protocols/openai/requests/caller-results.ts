@@ -51,7 +51,7 @@ async function answer(
   exchange: number,
 ): Promise<void> {
   try {
-    await service.continue(principal, run, answers)
+    await service.answer(principal, run, answers)
   } catch (cause) {
     if (!isHoldfastError(cause, 'conflict')) throw cause
     const look = async (): Promise<Exchange['answers']> =>
