@@ -76,7 +76,7 @@ export class RunWatch {
     }
   }
 
-  /** Shows only the first events; all of them, and what comes, where nothing is said. */
+  /** Shows only the first events. Default: all of them, and what comes. */
   seek(upTo: number | undefined): void {
     this.#upTo = upTo === undefined ? undefined : Math.max(0, Math.min(upTo, this.#events.length))
     this.#publish()

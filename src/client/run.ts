@@ -8,7 +8,7 @@ import type { Fields, Transport } from './transport.ts'
 import type { Abortable, Answers, RunInfo, ShareInfo, ShareLink, ShareOptions } from './types.ts'
 
 export interface EventsOptions extends Abortable {
-  /** Index of the last event that you have; the beginning where none is given. */
+  /** Index of the last event that you have. Default: from the beginning. */
   readonly after?: number
   /** Told when events were trimmed, instead of the error that is thrown without it. */
   readonly onGap?: OnGap

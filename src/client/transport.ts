@@ -9,11 +9,11 @@ export interface TransportOptions {
   /** Sent as a bearer token; a function is asked before every request, so it may hand out a fresh one. */
   readonly key?: string | (() => string | Promise<string>)
   readonly fetch?: typeof fetch
-  /** Failures in a row before it gives up; progress starts the count anew. 10 where nothing is said. */
+  /** Failures in a row before it gives up; progress resets the count. Default: 10. */
   readonly retries?: number
-  /** Delay before the first try again; it grows from there. 500 where nothing is said; a stream's own `retry:` goes before. */
+  /** Delay before the first try again; it grows from there. Default: 500. A stream's own `retry:` takes precedence. */
   readonly retryMs?: number
-  /** Silence after which a connection is taken for dead. The server shows life every 15 seconds; 45 where nothing is said. */
+  /** Silence after which a connection is taken for dead. Servers send a heartbeat every 15 seconds. Default: 45,000. */
   readonly silenceMs?: number
   /** Of every request and stream: told at once what failed and is tried again, and `undefined` when it is well again. */
   readonly onProblem?: OnProblem

@@ -88,7 +88,7 @@ export interface StartRequest {
   readonly component: string
   /** A string or any JSON value. */
   readonly input: unknown
-  /** Groups runs; a new one is made where none is given. */
+  /** Groups runs. Default: a new session. */
   readonly session?: string
   readonly metadata?: Readonly<Record<string, unknown>>
 }

@@ -10,9 +10,9 @@ export interface UseRunOptions {
   /** The component that `start` runs. */
   readonly component: string
   readonly session?: string
-  /** Where the page remembers its run: in its address, in the browser's storage, or not at all. The address where nothing is said. */
+  /** Where the page keeps the run's id: in its URL, in the browser's storage, or nowhere. Default: `url`. */
   readonly keep?: 'url' | 'storage' | 'nowhere'
-  /** Under which name, where a page shows several; `run` where nothing is said. */
+  /** Name under which it is kept, for pages with several runs. Default: `run`. */
   readonly name?: string
 }
 

@@ -56,13 +56,13 @@ export interface ServerOptions {
   readonly host?: string
   /** 0 takes a free one. */
   readonly port?: number
-  /** Everyone is one local principal where none is given. */
+  /** Default: everyone is one local principal. */
   readonly authenticator?: Authenticator
   /** Told of everything that is done, and refused, beside the lines of the logger that servers with authentication write. */
   readonly audit?: AuditSink
   /** Serves HTTPS, and gRPC with TLS, with a certificate that is read again when its files change. */
   readonly tls?: TlsOptions
-  /** Other origins whose pages may use the server from a browser; none where nothing is said. */
+  /** Other origins whose pages may use the server from a browser. Default: none. */
   readonly corsOrigins?: readonly string[]
   /** Also pages of localhost, 127.0.0.1 and [::1], at any port. Default: false; `holdfast dev` sets it. */
   readonly corsLoopback?: boolean

@@ -12,9 +12,9 @@ import { outputOf } from './values.ts'
 export interface LangGraphDefinition extends CommonDefinition {
   /** What `compile()` gave. */
   readonly graph: Graph
-  /** What the graph is started with; a text becomes a user's message where nothing is said, an object is taken as it is. */
+  /** Input of the graph. Default: a text becomes a user message, an object is passed unchanged. */
   readonly input?: (input: unknown, context: RunContext) => unknown
-  /** The run's output, of the graph's last state; the text of its last message where nothing is said, or else the state. */
+  /** Output of the run, from the graph's last state. Default: the text of its last message, or else the state. */
   readonly output?: (state: unknown) => unknown
   /** Whose thread the graph's checkpoints are in: the run's own, or its session's, which is how a graph remembers. */
   readonly thread?: 'run' | 'session'

@@ -15,7 +15,7 @@ export type AnyAgent = Agent<any, any>
 
 export interface OpenAiAgentDefinition extends CommonDefinition {
   readonly agent: AnyAgent
-  /** What it is given; the text of the run's input where nothing is said. */
+  /** Its input. Default: the text of the run's input. */
   readonly input?: (input: unknown, context: RunContext) => string | AgentInputItem[]
   /** The SDK's context, for tools. It must be JSON for a run to survive a pause. */
   readonly context?: (context: RunContext) => unknown

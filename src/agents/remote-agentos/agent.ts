@@ -13,7 +13,7 @@ import { endOf, type RemoteEvent } from './wire.ts'
 export interface RemoteAgentOsDefinition extends CommonDefinition {
   /** Of the AgentOS. */
   readonly url: string
-  /** Its id there; the component's own where nothing is said. */
+  /** Its id there. Default: the component's own. */
   readonly component?: string
   readonly kind?: RemoteKind
   readonly headers?: Readonly<Record<string, string>>

@@ -61,7 +61,7 @@ export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<
 export function parallel<const Name extends string, const Branches extends readonly AnyStep[]>(definition: {
   readonly name: Name
   readonly branches: Branches
-  /** How many run at once; 8 where nothing is said. */
+  /** How many run at once. Default: 8. */
   readonly concurrency?: number
 }): WorkflowStep<SharedInput<Branches[number]>, OutputsByName<Branches>, Name> {
   const { name, concurrency = CONCURRENCY } = definition
@@ -75,7 +75,7 @@ interface LoopDefinition<Name, Body> {
   readonly name: Name
   /** Takes what it gave the time before. */
   readonly body: Body
-  /** 10 where nothing is said. */
+  /** Default: 10. */
   readonly maxIterations?: number
 }
 

@@ -40,7 +40,7 @@ describe('a loop', () => {
     ])
   })
 
-  test('ends at its bound, which is 10 where nothing is said', async () => {
+  test('a loop ends after 10 iterations by default', async () => {
     const endless = loop({ name: 'l', body: longer, until: () => false })
     expect(resultOf(await logOf(workflow({ id: 'w', steps: [endless] }), ''))).toBe('x'.repeat(10))
     const three = loop({ name: 'l', body: longer, until: () => false, maxIterations: 3 })

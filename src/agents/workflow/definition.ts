@@ -32,7 +32,7 @@ interface QuestionOptions {
 }
 
 export interface Confirmation extends QuestionOptions {
-  /** What a no does; `skip` where nothing is said. */
+  /** What a refusal does. Default: `skip`. */
   readonly onReject?: 'skip' | 'fail'
 }
 
@@ -42,7 +42,7 @@ export interface StepQuestion extends QuestionOptions {
 }
 
 export interface Review extends QuestionOptions {
-  /** How often the step is done before a rejection is its failure; 3 where nothing is said. */
+  /** How often the step runs before a rejection fails it. Default: 3. */
   readonly rounds?: number
 }
 

@@ -31,9 +31,9 @@ export interface DocumentQuery {
   readonly label?: string
   /** A part of the title, whatever its case. */
   readonly title?: string
-  /** By which time; `created` where nothing is said. */
+  /** By which time. Default: `created`. */
   readonly order?: 'created' | 'updated'
-  /** Oldest first; newest first where nothing is said. Equal times by id, and then owner, in the same direction. */
+  /** Oldest first. Default: newest first. Equal times by id, and then owner, in the same direction. */
   readonly ascending?: boolean
   /** How many of the matching ones to leave out first. */
   readonly offset?: number

@@ -13,7 +13,7 @@ export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 
 /**
  * What becomes of a run when the client that started it leaves before its end, on a wire where starting and watching are one
- * request. It goes on where nothing is said.
+ * request. Default: it goes on.
  */
 export type DisconnectPolicy = 'continue' | 'stop'
 
@@ -147,9 +147,9 @@ export interface RunContext {
 export interface HistoryOptions {
   /** `component`: runs of the same component, which is the default; `session`: runs of any. */
   readonly of?: 'component' | 'session'
-  /** 0 is none; `historyMessagesMax` of the server's limits where nothing is said. */
+  /** 0 is none. Default: `historyMessagesMax` of the server's limits. */
   readonly messagesMax?: number
-  /** Of their contents; `historyBytesMax` of the server's limits where nothing is said. */
+  /** Of their contents. Default: `historyBytesMax` of the server's limits. */
   readonly bytesMax?: number
 }
 

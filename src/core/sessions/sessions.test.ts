@@ -264,7 +264,7 @@ describe('a session that interrupts', () => {
 })
 
 describe('a session in parallel', () => {
-  test('has all its runs at once, which is what happens where nothing is said', async () => {
+  test('a session runs all its runs in parallel by default', async () => {
     const stage = new Stage('parallel')
     const { session: _session, ...silent } = stage.component
     const node = openNode({ components: [silent] })

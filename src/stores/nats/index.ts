@@ -18,7 +18,7 @@ export interface OpenNatsOptions {
   readonly password?: string
   readonly token?: string
   readonly tls?: boolean
-  /** What the names of all streams begin with; `holdfast` where nothing is said. */
+  /** Prefix of all stream names. Default: `holdfast`. */
   readonly name?: string
   /** Servers that keep each message: 3 in a cluster, 1 on a single server. */
   readonly replicas?: number

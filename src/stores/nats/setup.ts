@@ -8,13 +8,13 @@ import type { Link } from './link.ts'
 export interface StreamWishes {
   /** Prefix of all streams and subjects. */
   readonly name: string
-  /** Servers that keep each message; as many as there are, up to three, where nothing is said. */
+  /** Replicas of each message. Default: as many as there are servers, up to three. */
   readonly replicas?: number
   /** Only servers with all of these tags. */
   readonly tags?: readonly string[]
   /** Only servers of this cluster. */
   readonly cluster?: string
-  /** Pairs of streams that runs are spread over, decided once; 4 where nothing is said. */
+  /** Pairs of streams that runs are spread over; fixed at creation. Default: 4. */
   readonly partitions?: number
 }
 

@@ -14,7 +14,7 @@ export interface OpenPostgresOptions {
    * nodes behind such a proxy hear of each other's work only when they look.
    */
   readonly directUrl?: string
-  /** Where the tables are; made where there is none. `holdfast` where nothing is said. */
+  /** Schema of the tables; created if missing. Default: `holdfast`. */
   readonly schema?: string
   /** Connections for everything but commits, renewals and hints, which have four. Default: 8. */
   readonly connections?: number

@@ -146,7 +146,7 @@ export class Operations {
     return { run: stored.run, beginning, view: { answers: await this.#answers(caller, id) }, gap }
   }
 
-  /** The receiver is told of what comes after an event of the log: the last one where nothing is said. */
+  /** Pushes what comes after an event of the log. Default: after the last one. */
   async createPushConfig(
     caller: OperationCaller,
     task: string,

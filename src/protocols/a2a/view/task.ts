@@ -7,7 +7,7 @@ import { stateOf } from './states.ts'
 import type { Message, Metadata, Task, TaskStatus } from '../wire/wire.ts'
 
 export interface TaskView {
-  /** The newest messages that the history shows; all of them where nothing is said. */
+  /** How many of the newest messages the history shows. Default: all. */
   readonly historyLength?: number | undefined
   readonly includeArtifacts?: boolean
   /** The messages that answered questions, by question: the log has only what they said. */

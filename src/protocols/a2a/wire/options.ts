@@ -7,25 +7,25 @@ import type { CardSigner } from './signing.ts'
 import type { AgentCard, AgentExtension, AgentSkill } from './wire.ts'
 
 export interface A2aOptions {
-  /** Component whose card is at the root; the first one where nothing is said. */
+  /** Component whose card is at the root. Default: the first one. */
   readonly default?: string
-  /** Where clients reach the server, such as `https://agents.example`; what they asked for, where nothing is said. */
+  /** Public address of the server, such as `https://agents.example`. Default: the address of the request. */
   readonly url?: string
-  /** Which statuses errors have: 1.0.1 of the specification where nothing is said. */
+  /** Version of the specification for error statuses. Default: 1.0.1. */
   readonly errorTable?: ErrorTable
-  /** Which card those get who do not say what they speak: one that both versions can read where nothing is said. */
+  /** Card for clients that send no A2A-Version. Default: one that 0.3 and 1.0 can read. */
   readonly unversionedCard?: 'both' | '1.0'
   /** Signs the cards, and the pushes. */
   readonly signer?: CardSigner
-  /** Whether a message that is sent again is the same task; it is where nothing is said. */
+  /** Whether a repeated message is the same task. Default: true. */
   readonly idempotent?: boolean
-  /** Whether subscriptions to pushes are taken, and how they are delivered; they are not taken where nothing is said. */
+  /** Push notifications: whether they are offered, and how they are delivered. Default: not offered. */
   readonly push?: boolean | PushOptions
   /** Encrypts the credentials of push configurations. `createServer` makes it from `secretKeys`; without it they are refused. */
   readonly secrets?: SecretBox
   /** Serves gRPC too, which has a port of its own; 0 takes a free one. */
   readonly grpcPort?: number
-  /** Address of the gRPC binding as cards name it; where it listens, where nothing is said. */
+  /** Address of the gRPC binding on cards. Default: where it listens. */
   readonly grpcUrl?: string
   /** What a caller who is known is shown instead of the public card. */
   readonly extendedCard?: (card: AgentCard, component: string, principal: Principal) => AgentCard
@@ -61,7 +61,7 @@ export interface AgentCardOptions {
   readonly documentationUrl?: string
   readonly iconUrl?: string
   readonly skills?: readonly AgentSkill[]
-  /** Media types that it takes: a message with another is refused. It takes any where nothing is said. */
+  /** Accepted media types; a message with another is refused. Default: any. */
   readonly inputModes?: readonly string[]
   readonly outputModes?: readonly string[]
   readonly extensions?: readonly AgentExtension[]
