@@ -60,7 +60,7 @@ describe('a store that no server uses', () => {
     const { store, paused } = await leftBehind()
     for (const argv of [
       ['run', 'lab', 'x'],
-      ['input', paused, 'yes'],
+      ['answer', paused, 'yes'],
     ]) {
       const { code, stderr } = await call(...argv, '--store', store)
       expect(code).toBe(1)
@@ -102,7 +102,7 @@ describe('--file', () => {
     const asked = await run(['run', 'asker', 'x', '--file', 'agents.ts'], options)
     expect(asked).toMatchObject({ code: 6, stdout: 'well \n' })
     const id = /run_[0-9a-z]{26}/.exec(asked.stderr)![0]
-    expect(await run(['input', id, 'yes', '--file', 'agents.ts'], options)).toMatchObject({ code: 0, stdout: 'yes\n' })
+    expect(await run(['answer', id, 'yes', '--file', 'agents.ts'], options)).toMatchObject({ code: 0, stdout: 'yes\n' })
   })
 
   test('[SEC-3] redacts what HOLDFAST_REDACT names', async () => {

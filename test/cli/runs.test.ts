@@ -132,7 +132,7 @@ test('of a run that has asked before, only what it asks now is told with how to 
   const { call, url } = await lab()
   const { id } = await startRun({ url }, 'ask First?; ask Second?')
   await untilStatus({ url }, id, ['paused'])
-  const { code, stderr } = await call('input', id, 'yes', '--follow')
+  const { code, stderr } = await call('answer', id, 'yes', '--follow')
   expect(code).toBe(6)
   expect(stderr).toContain('? Second?')
   const tail = await call('tail', id)
@@ -232,10 +232,10 @@ describe('holdfast answer', () => {
       await startRun({ url }, 'ask Sure?; say on; throw boom'),
     ]
     for (const { id } of [first, second]) await untilStatus({ url }, id, ['paused'])
-    expect(await call('input', first.id, 'yes')).toMatchObject({ code: 0, stdout: `${first.id} goes on\n` })
+    expect(await call('answer', first.id, 'yes')).toMatchObject({ code: 0, stdout: `${first.id} goes on\n` })
     expect(await untilFinished({ url }, first.id)).toMatchObject({ status: 'completed' })
-    expect(await call('input', second.id, 'yes', '--follow')).toMatchObject({ code: 3, stdout: 'on\n' })
-    expect(await call('input', second.id, 'again')).toMatchObject({
+    expect(await call('answer', second.id, 'yes', '--follow')).toMatchObject({ code: 3, stdout: 'on\n' })
+    expect(await call('answer', second.id, 'again')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('it waits for nothing') as string,
     })
@@ -284,7 +284,7 @@ describe('an error says what, which and what next', () => {
       ['stop', 'run_x'],
       ['replay', 'run_x'],
       ['export', 'run_x'],
-      ['input', 'run_x', 'y'],
+      ['answer', 'run_x', 'y'],
     ]) {
       const { code, stderr } = await call(...command)
       expect(code, command[0]).toBe(1)

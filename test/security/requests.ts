@@ -50,7 +50,7 @@ const webhook = { url: 'https://example.com/hook', token: 'kelp' }
 const bodies: readonly (readonly [RegExp, () => unknown])[] = [
   [/^POST \/runs$/, () => ({ component: 'lab', input: text })],
   [/^POST \/admin\/forget$/, () => ({ principal: 'alice', stop: true })],
-  [/\/input$/, () => ({ answer: 'yes' })],
+  [/\/answers$/, () => ({ answer: 'yes' })],
   [/^POST \/v1\/chat\/completions$/, () => ({ model: 'lab', messages: [{ role: 'user', content: text }] })],
   [/^POST \/v1\/responses$/, () => ({ model: 'lab', input: text, background: true })],
   [/^POST \/v1\/conversations\/\{id\}\/items$/, () => ({ items: [{ role: 'user', content: text }] })],

@@ -43,7 +43,7 @@ const NOT_HERE = /is not a part of this server/
 const UNREACHABLE = ['POST /a2a/dead-letters/{task}/{config}/retry']
 
 /** What is done to a run that has not ended. */
-const WAITING = /\/(input|continue|stop|cancel)\/?$|^POST .*\/tasks\/\{id\}$/
+const WAITING = /\/(answers|continue|stop|cancel)\/?$|^POST .*\/tasks\/\{id\}$/
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`
 

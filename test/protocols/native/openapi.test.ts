@@ -110,7 +110,7 @@ describe('the document', () => {
     Object.entries({
       Start: startBody,
       Stop: stopBody,
-      Input: answerBody,
+      Answers: answerBody,
       Run: runShape,
       Event: eventShape,
       Component: componentShape,
