@@ -1,4 +1,4 @@
-/** Moving house with the memory store: what it keeps, in order, and its way in. */
+/** Store transfer for the memory store: ordered export, and import. */
 import type { Document } from '../../core/model/document.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import { comesBefore, type Position } from '../../core/model/page.ts'

@@ -1,4 +1,4 @@
-/** Moving house with the NATS store: what it keeps, in order, and its way in. */
+/** Store transfer for NATS: ordered export, and import. */
 import type { Document } from '../../core/model/document.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'

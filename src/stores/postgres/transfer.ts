@@ -1,4 +1,4 @@
-/** Moving house with the PostgreSQL store: each command is one statement. */
+/** Store transfer for PostgreSQL: each command is one statement. */
 import { type Document, folded } from '../../core/model/document.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'

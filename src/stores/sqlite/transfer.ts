@@ -1,4 +1,4 @@
-/** Moving house with the embedded store. */
+/** Store transfer for SQLite. */
 import { type Document, folded } from '../../core/model/document.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'

@@ -1,4 +1,4 @@
-/** Stores that break the rules of moving house. */
+/** Stores that break the rules of store transfer. */
 import { SESSIONS } from '../../core/model/document.ts'
 import { isHoldfastError } from '../../core/model/errors.ts'
 import type { TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'

@@ -1,4 +1,4 @@
-/** Moving house: everything that a store keeps is given out, and what comes from another store is kept as it was there. */
+/** Store transfer: a store exports everything it holds, and keeps what it imports unchanged. */
 import { expect } from 'vitest'
 import { SESSIONS, type Document } from '../../core/model/document.ts'
 import type { Event } from '../../core/model/event.ts'
