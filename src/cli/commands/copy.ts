@@ -1,4 +1,4 @@
-/** `holdfast copy`: moves house, from one store to another. */
+/** `holdfast copy`: copies everything from one store to another. */
 import { existsSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { HoldfastError } from '../../core/model/errors.ts'
