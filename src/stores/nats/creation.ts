@@ -12,7 +12,7 @@ import type { NatsDocuments } from './documents.ts'
 import type { Description } from './head.ts'
 import type { Key, Keys } from './keys.ts'
 import type { Lanes, LaneEntry } from './lanes.ts'
-import { KeyedMutex } from './keyed-mutex.ts'
+import { KeyedMutex } from '../shared/keyed-mutex.ts'
 import type { CurrentRun, RunMessages, Step } from './run-messages.ts'
 
 export interface CreationOptions {

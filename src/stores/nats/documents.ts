@@ -16,7 +16,7 @@ import { pause } from '../shared/pause.ts'
 import type { Layout, Spot } from './layout.ts'
 import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
-import { KeyedMutex } from './keyed-mutex.ts'
+import { KeyedMutex } from '../shared/keyed-mutex.ts'
 
 /** All but the body. */
 interface Summary extends Omit<Document, 'body'> {

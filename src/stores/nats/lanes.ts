@@ -7,7 +7,7 @@ import { pause } from '../shared/pause.ts'
 import type { Barriers } from './barriers.ts'
 import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
-import { KeyedMutex } from './keyed-mutex.ts'
+import { KeyedMutex } from '../shared/keyed-mutex.ts'
 
 /** A run in its lane, and the number by which it is ordered. */
 export type LaneEntry = readonly [id: string, number: number]

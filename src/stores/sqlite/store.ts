@@ -28,7 +28,7 @@ import type {
   StoreHealth,
 } from '../../core/ports/store.ts'
 import type { StoredUsage } from '../../core/model/storage-usage.ts'
-import { KeyedQueue } from '../shared/keyed-queue.ts'
+import { KeyedMutex } from '../shared/keyed-mutex.ts'
 import { ServedComponents } from '../shared/served-components.ts'
 import { ActiveRun } from './active-run.ts'
 import { type DocumentAccess, SqliteDocuments } from './documents.ts'
@@ -100,7 +100,7 @@ export class SqliteStore implements Store {
   readonly #pinned: PinnedJournal
   readonly #reads: ReadingThread
   /** Commands that read the file before they decide, by run and by idempotency key. */
-  readonly #turns = new KeyedQueue()
+  readonly #turns = new KeyedMutex()
   #commits!: GroupCommit
   #watch!: ThreadWatch
   #identity!: FileIdentity
