@@ -35,14 +35,32 @@ export async function readNatsLogs(servers: readonly NatsServer[]): Promise<Map<
 }
 
 async function messagesOf(connection: NatsConnection, stream: string): Promise<Message[]> {
-  const { state } = await ask<{ state: { last_seq: number } }>(connection, `STREAM.INFO.${stream}`, {})
+  const { state } = await settledStream(connection, stream)
   const messages: Message[] = []
   for (let seq = 1; seq <= state.last_seq; seq += 100) {
     const count = Math.min(100, state.last_seq - seq + 1)
     const batch = Array.from({ length: count }, (_, at) => get(connection, stream, { seq: seq + at }))
     messages.push(...(await Promise.all(batch)).flatMap((message) => message ?? []))
   }
+  if (messages.length !== state.messages)
+    throw new Error(`${stream} has ${state.messages} messages, and ${messages.length} could be read`)
   return messages
+}
+
+interface StreamInfo {
+  readonly state: { readonly last_seq: number; readonly messages: number }
+  readonly cluster?: { readonly replicas?: readonly { readonly current: boolean; readonly lag?: number }[] }
+}
+
+/** Waits until all replicas agree: right after a fault, a server that was cut off may still answer as the leader that it was. */
+async function settledStream(connection: NatsConnection, stream: string): Promise<StreamInfo> {
+  for (let attempt = 1; ; attempt++) {
+    const info = await ask<StreamInfo>(connection, `STREAM.INFO.${stream}`, {})
+    const replicas = info.cluster?.replicas ?? []
+    if (replicas.every(({ current, lag = 0 }) => current && lag === 0)) return info
+    if (attempt === SETTLE_ATTEMPTS) throw new Error(`${stream} did not settle: ${JSON.stringify(replicas)}`)
+    await wait(RETRY_MS)
+  }
 }
 
 async function partsOf(
@@ -71,12 +89,17 @@ async function get(connection: NatsConnection, stream: string, query: object): P
   return { header: JSON.parse(header) as Header, data: Buffer.from(message.data ?? '', 'base64') }
 }
 
-/** A request that meets no leader is never answered, so it is sent again: a stream may have none for a moment after a fault. */
+/**
+ * A request that meets no leader is not answered, or with an error, so it is sent again: a stream may have none for a moment after a
+ * fault. Only "no message found" is an answer.
+ */
 async function ask<Answer>(connection: NatsConnection, what: string, body: object): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {
       const answer = await connection.request(`$JS.API.${what}`, JSON.stringify(body), { timeout: ANSWER_MS })
-      return answer.json<Answer>()
+      const { error, ...found } = answer.json<Answer & { error?: { err_code: number; description: string } }>()
+      if (error !== undefined && error.err_code !== NO_MESSAGE_FOUND) throw new Error(`${what}: ${error.description}`)
+      return found as Answer
     } catch (cause) {
       if (attempt === ATTEMPTS) throw cause
       await wait(RETRY_MS)
@@ -87,3 +110,5 @@ async function ask<Answer>(connection: NatsConnection, what: string, body: objec
 const ANSWER_MS = 10_000
 const RETRY_MS = 500
 const ATTEMPTS = 12
+const SETTLE_ATTEMPTS = 120
+const NO_MESSAGE_FOUND = 10037
