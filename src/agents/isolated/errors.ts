@@ -1,6 +1,6 @@
 /** Errors that cross a thread boundary keep their class where the runner knows it, and name, message, code, data and cause always. */
 import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { pack, type Packed, unpack } from './packing.ts'

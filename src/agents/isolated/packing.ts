@@ -3,7 +3,8 @@
  * other side gets what the log would keep. What the host hands back is plain JSON data and is cloned as it is.
  */
 import type { Emission } from '../../core/ports/component.ts'
-import { encodeEmission, RunFailure } from '../../core/execution/emission.ts'
+import { encodeEmission } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import type { EventType } from '../../core/model/event.ts'
 import { serialize, type SerializeBounds, UnserializableError } from '../../core/model/serialize.ts'
 

@@ -1,5 +1,5 @@
 /** Calls between two threads: each side serves methods, and calls those of the other. Messages keep their order. */
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { ErrorTransport, type PackedError } from './errors.ts'
 
 /** What a side serves. Arguments and results must be cloneable. */

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Component, ComponentFacts, Emission, RunContext } from '../../core/ports/component.ts'
 import { RejectedError } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { iterate } from '../../core/execution/iterate.ts'
 import { factsOf } from './load-component.ts'

@@ -1,7 +1,7 @@
 /** One task for all members at once, and their answers for the leader. */
 import type { ModelMessage } from 'ai'
 import type { Component, RunContext } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { mapWithConcurrency } from '../model/map-with-concurrency.ts'
 import { callMember } from './members.ts'

@@ -1,5 +1,5 @@
 /** Name spaces for branches of an agent that run at once, and the keys that are counted in them. */
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { enclosureOf } from './perform-work.ts'
 import type { ActorScope } from './actor-scope.ts'
 import { escapeName, type WorkKind, workRef } from '../recovery/recorded-work.ts'

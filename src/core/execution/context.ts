@@ -9,7 +9,7 @@ import {
 } from '../ports/component.ts'
 import { Branches } from './branches.ts'
 import { emitAll } from './emit-all.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { type Event, isEventType, isTerminal } from '../model/event.ts'
 import { iterate } from './iterate.ts'
 import { perform, request, revisit } from './perform-work.ts'

@@ -1,6 +1,6 @@
 /** How a context does recorded work: finds its record in the log, or holds, marks and does it as new. */
 import type { Enclosure } from '../recovery/enclosure.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import type { WorkMarks } from '../model/event.ts'
 import { identityText } from '../recovery/ledger.ts'
 import type { ActorScope } from './actor-scope.ts'

@@ -1,6 +1,6 @@
 /** Notices that a run takes too long, or that its agent has been silent for too long. */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import type { Limits } from '../model/limits.ts'
 import { startTimer } from '../runtime/timer.ts'
 

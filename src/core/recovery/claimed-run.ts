@@ -1,6 +1,7 @@
 /** Decides how a claimed run proceeds: start, resume, recover or fail. */
 import type { Component } from '../ports/component.ts'
-import { encodeEvent, RunFailure } from '../execution/emission.ts'
+import { encodeEvent } from '../execution/emission.ts'
+import { RunFailure } from '../execution/run-failure.ts'
 import { divergedFailure } from './divergence.ts'
 import type { Event, EventData, Failure, Suspect } from '../model/event.ts'
 import { type Recording, RecordingReader } from './recording.ts'
