@@ -2,7 +2,7 @@
 import { type Backoff, sleep } from '../client/backoff.ts'
 import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
-import { TaskAssembler } from './assembly.ts'
+import { TaskAssembler } from './task-assembler.ts'
 import { type Binding, callBinding } from './binding.ts'
 import { A2aError, ProtocolError } from './errors.ts'
 import { NoResponseError } from './exchange.ts'

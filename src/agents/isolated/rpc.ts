@@ -76,13 +76,13 @@ export class Rpc<Remote extends Methods<Remote>> {
   }
 
   async #serve(reply: number, method: Method, args: never[]): Promise<void> {
-    let answer: Message
+    let message: Message
     try {
-      answer = { reply, value: await method(...args) }
+      message = { reply, value: await method(...args) }
     } catch (thrown) {
-      answer = { reply, error: this.errors.pack(thrown, this.#options.keepsErrors) }
+      message = { reply, error: this.errors.pack(thrown, this.#options.keepsErrors) }
     }
-    if (this.#closed === undefined) this.#post(answer)
+    if (this.#closed === undefined) this.#post(message)
   }
 
   #settle(call: number, value: unknown, error: PackedError | undefined): void {

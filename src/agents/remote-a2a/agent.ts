@@ -14,7 +14,7 @@ import { type Component, type Emission, type RunContext, WorkFailure } from '../
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
-import { textOf as inputText } from '../shared/text-input.ts'
+import { textOf as inputText } from '../shared/text-of.ts'
 import { asFailure } from './failure.ts'
 import { type Marks, ShownTask } from './shown.ts'
 import type { TaskStatus } from '../../a2a/types.ts'

@@ -4,9 +4,9 @@ import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { RetryBudget, RemoteError } from '../shared/remote.ts'
-import { textOf } from '../shared/text-input.ts'
+import { textOf } from '../shared/text-of.ts'
 import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
-import { answersTo } from './questions.ts'
+import { answersTo } from './answers-to.ts'
 import { ShownRun } from './shown.ts'
 import { endOf, type RemoteEvent } from './wire.ts'
 
@@ -77,8 +77,10 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
     const forget = onStop(context, 'cancel', () => client.cancel(current))
     try {
       const shown = new ShownRun(`${context.run}/${turn}`, ids.run, kind)
-      const place = { ids, after, opened }
-      const { end, index }: LegEnd = await leg(context, 'remote', () => follow(client, shown, place, settings, signal))
+      const position = { ids, after, opened }
+      const { end, index }: LegEnd = await leg(context, 'remote', () =>
+        follow(client, shown, position, settings, signal),
+      )
       if (end.event !== 'RunPaused') return yield emit('run.completed', { output: outcome(end) })
       after = index
       const answers = await answersTo(end, kind, context)

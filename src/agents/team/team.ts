@@ -12,7 +12,7 @@ import { RETRIES, RETRY_DELAY_MS } from '../model/retry.ts'
 import { loadSdk } from '../model/sdk.ts'
 import { type AgentTools, openTools } from '../model/tool-sources.ts'
 import { type Toolbox, toolboxOf } from '../model/tools.ts'
-import { answersOf, withAnswers } from './broadcast.ts'
+import { resultsOf, withResults } from './broadcast.ts'
 import { DELEGATE, delegateTool } from './delegation.ts'
 
 /**
@@ -97,8 +97,8 @@ async function* broadcast(
   context: RunContext,
   options: LoopOptions,
 ): AsyncGenerator<Emission, unknown, void> {
-  const answers = await answersOf(context, members, input, options.concurrency)
-  return yield* loop(context, { ...options, messages: withAnswers(options.messages, answers) })
+  const answers = await resultsOf(context, members, input, options.concurrency)
+  return yield* loop(context, { ...options, messages: withResults(options.messages, answers) })
 }
 
 async function* delegate(

@@ -5,7 +5,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { type Config, readConfig } from '../../server/config.ts'
 import type { Command } from '../command.ts'
-import { loadComponents } from '../components-file.ts'
+import { loadComponents } from '../load-components.ts'
 import { hostServer } from '../host.ts'
 import { supervise } from '../supervise.ts'
 

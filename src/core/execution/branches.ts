@@ -17,9 +17,9 @@ export class Branches {
   open(name: string): ActorScope {
     const { prefix, branch: outer } = this.#scope
     const escaped = escapeName(name)
-    const place = `${enclosureOf(this.#scope)?.ref ?? ''} ${escaped}`
-    const group = this.#groups.get(place) ?? { count: 0, active: undefined }
-    this.#groups.set(place, group)
+    const position = `${enclosureOf(this.#scope)?.ref ?? ''} ${escaped}`
+    const group = this.#groups.get(position) ?? { count: 0, active: undefined }
+    this.#groups.set(position, group)
     const inner = `${numbered(prefix + escaped, ++group.count)}~/`
     return { ...this.#scope, prefix: inner, branch: new Branch(name, group, outer), counted: countedKeys(inner) }
   }

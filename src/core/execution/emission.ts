@@ -1,7 +1,7 @@
 /** What an agent hands over, checked and serialized: the one door into a log (EVT-1). */
 import type { Emission } from '../ports/component.ts'
 import { type Actor, type Event, eventTable, type EventType, isEventType } from '../model/event.ts'
-import { wrongField } from '../model/event-fields.ts'
+import { wrongField } from '../model/wrong-field.ts'
 import { encodeBody, encodeTextBody, type RecordBody } from '../model/record.ts'
 import { RunFailure } from './run-failure.ts'
 import { type SerializeBounds, UnserializableError } from '../model/serialize.ts'

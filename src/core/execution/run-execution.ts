@@ -24,7 +24,7 @@ import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 import type { TokenUsage } from './token-usage.ts'
 import type { StopRequest } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
-import { isAbort, logUncaught } from './uncaught-errors.ts'
+import { isAbort, logUncaught } from './log-uncaught.ts'
 import { RunWatchdog } from './run-watchdog.ts'
 
 export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digests'> {

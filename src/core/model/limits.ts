@@ -15,7 +15,7 @@ export interface Limits {
   /** Bytes of a run's log that are folded into one answer; of a longer log only a stream is served. */
   readonly foldBytesMax: number
   /** Bytes of one answer that lists what several runs or documents hold; what does not fit is on the next page. */
-  readonly answerBytesMax: number
+  readonly responseBytesMax: number
   /** Runs in one page of a listing. */
   readonly pageRunsMax: number
   /** Documents in one page of a listing. */
@@ -156,7 +156,7 @@ export const defaultLimits: Limits = {
   readBytesMax: 256 * KiB,
   pageEventsMax: 1000,
   foldBytesMax: 64 * MiB,
-  answerBytesMax: 4 * MiB,
+  responseBytesMax: 4 * MiB,
   pageRunsMax: 200,
   pageDocumentsMax: 200,
   runsConcurrentMax: 2000,

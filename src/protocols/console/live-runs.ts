@@ -49,8 +49,8 @@ export class LiveRuns {
 
   async #page(principal: Principal, request: ListRequest, search: string): Promise<Rows> {
     const list = (asked: ListRequest): Promise<RunPage> => this.#service.list(principal, asked)
-    const { runs, ...place } = await (search === '' ? list(request) : searchRuns(list, request, search))
-    return { ...place, runs: await Promise.all(runs.map((stored) => this.#row(principal, stored))) }
+    const { runs, ...page } = await (search === '' ? list(request) : searchRuns(list, request, search))
+    return { ...page, runs: await Promise.all(runs.map((stored) => this.#row(principal, stored))) }
   }
 
   async #row(principal: Principal, { run, next }: StoredRun): Promise<object> {

@@ -88,7 +88,7 @@ async function listRuns(call: Call, service: Service): Promise<void> {
     ...(after !== null && { after }),
     ...(status.length > 0 && { status: await parseStatuses(status) }),
   })
-  const runs = within(page.runs, service.limits.answerBytesMax)
+  const runs = within(page.runs, service.limits.responseBytesMax)
   const last = runs.length < page.runs.length ? page.runs[runs.length - 1]!.run : undefined
   const cursor = last === undefined ? page.cursor : cursorOf(last)
   respondJson(call.response, 200, {

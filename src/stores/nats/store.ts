@@ -323,7 +323,7 @@ export class NatsStore implements Store {
     if (!isReady(head, this.#now(), options) || this.#isHeld(head) || isLeftToOwner(head, options.takeover))
       return false
     if (head.lease !== undefined && (await this.#owners.latest(head.lease.owner)) > this.#now()) return false
-    if (head.stopped || options.outOfTurn || head.lane === undefined) return true
+    if (head.stopped || options.outOfOrder || head.lane === undefined) return true
     const first = (await this.#lanes.first(head.lane, head.id)) ?? this.#index.headOfLane(head.lane)?.id
     return first === undefined || first === head.id
   }

@@ -263,9 +263,9 @@ export class PostgresStore implements Store {
   }
 
   async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
-    const { paused = false, outOfTurn = false, takeover = true } = options
+    const { paused = false, outOfOrder = false, takeover = true } = options
     const text = `SELECT * FROM ${this.#schema}.claim_run($1, $2, $3, $4, $5, $6, $7, $8)`
-    const values = [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfTurn, takeover]
+    const values = [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfOrder, takeover]
     // Not for longer: what was free when it was asked for may be leased meanwhile, and look abandoned after an outage.
     const patienceMs = Math.min(COMMAND_MS, ttlMs / 3)
     const [row] = await this.#database.repeat<StoredRow>(() => ({ text, values }), patienceMs)

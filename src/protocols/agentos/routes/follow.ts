@@ -57,8 +57,8 @@ function untilSettled(view: StreamFormat, { run, next }: LogAtOpen, caughtUp: st
     ...view,
     encode(slice) {
       folded = lastOf(slice)
-      const turns = caughtUp !== undefined && slice.first < next && folded >= next - 1 && !slice.closed
-      if (!turns) return view.encode(slice)
+      const catchesUp = caughtUp !== undefined && slice.first < next && folded >= next - 1 && !slice.closed
+      if (!catchesUp) return view.encode(slice)
       return `${text(view.encode(sliceBefore(slice, next)))}${caughtUp}${text(view.encode(sliceAfter(slice, next - 1)))}`
     },
     done: () => view.done?.() === true || (run.status === 'paused' && folded === next - 1),

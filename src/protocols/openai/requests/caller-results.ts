@@ -7,7 +7,7 @@ import type { Service } from '../../../core/service.ts'
 import { parseJsonOrText } from '../../../http/json.ts'
 import type { Call } from '../../../http/route.ts'
 import { foldRun } from '../../../http/view.ts'
-import { callerCall } from '../view/answer.ts'
+import { callerCall } from '../view/reply.ts'
 import { type Part, parseCallId } from '../wire/ids.ts'
 
 export interface CallerResult {

@@ -80,7 +80,7 @@ async function runActor(
   const letGo = component.whenPaused === 'release' ? host.holdReleasable() : undefined
   try {
     if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
-    const output = await drive(inner, component, input, createContext(inner), declared)
+    const output = await runComponent(inner, component, input, createContext(inner), declared)
     await ending()
     host.endReplay(actor)
     const kept = await record(inner, 'actor.completed', {
@@ -114,7 +114,7 @@ function spent({ host, actor }: ActorScope, { usage: declared }: DeclaredUsage):
 }
 
 /** Runs the component and puts what it emits into the log; its output when it ends. */
-async function drive(
+async function runComponent(
   scope: ActorScope,
   component: Component,
   input: unknown,
