@@ -385,7 +385,7 @@ export class Service {
 
   #assertOpen(): void {
     if (!this.#dispatcher.draining) return
-    throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
+    throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryDelayMs })
   }
 
   #execute(stored: StoredRun): void {

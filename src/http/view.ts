@@ -114,7 +114,7 @@ async function waitForMore(
 ): Promise<void> {
   if (signal.aborted) throw new HoldfastError('unavailable', 'the client left before the answer was there')
   if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run goes on')
-  await service.waitForMore(principal, id, after, service.limits.longPollMs, signal)
+  await service.waitForMore(principal, id, after, service.limits.longPollTimeoutMs, signal)
 }
 
 /** Those who follow a run at its tail share each slice, and so what was parsed of it. */

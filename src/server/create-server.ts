@@ -171,7 +171,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     onRefused: warnOfOrigins(logger),
   }
   const pages = { authenticator, cors, allowedHosts: options.allowedHosts }
-  const app = createApp({ mounts, authenticator, ids, logger, pages, proxies, rate, stallMs: limits.subscriberStallMs })
+  const app = createApp({
+    mounts,
+    authenticator,
+    ids,
+    logger,
+    pages,
+    proxies,
+    rate,
+    stallMs: limits.subscriberStallTimeoutMs,
+  })
   const http = createHttpServer({ app, mounts, limits, certificate })
   limitConnections(http, limits)
   const logins = new AddressLimit({ perAddressMax: limits.loginsPerAddressMax, totalMax: limits.loginsMax })

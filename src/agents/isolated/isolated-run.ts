@@ -10,7 +10,7 @@ export interface IsolatedRunOptions {
   readonly slots: Slots
   readonly openThread: () => IsolatedThread
   /** How long the module may take to load. */
-  readonly loadMs: number
+  readonly loadTimeoutMs: number
 }
 
 /** How long the code of a run that is over may take for its `finally` blocks, after its signal was aborted and its grace is over. */
@@ -66,11 +66,11 @@ export class IsolatedRun implements Stream {
   }
 
   async #open(): Promise<Stream> {
-    const { input, context, openThread, loadMs } = this.#options
+    const { input, context, openThread, loadTimeoutMs } = this.#options
     this.#giveBack = await this.#takeSlot()
     if (this.#isClosed) throw new Error('the run is over')
     const thread = (this.#thread = openThread())
-    const late = setTimeout(() => void thread.terminate(notLoaded(loadMs)), loadMs)
+    const late = setTimeout(() => void thread.terminate(notLoaded(loadTimeoutMs)), loadTimeoutMs)
     try {
       return await thread.run.start(input, context)
     } finally {
@@ -98,7 +98,7 @@ export class IsolatedRun implements Stream {
   }
 }
 
-function notLoaded(loadMs: number): WorkFailure {
-  const message = `the module of the isolated agent did not load within ${loadMs} ms`
-  return new WorkFailure({ code: 'agent_failed', message, details: { reason: 'load_timeout', loadMs } })
+function notLoaded(loadTimeoutMs: number): WorkFailure {
+  const message = `the module of the isolated agent did not load within ${loadTimeoutMs} ms`
+  return new WorkFailure({ code: 'agent_failed', message, details: { reason: 'load_timeout', loadTimeoutMs } })
 }

@@ -17,20 +17,21 @@ export interface RemoteAgentOsDefinition extends CommonDefinition {
   readonly component?: string
   readonly kind?: RemoteKind
   readonly headers?: Readonly<Record<string, string>>
-  /** Let it go on there when the connection is cut. It needs a database there; without, a cut fails the run. */
+  /** Let it go on there when the connection is cut. It needs a database there; without, a cut fails the run. Default: true. */
   readonly background?: boolean
   /** Whose run it is there. */
   readonly user?: (context: RunContext) => string
-  /** Until an answer begins. */
-  readonly timeoutMs?: number
-  /** A stream that is silent for so long is opened anew. */
-  readonly silenceMs?: number
-  /** Failures in a row of reaching the server. */
+  /** How long a response may take to begin. Default: 30,000. */
+  readonly requestTimeoutMs?: number
+  /** Silence after which a stream is opened anew. Default: 120,000. */
+  readonly idleTimeoutMs?: number
+  /** Failures in a row of reaching the server. Default: 8. */
   readonly retries?: number
+  /** Delay before the first retry; it grows from there. Default: 250. */
   readonly retryDelayMs?: number
 }
 
-const defaults = { background: true, timeoutMs: 30_000, silenceMs: 120_000, retries: 8, retryDelayMs: 250 }
+const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 120_000, retries: 8, retryDelayMs: 250 }
 
 type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind }
 

@@ -30,15 +30,15 @@ export interface TeamDefinition extends CommonDefinition {
   /** Tools of the leader's own. */
   readonly tools?: AgentTools
   readonly settings?: ModelSettings
-  /** Requests to the leader's model, retries apart, after which the team fails. */
+  /** Requests to the leader's model, retries apart, after which the team fails. Default: 20. */
   readonly maxSteps?: number
-  /** Tasks that the leader may give to members in one run. */
+  /** Tasks that the leader may give to members in one run. Default: 20. */
   readonly maxDelegations?: number
-  /** Members that work at once. */
+  /** Members that work at once. Default: 8. */
   readonly concurrency?: number
   readonly modelRetries?: number
   readonly retryDelayMs?: number
-  /** What the leader is told of what was said before: the session's earlier runs of this team where nothing else is said. */
+  /** What the leader is told of what was said before. Default: the session's earlier runs of this team. */
   readonly history?: AgentHistory
 }
 

@@ -17,13 +17,13 @@ import { fileOf, labIn } from './serve.ts'
 
 const options = {
   store: configOptions.store,
-  'store-outage': configOptions['store-outage'],
+  'store-outage-timeout': configOptions['store-outage-timeout'],
   lab: configOptions.lab,
   'log-level': configOptions['log-level'],
   redact: configOptions.redact,
   'max-runs': configOptions['max-runs'],
-  'loop-blocked-ms': configOptions['loop-blocked-ms'],
-  'drain-ms': configOptions['drain-ms'],
+  'loop-blocked': configOptions['loop-blocked'],
+  'drain-timeout': configOptions['drain-timeout'],
 } satisfies OptionTable
 
 export const worker: Command = {
@@ -66,7 +66,7 @@ The sqlite store is for one process. A worker can open it while no server does, 
       )
     }
     const signal = await ending
-    io.stderr.write(`${signal}: draining, at most ${limits.drainMs ?? 0} ms\n`)
+    io.stderr.write(`${signal}: draining, at most ${limits.drainTimeoutMs ?? 0} ms\n`)
     await running.stop()
     endSurvival()
     return DONE

@@ -49,7 +49,7 @@ const PAGE = 100
 const ROUNDS_MAX = 10
 const POLL_MS = 50
 /** By then a stop is carried out, also where the agent ignores it or its worker has died. */
-const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollMs
+const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollIntervalMs
 
 export async function forgetOwner(parts: ForgetParts, request: ForgetRequest): Promise<ForgetReport> {
   const { store, owner, removeCredentials, whileStopping = (wait) => wait() } = parts

@@ -60,7 +60,7 @@ export interface ExecutionHost {
   /** What was said before in the run's session. */
   history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
   readonly clock: Clock
-  readonly replayWaitMs: number
+  readonly replayTimeoutMs: number
   /** Knows when the run does nothing but sleep. */
   readonly rest: SleepDetector
   /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
@@ -86,7 +86,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     ledger,
     past: new ReplayBarrier({
       ledger,
-      waitMs: limits.replayWaitMs,
+      waitMs: limits.replayTimeoutMs,
       clock,
       diverged: (divergence) => settleDivergence(diverging, divergence),
     }),
@@ -96,7 +96,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     digest,
     bounds: output.log.bounds,
     clock,
-    replayWaitMs: limits.replayWaitMs,
+    replayTimeoutMs: limits.replayTimeoutMs,
     rest,
     slept: () => execution.sleep(),
     isReplaying: (actor) => replay?.isReplaying(actor) ?? false,

@@ -397,7 +397,7 @@ describe('[RUN-1] a worker that shuts down', () => {
       await Promise.race([goOn.promise, aborted(signal)])
       yield 'b'
     })
-    const limits = { leaseMs: LEASE_MS, drainMs: 60_000 }
+    const limits = { leaseMs: LEASE_MS, drainTimeoutMs: 60_000 }
     const first = openNode({ components: [component], store, clock, limits })
     const id = await first.start('subject')
     await first.emitted(id, 'text.delta')

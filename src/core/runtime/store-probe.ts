@@ -31,11 +31,14 @@ export class StoreProbe {
     const { store, limits, clock } = this.#parts
     const known = store.health()
     if (!known.ok) return known
-    const silent: StoreHealth = { ok: false, reason: `the store has not answered within ${limits.storeProbeMs} ms` }
+    const silent: StoreHealth = {
+      ok: false,
+      reason: `the store has not answered within ${limits.storeProbeTimeoutMs} ms`,
+    }
     if (this.#pending >= UNANSWERED_MAX) return silent
     let stopTimer: (() => void) | undefined
     const late = new Promise<StoreHealth>((resolve) => {
-      stopTimer = startTimer(() => resolve(silent), limits.storeProbeMs, clock)
+      stopTimer = startTimer(() => resolve(silent), limits.storeProbeTimeoutMs, clock)
     })
     this.#pending++
     const health = store

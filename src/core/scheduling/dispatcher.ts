@@ -177,7 +177,7 @@ export class Dispatcher {
     this.#draining = true
     await Promise.all(this.#suspects.close().map((claimed) => this.#retries.giveBack(claimed)))
     const { clock, limits } = this.#parts
-    const until = elapsedOf(clock) + limits.drainMs
+    const until = elapsedOf(clock) + limits.drainTimeoutMs
     while (this.running > 0 && elapsedOf(clock) < until) await pause(20, clock)
     this.#stopWatching()
     await this.#looking

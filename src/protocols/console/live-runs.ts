@@ -32,7 +32,7 @@ export class LiveRuns {
     const request = readRequest(call.query)
     const search = (call.query.get('search') ?? '').trim().slice(0, this.#service.limits.nameCharsMax)
     const known = call.query.get('known')
-    const until = performance.now() + this.#service.limits.longPollMs
+    const until = performance.now() + this.#service.limits.longPollTimeoutMs
     for (let restMs = LOOK_MS; ;) {
       // Not before a while has passed: a run that streams changes with every token.
       if (known !== null) await rest(restMs, call.signal)

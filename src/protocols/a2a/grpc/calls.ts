@@ -126,7 +126,7 @@ export class Calls {
     for await (const update of updatesOf(service, caller, stream)) {
       const told = this.#version === '1.0' ? update : protoStream(update)
       const hasRoom = call.write(this.#converter.encode(response, told) as object)
-      if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallMs))) continue
+      if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallTimeoutMs))) continue
       logger.info({ run: stream.run.id }, 'a gRPC client that took nothing for too long was cut off')
       throw new HoldfastError('unavailable', 'nothing was taken for too long; the task goes on: subscribe again')
     }

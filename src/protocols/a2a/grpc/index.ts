@@ -70,12 +70,12 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
     authenticator,
     proxies,
     rate,
-    messageMs: limits.messageMs,
+    messageTimeoutMs: limits.messageTimeoutMs,
     statusOf: (path, cause) => services.get(path.split('/')[1]!)!.statusOf(cause),
   })
   const server = new grpc.Server({
     'grpc.max_receive_message_length': limits.bodyBytesMax,
-    'grpc.keepalive_time_ms': limits.heartbeatMs,
+    'grpc.keepalive_time_ms': limits.heartbeatIntervalMs,
     'grpc.max_concurrent_streams': CALLS_PER_CONNECTION_MAX,
     'grpc.max_connection_age_ms': CONNECTION_AGE_MS,
     'grpc.max_connection_idle_ms': CONNECTION_IDLE_MS,

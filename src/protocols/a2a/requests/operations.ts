@@ -297,7 +297,7 @@ export class Operations {
   }
 
   async #stopped({ principal, signal }: OperationCaller, asked: StoredRun): Promise<StoredRun> {
-    const until = performance.now() + this.#service.limits.longPollMs
+    const until = performance.now() + this.#service.limits.longPollTimeoutMs
     let stored = asked
     while (!isFinished(stored.run.status) && performance.now() < until && !signal.aborted) {
       const { id } = stored.run

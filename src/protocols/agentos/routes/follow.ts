@@ -69,11 +69,11 @@ function text(encoded: Uint8Array | string): string {
   return typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)
 }
 
-export function sseWire(run: string, { retryMs }: Limits, opening = ''): Wire<Frame> {
+export function sseWire(run: string, { retryDelayMs }: Limits, opening = ''): Wire<Frame> {
   return {
     contentType: 'text/event-stream; charset=utf-8',
     headers: { 'holdfast-run': run },
-    preamble: encodeRetry(retryMs) + opening,
+    preamble: encodeRetry(retryDelayMs) + opening,
     heartbeat: ': heartbeat\n\n',
     encode: ({ index, event, data }) => encodeFrame({ id: String(index), event, data }),
     notice: (notice) => encodeMetas(noticeOf(run, notice)),

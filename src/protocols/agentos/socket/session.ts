@@ -52,10 +52,10 @@ export class SocketSession {
     this.#os = os
     this.#logger = logger
     this.#call = call
-    this.#outbox = new SocketOutbox(socket, os.service.limits.subscriberStallMs)
+    this.#outbox = new SocketOutbox(socket, os.service.limits.subscriberStallTimeoutMs)
     this.#inbox = new SocketInbox(socket, this.#outbox, (request) => this.#answer(request))
     if (call.guarded) this.#login = new Login(socket, call.socket, this.#outbox, os.service.limits)
-    this.#timer = setInterval(() => this.#tend(), os.service.limits.heartbeatMs)
+    this.#timer = setInterval(() => this.#tend(), os.service.limits.heartbeatIntervalMs)
     socket.on('message', (data) => this.#receive(data))
     socket.on('ping', (data) => this.#outbox.hasRoom && socket.pong(data))
     socket.on('pong', () => (this.#alive = true))

@@ -59,7 +59,7 @@ async function answer(
     const { next } = await service.get(principal, run)
     let known = await look()
     if (known === undefined) {
-      await service.waitForMore(principal, run, next - 1, service.limits.longPollMs, signal)
+      await service.waitForMore(principal, run, next - 1, service.limits.longPollTimeoutMs, signal)
       known = await look()
     }
     if (known === undefined || !isSame(known, answers)) throw cause
