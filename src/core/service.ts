@@ -10,7 +10,7 @@ import type { CredentialWatch } from './access/credential-watch.ts'
 import { assertReadable } from './model/cursor.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './model/document.ts'
-import { detailOf, HoldfastError, STORE_UNAVAILABLE } from './model/errors.ts'
+import { HoldfastError, STORE_UNAVAILABLE } from './model/errors.ts'
 import type { LoggedEvent } from './model/event.ts'
 import type { EventLoopHealth } from './ports/event-loop-health.ts'
 import { forgetOwner, type ForgetReport, type ForgetRequest } from './access/forget.ts'
@@ -390,10 +390,7 @@ export class Service {
 
   #execute(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
-      this.#parts.logger.warn(
-        { run: stored.run.id, reason: detailOf(cause) },
-        'run could not be driven; it will be picked up',
-      )
+      this.#parts.logger.warn({ run: stored.run.id, err: cause }, 'run could not be executed; it will be picked up')
     })
   }
 }

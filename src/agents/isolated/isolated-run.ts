@@ -47,6 +47,7 @@ export class IsolatedRun implements Stream {
   async return(value: unknown): Promise<IteratorResult<Emission, unknown>> {
     this.#isClosed = true
     const finished = this.#opening?.then((stream) => stream.return(undefined))
+    // How the thread's own cleaning up ends changes nothing: it is closed next.
     if (this.#thread !== undefined) await Promise.race([finished, pause(CLEANUP_MS)]).catch(() => {})
     await this.#close('the run is over')
     return { done: true, value }
@@ -84,7 +85,7 @@ export class IsolatedRun implements Stream {
     const taken = slots.take(context.signal)
     for (;;) {
       const nap = Promise.all([context.sleep(NAP_MS), pause(NAP_MS)])
-      nap.catch(() => {})
+      nap.catch(() => {}) // awaited below, unless the slot comes first
       const slot = await Promise.race([taken, nap.then(() => undefined)])
       if (slot !== undefined) return slot
     }

@@ -69,7 +69,7 @@ export async function recordBlock<Walked, Result = Walked>(
 export async function orAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason as Error)
-  work.catch(() => {})
+  work.catch(() => {}) // awaited below, unless the abort comes first
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   try {

@@ -191,7 +191,7 @@ function follow(
 function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason as Error)
-  promise.catch(() => {})
+  promise.catch(() => {}) // the abort may come when nobody races with it any more
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   return { promise, forget: () => signal.removeEventListener('abort', abort) }

@@ -115,6 +115,7 @@ export async function revisit(
 ): Promise<void> {
   if (again === undefined) return
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: true }
+  // How it ended is in the log; only what it says on the way matters here.
   await host.enclosures.run(own, again).catch(() => {})
 }
 

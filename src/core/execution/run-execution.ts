@@ -7,7 +7,7 @@ import { type ExecutionHost, hostOf, runEndedError } from './execution-host.ts'
 import { ExecutionOutput } from './execution-output.ts'
 import { encodeEmission, type EncodedEvent } from './emission.ts'
 import { RunFailure } from './run-failure.ts'
-import { detailOf, messageOf, readable } from '../model/errors.ts'
+import { messageOf, readable } from '../model/errors.ts'
 import { countedKeys } from './branches.ts'
 import { type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from '../model/event.ts'
 import { iterate } from './iterate.ts'
@@ -160,14 +160,16 @@ export class RunExecution {
     }
     const end = this.#end
     this.#cease(undefined)
-    await this.output.log.flush().catch(() => {})
+    await this.output.log.flush().catch((cause: unknown) => {
+      this.options.logger.debug({ run: this.runId, err: cause }, 'a released run could not be flushed')
+    })
     end('released')
   }
 
   /** The claim is gone. Nothing is written any more. */
   lose(cause: unknown): void {
     if (this.#over) return
-    this.options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
+    this.options.logger.warn({ run: this.runId, err: cause }, 'run lost to this worker')
     this.#cease('lost')
   }
 
@@ -388,7 +390,7 @@ export class RunExecution {
       await this.output.log.flush()
       end('finished')
     } catch (cause) {
-      this.options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
+      this.options.logger.warn({ run: this.runId, err: cause }, 'run lost to this worker')
       end('lost')
     }
   }
@@ -442,7 +444,7 @@ export class RunExecution {
     this.#iterator = undefined
     const closed = this.#asAgent(async () => iterator?.return?.())
     closed.catch((cause: unknown) => {
-      this.options.logger.debug({ run: this.runId, reason: detailOf(cause) }, 'agent threw while it was closed')
+      this.options.logger.debug({ run: this.runId, err: cause }, 'agent threw while it was closed')
     })
   }
 }

@@ -4,7 +4,6 @@
  */
 import { type LiveExecution, proceedWithClaim, type Continuation, releaseWithAnswers } from '../recovery/claimed-run.ts'
 import { type Clock, elapsedOf } from '../ports/clock.ts'
-import { detailOf } from '../model/errors.ts'
 import { type Executions, LeaseKeeper } from './lease-keeper.ts'
 import { ParkedExecutions } from './parked-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -225,7 +224,7 @@ export class Dispatcher {
       await this.#endStopped()
       await this.#endUnserved()
     } catch (cause) {
-      this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs left behind could not be looked for')
+      this.#parts.logger.warn({ err: cause }, 'runs left behind could not be looked for')
     } finally {
       this.#tending = false
     }
@@ -279,7 +278,7 @@ export class Dispatcher {
     this.#sleeping.wakeSome()
     this.#lookAgain = true
     this.#looking ??= this.#takeClaimable()
-      .catch((cause: unknown) => this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs could not be claimed'))
+      .catch((cause: unknown) => this.#parts.logger.warn({ err: cause }, 'runs could not be claimed'))
       .finally(() => (this.#looking = undefined))
   }
 
@@ -427,13 +426,21 @@ export class Dispatcher {
     this.#suspects.ended(id)
     this.#freeSlot(id)
     if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
-    if (end === 'released' || end === 'lost') await this.#parts.store.release(id, epoch).catch(() => {})
+    if (end === 'released' || end === 'lost') await this.#release(id, epoch)
     this.#look()
   }
 
   async #park(id: string, execution: RunExecution): Promise<void> {
     if (execution.isParkable) this.#parked.add(id, execution)
     else await execution.release()
+  }
+
+  /** A lease that cannot be released runs out by itself. */
+  async #release(id: string, epoch: number): Promise<void> {
+    const { store, logger } = this.#parts
+    await store.release(id, epoch).catch((cause: unknown) => {
+      logger.debug({ run: id, err: cause }, 'a lease could not be released')
+    })
   }
 
   #freeSlot(id: string): void {
@@ -450,7 +457,7 @@ export class Dispatcher {
   }
 
   #logFailure(run: string, cause: unknown): void {
-    this.#parts.logger.warn({ run, reason: detailOf(cause) }, 'run could not be driven')
+    this.#parts.logger.warn({ run, err: cause }, 'run could not be executed')
   }
 }
 

@@ -289,7 +289,7 @@ export class Link {
     const now = performance.now()
     if (!this.#connected || now - this.#fruitfulAt[doing] < this.#options.requestTimeoutMs * FRUITLESS_ANSWERS) return
     this.#startAnew()
-    void this.#connection.reconnect().catch(() => {})
+    void this.#connection.reconnect().catch(() => {}) // it fails only when the connection is closed
   }
 
   #startAnew(): void {
@@ -326,6 +326,7 @@ export class Link {
         const fault = versionFault(this.serverVersion, this.#connection.getServer())
         if (fault !== undefined) {
           this.#failure = fault
+          // It fails only when the connection is closed.
           setTimeout(() => void this.#connection.reconnect().catch(() => {}), RETRY_MAX_MS).unref()
           continue
         }
