@@ -7,13 +7,13 @@ import { RunsPage } from './pages/runs.tsx'
 import { ServerPage } from './pages/server.tsx'
 import { StartPage } from './pages/start.tsx'
 import { Empty } from './parts.tsx'
-import { Link, usePlace } from './router.tsx'
+import { Link, useLocation } from './router.tsx'
 import { signIn, useSession } from './session.ts'
 
 const NAVIGATION = { '/': 'Runs', '/start': 'Start', '/break': 'Break it', '/server': 'Server' } as const
 
 export function App() {
-  const { path } = usePlace()
+  const { path } = useLocation()
   const session = useSession()
   const { failing } = useSyncExternalStore(session.wire.subscribe, session.wire.state)
   const page = pageAt(path)

@@ -19,7 +19,7 @@ export interface Location {
   readonly query: URLSearchParams
 }
 
-export function usePlace(): Location {
+export function useLocation(): Location {
   const address = useSyncExternalStore(subscribe, () => location.pathname + location.search)
   return useMemo(() => {
     const [path = '', search = ''] = address.split('?')

@@ -104,7 +104,7 @@ describe('compose.yaml', () => {
       const { PGPASSWORD: _, ...options } = Object.fromEntries(env) as Environment
       const config = configOf(['serve', 'agents.ts'], options)
       expect(config.store.kind).toBe('postgres')
-      expect(Number.parseInt(grace!) * 1000).toBeGreaterThan(config.limits.drainMs!)
+      expect(Number.parseInt(grace!) * 1000).toBeGreaterThan(config.limits.drainTimeoutMs!)
     }
     expect(() => interpolated(environment!['HOLDFAST_SECURITY_KEY']!, {})).toThrow('HOLDFAST_SECURITY_KEY is missing')
   })
@@ -192,7 +192,9 @@ describe('deploy/kubernetes.yaml', () => {
     const config = configOf(container.args, { ...of('Secret').stringData, ...env })
     expect(config).toMatchObject({ port: PORT, host: '0.0.0.0', store: { kind: 'postgres' } })
     const [, seconds] = container.lifecycle.preStop.exec.command
-    expect(pod.terminationGracePeriodSeconds * 1000).toBeGreaterThan(Number(seconds) * 1000 + config.limits.drainMs!)
+    expect(pod.terminationGracePeriodSeconds * 1000).toBeGreaterThan(
+      Number(seconds) * 1000 + config.limits.drainTimeoutMs!,
+    )
     // Else the service's own variable is taken for the port to listen on.
     expect(pod.enableServiceLinks).toBe(false)
   })

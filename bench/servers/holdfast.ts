@@ -12,5 +12,5 @@ const gate = new Gate()
 boundYoungGeneration() // as `holdfast serve` does
 const component = agent<Work>({ id: 'bench', run: (work) => produce(work, gate) })
 const store = await openStore(configOptions.store.parse(address!))
-const server = await createServer({ components: [component], store, limits: { drainMs: 0 } })
+const server = await createServer({ components: [component], store, limits: { drainTimeoutMs: 0 } })
 takeCommands(Number(new URL(server.url).port), gate, () => server.stop())

@@ -19,5 +19,5 @@ const component: Component<string> = {
   run: (prompt, context) => (models.for(prompt) === 'fast' ? fast : paced).run(prompt, context),
 }
 const store = await openSqliteStore({ path: join(directory!, 'holdfast.db') })
-const server = await createServer({ components: [component], store, limits: { drainMs: 0 } })
+const server = await createServer({ components: [component], store, limits: { drainTimeoutMs: 0 } })
 takeCommands(Number(new URL(server.url).port), gate, () => server.stop())

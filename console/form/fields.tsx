@@ -12,11 +12,11 @@ export function Fields({ form, filled, onChange }: FieldsProps) {
   const id = useId() // several forms may be on a page
   return (
     <>
-      {form.fields.map((field, place) => (
+      {form.fields.map((field, index) => (
         <FieldRow
           key={field.name}
           field={field}
-          id={`${id}-${place}`}
+          id={`${id}-${index}`}
           rows={form.of === 'value' ? 6 : 2}
           text={filled.get(field.name) ?? field.initial}
           onText={(text) => onChange(new Map(filled).set(field.name, text))}
@@ -70,8 +70,8 @@ function Control({ field, id, rows, text, onText }: ControlProps) {
       return (
         <select {...named} value={text} onChange={({ target }) => onText(target.value)}>
           <option value="">–</option>
-          {choices.map((choice, place) => (
-            <option key={place} value={place}>
+          {choices.map((choice, index) => (
+            <option key={index} value={index}>
               {typeof choice === 'string' ? choice : JSON.stringify(choice)}
             </option>
           ))}

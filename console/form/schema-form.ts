@@ -24,7 +24,7 @@ export interface SchemaForm {
 /** What is filled in, by the name of the field, as text; a choice is the place of what was chosen. */
 export type FormValues = ReadonlyMap<string, string>
 
-export type Reading = { readonly value: unknown } | { readonly wrong: string }
+export type ReadValue = { readonly value: unknown } | { readonly wrong: string }
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -67,7 +67,7 @@ export function isPlainText({ of, fields }: SchemaForm): boolean {
 }
 
 /** The value that was filled in, or what is wrong with it. */
-export function readForm({ of, fields }: SchemaForm, filled: FormValues): Reading {
+export function readForm({ of, fields }: SchemaForm, filled: FormValues): ReadValue {
   const entries: [string, unknown][] = []
   for (const field of fields) {
     const reading = readField(field, filled.get(field.name) ?? field.initial, of)
@@ -77,7 +77,7 @@ export function readForm({ of, fields }: SchemaForm, filled: FormValues): Readin
   return { value: of === 'value' ? entries[0]?.[1] : Object.fromEntries(entries) }
 }
 
-export function readJson(text: string, title: string): Reading {
+export function readJson(text: string, title: string): ReadValue {
   try {
     return { value: JSON.parse(text) as unknown }
   } catch (cause) {
@@ -137,8 +137,8 @@ function kindOf(type: unknown): Field['kind'] {
 
 function initialOf(kind: Field['kind'], given: unknown, choices: readonly unknown[], required: boolean): string {
   if (kind === 'choice') {
-    const place = choices.indexOf(given)
-    return place < 0 ? '' : String(place)
+    const index = choices.indexOf(given)
+    return index < 0 ? '' : String(index)
   }
   if (given !== undefined) return written(kind, given)
   return kind === 'switch' && required ? 'false' : ''
@@ -149,7 +149,7 @@ function written(kind: Field['kind'], value: unknown): string {
 }
 
 /** A value that is undefined was left out. */
-function readField({ title, kind, required, nullable, choices }: Field, text: string, of: SchemaForm['of']): Reading {
+function readField({ title, kind, required, nullable, choices }: Field, text: string, of: SchemaForm['of']): ReadValue {
   // A text by itself may be empty; one among others that is empty was not filled in.
   if (text === '' && !(kind === 'text' && of === 'value')) {
     if (!required) return { value: undefined }
@@ -170,7 +170,7 @@ function readField({ title, kind, required, nullable, choices }: Field, text: st
   }
 }
 
-function readNumber(title: string, kind: 'number' | 'integer', value: number): Reading {
+function readNumber(title: string, kind: 'number' | 'integer', value: number): ReadValue {
   if (!Number.isFinite(value)) return { wrong: `${title} is not a number` }
   return kind === 'integer' && !Number.isInteger(value) ? { wrong: `${title} is not a whole number` } : { value }
 }

@@ -5,15 +5,15 @@ import { Kill } from '../break/kill.tsx'
 import { Viewer } from '../break/viewer.tsx'
 import { useComponents } from '../components.ts'
 import { Empty, Loading, Problem } from '../parts.tsx'
-import { Link, navigate, usePlace, withQuery } from '../router.tsx'
+import { Link, navigate, useLocation, withQuery } from '../router.tsx'
 import { useSession } from '../session.ts'
 
 const VIEWERS_MAX = 4
 
 export function BreakPage() {
-  const place = usePlace()
+  const location = useLocation()
   const { components, problem } = useComponents()
-  const run = place.query.get('run') ?? undefined
+  const run = location.query.get('run') ?? undefined
   if (components === undefined)
     return (
       <>
@@ -49,7 +49,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 
 function BreakForm({ components }: { readonly components: readonly ComponentInfo[] }) {
   const { client } = useSession()
-  const place = usePlace()
+  const location = useLocation()
   const lab = components.find(({ id }) => id === 'lab-resume')
   const [component, setComponent] = useState((lab ?? components[0]!).id)
   const isLab = component.startsWith('lab')
@@ -62,7 +62,7 @@ function BreakForm({ components }: { readonly components: readonly ComponentInfo
     setProblem(undefined)
     try {
       const { id } = await client.runs.start({ component, input })
-      navigate(withQuery(place, { run: id }))
+      navigate(withQuery(location, { run: id }))
     } catch (cause) {
       setProblem(cause)
     }

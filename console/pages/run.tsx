@@ -3,7 +3,7 @@ import type { RunInfo, ShareAction } from 'holdfast/client'
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { count, duration, moment, shortId, shortSession } from '../format.ts'
 import { CopyButton, Fact, Loading, Problem, Status, Tabs, useNow } from '../parts.tsx'
-import { Link, navigate, usePlace, withQuery } from '../router.tsx'
+import { Link, navigate, useLocation, withQuery } from '../router.tsx'
 import { Composer } from '../run/composer.tsx'
 import { Conversation } from '../run/conversation.tsx'
 import { LogPanel } from '../run/log-panel.tsx'
@@ -152,13 +152,13 @@ interface BodyProps {
 function RunBody({ id, info, shown }: BodyProps) {
   const { client, isShared } = useSession()
   const may = useMay(info)
-  const place = usePlace()
-  const panel = panelOf(place.query.get('panel'))
-  const event = place.query.get('event')
+  const location = useLocation()
+  const panel = panelOf(location.query.get('panel'))
+  const event = location.query.get('event')
   const chosen = event === null || !/^\d{1,9}$/.test(event) ? undefined : Number(event)
   const now = useNow(1000, !shown.ended)
   const choose = (index: number | undefined, where: Panel = panel === 'talk' ? 'log' : panel): void =>
-    navigate(withQuery(place, { event: index === undefined ? undefined : String(index), panel: where }), {
+    navigate(withQuery(location, { event: index === undefined ? undefined : String(index), panel: where }), {
       replace: true,
     })
   const side = panel === 'talk' ? 'log' : panel
@@ -168,7 +168,7 @@ function RunBody({ id, info, shown }: BodyProps) {
         label="Views of the run"
         tabs={isShared ? SHARED_PANELS : PANELS}
         current={panel}
-        onChange={(name) => navigate(withQuery(place, { panel: name }), { replace: true })}
+        onChange={(name) => navigate(withQuery(location, { panel: name }), { replace: true })}
       />
       <section className="talk" aria-label="Conversation" id="panel-talk">
         <Conversation

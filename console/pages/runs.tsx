@@ -5,7 +5,7 @@ import type { RunRow } from '../api.ts'
 import { useComponents } from '../components.ts'
 import { age, count, duration, moment, shortId, shortSession } from '../format.ts'
 import { Empty, Loading, Problem, Status, useNow } from '../parts.tsx'
-import { Link, navigate, usePlace, withQuery } from '../router.tsx'
+import { Link, navigate, useLocation, withQuery } from '../router.tsx'
 import { type FoundRuns, goesOn } from '../runs/found-runs.ts'
 import { useLiveRuns } from '../runs/live-runs.ts'
 import { useSession } from '../session.ts'
@@ -14,13 +14,13 @@ const STATUSES: readonly RunStatus[] = ['queued', 'running', 'paused', 'complete
 const WHOLE_ID = /^run_[0-9a-z]{26}$/
 
 export function RunsPage() {
-  const place = usePlace()
+  const location = useLocation()
   const session = useSession()
-  const { found, problem } = useLiveRuns(session, place.query.toString())
+  const { found, problem } = useLiveRuns(session, location.query.toString())
   const now = useNow()
   const older = found === undefined || goesOn(found) ? undefined : found.cursor
   const isSearch = found?.searched !== undefined
-  const filtered = ['component', 'status', 'session', 'search', 'cursor'].some((name) => place.query.has(name))
+  const filtered = ['component', 'status', 'session', 'search', 'cursor'].some((name) => location.query.has(name))
   return (
     <>
       <div className="page-head">
@@ -39,11 +39,11 @@ export function RunsPage() {
       )}
       {found !== undefined && found.rows.length > 0 && <RunTable runs={found.rows} now={now} />}
       {found !== undefined && <Searched found={found} />}
-      {(older !== undefined || place.query.has('cursor')) && (
+      {(older !== undefined || location.query.has('cursor')) && (
         <nav className="pager" aria-label="Pages of runs">
-          {place.query.has('cursor') && <Link to={withQuery(place, { cursor: undefined })}>Newest</Link>}
+          {location.query.has('cursor') && <Link to={withQuery(location, { cursor: undefined })}>Newest</Link>}
           {older !== undefined && (
-            <Link to={withQuery(place, { cursor: older })}>{isSearch ? 'Search further' : 'Older'}</Link>
+            <Link to={withQuery(location, { cursor: older })}>{isSearch ? 'Search further' : 'Older'}</Link>
           )}
         </nav>
       )}
@@ -70,11 +70,11 @@ function Searched({ found }: { readonly found: FoundRuns }) {
 }
 
 function Filters() {
-  const place = usePlace()
+  const location = useLocation()
   const { components = [] } = useComponents()
-  const [search, setSearch] = useState(place.query.get('search') ?? '')
+  const [search, setSearch] = useState(location.query.get('search') ?? '')
   const filter = (changes: Readonly<Record<string, string | undefined>>): void =>
-    navigate(withQuery(place, { ...changes, cursor: undefined }))
+    navigate(withQuery(location, { ...changes, cursor: undefined }))
   const find = (event: FormEvent): void => {
     event.preventDefault()
     const text = search.trim()
@@ -82,8 +82,8 @@ function Filters() {
     else filter({ search: text })
   }
   const known = components.map(({ id }) => id)
-  const chosen = place.query.get('component') ?? ''
-  const session = place.query.get('session')
+  const chosen = location.query.get('component') ?? ''
+  const session = location.query.get('session')
   return (
     <form className="filters" role="search" onSubmit={find}>
       <label>
@@ -97,7 +97,7 @@ function Filters() {
       </label>
       <label>
         Status
-        <select value={place.query.get('status') ?? ''} onChange={({ target }) => filter({ status: target.value })}>
+        <select value={location.query.get('status') ?? ''} onChange={({ target }) => filter({ status: target.value })}>
           <option value="">All</option>
           <option value="queued,running,paused">unfinished</option>
           {STATUSES.map((status) => (

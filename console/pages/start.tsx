@@ -6,7 +6,7 @@ import { CopyAs } from '../copy-as.tsx'
 import { Fields } from '../form/fields.tsx'
 import { type FormValues, inputFormOf, isPlainText, readForm, readJson } from '../form/schema-form.ts'
 import { Empty, Loading, Problem } from '../parts.tsx'
-import { navigate, usePlace, withQuery } from '../router.tsx'
+import { navigate, useLocation, withQuery } from '../router.tsx'
 import { useSession } from '../session.ts'
 
 export function StartPage() {
@@ -23,8 +23,8 @@ export function StartPage() {
 }
 
 function Start({ components }: { readonly components: readonly ComponentInfo[] }) {
-  const place = usePlace()
-  const chosen = components.find(({ id }) => id === place.query.get('component')) ?? components[0]!
+  const location = useLocation()
+  const chosen = components.find(({ id }) => id === location.query.get('component')) ?? components[0]!
   return (
     <div className="start">
       <fieldset className="component-choice">
@@ -35,7 +35,7 @@ function Start({ components }: { readonly components: readonly ComponentInfo[] }
               type="radio"
               name="component"
               checked={component.id === chosen.id}
-              onChange={() => navigate(withQuery(place, { component: component.id }), { replace: true })}
+              onChange={() => navigate(withQuery(location, { component: component.id }), { replace: true })}
             />
             <span className="choice-name">
               {component.name ?? component.id} <code>{component.id}</code>
@@ -45,7 +45,7 @@ function Start({ components }: { readonly components: readonly ComponentInfo[] }
           </label>
         ))}
       </fieldset>
-      <StartForm component={chosen} session={place.query.get('session') ?? ''} />
+      <StartForm component={chosen} session={location.query.get('session') ?? ''} />
     </div>
   )
 }

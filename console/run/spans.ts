@@ -165,9 +165,9 @@ const handlers: Handlers = {
   'actor.started': (fold, event, time) => {
     const { actor } = event
     if (actor === undefined) return
-    const caller = actor.parent === undefined || actor.parent === event.run ? undefined : memberId(actor.parent)
+    const parentActor = actor.parent === undefined || actor.parent === event.run ? undefined : memberId(actor.parent)
     const step = `step:${event.data.key}` // it does a step, or is simply called
-    const parent = fold.has(step) ? step : caller
+    const parent = fold.has(step) ? step : parentActor
     fold.begin(event, time, { id: memberId(actor.run), kind: 'member', name: actor.component, parent })
   },
   'actor.completed': (fold, event, time) => fold.end(memberId(event.actor?.run ?? ''), time, 'done'),

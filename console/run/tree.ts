@@ -13,15 +13,15 @@ export function inTree(blocks: readonly Block[], actors: ReadonlyMap<string, Act
   /** What is below each member and each step now: both may be begun again. */
   const members = new Map<string, Branch[]>()
   const steps = new Map<string, Branch[]>()
-  const placeOf = (block: Block): Branch[] | undefined => {
+  const siblingsOf = (block: Block): Branch[] | undefined => {
     if (block.kind === 'step' && block.parent !== undefined) return steps.get(block.parent) ?? members.get(block.actor)
     if (block.kind === 'member') return steps.get(block.key) ?? members.get(actors.get(block.actor)?.parent ?? '')
     return members.get(block.actor)
   }
   for (const block of blocks) {
     const branch: Branch = { block, below: [] }
-    const place = placeOf(block) ?? root
-    place.push(branch)
+    const siblings = siblingsOf(block) ?? root
+    siblings.push(branch)
     if (block.kind === 'member') members.set(block.actor, branch.below)
     if (block.kind === 'step') steps.set(block.step, branch.below)
   }

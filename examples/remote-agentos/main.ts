@@ -26,7 +26,7 @@ const startRemote = async (port: number): Promise<Server> =>
     components: [biologist],
     store: await openSqliteStore({ path: join(folder, 'remote.db') }),
     port,
-    limits: { drainMs: 0 },
+    limits: { drainTimeoutMs: 0 },
   })
 
 const { AGENTOS_URL: real, AGENTOS_AGENT: component = 'biologist' } = process.env

@@ -86,23 +86,23 @@ export async function callBinding<Name extends OperationName>(
   return resultOf(binding.reader, invocation, await binding.call(invocation, options))
 }
 
-function resultOf(reader: Reader, { name, params }: Invocation, answer: unknown): Operations[OperationName]['result'] {
+function resultOf(reader: Reader, { name, params }: Invocation, reply: unknown): Operations[OperationName]['result'] {
   switch (name) {
     case 'SendMessage':
-      return reader.sent(answer)
+      return reader.sent(reply)
     case 'GetTask':
     case 'CancelTask':
-      return reader.task(answer)
+      return reader.task(reply)
     case 'ListTasks':
-      return reader.page(answer)
+      return reader.page(reply)
     case 'CreateTaskPushNotificationConfig':
     case 'GetTaskPushNotificationConfig':
-      return reader.pushConfig(answer, params.taskId)
+      return reader.pushConfig(reply, params.taskId)
     case 'ListTaskPushNotificationConfigs':
-      return reader.pushConfigs(answer, params.taskId)
+      return reader.pushConfigs(reply, params.taskId)
     case 'DeleteTaskPushNotificationConfig':
       return undefined
     case 'GetExtendedAgentCard':
-      return answer as AgentCard
+      return reply as AgentCard
   }
 }

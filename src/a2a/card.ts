@@ -37,9 +37,9 @@ export async function fetchCard(
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
 ): Promise<AgentCard> {
   const headers = { accept: 'application/json', 'a2a-version': '1.0' }
-  const answer = await exchange.whole({ url, method: 'GET', headers }, timeoutMs, signal)
-  if (!answer.response.ok) throw refusalOf(answer, url)
-  const card = parseJson(answer.text, 'a card')
+  const reply = await exchange.whole({ url, method: 'GET', headers }, timeoutMs, signal)
+  if (!reply.response.ok) throw refusalOf(reply, url)
+  const card = parseJson(reply.text, 'a card')
   if (isRaw(card)) return card
   throw new ProtocolError('the card is not an object')
 }

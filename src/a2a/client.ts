@@ -38,19 +38,19 @@ export interface A2aClientOptions {
   readonly versions?: readonly Version[]
   /** Extensions to be activated, beside that by which streams are resumed. */
   readonly extensions?: readonly string[]
-  /** Failures in a row before it gives up; progress starts the count anew. */
+  /** Failures in a row before it gives up; progress resets the count. Default: 8. */
   readonly retries?: number
-  /** Delay before the first try again; it grows from there. */
-  readonly retryMs?: number
-  /** Silence after which a stream is opened anew. Official servers do not show life, so this is no failure. */
-  readonly silenceMs?: number
-  /** How often a task is looked at that cannot be streamed. */
-  readonly pollMs?: number
-  /** How long a request may take. */
-  readonly timeoutMs?: number
+  /** Delay before the first retry; it grows from there. Default: 250. */
+  readonly retryDelayMs?: number
+  /** Silence after which a stream is opened anew. Official servers send no heartbeat, so this is no failure. Default: 45,000. */
+  readonly idleTimeoutMs?: number
+  /** How often a task is read that cannot be streamed. Default: 2,000. */
+  readonly pollIntervalMs?: number
+  /** How long a request may take. Default: 30,000; ten minutes for a `send` that waits. */
+  readonly requestTimeoutMs?: number
   /**
    * Whether a message is sent again when it is not known that the agent took it: only where it certainly did not, or always, which is
-   * right for agents that know a message by its id.
+   * right for agents that know a message by its id. Default: `unheard`.
    */
   readonly resend?: 'unheard' | 'always'
   readonly fetch?: typeof fetch
@@ -81,7 +81,13 @@ export interface SubscribeSettings extends FollowSettings {
 /** A text, or a message without what can be made up. */
 export type OutgoingMessage = string | (Partial<Message> & { readonly parts: readonly Part[] })
 
-const defaults = { retries: 8, retryMs: 250, silenceMs: 45_000, pollMs: 2000, timeoutMs: 30_000 }
+const defaults = {
+  retries: 8,
+  retryDelayMs: 250,
+  idleTimeoutMs: 45_000,
+  pollIntervalMs: 2000,
+  requestTimeoutMs: 30_000,
+}
 
 /** A blocking send is silent until the task is done. */
 const BLOCKING_MS = 600_000
@@ -107,7 +113,9 @@ export class A2aClient {
     const settings = { ...defaults, ...options }
     const at = cardUrl(url)
     const exchange = exchangeOf(at, settings)
-    const card = await retried(settings, options.signal, isTransient, () => fetchCard(exchange, at, settings))
+    const card = await retried(settings, options.signal, isTransient, () =>
+      fetchCard(exchange, at, { ...options, timeoutMs: settings.requestTimeoutMs }),
+    )
     return A2aClient.of(card, at, options)
   }
 
@@ -132,7 +140,7 @@ export class A2aClient {
   send(message: OutgoingMessage, settings: SendSettings & { readonly wait?: boolean } = {}): Promise<SendResult> {
     const { wait = true, signal, ...rest } = settings
     const request = requestOf(message, rest, !wait)
-    const timeoutMs = wait ? Math.max(BLOCKING_MS, this.#settings.timeoutMs) : this.#settings.timeoutMs
+    const timeoutMs = wait ? Math.max(BLOCKING_MS, this.#settings.requestTimeoutMs) : this.#settings.requestTimeoutMs
     return this.#call('SendMessage', request, { signal, timeoutMs, mayRepeat: (cause) => this.#mayResend(cause) })
   }
 
@@ -188,13 +196,13 @@ export class A2aClient {
   }
 
   #follow(opening: FollowStart, signal: AbortSignal | undefined): TaskStream {
-    const { retries, retryMs, silenceMs, pollMs, resend } = this.#settings
+    const { retries, retryDelayMs, idleTimeoutMs, pollIntervalMs, resend } = this.#settings
     const options: FollowOptions = {
       binding: this.#binding,
-      newBackoff: () => new Backoff(retries, retryMs),
+      newBackoff: () => new Backoff(retries, retryDelayMs),
       retries,
-      silenceMs,
-      pollMs,
+      idleTimeoutMs,
+      pollIntervalMs,
       streaming: this.streaming,
       resumable: hasExtension(this.card, RESUME_EXTENSION),
       resends: resend === 'always',
@@ -216,7 +224,7 @@ export class A2aClient {
       readonly mayRepeat?: (cause: ClientError) => boolean
     },
   ): Promise<Operations[Name]['result']> {
-    const { signal, timeoutMs = this.#settings.timeoutMs, mayRepeat = isTransient } = about
+    const { signal, timeoutMs = this.#settings.requestTimeoutMs, mayRepeat = isTransient } = about
     return retried(this.#settings, signal, mayRepeat, () =>
       callBinding(this.#binding, name, params, { signal, timeoutMs }),
     )
@@ -241,12 +249,12 @@ async function openBinding(exchange: Exchange, spoken: Interface, extensions: re
 }
 
 async function retried<Result>(
-  { retries, retryMs }: Settings,
+  { retries, retryDelayMs }: Settings,
   signal: AbortSignal | undefined,
   mayRepeat: (cause: ClientError) => boolean,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const backoff = new Backoff(retries, retryMs)
+  const backoff = new Backoff(retries, retryDelayMs)
   for (;;) {
     try {
       return await work()

@@ -2,7 +2,7 @@
 import { type Backoff, sleep } from '../client/backoff.ts'
 import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
-import { TaskAssembler } from './assembly.ts'
+import { TaskAssembler } from './task-assembler.ts'
 import { type Binding, callBinding } from './binding.ts'
 import { A2aError, ProtocolError } from './errors.ts'
 import { NoResponseError } from './exchange.ts'
@@ -13,8 +13,8 @@ export interface FollowOptions {
   readonly binding: Binding
   readonly newBackoff: () => Backoff
   readonly retries: number
-  readonly silenceMs: number
-  readonly pollMs: number
+  readonly idleTimeoutMs: number
+  readonly pollIntervalMs: number
   readonly streaming: boolean
   /** The agent gives its events numbers, and can be asked for those after one. */
   readonly resumable: boolean
@@ -93,7 +93,7 @@ export class TaskFollower {
   }
 
   async *#connection(): AsyncGenerator<Update, void, void> {
-    const { binding, signal, silenceMs: timeoutMs, streaming } = this.#options
+    const { binding, signal, idleTimeoutMs: timeoutMs, streaming } = this.#options
     if (this.#way === 'send') {
       const { request } = this.#opening as { readonly request: SendRequest }
       if (streaming)
@@ -110,12 +110,12 @@ export class TaskFollower {
   async *#polls(): AsyncGenerator<Update, void, void> {
     for (;;) {
       yield { task: await this.#get() }
-      await sleep(this.#options.pollMs, this.#options.signal)
+      await sleep(this.#options.pollIntervalMs, this.#options.signal)
     }
   }
 
   #get(): Promise<Task> {
-    const { binding, signal, silenceMs: timeoutMs } = this.#options
+    const { binding, signal, idleTimeoutMs: timeoutMs } = this.#options
     return callBinding(binding, 'GetTask', { id: this.#id() }, { signal, timeoutMs })
   }
 
@@ -172,13 +172,13 @@ export class TaskFollower {
 
   /** The task, once the agent's own record has caught up with what it said. */
   async #settled(state: TaskState): Promise<Task | undefined> {
-    const { retries, pollMs, signal, newBackoff } = this.#options
+    const { retries, pollIntervalMs, signal, newBackoff } = this.#options
     const backoff = newBackoff()
     for (let look = 0; look <= retries; look++) {
       try {
         const task = await this.#get()
         if (task.status.state === state || isEnded(task.status.state)) return task
-        await sleep(pollMs, signal)
+        await sleep(pollIntervalMs, signal)
       } catch (cause) {
         if (cause instanceof A2aError) return undefined
         if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause

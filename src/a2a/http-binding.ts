@@ -24,7 +24,7 @@ export interface HttpEncoding {
   readonly accept: string
   asked(invocation: Invocation | StreamInvocation): OperationRequest
   /** What an answer says; throws what it refuses. */
-  result(answer: FullResponse, url: string): unknown
+  result(reply: FullResponse, url: string): unknown
   /** What an event of a stream says; throws where that is an error. */
   event(event: ParsedEvent): unknown
 }
@@ -51,10 +51,10 @@ export class HttpBinding implements Binding {
   async call(invocation: Invocation, options: CallOptions): Promise<unknown> {
     const asked = this.#words.asked(invocation)
     try {
-      return await this.#answer(asked, options)
+      return await this.#send(asked, options)
     } catch (cause) {
       if (asked.otherBody === undefined || !(cause instanceof A2aError)) throw cause
-      return this.#answer({ ...asked, body: asked.otherBody }, options)
+      return this.#send({ ...asked, body: asked.otherBody }, options)
     }
   }
 
@@ -81,9 +81,9 @@ export class HttpBinding implements Binding {
 
   close(): void {}
 
-  async #answer(asked: OperationRequest, { signal, timeoutMs }: CallOptions): Promise<unknown> {
-    const answer = await this.#exchange.whole(this.#request(asked, this.#words.accept), timeoutMs, signal)
-    return this.#words.result(answer, asked.url)
+  async #send(asked: OperationRequest, { signal, timeoutMs }: CallOptions): Promise<unknown> {
+    const reply = await this.#exchange.whole(this.#request(asked, this.#words.accept), timeoutMs, signal)
+    return this.#words.result(reply, asked.url)
   }
 
   #request({ url, method, contentType, body }: OperationRequest, accept: string, after?: string): HttpExchange {

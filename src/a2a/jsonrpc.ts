@@ -27,7 +27,7 @@ export function jsonRpcEncoding({ url, version, tenant }: Interface): HttpEncodi
         },
       }
     },
-    result: answerOf,
+    result: resultIn,
     event: ({ data }) => resultOf(parseJson(data, 'an event')),
   }
 }
@@ -67,18 +67,18 @@ function legacy(invocation: Invocation | StreamInvocation): { readonly method: s
   }
 }
 
-function answerOf(answer: FullResponse, url: string): unknown {
-  if (answer.response.ok) return resultOf(parseJson(answer.text, 'an answer'))
+function resultIn(reply: FullResponse, url: string): unknown {
+  if (reply.response.ok) return resultOf(parseJson(reply.text, 'an answer'))
   // Some say with a status too what they say in the body.
-  if (/^\s*\{.*"error"/s.test(answer.text)) {
-    const body = parseJson(answer.text, 'a refusal')
+  if (/^\s*\{.*"error"/s.test(reply.text)) {
+    const body = parseJson(reply.text, 'a refusal')
     if (isRaw(body) && isRaw(body['error']) && typeof body['jsonrpc'] === 'string') resultOf(body)
   }
-  throw refusalOf(answer, url)
+  throw refusalOf(reply, url)
 }
 
-function resultOf(answer: unknown): unknown {
-  const { result, error } = isRaw(answer) ? answer : {}
+function resultOf(reply: unknown): unknown {
+  const { result, error } = isRaw(reply) ? reply : {}
   if (!isRaw(error)) return result
   const { code, message, data } = error
   const wireCode = Number(code ?? 0)

@@ -70,7 +70,7 @@ export class Repetition<
   Chunk extends { readonly append?: boolean; readonly artifact: { readonly parts: readonly Part[] } },
 > {
   readonly #parts: readonly Part[]
-  #places: readonly number[] | undefined
+  #positions: readonly number[] | undefined
   #held: Chunk[] = []
 
   constructor(parts: readonly Part[]) {
@@ -81,16 +81,16 @@ export class Repetition<
   take(chunk: Chunk): { readonly news: readonly Chunk[]; readonly goesOn: boolean } {
     const { parts } = chunk.artifact
     const start = chunk.append === true ? this.#parts.map((_part, at) => at) : [0]
-    const next = (this.#places ?? start)
-      .filter((place) =>
-        parts.every((part, at) => place + at < this.#parts.length && isSame(part, this.#parts[place + at]!)),
+    const next = (this.#positions ?? start)
+      .filter((position) =>
+        parts.every((part, at) => position + at < this.#parts.length && isSame(part, this.#parts[position + at]!)),
       )
-      .map((place) => place + parts.length)
+      .map((position) => position + parts.length)
     this.#held.push(chunk)
     if (next.length === 0) return { news: this.flush(), goesOn: false }
     if (next.includes(this.#parts.length)) this.#held = []
-    this.#places = next.filter((place) => place < this.#parts.length)
-    return { news: [], goesOn: this.#places.length > 0 }
+    this.#positions = next.filter((position) => position < this.#parts.length)
+    return { news: [], goesOn: this.#positions.length > 0 }
   }
 
   flush(): readonly Chunk[] {

@@ -32,9 +32,9 @@ export function restEncoding({ url, version, tenant }: Interface): HttpEncoding 
         }),
       }
     },
-    result(answer, at) {
-      if (!answer.response.ok) throw errorOf(answer, at)
-      return answer.text === '' ? undefined : parseJson(answer.text, 'an answer')
+    result(reply, at) {
+      if (!reply.response.ok) throw errorOf(reply, at)
+      return reply.text === '' ? undefined : parseJson(reply.text, 'an answer')
     },
     event({ event, data }) {
       const said = parseJson(data, 'an event')
@@ -95,13 +95,13 @@ function legacyPushBodies(params: Parameters<typeof legacyPushRequest>[0]): Pick
   return { body, otherBody: body.config }
 }
 
-function errorOf(answer: FullResponse, url: string): Error {
-  const { status } = answer.response
-  if (status === 429 || status === 503 || answer.text === '') return refusalOf(answer, url)
+function errorOf(reply: FullResponse, url: string): Error {
+  const { status } = reply.response
+  if (status === 429 || status === 503 || reply.text === '') return refusalOf(reply, url)
   try {
-    return statedError(JSON.parse(answer.text), status) ?? refusalOf(answer, url)
+    return statedError(JSON.parse(reply.text), status) ?? refusalOf(reply, url)
   } catch {
-    return refusalOf(answer, url)
+    return refusalOf(reply, url)
   }
 }
 

@@ -1,8 +1,8 @@
 /** Has a running server forget a principal, and reads how far it is. */
 import { ApiError, ConnectionError } from '../client/index.ts'
 import { detailOf } from '../core/model/errors.ts'
-import type { Forgotten } from '../core/service.ts'
-import type { Removed } from '../core/access/forget.ts'
+import type { ForgetResult } from '../core/service.ts'
+import type { RemovalCount } from '../core/access/forget.ts'
 
 export interface ForgetAtServer {
   readonly url: string
@@ -13,7 +13,7 @@ export interface ForgetAtServer {
     readonly stop: boolean
     readonly dryRun: boolean
   }
-  readonly onProgress: (removed: Removed) => void
+  readonly onProgress: (removed: RemovalCount) => void
 }
 
 /** A server says every second how far it is; one that says nothing for so long is gone. */
@@ -28,12 +28,12 @@ interface Problem {
 }
 
 interface Line {
-  readonly progress?: Removed
-  readonly report?: Forgotten
+  readonly progress?: RemovalCount
+  readonly report?: ForgetResult
   readonly error?: Problem
 }
 
-export async function forgetAtServer({ url, key, body, onProgress }: ForgetAtServer): Promise<Forgotten> {
+export async function forgetAtServer({ url, key, body, onProgress }: ForgetAtServer): Promise<ForgetResult> {
   const silence = new AbortController()
   const timer = setTimeout(() => silence.abort(new Error('the server says nothing')), SILENCE_MS)
   try {

@@ -73,7 +73,7 @@ export async function hostServer(
   )
   module.flushCompileCache() // now: a server may be killed rather than ended
   const signal = await ending
-  io.stderr.write(`${signal}: draining, at most ${config.limits.drainMs ?? 0} ms\n`)
+  io.stderr.write(`${signal}: draining, at most ${config.limits.drainTimeoutMs ?? 0} ms\n`)
   await server.stop()
   await auditFile?.close()
   endSurvival()

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../core/model/errors.ts'
-import { codeFrame, linesOf, type SourcePlace } from './source-place.ts'
+import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
 /** Files that are checked for the syntax error that Node gives no place for. */
 const CHECKED_MAX = 50
@@ -15,14 +15,17 @@ const OWN = fileURLToPath(new URL('..', import.meta.url))
 /** The message, with the code frame below it where a place is found. */
 export async function describeLoadError(path: string, cause: unknown): Promise<string> {
   const stack = cause instanceof Error ? (cause.stack ?? '') : ''
-  const place =
-    placeInHeader(stack) ?? placeOfImport(cause) ?? placeInFrames(stack) ?? (await placeOfSyntaxError(path, cause))
+  const location =
+    locationInHeader(stack) ??
+    locationOfImport(cause) ??
+    locationInFrames(stack) ??
+    (await locationOfSyntaxError(path, cause))
   const message = messageOf(cause)
-  return place === undefined ? message : `${message}\n\n${codeFrame(place)}\n`
+  return location === undefined ? message : `${message}\n\n${codeFrame(location)}\n`
 }
 
 /** Node writes the place of some errors before the stack: the file and line, that line, and carets below it. */
-function placeInHeader(stack: string): SourcePlace | undefined {
+function locationInHeader(stack: string): SourceLocation | undefined {
   const [head = '', ...rest] = stack.split('\n')
   const [, address, line] = /^(.+):(\d+)$/.exec(head) ?? []
   const path = address === undefined ? undefined : pathOf(address)
@@ -32,21 +35,21 @@ function placeInHeader(stack: string): SourcePlace | undefined {
 }
 
 /** The statement that imports what cannot be found. */
-function placeOfImport(cause: unknown): SourcePlace | undefined {
+function locationOfImport(cause: unknown): SourceLocation | undefined {
   const [, missing, importer] = /'([^']+)' .*imported from (.+)$/m.exec(messageOf(cause)) ?? []
   const path = importer === undefined ? undefined : pathOf(importer)
   if (missing === undefined || path === undefined || path.startsWith(OWN)) return undefined
-  for (const { specifier, ...place } of importsIn(path)) {
+  for (const { specifier, ...location } of importsIn(path)) {
     const isMeant = specifier.startsWith('.')
       ? resolve(dirname(path), specifier) === (pathOf(missing) ?? missing)
       : specifier === missing || specifier.startsWith(`${missing}/`) || pathOf(specifier) === missing
-    if (isMeant) return { path, ...place }
+    if (isMeant) return { path, ...location }
   }
   return undefined
 }
 
 /** The first frame that is in a module of the user. */
-function placeInFrames(stack: string): SourcePlace | undefined {
+function locationInFrames(stack: string): SourceLocation | undefined {
   for (const frame of stack.split('\n')) {
     const [, address, line, column] = /^\s+at (?:.*\()?((?:file:|\/|[A-Za-z]:\\).*?):(\d+):(\d+)\)?$/.exec(frame) ?? []
     const path = address === undefined ? undefined : pathOf(address.replace(/\?.*$/, ''))
@@ -57,12 +60,12 @@ function placeInFrames(stack: string): SourcePlace | undefined {
 }
 
 /** Node keeps the place of a syntax error in an ES module to itself, so each file that may have it is checked alone. */
-async function placeOfSyntaxError(entry: string, cause: unknown): Promise<SourcePlace | undefined> {
+async function locationOfSyntaxError(entry: string, cause: unknown): Promise<SourceLocation | undefined> {
   if (!(cause instanceof SyntaxError)) return undefined
   const found = new Set([entry])
   for (const path of found) {
-    const place = placeInHeader(await syntaxErrorOf(path))
-    if (place !== undefined) return place
+    const location = locationInHeader(await syntaxErrorOf(path))
+    if (location !== undefined) return location
     for (const { specifier } of importsIn(path))
       if (specifier.startsWith('.') && found.size < CHECKED_MAX) found.add(resolve(dirname(path), specifier))
   }

@@ -45,6 +45,7 @@ export async function supervise(
       return signal === null ? UNAVAILABLE : FAILED
     }
     io.stderr.write(`The server ${how}; it is started again.\n`)
+    // Rejects when it is aborted, which is looked at next.
     await wait(Math.min(RESTART_MS * 2 ** restarts, RESTART_MS_MAX), undefined, { signal: end.signal }).catch(() => {})
     if (end.signal.aborted) return 128 + constants.signals.SIGTERM
   }

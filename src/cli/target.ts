@@ -137,7 +137,7 @@ async function openLocal(
   })
   const key = randomBytes(32).toString('hex')
   // Without components it drives nothing: a run that it took would fail for want of one.
-  const limits = components === undefined ? { runsConcurrentMax: 0, drainMs: 0 } : { drainMs: 0 }
+  const limits = components === undefined ? { runsConcurrentMax: 0, drainTimeoutMs: 0 } : { drainTimeoutMs: 0 }
   try {
     const authenticator = securityKeyAuthenticator(key)
     const store = components === undefined ? opened : onlyOwnRuns(opened, components, since)

@@ -26,7 +26,7 @@ export interface ClientOptions extends TransportOptions {
 }
 
 export interface StartOptions extends Abortable {
-  /** The same key and request again is the same run. One is made where none is given, so a start that is repeated is one run. */
+  /** The same key and request again is the same run. Default: a new one, so a start that is repeated is one run. */
   readonly idempotencyKey?: string
   /** Told at once what failed and is tried again, and `undefined` when it is well again. */
   readonly onProblem?: OnProblem

@@ -106,7 +106,7 @@ export function goesOn(cause: unknown, position: Position, { onGap, onLogChanged
 export interface PageBounds {
   /** Events at most; the server has a limit of its own. */
   readonly limit?: number
-  readonly silenceMs?: number
+  readonly idleTimeoutMs?: number
 }
 
 /** One request for events. */
@@ -135,7 +135,7 @@ export class Connection {
   }
 
   async *stream(): AsyncGenerator<LoggedEvent> {
-    const watchdog = new Watchdog(this.#transport.silenceMs, this.#options.signal)
+    const watchdog = new Watchdog(this.#transport.idleTimeoutMs, this.#options.signal)
     const request = this.#request({ format: 'sse' })
     try {
       const response = await this.#transport.open(request, watchdog)
@@ -158,9 +158,9 @@ export class Connection {
   }
 
   /** What there is after the cursor, or what comes within the wait. */
-  async *page(waitMs = this.#transport.silenceMs / 2, bounds: PageBounds = {}): AsyncGenerator<LoggedEvent> {
+  async *page(waitMs = this.#transport.idleTimeoutMs / 2, bounds: PageBounds = {}): AsyncGenerator<LoggedEvent> {
     const since = performance.now()
-    const { events, done } = await this.#read({ wait: Math.floor(waitMs), limit: bounds.limit }, bounds.silenceMs)
+    const { events, done } = await this.#read({ wait: Math.floor(waitMs), limit: bounds.limit }, bounds.idleTimeoutMs)
     for (const event of events) if (this.#admit(event)) yield event
     this.done = done
     // Whoever answers at once, wait or not, is not asked again at once.
@@ -191,9 +191,9 @@ export class Connection {
     this.#options.onLife?.()
   }
 
-  async #read(query: NonNullable<Request['query']>, silenceMs = this.#transport.silenceMs): Promise<Page> {
+  async #read(query: NonNullable<Request['query']>, idleTimeoutMs = this.#transport.idleTimeoutMs): Promise<Page> {
     try {
-      const page = await this.#transport.once<Page>({ ...this.#request({ format: 'json', ...query }), silenceMs })
+      const page = await this.#transport.once<Page>({ ...this.#request({ format: 'json', ...query }), idleTimeoutMs })
       this.#alive()
       if (page.earliest !== undefined && this.#position.cursor < page.earliest - 1)
         throw new GapError(this.#position.run, page.earliest)

@@ -25,7 +25,7 @@ export interface TextOptions extends EventsOptions {
 
 export interface StopOptions extends Abortable {
   readonly reason?: string
-  /** How long to wait for the end of the run. */
+  /** How long to wait for the end of the run. Default: 0. */
   readonly waitMs?: number
 }
 

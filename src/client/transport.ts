@@ -4,7 +4,7 @@ import { ApiError, ClientError, ConnectionError } from './errors.ts'
 import { Watchdog } from './watchdog.ts'
 
 export interface TransportOptions {
-  /** Where the server is, with the path that it is mounted at. In a browser, the page's own origin where it is left out. */
+  /** Where the server is, with the path that it is mounted at. Default: in a browser, the page's own origin. */
   readonly url?: string
   /** Sent as a bearer token; a function is asked before every request, so it may hand out a fresh one. */
   readonly key?: string | (() => string | Promise<string>)
@@ -12,9 +12,9 @@ export interface TransportOptions {
   /** Failures in a row before it gives up; progress resets the count. Default: 10. */
   readonly retries?: number
   /** Delay before the first try again; it grows from there. Default: 500. A stream's own `retry:` takes precedence. */
-  readonly retryMs?: number
+  readonly retryDelayMs?: number
   /** Silence after which a connection is taken for dead. Servers send a heartbeat every 15 seconds. Default: 45,000. */
-  readonly silenceMs?: number
+  readonly idleTimeoutMs?: number
   /** Of every request and stream: told at once what failed and is tried again, and `undefined` when it is well again. */
   readonly onProblem?: OnProblem
 }
@@ -38,7 +38,7 @@ export interface Request {
   /** `refused`: only after an answer that says that nothing was done. */
   readonly repeat?: 'always' | 'refused'
   /** Of this request alone. */
-  readonly silenceMs?: number
+  readonly idleTimeoutMs?: number
   readonly onProblem?: OnProblem | undefined
 }
 
@@ -59,20 +59,20 @@ const REFUSED = [429, 503]
 export class Transport {
   readonly url: string
   readonly key: TransportOptions['key']
-  readonly silenceMs: number
+  readonly idleTimeoutMs: number
   readonly #fetch: typeof fetch
   readonly #retries: number
-  readonly #retryMs: number
+  readonly #retryDelayMs: number
   readonly #onProblem: OnProblem | undefined
 
   constructor(options: TransportOptions) {
-    const { url = globalThis.location?.origin, key, retries = 10, retryMs = 500, silenceMs = 45_000 } = options
+    const { url = globalThis.location?.origin, key, retries = 10, retryDelayMs = 500, idleTimeoutMs = 45_000 } = options
     if (url === undefined) throw new TypeError('url is missing: say where the server is')
     this.url = url.replace(/\/+$/, '')
     this.key = key
     this.#retries = retries
-    this.#retryMs = retryMs
-    this.silenceMs = silenceMs
+    this.#retryDelayMs = retryDelayMs
+    this.idleTimeoutMs = idleTimeoutMs
     this.#onProblem = options.onProblem
     // Called as a plain function: a browser's fetch refuses to be a method of anything else.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
@@ -85,14 +85,14 @@ export class Transport {
       key,
       fetch: this.#fetch,
       retries: this.#retries,
-      retryMs: this.#retryMs,
-      silenceMs: this.silenceMs,
+      retryDelayMs: this.#retryDelayMs,
+      idleTimeoutMs: this.idleTimeoutMs,
       ...(this.#onProblem !== undefined && { onProblem: this.#onProblem }),
     })
   }
 
   newBackoff(onProblem?: OnProblem): Backoff {
-    return new Backoff(this.#retries, this.#retryMs, (problem) => {
+    return new Backoff(this.#retries, this.#retryDelayMs, (problem) => {
       onProblem?.(problem)
       this.#onProblem?.(problem)
     })
@@ -147,7 +147,7 @@ export class Transport {
 
   /** One try of the same. */
   async once<Body>(request: Request): Promise<Body> {
-    const watchdog = new Watchdog(request.silenceMs ?? this.silenceMs, request.signal)
+    const watchdog = new Watchdog(request.idleTimeoutMs ?? this.idleTimeoutMs, request.signal)
     try {
       const response = await this.open(request, watchdog)
       try {

@@ -4,13 +4,13 @@ export class Watchdog {
   /** Whether it was silence that ended the request. */
   silent = false
   readonly #controller = new AbortController()
-  readonly #silenceMs: number
+  readonly #idleTimeoutMs: number
   readonly #outer: AbortSignal | undefined
   readonly #abort = (): void => this.#controller.abort(this.#outer?.reason)
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(silenceMs: number, outer: AbortSignal | undefined) {
-    this.#silenceMs = silenceMs
+  constructor(idleTimeoutMs: number, outer: AbortSignal | undefined) {
+    this.#idleTimeoutMs = idleTimeoutMs
     this.#outer = outer
     if (outer?.aborted === true) this.#abort()
     else outer?.addEventListener('abort', this.#abort)
@@ -25,7 +25,7 @@ export class Watchdog {
     this.#timer = setTimeout(() => {
       this.silent = true
       this.#controller.abort()
-    }, this.#silenceMs)
+    }, this.#idleTimeoutMs)
     // Not every `fetch` obeys its signal, and a body that was handed on may not either.
     const { promise: aborted, reject } = Promise.withResolvers<never>()
     const abort = (): void => reject(this.signal.reason as Error)

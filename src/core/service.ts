@@ -4,20 +4,20 @@
  */
 import { Access } from './access/access.ts'
 import type { Component } from './ports/component.ts'
-import { validateAnswers } from './execution/check-answers.ts'
+import { validateAnswers } from './execution/validate-answers.ts'
 import { claimPaused } from './scheduling/claim-paused.ts'
 import type { CredentialWatch } from './access/credential-watch.ts'
 import { assertReadable } from './model/cursor.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './model/document.ts'
-import { detailOf, HoldfastError, STORE_UNAVAILABLE } from './model/errors.ts'
+import { HoldfastError, STORE_UNAVAILABLE } from './model/errors.ts'
 import type { LoggedEvent } from './model/event.ts'
 import type { EventLoopHealth } from './ports/event-loop-health.ts'
 import { forgetOwner, type ForgetReport, type ForgetRequest } from './access/forget.ts'
 import { defaultLimits, type Limits } from './model/limits.ts'
 import { readLog } from './delivery/read-log.ts'
 import { shareEventLoop } from './runtime/share-event-loop.ts'
-import type { StartRequest } from './scheduling/new-run.ts'
+import type { StartRequest } from './scheduling/draft-run.ts'
 import { nextRecord } from './delivery/next-record.ts'
 import { listWithin, OwnedDocuments } from './sessions/owned-documents.ts'
 import type { NodeDeps } from './ports/node-deps.ts'
@@ -25,7 +25,7 @@ import { actorOf, type Authenticator, localOwner, ownerKey, type Principal } fro
 import { PrincipalQuotas } from './access/principal-quotas.ts'
 import { events, type Slice } from './model/record.ts'
 import { type Redactor, redactorOf } from './redaction/redactor.ts'
-import { encodeRequested, redactRequested } from './execution/requested-event.ts'
+import { encodeRequested, redactRequested } from './execution/encode-requested.ts'
 import { isFinished, type Run, type RunStatus } from './model/run.ts'
 import { removeSession } from './sessions/session-removal.ts'
 import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
@@ -49,7 +49,7 @@ export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
 }
 
 /** What becomes of a principal that is forgotten. */
-export interface Forgotten extends ForgetReport {
+export interface ForgetResult extends ForgetReport {
   /** API keys removed, or to be removed. */
   readonly apiKeys: number
 }
@@ -93,7 +93,7 @@ export class Service {
     this.#store = options.store
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
-    this.#starts = new RunStarter(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#drive(claimed))
+    this.#starts = new RunStarter(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
     this.#feeds = new Feeds(options.store, this.limits, options.clock)
     this.#probe = new StoreProbe(this.#parts)
     this.#access = new Access(options, options.credentials)
@@ -168,7 +168,7 @@ export class Service {
     } catch (refusal) {
       // It is ours now, whatever became of it: paused as before, or left behind by whoever continued it.
       if (claimed.run.status === 'paused') await this.#store.release(id, claimed.epoch)
-      else this.#drive(claimed)
+      else this.#execute(claimed)
       throw refusal
     }
     await this.#dispatcher.take(claimed, continuation)
@@ -223,7 +223,7 @@ export class Service {
   }
 
   /** Deletes all that a principal has: its credentials first, so that it starts nothing meanwhile. For administrators alone. */
-  async forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<Forgotten> {
+  async forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<ForgetResult> {
     this.#assertOpen()
     await this.#access.require(principal, 'admin')
     const owner = ownerKey(who)
@@ -385,15 +385,12 @@ export class Service {
 
   #assertOpen(): void {
     if (!this.#dispatcher.draining) return
-    throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryMs })
+    throw new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: this.limits.retryDelayMs })
   }
 
-  #drive(stored: StoredRun): void {
+  #execute(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
-      this.#parts.logger.warn(
-        { run: stored.run.id, reason: detailOf(cause) },
-        'run could not be driven; it will be picked up',
-      )
+      this.#parts.logger.warn({ run: stored.run.id, err: cause }, 'run could not be executed; it will be picked up')
     })
   }
 }

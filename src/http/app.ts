@@ -5,7 +5,7 @@ import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
-import { answerCors } from './cors.ts'
+import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import { logFailure } from './log-failure.ts'
@@ -28,13 +28,13 @@ export interface AppOptions {
 }
 
 export function createApp(options: AppOptions): RequestListener {
-  return (request, response) => void answer(request, response, options)
+  return (request, response) => void serveRequest(request, response, options)
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
+async function serveRequest(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
   let protocol = options.mounts.first
   try {
-    if (answerCors(request, response, options.pages.cors)) return
+    if (respondCors(request, response, options.pages.cors)) return
     const target = parseTarget(request)
     const match = await options.mounts.match(request.method ?? 'GET', target.path)
     protocol = match.protocol ?? protocol
@@ -67,7 +67,7 @@ async function call(
   const principal =
     route.public === true
       ? { id: 'public' }
-      : await callerOf(credential(request, peer, target, route), authenticator, rate)
+      : await principalOf(credential(request, peer, target, route), authenticator, rate)
   if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the link may be in the address
   const gone = new AbortController()
   response.once('close', () => gone.abort())
@@ -76,7 +76,7 @@ async function call(
   cutIfNotTaken(response, stallMs)
 }
 
-async function callerOf(shown: Credential, authenticator: Authenticator, rate: RequestRate): Promise<Principal> {
+async function principalOf(shown: Credential, authenticator: Authenticator, rate: RequestRate): Promise<Principal> {
   const principal = await rate.authenticate(shown.from, shown.share ?? shown.bearer, () =>
     authenticator.authenticate(shown),
   )

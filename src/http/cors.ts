@@ -17,7 +17,7 @@ export function allowsOrigin({ origins, loopback = false }: Cors, origin: string
 const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /** Lets pages of allowed origins read the answer. True when the request was only the browser's question whether it may ask. */
-export function answerCors(request: IncomingMessage, response: ServerResponse, cors: Cors): boolean {
+export function respondCors(request: IncomingMessage, response: ServerResponse, cors: Cors): boolean {
   const { origin } = request.headers
   if (cors.origins.length > 0 || cors.loopback === true) response.setHeader('vary', 'Origin')
   if (origin === undefined) return false

@@ -1,6 +1,6 @@
 /** Whole answers. */
 import type { ServerResponse } from 'node:http'
-import type { ErrorAnswer } from './route.ts'
+import type { ErrorResponse } from './route.ts'
 
 /** On every answer: pages of other origins can neither embed it as a resource nor show it in a frame. */
 export const ISOLATION_HEADERS = { 'cross-origin-resource-policy': 'same-origin', 'x-frame-options': 'DENY' } as const
@@ -53,6 +53,6 @@ export function setRetryAfter(
   if (retryAfterMs !== undefined) response.setHeader('retry-after', retrySeconds(retryAfterMs))
 }
 
-export function respondError(response: ServerResponse, answer: ErrorAnswer): void {
-  respondText(response, answer.status, answer.contentType, answer.body, answer.headers)
+export function respondError(response: ServerResponse, error: ErrorResponse): void {
+  respondText(response, error.status, error.contentType, error.body, error.headers)
 }

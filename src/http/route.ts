@@ -32,7 +32,7 @@ export interface Route {
   handle(call: Call): Promise<void> | void
 }
 
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly contentType: string
@@ -47,7 +47,7 @@ export interface Protocol {
   readonly upgrades?: readonly Upgrade[]
   /** Ends what it holds open besides streams, such as WebSockets, saying why. */
   close?(reason: string): void
-  error(error: HoldfastError, requestId: string): ErrorAnswer
+  error(error: HoldfastError, requestId: string): ErrorResponse
 }
 
 export type Match =

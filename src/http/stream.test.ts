@@ -158,7 +158,7 @@ describe('a client that does not read', () => {
   })
 
   test('[SUB-1] is cut when it has taken nothing for too long; one that reads is not', async () => {
-    const stage = await setStage({ subscriberStallMs: STALL_MS })
+    const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
     const stalled = await stage.connect()
     stalled.response.pause()
     await stage.fill()
@@ -171,7 +171,7 @@ describe('a client that does not read', () => {
   })
 
   test('[SUB-1] is not cut as long as it takes something, however slowly', async () => {
-    const stage = await setStage({ subscriberStallMs: STALL_MS })
+    const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
     const client = await stage.connect()
     client.response.pause()
     await stage.fill()
@@ -185,7 +185,7 @@ describe('a client that does not read', () => {
   })
 
   test('[SUB-1] is cut as well when the log is over, and only its last bytes are left', async () => {
-    const stage = await setStage({ subscriberStallMs: STALL_MS })
+    const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
     const client = await stage.connect()
     await client.has('run.created')
     client.response.pause()
@@ -243,7 +243,13 @@ interface Stage {
 async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   const clock = new ManualClock()
   const store = openMemoryStore({ clock })
-  const bounds = { ...defaultLimits, heartbeatMs: HEARTBEAT_MS, subscriberStallMs: 60_000, pollMs: 1000, ...limits }
+  const bounds = {
+    ...defaultLimits,
+    heartbeatIntervalMs: HEARTBEAT_MS,
+    subscriberStallTimeoutMs: 60_000,
+    pollIntervalMs: 1000,
+    ...limits,
+  }
   const created = newRun('run-1', clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
   const scribe = new RunWriter(store, clock, stored, [created.record])
@@ -298,7 +304,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
     full,
     cut: () =>
       until('the first response is cut', async () => {
-        await clock.pass(bounds.subscriberStallMs + TICK_MS)
+        await clock.pass(bounds.subscriberStallTimeoutMs + TICK_MS)
         return responses[0]!.destroyed
       }).then(() => {}),
     written: () => responses[0]!.socket!.bytesWritten,

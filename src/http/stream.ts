@@ -45,7 +45,7 @@ export class Streams {
   constructor(limits: Limits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
-    const everyMs = Math.max(Math.min(limits.heartbeatMs, limits.subscriberStallMs) / 4, 10)
+    const everyMs = Math.max(Math.min(limits.heartbeatIntervalMs, limits.subscriberStallTimeoutMs) / 4, 10)
     this.#stopTending = repeatTimer(() => this.#tend(), everyMs, clock)
   }
 
@@ -160,11 +160,11 @@ export class Stream implements Sink {
       const unsent = unsentBytes(this.#response)
       if (unsent !== this.#unsent) this.#fullSince = now
       this.#unsent = unsent
-      if (now - this.#fullSince >= limits.subscriberStallMs) this.#response.destroy()
+      if (now - this.#fullSince >= limits.subscriberStallTimeoutMs) this.#response.destroy()
     } else if (!this.#quiet) {
       this.#quiet = true
       this.#lastWrite = now
-    } else if (now - this.#lastWrite >= limits.heartbeatMs) {
+    } else if (now - this.#lastWrite >= limits.heartbeatIntervalMs) {
       this.#lastWrite = now
       this.#response.write(this.#format.heartbeat)
     }

@@ -54,10 +54,10 @@ function pathOf(url: string): string {
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export function createUpgradeListener(options: UpgradeOptions): UpgradeListener {
-  return (request, socket, head) => void answer(request, socket, head, options)
+  return (request, socket, head) => void serveUpgrade(request, socket, head, options)
 }
 
-async function answer(
+async function serveUpgrade(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,

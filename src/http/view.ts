@@ -74,7 +74,7 @@ export async function foldRun<State>(
   const { run, first, next } = await service.get(principal, id)
   let state = projection.initial(run)
   let bytesLeft = service.limits.foldBytesMax
-  let contentLeft = isLookup ? Infinity : CONTENT_ANSWERS * service.limits.answerBytesMax
+  let contentLeft = isLookup ? Infinity : CONTENT_ANSWERS * service.limits.responseBytesMax
   for (let after = Math.max(START, first - 1); ;) {
     // As it was when it was asked for: a run may write faster than its log is read.
     if (wait === undefined && after >= next - 1) return state
@@ -114,7 +114,7 @@ async function waitForMore(
 ): Promise<void> {
   if (signal.aborted) throw new HoldfastError('unavailable', 'the client left before the answer was there')
   if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run goes on')
-  await service.waitForMore(principal, id, after, service.limits.longPollMs, signal)
+  await service.waitForMore(principal, id, after, service.limits.longPollTimeoutMs, signal)
 }
 
 /** Those who follow a run at its tail share each slice, and so what was parsed of it. */

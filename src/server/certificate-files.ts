@@ -68,10 +68,7 @@ export class CertificateFiles {
       for (const listener of this.#listeners) listener(pair)
       this.#logger.info({ cert: this.#paths.cert }, 'the TLS certificate was reloaded')
     } catch (cause) {
-      this.#logger.warn(
-        { reason: messageOf(cause) },
-        'the TLS certificate cannot be reloaded; the old one stays in use',
-      )
+      this.#logger.warn({ err: cause }, 'the TLS certificate cannot be reloaded; the old one stays in use')
     } finally {
       this.#checking = false
     }

@@ -11,6 +11,7 @@ import {
   toChoices,
   toCount,
   toDuration,
+  toDurationWithin,
   toHostNames,
   toOrigins,
   toPort,
@@ -33,8 +34,6 @@ export type StoreConfig =
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
-
-const HOUR_MS = 3_600_000
 
 const redactionNames = Object.keys(redactionsByName) as (keyof typeof redactionsByName)[]
 
@@ -61,9 +60,9 @@ export const configOptions = {
     parse: toStore,
     help: 'Where runs are kept: sqlite:PATH, postgres://… or nats://… for many nodes, or memory: to forget them at the end.',
   },
-  'store-outage': {
+  'store-outage-timeout': {
     value: 'DURATION',
-    env: 'HOLDFAST_STORE_OUTAGE',
+    env: 'HOLDFAST_STORE_OUTAGE_TIMEOUT',
     fallback: '60s',
     parse: toDuration,
     help: 'How long a running run waits for a postgres:// or nats:// store that cannot be reached before it is given up and recovered.',
@@ -146,7 +145,7 @@ export const configOptions = {
     value: 'CLAIM',
     env: 'HOLDFAST_JWT_PRINCIPAL_CLAIM',
     parse: toText,
-    help: 'Claim that says who is calling; sub when not given.',
+    help: 'Claim that says who is calling; Default: sub.',
   },
   'jwt-tenant-claim': {
     value: 'CLAIM',
@@ -224,13 +223,13 @@ export const configOptions = {
     value: 'COMPONENT',
     env: 'HOLDFAST_A2A_DEFAULT',
     parse: toText,
-    help: 'Component whose A2A card is at the root of the server; the first one when not given.',
+    help: 'Component whose A2A card is at the root of the server. Default: the first one.',
   },
   'a2a-url': {
     value: 'URL',
     env: 'HOLDFAST_A2A_URL',
     parse: toWebAddress,
-    help: 'Address that A2A cards say the server has; the one that a client asked when not given.',
+    help: 'Address that A2A cards say the server has. Default: the one that the client asked.',
   },
   'a2a-errors': {
     value: 'TABLE',
@@ -249,7 +248,7 @@ export const configOptions = {
     value: 'PORT',
     env: 'HOLDFAST_A2A_GRPC_PORT',
     parse: toCount(0, 65_535),
-    help: 'Port to serve A2A over gRPC on; 0 takes a free one. It is not served when not given.',
+    help: 'Port to serve A2A over gRPC on; 0 takes a free one. Default: not served.',
   },
   'a2a-push-loopback': {
     env: 'HOLDFAST_A2A_PUSH_LOOPBACK',
@@ -283,14 +282,14 @@ export const configOptions = {
     env: 'HOLDFAST_MAX_RUNS',
     fallback: String(defaultLimits.runsConcurrentMax),
     parse: toCount(0, 1_000_000),
-    help: 'Runs driven at once; more of them wait. 0 leaves them all to the workers of a shared store.',
+    help: 'Runs executed at once; more of them queue. 0 leaves them all to the workers of a shared store.',
   },
   'max-runs-per-principal': {
     value: 'N',
     env: 'HOLDFAST_MAX_RUNS_PER_PRINCIPAL',
     fallback: String(defaultLimits.runsPerPrincipalMax),
     parse: toCount(0, 1_000_000),
-    help: 'Runs of one principal driven at once by this node; further ones wait. 0 is half of --max-runs.',
+    help: 'Runs of one principal executed at once by this node; further ones queue. 0 is half of --max-runs.',
   },
   'max-starts-per-second': {
     value: 'N',
@@ -339,7 +338,7 @@ export const configOptions = {
     env: 'HOLDFAST_MAX_QUEUED',
     fallback: String(defaultLimits.runsQueuedMax),
     parse: toCount(0, 10_000_000),
-    help: 'Runs that may wait for a place before a start is refused with 429; one principal may have as many waiting as places are left.',
+    help: 'Maximum queued runs; further starts get 429. One principal may queue at most as many runs as slots are left.',
   },
   'max-attempts': {
     value: 'N',
@@ -348,18 +347,18 @@ export const configOptions = {
     parse: toCount(1, 1000),
     help: 'Attempts of a run that may be interrupted in a row without progress before it fails.',
   },
-  'loop-blocked-ms': {
-    value: 'MS',
-    env: 'HOLDFAST_LOOP_BLOCKED_MS',
-    fallback: '2000',
-    parse: toCount(0, HOUR_MS),
+  'loop-blocked': {
+    value: 'DURATION',
+    env: 'HOLDFAST_LOOP_BLOCKED',
+    fallback: '2s',
+    parse: toDurationWithin(1),
     help: 'How long an agent may block the event loop before the log names its run; 0 turns the watchdog thread off.',
   },
-  'drain-ms': {
-    value: 'MS',
-    env: 'HOLDFAST_DRAIN_MS',
-    fallback: String(defaultLimits.drainMs),
-    parse: toCount(0, 24 * HOUR_MS),
+  'drain-timeout': {
+    value: 'DURATION',
+    env: 'HOLDFAST_DRAIN_TIMEOUT',
+    fallback: `${defaultLimits.drainTimeoutMs / 1000}s`,
+    parse: toDurationWithin(24),
     help: 'How long shutdown waits for running runs before it hands them over.',
   },
 } as const satisfies OptionTable

@@ -60,7 +60,7 @@ describe('configuration', () => {
         runsQueuedMax: defaultLimits.runsQueuedMax,
         attemptsMax: defaultLimits.attemptsMax,
         loopBlockedMs: 2000,
-        drainMs: defaultLimits.drainMs,
+        drainTimeoutMs: defaultLimits.drainTimeoutMs,
       },
       retention: { events: {}, runs: {} },
       positionals: [],
@@ -92,7 +92,7 @@ describe('configuration', () => {
     'jwt-tenant-claim': 'org',
     'jwt-scopes-claim': 'permissions',
     'jwt-require-exp': 'false',
-    'store-outage': '90s',
+    'store-outage-timeout': '90s',
     'tls-cert': 'cert.pem',
     'tls-key': 'key.pem',
     'secret-key': 'file:secret.key',
@@ -119,8 +119,8 @@ describe('configuration', () => {
     'max-documents-per-principal': '1000',
     'max-queued': '9',
     'max-attempts': '5',
-    'loop-blocked-ms': '500',
-    'drain-ms': '0',
+    'loop-blocked': '500ms',
+    'drain-timeout': '0',
   } as const
   const expected = {
     port: 0,
@@ -176,7 +176,7 @@ describe('configuration', () => {
       runsQueuedMax: 9,
       attemptsMax: 5,
       loopBlockedMs: 500,
-      drainMs: 0,
+      drainTimeoutMs: 0,
     },
     retention: {
       events: {
@@ -254,7 +254,8 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--security-key', 'fifteen-letters'], /^--security-key: it is shorter than 16 characters/],
     [['--max-runs', '-1'], /whole number from 0|needs a value/],
     [['--max-runs', '1.5'], /whole number/],
-    [['--drain-ms', '10s'], /whole number/],
+    [['--drain-timeout', '10'], /not a duration/],
+    [['--drain-timeout', '25h'], /at most 24h/],
     [['--retain', '30'], /^--retain: "30" is not a duration: give a value such as 30d/],
     [['--retain', '30 years'], /not a duration/],
     [['--retain', 'writer=30'], /"30" is not a duration/],
@@ -289,9 +290,11 @@ describe('a mistake is answered with what, which and what next', () => {
   test('a PostgreSQL store keeps its own parameters apart from those of the connection', () => {
     const store = (text: string): unknown => readConfig(['--store', text], {}).store
     const url = 'postgres://user:hunter2@db:6432/runs?sslmode=require'
-    const outageMs = 60_000
-    expect(store(url)).toEqual({ kind: 'postgres', url, outageMs })
-    expect(readConfig(['--store', url, '--store-outage', '2m'], {}).store).toMatchObject({ outageMs: 120_000 })
+    const outageTimeoutMs = 60_000
+    expect(store(url)).toEqual({ kind: 'postgres', url, outageTimeoutMs })
+    expect(readConfig(['--store', url, '--store-outage-timeout', '2m'], {}).store).toMatchObject({
+      outageTimeoutMs: 120_000,
+    })
     expect(withoutPassword(url)).toBe('postgres://user@db:6432/runs')
     expect(store(`${url}&schema=team_a&connections=20&direct=primary:5432`)).toEqual({
       kind: 'postgres',
@@ -299,7 +302,7 @@ describe('a mistake is answered with what, which and what next', () => {
       schema: 'team_a',
       connections: 20,
       directUrl: 'postgres://user:hunter2@primary:5432/runs?sslmode=require',
-      outageMs,
+      outageTimeoutMs,
     })
     for (const mistake of ['connections=0', 'connections=many', 'direct=', 'direct=a/b', 'direct=postgres://db']) {
       const message = usage(['--store', `${url}&${mistake}`])
@@ -310,8 +313,8 @@ describe('a mistake is answered with what, which and what next', () => {
 
   test('a NATS store has servers, credentials and wishes for its streams', () => {
     const store = (text: string): unknown => readConfig(['--store', text], {}).store
-    const outageMs = 60_000
-    expect(store('nats://n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], outageMs })
+    const outageTimeoutMs = 60_000
+    expect(store('nats://n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], outageTimeoutMs })
     const full =
       'tls://user:hunt%3Aer2@n1:4222,n2:4223,[::1]/?name=team-a&replicas=3&partitions=8&cluster=east&tags=ssd,rack:1'
     expect(store(full)).toEqual({
@@ -325,10 +328,10 @@ describe('a mistake is answered with what, which and what next', () => {
       partitions: 8,
       cluster: 'east',
       tags: ['ssd', 'rack:1'],
-      outageMs,
+      outageTimeoutMs,
     })
     expect(natsText(store(full) as NatsConfig)).toBe('tls://n1:4222,n2:4223,[::1]:4222?name=team-a')
-    expect(store('nats://token@n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], token: 'token', outageMs })
+    expect(store('nats://token@n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], token: 'token', outageTimeoutMs })
     expect(store('nats://n1?sync=always&monitor=http://n1:8222')).toMatchObject({ sync: 'always' })
     const mistakes = [
       'replicas=0',

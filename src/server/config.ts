@@ -65,7 +65,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
   return {
     port: values.port,
     host: values.host,
-    store: withOutage(values.store, values['store-outage']),
+    store: withOutage(values.store, values['store-outage-timeout']),
     lab: values.lab,
     supervise: values.supervise,
     logLevel: values['log-level'],
@@ -96,8 +96,8 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       documentsPerPrincipalMax: values['max-documents-per-principal'],
       runsQueuedMax: values['max-queued'],
       attemptsMax: values['max-attempts'],
-      loopBlockedMs: values['loop-blocked-ms'],
-      drainMs: values['drain-ms'],
+      loopBlockedMs: values['loop-blocked'],
+      drainTimeoutMs: values['drain-timeout'],
     },
     retention: toRetentionOptions(values),
     positionals,
@@ -111,8 +111,8 @@ export function toRetentionOptions(values: Pick<Values, 'retain' | 'retain-runs'
 }
 
 /** A store that is a file or in memory has no network to be cut off by. */
-function withOutage(store: StoreConfig, outageMs: number): StoreConfig {
-  return store.kind === 'postgres' || store.kind === 'nats' ? { ...store, outageMs } : store
+function withOutage(store: StoreConfig, outageTimeoutMs: number): StoreConfig {
+  return store.kind === 'postgres' || store.kind === 'nats' ? { ...store, outageTimeoutMs } : store
 }
 
 function toTls({ 'tls-cert': cert, 'tls-key': key }: Values): Pick<Config, 'tls'> {

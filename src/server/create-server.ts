@@ -18,7 +18,7 @@ import { ShareLinks } from '../core/access/share-links.ts'
 import type { Store } from '../core/ports/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { createApp } from '../http/app.ts'
-import { limitConnections } from '../http/connection-limit.ts'
+import { limitConnections } from '../http/limit-connections.ts'
 import type { Cors } from '../http/cors.ts'
 import { Mounts } from '../http/mounts.ts'
 import { RequestRate } from '../http/request-rate.ts'
@@ -40,7 +40,7 @@ import { createHttpServer, urlOf } from './http-server.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
 import { mountedProtocols } from './protocols.ts'
-import { warnOfOrigins } from './refused-origins.ts'
+import { warnOfOrigins } from './warn-of-origins.ts'
 import { Retention, type RetentionOptions } from './retention/retention.ts'
 import { createSecretBox, KEY_BYTES } from './secret-box.ts'
 import { parseSecretKey } from './secret-keys.ts'
@@ -171,7 +171,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     onRefused: warnOfOrigins(logger),
   }
   const pages = { authenticator, cors, allowedHosts: options.allowedHosts }
-  const app = createApp({ mounts, authenticator, ids, logger, pages, proxies, rate, stallMs: limits.subscriberStallMs })
+  const app = createApp({
+    mounts,
+    authenticator,
+    ids,
+    logger,
+    pages,
+    proxies,
+    rate,
+    stallMs: limits.subscriberStallTimeoutMs,
+  })
   const http = createHttpServer({ app, mounts, limits, certificate })
   limitConnections(http, limits)
   const logins = new AddressLimit({ perAddressMax: limits.loginsPerAddressMax, totalMax: limits.loginsMax })

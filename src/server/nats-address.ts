@@ -2,7 +2,7 @@
 import type { OpenNatsOptions } from '../stores/nats/index.ts'
 
 /** What an address can say; the rest is for those who open a store in code. */
-export interface NatsConfig extends Omit<OpenNatsOptions, 'answerMs' | 'clock' | 'logger'> {
+export interface NatsConfig extends Omit<OpenNatsOptions, 'requestTimeoutMs' | 'clock' | 'logger'> {
   readonly kind: 'nats'
 }
 

@@ -62,11 +62,21 @@ export function toChoices<const Choice extends string>(
   return (text) => toList(text).map(toChoice(choices))
 }
 
+const HOUR_MS = 3_600_000
 const DURATIONS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Milliseconds of a text such as `90s` or `30d`. A bare number is refused, except 0: nobody knows its unit. */
 export function toDuration(text: string): number {
   return toQuantity(text, DURATIONS, 'a duration', '30d, 12h, 15m, 90s, 500ms or 0')
+}
+
+/** The same, with a bound in hours. */
+export function toDurationWithin(hoursMax: number): (text: string) => number {
+  return (text) => {
+    const milliseconds = toDuration(text)
+    if (milliseconds <= hoursMax * HOUR_MS) return milliseconds
+    throw new Error(`${JSON.stringify(text)} is too long: at most ${hoursMax}h`)
+  }
 }
 
 const SIZES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 }

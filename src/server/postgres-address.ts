@@ -6,7 +6,7 @@ export interface PostgresConfig {
   readonly directUrl?: string
   readonly schema?: string
   readonly connections?: number
-  readonly outageMs?: number
+  readonly outageTimeoutMs?: number
 }
 
 /** Parameters of the address that are ours; all others are the connection's, such as `sslmode`. */

@@ -46,7 +46,7 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
         const [{ consoleProtocol }, { wireViews }, { countOrphaned }, { DEAD_LETTERS: collection }] = await Promise.all(
           [
             import('../protocols/console/index.ts'),
-            import('./protocol-views.ts'),
+            import('./wire-views.ts'),
             import('./count-orphaned.ts'),
             import('../protocols/a2a/push/deliveries.ts'),
           ],

@@ -311,14 +311,14 @@ class MemoryStore implements Store {
   }
 
   #isClaimable({ run, lease, stop }: Entry, options: ClaimOptions = {}): boolean {
-    const { paused = false, outOfTurn = false, takeover = true } = options
+    const { paused = false, outOfOrder = false, takeover = true } = options
     const now = this.#clock.now()
     if (isFinished(run.status)) return false
     if (lease !== undefined && now < lease.until) return false
     if (stop !== undefined) return true
     if (lease !== undefined && !takeover) return false
     if (run.status === 'paused' && !paused && now < (run.wakeAt ?? Infinity)) return false
-    return outOfTurn || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id
+    return outOfOrder || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id
   }
 
   #headOfLane(run: Run): Entry | undefined {

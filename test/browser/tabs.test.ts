@@ -25,7 +25,7 @@ interface World {
 }
 
 async function openWorld(): Promise<World> {
-  const server = await serveNative({ limits: { heartbeatMs: 200 } })
+  const server = await serveNative({ limits: { heartbeatIntervalMs: 200 } })
   const script = await bundle(join(import.meta.dirname, 'tabs-page.ts'))
   const files = {
     '/page': {
@@ -144,14 +144,14 @@ describe.skipIf(!hasChromium)('eight tabs', () => {
       // It is answered nothing, and is too patient to notice.
       await stuck.evaluate((run) => {
         globalThis.fetch = () => new Promise(() => {})
-        page.watch(run, { silenceMs: 3_600_000 })
+        page.watch(run, { idleTimeoutMs: 3_600_000 })
       }, id)
       await until(
         'the stuck tab leads',
         async () => (await stuck.evaluate(async () => (await navigator.locks.query()).held?.length)) === 2,
         WITHIN,
       )
-      await other.evaluate((run) => page.watch(run, { silenceMs: 500 }), id)
+      await other.evaluate((run) => page.watch(run, { idleTimeoutMs: 500 }), id)
       await untilSeen(other, id, 'run.paused')
       expect(proxy.streams.total).toBe(0)
       await answerRun(server, id, 'yes')

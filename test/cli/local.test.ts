@@ -135,7 +135,7 @@ describe('--file', () => {
     expect(ended.code).toBe(130)
     expect(ended.stderr).toContain('It is handed over now')
     const id = /run_[0-9a-z]{26}/.exec(ended.stderr)![0]
-    const worker = new CommandLine(['worker', 'agents.ts', '--drain-ms', '15000'], { cwd: folder })
+    const worker = new CommandLine(['worker', 'agents.ts', '--drain-timeout', '15s'], { cwd: folder })
     await until('it works', () => worker.stdout.includes('drives asker, echo, patient'), { withinMs: 60_000 })
     worker.kill('SIGTERM')
     const left = await worker.ended()

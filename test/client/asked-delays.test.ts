@@ -7,12 +7,12 @@ const RETRY_MS = 40
 
 test.each(['-1000', '"soon"', 'null', '{}'])(
   'client: a stream that closes and asks for a delay of %s is tried again after the usual delay',
-  async (retryMs) => {
-    const body = `event: stream.closing\ndata: {"reason":"drain","retryMs":${retryMs}}\n\n`
+  async (retryDelayMs) => {
+    const body = `event: stream.closing\ndata: {"reason":"drain","retryMs":${retryDelayMs}}\n\n`
     const client = createClient({
       url: 'http://127.0.0.1:1',
       retries: 1,
-      retryMs: RETRY_MS,
+      retryDelayMs: RETRY_MS,
       fetch: async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }),
     })
     const timers = vi.spyOn(globalThis, 'setTimeout')

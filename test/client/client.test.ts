@@ -168,7 +168,7 @@ describe('a client', () => {
 
   test('gives up where no server is, within its budget, and says so', async () => {
     const { url } = await serveNative()
-    const client = createClient({ url: url.replace(/:\d+$/, ':1'), retries: 3, retryMs: 1 })
+    const client = createClient({ url: url.replace(/:\d+$/, ':1'), retries: 3, retryDelayMs: 1 })
     const error = await client.runs.start({ component: 'lab', input: 'text 1' }).catch((cause: unknown) => cause)
     expect(error).toBeInstanceOf(ConnectionError)
     expect(error).toMatchObject({ code: 'connection', retryable: true })
@@ -267,7 +267,7 @@ describe('an abort', () => {
   })
 
   test('ends a wait for the next try', async () => {
-    const client = createClient({ url: 'http://127.0.0.1:1', retryMs: 60_000 })
+    const client = createClient({ url: 'http://127.0.0.1:1', retryDelayMs: 60_000 })
     const leave = new AbortController()
     const start = client.runs.start({ component: 'lab', input: '' }, { signal: leave.signal })
     setTimeout(() => leave.abort(new Error('left')), 100)

@@ -25,9 +25,9 @@ test(
   `[LOG-1, SUB-2, RUN-4] through a network that cuts, closes, delays, buffers, strips, splits, hangs and lies, ${RUNS} seeded runs are started once and delivered exactly`,
   () =>
     withSeed(async (random) => {
-      const server = await serveNative({ limits: { retryMs: 1, heartbeatMs: 20 } })
+      const server = await serveNative({ limits: { retryDelayMs: 1, heartbeatIntervalMs: 20 } })
       const proxy = await startFaultProxy(() => server.url, { draw: () => drawFault(random) })
-      const client = createClient({ url: proxy.url, retries: 200, retryMs: 1, silenceMs: 250 })
+      const client = createClient({ url: proxy.url, retries: 200, retryDelayMs: 1, idleTimeoutMs: 250 })
       const one = async (number: number): Promise<void> => {
         const input = new Random(random.seed + number).pick(scripts)
         const run = await client.runs.start({ component: 'lab', input })

@@ -68,7 +68,7 @@ const isStream = (url: string): boolean => url.includes('format=sse')
 describe.each(foreign)('%s', (_name, make) => {
   test('in place of a start is tried again, and the start is one run', async () => {
     const server = await serveNative()
-    const client = createClient({ url: server.url, retryMs: 1, fetch: first(2, make) })
+    const client = createClient({ url: server.url, retryDelayMs: 1, fetch: first(2, make) })
     const run = await client.runs.start({ component: 'lab', input: 'text 1' })
     expect(run.id).toMatch(/^run_/)
     expect((await client.runs.list()).runs.map(({ id }) => id)).toEqual([run.id])
@@ -79,12 +79,12 @@ describe.each(foreign)('%s', (_name, make) => {
     const { id } = await startRun(server, 'text 3')
     await untilFinished(server, id)
     const log = eventsIn(await readLog(server, id))
-    const client = createClient({ url: server.url, retryMs: 1, fetch: first(3, make, isStream) })
+    const client = createClient({ url: server.url, retryDelayMs: 1, fetch: first(3, make, isStream) })
     expect(await collect(client.runs.stream(id))).toEqual(log)
   })
 
   test('for as long as it is tried is a ConnectionError that says what came', async () => {
-    const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryMs: 1, fetch: async () => make() })
+    const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryDelayMs: 1, fetch: async () => make() })
     for (const ask of [
       () => client.runs.start({ component: 'lab', input: '' }),
       () => client.runs.get('run_1'),
@@ -114,7 +114,7 @@ describe.each(foreign)('%s', (_name, make) => {
 test.each(foreign.filter(([name]) => name !== 'an empty 204'))(
   '%s is no word that something was deleted',
   async (_name, make) => {
-    const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryMs: 1, fetch: async () => make() })
+    const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryDelayMs: 1, fetch: async () => make() })
     for (const ask of [
       () => client.runs.delete('run_1'),
       () => client.sessions.delete('session'),
@@ -129,7 +129,7 @@ test('the description of another run is not taken for that of the run that was a
   const client = createClient({
     url: 'http://127.0.0.1:1',
     retries: 1,
-    retryMs: 1,
+    retryDelayMs: 1,
     fetch: async () => Response.json(other),
   })
   await expect(client.runs.get('run_1')).rejects.toBeInstanceOf(ConnectionError)
@@ -139,7 +139,7 @@ test('a 403 and a 404 of our server are not tried again', async () => {
   const server = await serveNative()
   let requests = 0
   const counting: typeof fetch = (input, init) => (requests++, fetch(input, init))
-  const client = createClient({ url: server.url, retryMs: 1, fetch: counting })
+  const client = createClient({ url: server.url, retryDelayMs: 1, fetch: counting })
   await expect(client.runs.get('run_none')).rejects.toMatchObject({ name: 'ApiError', code: 'not_found' })
   await expect(client.sessions.delete('none')).rejects.toMatchObject({ name: 'ApiError', status: 404 })
   expect(requests).toBe(2)
@@ -156,7 +156,7 @@ test('a status of a proxy is an error that says what was received', async () => 
 
 test('a fetch, a body and a key that never come, and obey no signal, are given up', async () => {
   const never = new Promise<never>(() => {})
-  const stuck = { url: 'http://127.0.0.1:1', silenceMs: 50, retries: 1, retryMs: 1 }
+  const stuck = { url: 'http://127.0.0.1:1', idleTimeoutMs: 50, retries: 1, retryDelayMs: 1 }
   const silent = new Response(new ReadableStream({ pull: () => never }), {
     headers: { 'content-type': 'text/event-stream' },
   })
@@ -196,7 +196,7 @@ test('another log is told of, also where it is met behind a stream that fell sil
     })
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
   }
-  const client = createClient({ url: server.url, retryMs: 1, silenceMs: 200, fetch: changing })
+  const client = createClient({ url: server.url, retryDelayMs: 1, idleTimeoutMs: 200, fetch: changing })
   expect((await collect(client.runs.stream(id, { onLogChanged: () => {} }))).at(-1)).toEqual(log.at(-1))
 })
 
@@ -210,7 +210,7 @@ test('204 ends the loop of a reader that has the whole log', async () => {
 test.each([500, 502, 511, 520, 522, 524, 529, 599])('status %d of a CDN is tried again', async (status) => {
   const server = await serveNative()
   const broken = (): Response => new Response('oh dear', { status, ...html })
-  const client = createClient({ url: server.url, retryMs: 1, fetch: first(2, broken) })
+  const client = createClient({ url: server.url, retryDelayMs: 1, fetch: first(2, broken) })
   expect((await client.runs.start({ component: 'lab', input: 'text 1' })).id).toMatch(/^run_/)
 })
 
@@ -239,7 +239,7 @@ describe('a frame that was damaged on its way', () => {
       damaged += Number(changed !== whole)
       return new Response(changed, response)
     }
-    const client = createClient({ url: server.url, retryMs: 1, fetch: noisy })
+    const client = createClient({ url: server.url, retryDelayMs: 1, fetch: noisy })
     expect(await collect(client.runs.stream(id))).toEqual(log)
     expect(damaged).toBe(1)
   })

@@ -14,12 +14,12 @@ test(`[LOG-1, LOG-2, RUN-2] the server dies ${DEATHS} times during one run, and 
   const options = {
     store: temporaryDatabase(),
     command: ['serve', join(import.meta.dirname, 'long-run.ts')],
-    args: ['--log-level', 'warn', '--drain-ms', '0'],
+    args: ['--log-level', 'warn', '--drain-timeout', '0'],
   }
   let server: ServerProcess = await startServer(options)
   // The address stays, as behind a load balancer; while nobody listens behind it, connections break.
   const proxy = await startFaultProxy(() => server.url)
-  const client = createClient({ url: proxy.url, retries: 1000, retryMs: 20 })
+  const client = createClient({ url: proxy.url, retries: 1000, retryDelayMs: 20 })
   const run = await client.runs.start({ component: 'long', input: DEATHS + 1 })
 
   let deaths = 0

@@ -75,7 +75,7 @@ describe('a client that comes back to a restored store', () => {
       seen = frames.length - 8
       return new Response(frames.slice(0, seen).join(''), response)
     }
-    const client = createClient({ url: 'http://127.0.0.1:1', retryMs: 1, fetch: moving })
+    const client = createClient({ url: 'http://127.0.0.1:1', retryDelayMs: 1, fetch: moving })
     return { id, client, log: await readEvents(after, id) }
   }
 

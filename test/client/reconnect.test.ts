@@ -19,7 +19,10 @@ describe('a start', () => {
     const server = await serveNative()
     const faults: Fault[] = [{ loses: true }, { instead: 'nothing' }, { instead: '502' }, { loses: true }]
     const proxy = await startFaultProxy(() => server.url, { draw: inOrder(faults) })
-    const run = await createClient({ url: proxy.url, retryMs: 1 }).runs.start({ component: 'lab', input: 'text 1' })
+    const run = await createClient({ url: proxy.url, retryDelayMs: 1 }).runs.start({
+      component: 'lab',
+      input: 'text 1',
+    })
     const { body } = await call<{ runs: { id: string }[] }>(server, 'GET', '/runs')
     expect(body.runs.map(({ id }) => id)).toEqual([run.id])
   })
@@ -51,7 +54,7 @@ describe('an answer to a paused run', () => {
     const server = await serveNative()
     const draw = inOrder([{ loses: true }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
-    const client = createClient({ url: proxy.url, retryMs: 1 })
+    const client = createClient({ url: proxy.url, retryDelayMs: 1 })
     const run = await client.runs.start({ component: 'lab', input: 'ask ok?' })
     for await (const event of run.events()) if (event.type === 'run.paused') break
     await expect(run.answer({ answer: 1 })).rejects.toBeInstanceOf(ConnectionError)
@@ -64,7 +67,7 @@ describe('an answer to a paused run', () => {
     const server = await serveNative()
     const draw = inOrder([{ instead: '503' }, { instead: '429' }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
-    const client = createClient({ url: proxy.url, retryMs: 1 })
+    const client = createClient({ url: proxy.url, retryDelayMs: 1 })
     const run = await client.runs.start({ component: 'lab', input: 'ask ok?' })
     for await (const event of run.events()) if (event.type === 'run.paused') break
     expect((await run.answer({ answer: 1 })).status).not.toBe('paused')
@@ -80,7 +83,7 @@ describe('a stream', () => {
       isStream,
     )
     const proxy = await startFaultProxy(() => server.url, { draw })
-    const client = createClient({ url: proxy.url, retryMs: 1 })
+    const client = createClient({ url: proxy.url, retryDelayMs: 1 })
     const run = await client.runs.start({ component: 'lab', input: 'text 10' })
     expect(await collect(run.events())).toEqual(eventsIn(await readLog(server, run.id)))
     expect(proxy.streams.total).toBeGreaterThan(6)
@@ -92,7 +95,7 @@ describe('a stream', () => {
     const proxy = await startFaultProxy(() => server.url, { draw: () => ({ instead: '502' }) })
     let requests = 0
     const counting: typeof fetch = (input, init) => (requests++, fetch(input, init))
-    const client = createClient({ url: proxy.url, retries: 4, retryMs: 1, fetch: counting })
+    const client = createClient({ url: proxy.url, retries: 4, retryDelayMs: 1, fetch: counting })
     const error = await collect(client.runs.stream(id)).catch((cause: unknown) => cause)
     expect(error).toBeInstanceOf(ApiError)
     expect(error).toMatchObject({ code: 'http_502', retryable: true, run: id })
@@ -108,7 +111,7 @@ describe('a stream', () => {
     // A frame of this log has some 150 bytes: each good connection brings one or two.
     const faults = Array.from({ length: 12 }, () => [broken, broken, { after: { bytes: 420, by: 'cut' as const } }])
     const proxy = await startFaultProxy(() => server.url, { draw: inOrder(faults.flat()) })
-    const client = createClient({ url: proxy.url, retries: 3, retryMs: 1 })
+    const client = createClient({ url: proxy.url, retries: 3, retryDelayMs: 1 })
     expect(await collect(client.runs.stream(id))).toHaveLength(11)
   })
 
@@ -121,19 +124,19 @@ describe('a stream', () => {
       refused = performance.now()
       return new Response('', { status: 429, headers: { 'retry-after': '1' } })
     }
-    await collect(createClient({ url: server.url, retryMs: 1, fetch: patient }).runs.stream(id))
+    await collect(createClient({ url: server.url, retryDelayMs: 1, fetch: patient }).runs.stream(id))
     // A timer may be a millisecond early.
     expect(performance.now() - refused).toBeGreaterThan(990)
   })
 
   test('takes its delay from what the server suggests', async () => {
-    const server = await serveNative({ limits: { retryMs: 5 } })
+    const server = await serveNative({ limits: { retryDelayMs: 5 } })
     const { id } = await startRun(server, 'text 10')
     await untilFinished(server, id)
     const cut: Fault = { after: { bytes: 500, by: 'cut' } }
     const proxy = await startFaultProxy(() => server.url, { draw: inOrder([cut, cut, cut]) })
     // With a delay of its own it would not come back within the test.
-    const client = createClient({ url: proxy.url, retryMs: 3_600_000 })
+    const client = createClient({ url: proxy.url, retryDelayMs: 3_600_000 })
     expect(await collect(client.runs.stream(id))).toHaveLength(13)
   })
 
@@ -141,24 +144,24 @@ describe('a stream', () => {
     const server = await serveNative()
     const draw = inOrder([{ after: { bytes: 400, by: 'hang' } }, { after: { bytes: 0, by: 'hang' } }], isStream)
     const proxy = await startFaultProxy(() => server.url, { draw })
-    const client = createClient({ url: proxy.url, silenceMs: 300 })
+    const client = createClient({ url: proxy.url, idleTimeoutMs: 300 })
     const run = await client.runs.start({ component: 'lab', input: 'text 10' })
     expect(await collect(run.events())).toEqual(eventsIn(await readLog(server, run.id)))
   })
 
   test('[SUB-3] that shows life by heartbeats only is left open', async () => {
-    const server = await serveNative({ limits: { heartbeatMs: 100 } })
+    const server = await serveNative({ limits: { heartbeatIntervalMs: 100 } })
     const proxy = await startFaultProxy(() => server.url)
-    const client = createClient({ url: proxy.url, silenceMs: 2000 })
+    const client = createClient({ url: proxy.url, idleTimeoutMs: 2000 })
     const run = await client.runs.start({ component: 'lab', input: 'text 1; sleep 3000; text 1' })
     await collect(run.events())
     expect(proxy.streams.total).toBe(1)
   })
 
   test('whose bytes are kept back on the way is read in pages instead', async () => {
-    const server = await serveNative({ limits: { heartbeatMs: 100 } })
+    const server = await serveNative({ limits: { heartbeatIntervalMs: 100 } })
     const proxy = await startFaultProxy(() => server.url, { draw: () => ({ buffer: 4096, stripsComments: true }) })
-    const client = createClient({ url: proxy.url, silenceMs: 500 })
+    const client = createClient({ url: proxy.url, idleTimeoutMs: 500 })
     const run = await client.runs.start({ component: 'lab', input: 'text 3; ask "Go on?"; text 3; ask "Sure?"' })
     const seen = []
     for await (const event of run.events()) {
@@ -196,7 +199,7 @@ describe('what a network makes of a log', () => {
       if (++spoiled > 2) return response
       return new Response(spoil(await response.text()), { headers: response.headers })
     }
-    const client = createClient({ url: server.url, fetch: spoiling, retryMs: 1 })
+    const client = createClient({ url: server.url, fetch: spoiling, retryDelayMs: 1 })
     expect(await collect(client.runs.stream(id))).toEqual(eventsIn(await readLog(server, id)))
   })
 })

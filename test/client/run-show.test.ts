@@ -25,7 +25,7 @@ test('useRun: an error right behind an event is shown, and stays', async () => {
     const failed = 'event: stream.failed\ndata: {"code":"internal","message":"broken","retryable":false}\n\n'
     return new Response(frames.join('') + failed, response)
   }
-  const show = showing(createClient({ url: server.url, retries: 0, retryMs: 1, fetch: failing }), id)
+  const show = showing(createClient({ url: server.url, retries: 0, retryDelayMs: 1, fetch: failing }), id)
   await until('there is a problem', () => show.state().problem !== undefined)
   const shown = show.state()
   expect(shown.problem).toMatchObject({ code: 'internal' })
@@ -70,7 +70,7 @@ test('useRun: an error stays that comes right after another log has taken the pl
         : 'event: stream.failed\ndata: {"code":"internal","message":"broken","retryable":false}\n\n'
     return new Response(frames.join('') + end, { headers: { 'content-type': 'text/event-stream' } })
   }
-  const show = showing(createClient({ url: server.url, retries: 1, retryMs: 0, fetch: changing }), id)
+  const show = showing(createClient({ url: server.url, retries: 1, retryDelayMs: 0, fetch: changing }), id)
   await until('it is over', () => show.state().problem?.code === 'internal')
   const shown = show.state()
   await new Promise((resolve) => setTimeout(resolve, 100)) // longer than events are collected for
@@ -135,7 +135,7 @@ test('useRun: a start that cannot reach the server says so at once, while it tri
   let isDown = true
   const broken: typeof fetch = (input, init) =>
     isDown ? Promise.reject(new TypeError('Failed to fetch')) : fetch(input, init)
-  const show = new RunStore(createClient({ url: server.url, fetch: broken, retryMs: 200 }), undefined)
+  const show = new RunStore(createClient({ url: server.url, fetch: broken, retryDelayMs: 200 }), undefined)
   show.subscribe(() => {})
   const started = show.start({ component: 'lab', input: 'text 3' })
   await until('there is a problem', () => show.state().problem)
@@ -157,7 +157,7 @@ test('useRun: a stream that fails says so at once, and that it is well again, al
     cut = () => cutter.abort(new TypeError('network error'))
     return fetch(input, { ...init, signal: AbortSignal.any([init!.signal!, cutter.signal]) })
   }
-  const show = showing(createClient({ url: server.url, fetch: breaking, retryMs: 100 }), id)
+  const show = showing(createClient({ url: server.url, fetch: breaking, retryDelayMs: 100 }), id)
   await until('it asks', () => show.state().status === 'paused')
   expect(show.state().problem).toBeUndefined()
   isDown = true
@@ -173,7 +173,7 @@ test('useRun: a stream that fails says so at once, and that it is well again, al
 
 test('useRun: what is given up is told, and is not tried again', async () => {
   const broken: typeof fetch = () => Promise.reject(new TypeError('Failed to fetch'))
-  const show = showing(createClient({ url: 'http://127.0.0.1:1', fetch: broken, retries: 2, retryMs: 1 }), 'run_1')
+  const show = showing(createClient({ url: 'http://127.0.0.1:1', fetch: broken, retries: 2, retryDelayMs: 1 }), 'run_1')
   await until('it is given up', () => show.state().problem?.retrying === false)
   expect(show.state().problem).toMatchObject({ code: 'connection', retryable: true })
 })

@@ -85,7 +85,7 @@ test('a run that waits for its next try does not keep the others from their turn
 test('a page that does not come does not keep the others from their turn for as long as a stream may be silent', async () => {
   const { url, ids, inTurn, release } = await startTurns()
   const [stalled, well] = inTurn as [string, string]
-  const silenceMs = 12_000
+  const idleTimeoutMs = 12_000
   let stalls = 0
   const deaf: typeof fetch = (input, init) => {
     if (!(input as string).includes(stalled) || !isPage(input as string)) return fetch(input, init)
@@ -94,14 +94,14 @@ test('a page that does not come does not keep the others from their turn for as 
     stalls++
     return new Promise(() => {}) // obeys no signal either
   }
-  const client = tab({ url, fetch: deaf, share: 'stall', silenceMs })
+  const client = tab({ url, fetch: deaf, share: 'stall', idleTimeoutMs })
   const loops = await holdStreams(client, ids)
   const waiting = new AbortController()
   const slow = collect(client.runs.stream(stalled, { signal: waiting.signal })).catch((cause: unknown) => cause)
   await until('it stalls', () => stalls > 0)
   const since = performance.now()
   expect((await collect(client.runs.stream(well))).at(-1)).toMatchObject({ type: 'run.completed' })
-  expect(performance.now() - since).toBeLessThan(silenceMs)
+  expect(performance.now() - since).toBeLessThan(idleTimeoutMs)
   waiting.abort(new Error('enough'))
   await slow
   await release()
@@ -121,7 +121,7 @@ test('where locks refuse every request, as in a sandboxed frame, each stream has
 test('all readers of a tab start again where the log has become another one', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"; text 2')
-  const client = tab({ url: server.url, retryMs: 1, share: 'changed', fetch: changingFetch() })
+  const client = tab({ url: server.url, retryDelayMs: 1, share: 'changed', fetch: changingFetch() })
   const changes: number[] = []
   const readers = [0, 1].map(async (number) => {
     let seen: string[] = []

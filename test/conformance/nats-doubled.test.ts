@@ -53,7 +53,7 @@ async function startDoublingProxy(): Promise<DoublingProxy> {
 
 async function open(proxy: DoublingProxy) {
   // An answer that does not come at all is another test's: here the refusal comes long before.
-  const options = { servers: [proxy.address], name: `doubled-${++names}`, partitions: 1, answerMs: 30_000 }
+  const options = { servers: [proxy.address], name: `doubled-${++names}`, partitions: 1, requestTimeoutMs: 30_000 }
   const store = await openNatsStore(options)
   onTestFinished(() => store.close())
   return store

@@ -19,7 +19,7 @@ const newName = (): string => `faults-${++names}`
 
 /** A node's store; closed when the test is over. */
 async function open(options: Partial<OpenNatsOptions> & { name: string }): Promise<Store> {
-  const store = await openNatsStore({ servers: [server.address], partitions: 1, answerMs: 500, ...options })
+  const store = await openNatsStore({ servers: [server.address], partitions: 1, requestTimeoutMs: 500, ...options })
   onTestFinished(() => store.close())
   return store
 }
@@ -67,7 +67,7 @@ describe('an append whose answer is lost', () => {
   test('[LOG-1] is found to be written also when the answer only comes too late', async () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
-    const store = await open({ name, answerMs: 200, ...through(proxy) })
+    const store = await open({ name, requestTimeoutMs: 200, ...through(proxy) })
     const scribe = await startRun(store)
     proxy.delay(400)
     scribe.text('slowly ')
@@ -231,7 +231,7 @@ test('a slow way to the server makes messages larger, and nothing else', async (
 test('while no server can be reached, callers are told within a bound and nothing is lost that was durable', async () => {
   const name = newName()
   const proxy = await startTcpProxy(server.port)
-  const store = await open({ name, ...through(proxy), outageMs: 300 })
+  const store = await open({ name, ...through(proxy), outageTimeoutMs: 300 })
   const scribe = await startRun(store)
   proxy.block()
   proxy.cut()
@@ -260,7 +260,7 @@ describe('a cluster of three', () => {
   test('[LOG-1] [LOG-2] loses, doubles and changes nothing when its servers are killed under load, one after the other', async () => {
     const name = newName()
     const [store, other] = [
-      await open({ name, servers, answerMs: 1000 }),
+      await open({ name, servers, requestTimeoutMs: 1000 }),
       await open({ name, servers: servers.toReversed() }),
     ]
     const { scribes, durable, done } = await writeUnderLoad(store, 20, 100)
@@ -280,7 +280,9 @@ describe('a cluster of three', () => {
 
   test('[LOG-4] of several nodes that change a run at the same moment one does', async () => {
     const name = newName()
-    const stores = await Promise.all([0, 1, 2].map((at) => open({ name, servers: [servers[at]!], answerMs: 2000 })))
+    const stores = await Promise.all(
+      [0, 1, 2].map((at) => open({ name, servers: [servers[at]!], requestTimeoutMs: 2000 })),
+    )
     for (let round = 0; round < 60; round++) {
       const id = newRunId()
       await stores[0]!.create(newRun(id, new Date().toISOString(), { lane: `lane-${round}` }))

@@ -31,7 +31,7 @@ function misled(link: Link, createConsumer: CreateConsumer, onReconnect?: (liste
 async function openStream(name: string): Promise<Link> {
   const link = await Link.open(nats, {
     servers: [server.address],
-    answerMs: 2000,
+    requestTimeoutMs: 2000,
     onDiverged: () => {},
     onUnfit: () => {},
   })

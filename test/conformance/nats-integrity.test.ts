@@ -19,7 +19,7 @@ let names = 0
 const newName = (): string => `integrity-${++names}`
 
 async function open(name: string, address = server.address): Promise<Store> {
-  const store = await openNatsStore({ servers: [address], name, partitions: 1, answerMs: 500 })
+  const store = await openNatsStore({ servers: [address], name, partitions: 1, requestTimeoutMs: 500 })
   onTestFinished(() => store.close())
   return store
 }

@@ -23,7 +23,7 @@ test(
     onTestFinished(() => Promise.all(servers.map((server) => server.remove())).then(() => undefined))
     await Promise.all(servers.map((server) => server.start()))
     const addresses = servers.map(({ address }) => address)
-    const store = await openNatsStore({ servers: addresses, partitions: 1, replicas: SERVERS, answerMs: 1000 })
+    const store = await openNatsStore({ servers: addresses, partitions: 1, replicas: SERVERS, requestTimeoutMs: 1000 })
     onTestFinished(() => store.close())
     const renews = (): Promise<boolean> =>
       store.renew('worker-1', 10_000, []).then(

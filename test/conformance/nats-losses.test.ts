@@ -16,7 +16,13 @@ let names = 0
 const newName = (): string => `losses-${++names}`
 
 async function open(name: string, options: Partial<OpenNatsOptions> = {}): Promise<Store> {
-  const store = await openNatsStore({ servers: [server.address], name, partitions: 1, answerMs: 500, ...options })
+  const store = await openNatsStore({
+    servers: [server.address],
+    name,
+    partitions: 1,
+    requestTimeoutMs: 500,
+    ...options,
+  })
   onTestFinished(() => store.close())
   return store
 }
@@ -37,7 +43,7 @@ async function api<Answer extends object>(what: string, body: object, at: NatsSe
 
 /** How a subscription to a run ends, and how far it came. */
 function follow(store: Store, run: string): { readonly cursor: number; readonly ended: Promise<unknown> } {
-  const feeds = new Feeds(store, { ...defaultLimits, pollMs: 100 })
+  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs: 100 })
   onTestFinished(() => feeds.close())
   const ended = Promise.withResolvers<unknown>()
   const sink = { write: () => true, finished: () => ended.resolve('finished'), failed: ended.resolve }

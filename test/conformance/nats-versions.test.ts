@@ -14,7 +14,7 @@ const [tooOld, oldest, newest] = [
 ]
 
 async function open(options: Partial<OpenNatsOptions>): Promise<Awaited<ReturnType<typeof openNatsStore>>> {
-  const store = await openNatsStore({ servers: [], partitions: 1, answerMs: 500, ...options })
+  const store = await openNatsStore({ servers: [], partitions: 1, requestTimeoutMs: 500, ...options })
   onTestFinished(() => store.close())
   return store
 }
@@ -41,7 +41,7 @@ test('a supported server is refused while it tells of an older one in its cluste
   await Promise.all(servers.map((server) => server.start()))
   const [good, old] = servers
   const opening = (): Promise<unknown> =>
-    openNatsStore({ servers: [good!.address], partitions: 1, replicas: 1, answerMs: 500 }).catch(
+    openNatsStore({ servers: [good!.address], partitions: 1, replicas: 1, requestTimeoutMs: 500 }).catch(
       (cause: unknown) => cause,
     )
   const refused = await until('the server knows of the other', async () => {

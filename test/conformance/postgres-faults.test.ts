@@ -211,7 +211,7 @@ test('a request over a connection that has gone silent is answered within its bo
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   // Longer than the test may take: it is not the bound of a statement that ends the wait.
-  const store = await open({ schema, url: through(proxy), connections: 1, answerMs: 600_000 })
+  const store = await open({ schema, url: through(proxy), connections: 1, requestTimeoutMs: 600_000 })
   const scribe = await startRun(store)
   proxy.strand()
   await expect(store.get(scribe.id)).rejects.toMatchObject({ code: 'unavailable', retryable: true })
@@ -221,7 +221,7 @@ test('a request over a connection that has gone silent is answered within its bo
 test('while the server cannot be reached, callers are told within a bound and nothing is lost that was durable', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
-  const store = await open({ schema, url: through(proxy), outageMs: 300 })
+  const store = await open({ schema, url: through(proxy), outageTimeoutMs: 300 })
   const scribe = await startRun(store)
   proxy.block()
   proxy.cut()

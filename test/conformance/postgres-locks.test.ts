@@ -30,12 +30,12 @@ async function backendsWhileLocked(
   options: Partial<OpenPostgresOptions> & { readonly schema: string },
 ): Promise<number> {
   const { schema } = options
-  const answerMs = ANSWER_MS
+  const requestTimeoutMs = ANSWER_MS
   const store = await openPostgresStore({
     url: server.url,
     connections: CONNECTIONS,
-    answerMs,
-    outageMs: 60_000,
+    requestTimeoutMs,
+    outageTimeoutMs: 60_000,
     ...options,
   })
   onTestFinished(() => store.close())

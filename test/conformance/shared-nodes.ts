@@ -47,7 +47,7 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
       await context.sleep(600_000)
     })
     const [first, second, third] = [await open(place), await open(place), await open(place)].map((store) =>
-      openNode({ components: [asking], store, limits: { leaseMs: 3000, pollMs: 200 } }),
+      openNode({ components: [asking], store, limits: { leaseMs: 3000, pollIntervalMs: 200 } }),
     ) as [ReturnType<typeof openNode>, ReturnType<typeof openNode>, ReturnType<typeof openNode>]
     const id = await first.start('subject')
     const { run } = await second.reached(id, 'paused', 15_000)
@@ -71,7 +71,7 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
       },
     })
     const dead = await open(place)
-    const limits = { leaseMs: 1000, pollMs: 200 }
+    const limits = { leaseMs: 1000, pollIntervalMs: 200 }
     const node = openNode({ components: [resuming], store: dead, limits })
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta', 1)

@@ -18,7 +18,7 @@ const server = await createServer({
   port: Number(port),
   logger,
   // Heartbeats come often, since the judge takes silence for a dead connection; however often a node dies, runs go on.
-  limits: { leaseMs: Number(leaseMs), heartbeatMs: 2000, attemptsMax: 1000, drainMs: 500 },
+  limits: { leaseMs: Number(leaseMs), heartbeatIntervalMs: 2000, attemptsMax: 1000, drainTimeoutMs: 500 },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)
 process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)))

@@ -136,7 +136,7 @@ test(
       const client = createClient({
         url: 'http://localhost',
         retries: 2,
-        retryMs: 1,
+        retryDelayMs: 1,
         fetch: async (address) => {
           const { status, type, frames, page } = answers[asked++ % answers.length]!
           const isPage =

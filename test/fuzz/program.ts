@@ -23,12 +23,12 @@ const limits: Partial<Limits> = {
   requestsPerAddressMax: 0,
   webhooksPerPrincipalMax: 1_000_000,
   webhooksPerTaskMax: 1_000_000,
-  retryMs: 20,
-  longPollMs: 100,
-  heartbeatMs: 200,
+  retryDelayMs: 20,
+  longPollTimeoutMs: 100,
+  heartbeatIntervalMs: 200,
   stopGraceMs: 50,
-  drainMs: 0,
-  loginMs: 60_000,
+  drainTimeoutMs: 0,
+  loginTimeoutMs: 60_000,
 }
 
 /** Errors that the server logged since it was last asked. */

@@ -32,7 +32,11 @@ async function answer(job: StoredJob): Promise<void> {
 
 async function open(path: string): Promise<{ readonly server: Server; readonly store: Store }> {
   const store = await openSqliteStore({ path, logger: silentLogger })
-  const server = await createServer({ store, components: fuzzComponents(), limits: { drainMs: 0, stopGraceMs: 50 } })
+  const server = await createServer({
+    store,
+    components: fuzzComponents(),
+    limits: { drainTimeoutMs: 0, stopGraceMs: 50 },
+  })
   return { server, store }
 }
 

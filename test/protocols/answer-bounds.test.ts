@@ -29,7 +29,7 @@ beforeEach(async () => {
       },
     }),
     components: [agent({ id: 'chatter', async *run() {} })],
-    limits: { answerBytesMax: 8000, foldBytesMax: 100_000 },
+    limits: { responseBytesMax: 8000, foldBytesMax: 100_000 },
   })
 })
 

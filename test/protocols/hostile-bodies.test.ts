@@ -91,7 +91,7 @@ const places: readonly Place[] = [
 let server: Server
 
 beforeAll(async () => {
-  server = await createServer({ components: labComponents(), store: openMemoryStore(), limits: { drainMs: 0 } })
+  server = await createServer({ components: labComponents(), store: openMemoryStore(), limits: { drainTimeoutMs: 0 } })
   // What is loaded and compiled by the first request is not what is measured.
   for (const { path, body } of places) for (const value of ['[{}]', '"text 1"']) await post(path, body(value))
 })

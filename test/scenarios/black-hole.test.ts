@@ -28,7 +28,7 @@ describe.each(Object.entries(stores))('a node that is cut off from %s without a 
   test('is not ready within two seconds, answers every request within ten, and works again when it is reached', async () => {
     const proxy = await startTcpProxy(port)
     const store = await open(proxy.port)
-    const server = await createServer({ components: [labAgent()], store, limits: { drainMs: 0 } })
+    const server = await createServer({ components: [labAgent()], store, limits: { drainTimeoutMs: 0 } })
     onTestFinished(() => server.stop())
     const { id: run } = await startRun(server, 'text 1')
     await untilFinished(server, run)

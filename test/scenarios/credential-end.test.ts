@@ -185,7 +185,7 @@ async function serve(): Promise<{
   const clock = { now: () => Date.now() + passedMs }
   const authenticator = await openAuthenticator({ keys, jwt: { key: `secret:${SECRET}` } }, clock)
   const grpcPort = await freePort()
-  const server = await serveA2a({ authenticator, clock, a2a: { grpcPort }, limits: { longPollMs: 120_000 } })
+  const server = await serveA2a({ authenticator, clock, a2a: { grpcPort }, limits: { longPollTimeoutMs: 120_000 } })
   grpcPorts.set(server, grpcPort)
   return { server, keys, now: clock.now, pass: (ms) => void (passedMs += ms) }
 }

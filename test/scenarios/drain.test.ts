@@ -26,7 +26,7 @@ const LONG = 'text 100 every 30'
 describe('[SUB-3] [RUN-1] a server that is told to end', () => {
   test('finishes short runs, hands long ones over, tells subscribers where to go on, and exits with 0', async () => {
     const store = temporaryDatabase()
-    const server = await startServer({ store, args: ['--drain-ms', '1000'] })
+    const server = await startServer({ store, args: ['--drain-timeout', '1s'] })
     const short = await startRun(server, 'text 15 every 20')
     const components = ['lab', 'lab-retry', 'lab-resume'] as const
     const long = await Promise.all(components.map((component) => startRun(server, LONG, { component })))
@@ -62,7 +62,7 @@ describe('[SUB-3] [RUN-1] a server that is told to end', () => {
   })
 
   test('refuses new runs with 503 meanwhile, is red, and still answers about the others', async () => {
-    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-ms', '10000'] })
+    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '10s'] })
     const early = await startRun(server, 'text 3')
     await untilFinished(server, early.id)
     const { id } = await startRun(server, 'text 3; hang')
@@ -123,14 +123,14 @@ describe('[SUB-3] [RUN-1] a server that is told to end', () => {
 
 describe('[SUB-3] the end of a server is not held up', () => {
   test('by agents that do not obey', async () => {
-    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-ms', '100'] })
+    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '100ms'] })
     for (const script of ['ignore-abort; sleep 600000', 'ignore-abort; hang', 'ignore-abort; text 1000000 every 1'])
       await startRun(server, script)
     await expectExitSoon(server)
   })
 
   test('by subscribers that do not read', async () => {
-    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-ms', '100'] })
+    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '100ms'] })
     const { id } = await startRun(server, `${Array.from({ length: 50 }, () => 'big 200').join('; ')}; hang`)
     const stalled = [1, 2, 3].map(() => followRun(server, id, { stalled: true }))
     await until('the run has said it all', async () => (await getRun(server, id)).events >= 52)
@@ -139,7 +139,7 @@ describe('[SUB-3] the end of a server is not held up', () => {
   })
 
   test('by a long poll', async () => {
-    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-ms', '100'] })
+    const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '100ms'] })
     const { id } = await startRun(server, 'hang')
     const started = await untilStatus(server, id, ['running'])
     const poll = call(server, 'GET', `/runs/${id}/events?format=json&wait=30000&after=${started.events - 1}`)

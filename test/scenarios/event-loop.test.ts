@@ -24,7 +24,7 @@ function linesOf({ stderr }: ServerProcess): Record<string, unknown>[] {
 }
 
 test('the log names the run that blocks the event loop while it does, and /health its component afterwards', async () => {
-  const server = await serve('--loop-blocked-ms', '1000')
+  const server = await serve('--loop-blocked', '1s')
   await until('the server has been up for a while', async () => {
     const { body } = await call<{ instantiated_at: string }>(server, 'GET', '/health')
     return Date.now() - Date.parse(body.instantiated_at) > 2500
@@ -45,7 +45,7 @@ test('the log names the run that blocks the event loop while it does, and /healt
 })
 
 test('without a watchdog the log says that the event loop was blocked, and not by whom', async () => {
-  const server = await serve('--loop-blocked-ms', '0')
+  const server = await serve('--loop-blocked', '0')
   const { id } = await startRun(server, '3000', { component: 'blocker' })
   expect((await untilFinished(server, id, 60_000)).status).toBe('completed')
   const line = await until('the logger reports', () =>

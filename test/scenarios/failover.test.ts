@@ -126,7 +126,7 @@ test(
       [0, 1].map(async () => {
         const store = await openPostgresStore({ url })
         onTestFinished(() => store.close())
-        return openNode({ components: [component], store, limits: { leaseMs: 1500, pollMs: 60_000 } })
+        return openNode({ components: [component], store, limits: { leaseMs: 1500, pollIntervalMs: 60_000 } })
       }),
     )
     const id = await nodes[0]!.start('subject')

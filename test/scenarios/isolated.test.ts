@@ -98,7 +98,7 @@ describe('an isolated run', () => {
   })
 
   test('that loops is ended by its idle timeout', async () => {
-    const { node, bystander } = await openHostile({ threadsMax: 1 }, { runIdleMs: 1500 })
+    const { node, bystander } = await openHostile({ threadsMax: 1 }, { runIdleTimeoutMs: 1500 })
     const log = await node.ended(await node.start('hostile', 'loop'), WAIT_MS)
     expect(log.at(-1)!.data).toMatchObject({ error: { code: 'idle_timeout' } })
     expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')

@@ -33,7 +33,7 @@ test(
         const store = await openPostgresStore({ url: server.url.replace(String(server.port), String(proxy.port)) })
         onTestFinished(() => store.close())
         const logger = { ...silentLogger, warn: (_: object, line: string) => void losses.push(line) }
-        const limits = { leaseMs: LEASE_MS, runsConcurrentMax: RUNS, drainMs: 0 }
+        const limits = { leaseMs: LEASE_MS, runsConcurrentMax: RUNS, drainTimeoutMs: 0 }
         return openNode({ components: [idle], store, limits, logger })
       }),
     )

@@ -27,7 +27,7 @@ test('[RUN-1] [RUN-2] [SUB-3] three nodes are restarted in turn under load, and 
   const client = createClient({
     url: cluster.url,
     retries: 1000,
-    retryMs: 50,
+    retryDelayMs: 50,
     share: false,
     fetch: async (...request) => {
       const response = await fetch(...request)

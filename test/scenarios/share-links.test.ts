@@ -29,7 +29,7 @@ const LISTEN = `
 `
 
 const clientOf = ({ url }: { readonly url: string }) => createClient({ url, key: KEY, retries: 1 })
-const nobody = (url: string) => createClient({ url, retries: 1, retryMs: 10 })
+const nobody = (url: string) => createClient({ url, retries: 1, retryDelayMs: 10 })
 const tokenOf = ({ url }: ShareLink): string => new URL(url).searchParams.get('share')!
 
 test('share link: the client of whoever has it reads the run, and only that run', async () => {

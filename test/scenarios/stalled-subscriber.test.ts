@@ -33,7 +33,7 @@ test('[SUB-1] stalled subscribers hold bounded memory, and a reader next to them
 }, 240_000)
 
 test('[SUB-1] [SUB-2] a stalled subscriber is cut after the bound, and comes back with its cursor for the exact rest', async () => {
-  const server = await serveInProcess({ limits: { subscriberStallMs: 300 } })
+  const server = await serveInProcess({ limits: { subscriberStallTimeoutMs: 300 } })
   const { id } = await startRun(server, `sleep 100; ${Array.from({ length: 100 }, () => 'big 200').join('; ')}`)
   const stalled = followRun(server, id, { stalled: true })
   const log = await readLog(server, id)
@@ -60,7 +60,7 @@ test('[SUB-1] a subscriber that is stalled at the last event is cut as well', as
       return 'long '.repeat(1_600_000)
     },
   })
-  const limits = { subscriberStallMs: 200, eventBytesMax: 16 * 1024 * 1024 }
+  const limits = { subscriberStallTimeoutMs: 200, eventBytesMax: 16 * 1024 * 1024 }
   const server = await serveInProcess({ components: [wordy], limits })
   const { id } = await startRun(server, '', { component: 'wordy' })
   await untilFinished(server, id)
@@ -72,7 +72,7 @@ test('[SUB-1] a subscriber that is stalled at the last event is cut as well', as
 })
 
 test('[SUB-1] a slow subscriber that keeps reading is not cut, however long one event takes it', async () => {
-  const limits = { subscriberStallMs: 2500, eventBytesMax: 32 * 1024 * 1024 }
+  const limits = { subscriberStallTimeoutMs: 2500, eventBytesMax: 32 * 1024 * 1024 }
   const server = await serveInProcess({ components: labComponents(), limits })
   const { id } = await startRun(server, 'big 16000')
   await untilFinished(server, id)

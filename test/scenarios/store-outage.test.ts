@@ -1,4 +1,4 @@
-/** PostgreSQL goes away while nodes work: within `--store-outage` that costs no run anything, and beyond it every run is recovered. */
+/** PostgreSQL goes away while nodes work: within `--store-outage-timeout` that costs no run anything, and beyond it every run is recovered. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { type OpenPostgresOptions, openPostgresStore } from '../../src/stores/postgres/index.ts'
@@ -85,7 +85,7 @@ test('[RUN-1] a run that could not write for longer than the bound is recovered,
     },
     { recovery: 'retry' },
   )
-  const nodes = await openNodes(component, { schema, outageMs: 1000 })
+  const nodes = await openNodes(component, { schema, outageTimeoutMs: 1000 })
   const id = await nodes[0]!.start('subject')
   await nodes[0]!.emitted(id, 'text.delta')
   const stopped = stopFor(LEASE_MS)

@@ -22,7 +22,7 @@ export async function serveInProcess({ path, store, ...options }: InProcessOptio
     store: store ?? (await openSqliteStore({ path: path ?? temporaryDatabase() })),
     secretKeys: [SECRET_KEY],
     ...options,
-    limits: { drainMs: 0, ...options.limits },
+    limits: { drainTimeoutMs: 0, ...options.limits },
   })
   onTestFinished(() => server.stop())
   return server

@@ -43,7 +43,7 @@ export async function openDiverging(address: string, name: string): Promise<Dive
   const alarms = new Alarms(logger)
   const link = await Link.open(diverted, {
     servers: [address],
-    answerMs: 2000,
+    requestTimeoutMs: 2000,
     onDiverged: (stream, reason) => alarms.diverged(stream, reason),
     onUnfit: () => {},
   })
@@ -52,7 +52,7 @@ export async function openDiverging(address: string, name: string): Promise<Dive
     link,
     layout,
     isReplicated: false,
-    outageMs: 5000,
+    outageTimeoutMs: 5000,
     now: () => Date.now(),
     alarms,
   })

@@ -34,7 +34,7 @@ export interface NodeOptions {
 const WAIT_MS = 60_000
 
 /** Claims are renewed, and left runs looked for, every 50 ms. With a clock that stands still no lease runs out by itself. */
-const SMALL: Partial<Limits> = { leaseMs: 150, pollMs: 20, stopGraceMs: 50, drainMs: 0 }
+const SMALL: Partial<Limits> = { leaseMs: 150, pollIntervalMs: 20, stopGraceMs: 50, drainTimeoutMs: 0 }
 
 /** Begins to drive runs at once; drained when the test is over. */
 export function openNode({

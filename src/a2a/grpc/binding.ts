@@ -76,7 +76,7 @@ interface Parts {
 }
 
 /** A call as it is made. */
-interface Prepared {
+interface PreparedCall {
   readonly method: Grpc.MethodDefinition<object, object>
   readonly request: object
   readonly response: string
@@ -110,9 +110,9 @@ class GrpcBinding implements Binding {
         request,
         metadata,
         options,
-        (error, answer) => {
+        (error, reply) => {
           signal?.removeEventListener('abort', cancel)
-          if (error === null) return resolve(this.#converter.decode(response, answer))
+          if (error === null) return resolve(this.#converter.decode(response, reply))
           reject(signal?.aborted === true ? (signal.reason as Error) : errorOf(error, invocation.name, codecs))
         },
       )
@@ -166,7 +166,7 @@ class GrpcBinding implements Binding {
     client.close()
   }
 
-  #prepare(invocation: Invocation | StreamInvocation): Prepared {
+  #prepare(invocation: Invocation | StreamInvocation): PreparedCall {
     const { text, service, spoken } = this.#parts
     const isLegacy = spoken.version === '0.3'
     if (isLegacy && invocation.name === 'ListTasks') throw noList()
@@ -176,7 +176,7 @@ class GrpcBinding implements Binding {
       : { ...invocation.params, ...(spoken.tenant !== undefined && { tenant: spoken.tenant }) }
     const [requestType, responseType] = text.methods[name]!
     const request = this.#converter.encode(requestType, params) as object
-    const method = service[name] as Prepared['method']
+    const method = service[name] as PreparedCall['method']
     return { method, request, response: responseType.replace(/^stream /, '') }
   }
 }

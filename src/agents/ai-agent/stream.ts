@@ -3,7 +3,7 @@ import type { ModelMessage, TextStreamPart, ToolSet } from 'ai'
 import { emit, type Emission } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
-import { AnswerParts } from '../model/answer-parts.ts'
+import { ResponseParts } from '../model/response-parts.ts'
 import { usageOf } from '../model/usage.ts'
 
 type StreamPart = TextStreamPart<ToolSet>
@@ -67,13 +67,13 @@ export async function* streamAgent(
 class ShownParts {
   readonly #id: string
   readonly #open = new Map<string, Open>()
-  #answer: AnswerParts
+  #answer: ResponseParts
   #steps = 0
   finish: string | undefined
 
   constructor(id: string) {
     this.#id = id
-    this.#answer = new AnswerParts(id)
+    this.#answer = new ResponseParts(id)
   }
 
   get open(): Open[] {
@@ -83,7 +83,7 @@ class ShownParts {
   add(part: StreamPart): Event | undefined {
     switch (part.type) {
       case 'start-step':
-        this.#answer = new AnswerParts(`${this.#id}.${++this.#steps}`)
+        this.#answer = new ResponseParts(`${this.#id}.${++this.#steps}`)
         return undefined
       case 'finish-step':
         return this.#responded(part)

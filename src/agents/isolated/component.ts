@@ -16,8 +16,8 @@ export interface IsolatedOptions<Input = unknown> {
   readonly memoryMb?: number
   /** Threads at once, which is runs at once; further runs wait. Default: 8. */
   readonly threadsMax?: number
-  /** How long the module may take to load. Default: 30 000. */
-  readonly loadMs?: number
+  /** How long the module may take to load. Default: 30,000. */
+  readonly loadTimeoutMs?: number
   /** Checks an input before the run is accepted, in the server's own thread. The `parse` of the component runs in its thread. */
   readonly parse?: (input: unknown) => Input
   /** What is redacted in its runs, in the server's own thread. A component of the module that has `redact` itself is refused. */
@@ -36,26 +36,36 @@ export async function isolated<Input = unknown>(
   module: URL | string,
   options: IsolatedOptions<Input> = {},
 ): Promise<Component<Input>> {
-  const { export: name, memoryMb = MEMORY_MB, threadsMax = THREADS_MAX, loadMs = LOAD_MS, parse, redact } = options
+  const {
+    export: name,
+    memoryMb = MEMORY_MB,
+    threadsMax = THREADS_MAX,
+    loadTimeoutMs = LOAD_MS,
+    parse,
+    redact,
+  } = options
   checkCount('memoryMb', memoryMb)
   checkCount('threadsMax', threadsMax)
   const href = new URL(module).href
   if ((workerData as Partial<ThreadData> | null)?.holdfastIsolated === true)
     return (await loadComponent(href, name)) as Component<Input>
   const openThread = (): IsolatedThread => new IsolatedThread({ module: href, export: name, memoryMb })
-  const facts = await describe(openThread(), href, loadMs)
+  const facts = await describe(openThread(), href, loadTimeoutMs)
   const slots = new Slots(threadsMax)
   return {
     ...facts,
     whenPaused: 'release',
     ...(parse !== undefined && { parse }),
     ...(redact !== undefined && { redact }),
-    run: (input, context) => new IsolatedRun({ input, context, slots, openThread, loadMs }),
+    run: (input, context) => new IsolatedRun({ input, context, slots, openThread, loadTimeoutMs }),
   }
 }
 
-async function describe(thread: IsolatedThread, module: string, loadMs: number): Promise<ComponentFacts> {
-  const late = setTimeout(() => void thread.terminate(new Error(`it did not load within ${loadMs} ms`)), loadMs)
+async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: number): Promise<ComponentFacts> {
+  const late = setTimeout(
+    () => void thread.terminate(new Error(`it did not load within ${loadTimeoutMs} ms`)),
+    loadTimeoutMs,
+  )
   try {
     return await thread.run.thread.call('describe')
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { ErrorTransport } from './errors.ts'
 

@@ -1,9 +1,9 @@
 /** Errors that cross a thread boundary keep their class where the runner knows it, and name, message, code, data and cause always. */
 import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
-import { pack, type Packed, unpack } from './packing.ts'
+import { pack, type PackedValue, unpack } from './packing.ts'
 
 export interface PackedError {
   /** `value`: not an error, and only its text crosses. */
@@ -12,9 +12,9 @@ export interface PackedError {
   readonly message: string
   readonly stack?: string
   readonly code?: string | number
-  readonly data?: Packed
+  readonly data?: PackedValue
   /** Of a `WorkFailure` or `RunFailure`, which have been in a log or fit one. */
-  readonly failure?: Packed
+  readonly failure?: PackedValue
   readonly cause?: PackedError
   /** Number of the error in the thread that threw it, which gets the same object back. */
   readonly ref?: number

@@ -9,7 +9,7 @@ import type {
   ToolCall,
 } from '../../core/ports/component.ts'
 import type { PackedError } from './errors.ts'
-import { type Packed, unpack, unpackEmission } from './packing.ts'
+import { type PackedValue, unpack, unpackEmission } from './packing.ts'
 import type {
   CalledComponent,
   ContextId,
@@ -52,18 +52,18 @@ export class HostRun {
 
   constructor(port: Port) {
     const served: HostMethods = {
-      step: (place, name, body, options) =>
-        this.#at(place, (context) => context.step(name, () => this.#invoke(body), this.#options(options))),
-      stage: (place, name, body, options) =>
-        this.#at(place, (context) => context.stage(name, () => this.#stage(body), this.#options(options))),
-      tool: (place, call, input, body) => this.#at(place, (context) => this.#tool(context, call, input, body)),
+      step: (site, name, body, options) =>
+        this.#at(site, (context) => context.step(name, () => this.#invoke(body), this.#options(options))),
+      stage: (site, name, body, options) =>
+        this.#at(site, (context) => context.stage(name, () => this.#stage(body), this.#options(options))),
+      tool: (site, call, input, body) => this.#at(site, (context) => this.#tool(context, call, input, body)),
       call: (...args) => this.#call(...args),
-      ask: (place, question) => this.#at(place, (context) => context.ask(unpack(question) as AskOptions)),
-      sleep: (place, milliseconds) => this.#at(place, (context) => context.sleep(milliseconds)),
-      sleepUntil: (place, time) => this.#at(place, (context) => context.sleepUntil(time)),
-      history: (place, options) => this.#at(place, (context) => context.history(options)),
+      ask: (site, question) => this.#at(site, (context) => context.ask(unpack(question) as AskOptions)),
+      sleep: (site, milliseconds) => this.#at(site, (context) => context.sleep(milliseconds)),
+      sleepUntil: (site, time) => this.#at(site, (context) => context.sleepUntil(time)),
+      history: (site, options) => this.#at(site, (context) => context.history(options)),
       progress: async (invocation, value) => this.#progress.get(invocation)?.(unpack(value)),
-      within: (place, branch, opened) => this.#within(place, branch, opened),
+      within: (site, branch, opened) => this.#within(site, branch, opened),
       abortCall: (abortable, reason) => this.#abortCall(abortable, reason),
     }
     this.thread = new Rpc(port, served, { keepsErrors: false })
@@ -107,7 +107,7 @@ export class HostRun {
     return unpack(await this.thread.call('invoke', body, this.#enter()))
   }
 
-  #tool(context: RunContext, call: Packed, input: Packed, body: FunctionId): Promise<unknown> {
+  #tool(context: RunContext, call: PackedValue, input: PackedValue, body: FunctionId): Promise<unknown> {
     return context.tool({ ...(unpack(call) as ToolCall), input: unpack(input) }, async ({ key, progress }) => {
       const invocation = this.#enter()
       this.#progress.set(invocation, progress)
@@ -126,9 +126,9 @@ export class HostRun {
   }
 
   async #call(
-    place: CallSite,
+    site: CallSite,
     { facts, run }: CalledComponent,
-    input: Packed,
+    input: PackedValue,
     { abortable, ...options }: PackedCallOptions,
   ): Promise<unknown> {
     const component: Component = {
@@ -144,7 +144,7 @@ export class HostRun {
     if (aborter !== undefined) this.#aborters.set(abortable!, aborter)
     const signal = aborter && { signal: aborter.signal }
     try {
-      return await this.#at(place, (context) => context.call(component, unpack(input), { ...options, ...signal }))
+      return await this.#at(site, (context) => context.call(component, unpack(input), { ...options, ...signal }))
     } finally {
       if (abortable !== undefined) this.#aborters.delete(abortable)
     }

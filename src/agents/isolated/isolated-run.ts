@@ -10,7 +10,7 @@ export interface IsolatedRunOptions {
   readonly slots: Slots
   readonly openThread: () => IsolatedThread
   /** How long the module may take to load. */
-  readonly loadMs: number
+  readonly loadTimeoutMs: number
 }
 
 /** How long the code of a run that is over may take for its `finally` blocks, after its signal was aborted and its grace is over. */
@@ -47,6 +47,7 @@ export class IsolatedRun implements Stream {
   async return(value: unknown): Promise<IteratorResult<Emission, unknown>> {
     this.#isClosed = true
     const finished = this.#opening?.then((stream) => stream.return(undefined))
+    // How the thread's own cleaning up ends changes nothing: it is closed next.
     if (this.#thread !== undefined) await Promise.race([finished, pause(CLEANUP_MS)]).catch(() => {})
     await this.#close('the run is over')
     return { done: true, value }
@@ -66,11 +67,11 @@ export class IsolatedRun implements Stream {
   }
 
   async #open(): Promise<Stream> {
-    const { input, context, openThread, loadMs } = this.#options
+    const { input, context, openThread, loadTimeoutMs } = this.#options
     this.#giveBack = await this.#takeSlot()
     if (this.#isClosed) throw new Error('the run is over')
     const thread = (this.#thread = openThread())
-    const late = setTimeout(() => void thread.terminate(notLoaded(loadMs)), loadMs)
+    const late = setTimeout(() => void thread.terminate(notLoaded(loadTimeoutMs)), loadTimeoutMs)
     try {
       return await thread.run.start(input, context)
     } finally {
@@ -84,7 +85,7 @@ export class IsolatedRun implements Stream {
     const taken = slots.take(context.signal)
     for (;;) {
       const nap = Promise.all([context.sleep(NAP_MS), pause(NAP_MS)])
-      nap.catch(() => {})
+      nap.catch(() => {}) // awaited below, unless the slot comes first
       const slot = await Promise.race([taken, nap.then(() => undefined)])
       if (slot !== undefined) return slot
     }
@@ -98,7 +99,7 @@ export class IsolatedRun implements Stream {
   }
 }
 
-function notLoaded(loadMs: number): WorkFailure {
-  const message = `the module of the isolated agent did not load within ${loadMs} ms`
-  return new WorkFailure({ code: 'agent_failed', message, details: { reason: 'load_timeout', loadMs } })
+function notLoaded(loadTimeoutMs: number): WorkFailure {
+  const message = `the module of the isolated agent did not load within ${loadTimeoutMs} ms`
+  return new WorkFailure({ code: 'agent_failed', message, details: { reason: 'load_timeout', loadTimeoutMs } })
 }

@@ -3,17 +3,18 @@
  * other side gets what the log would keep. What the host hands back is plain JSON data and is cloned as it is.
  */
 import type { Emission } from '../../core/ports/component.ts'
-import { encodeEmission, RunFailure } from '../../core/execution/emission.ts'
+import { encodeEmission } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import type { EventType } from '../../core/model/event.ts'
 import { serialize, type SerializeBounds, UnserializableError } from '../../core/model/serialize.ts'
 
 /** A value that an agent handed over: JSON text, nothing for `undefined`, or why it cannot be serialized. */
-export type Packed = string | undefined | { readonly path: string; readonly problem: string }
+export type PackedValue = string | undefined | { readonly path: string; readonly problem: string }
 
 /** Wider than any sensible limit of a server, which the host applies: only what would exhaust its memory is refused here. */
 const BOUNDS: SerializeBounds = { depthMax: 2000, bytesMax: 64 * 1024 * 1024 }
 
-export function pack(value: unknown, path: string): Packed {
+export function pack(value: unknown, path: string): PackedValue {
   if (value === undefined) return undefined
   try {
     return serialize(value, path, BOUNDS)
@@ -24,7 +25,7 @@ export function pack(value: unknown, path: string): Packed {
 }
 
 /** The value; or, where there is none, a value that fails to serialize in the same way, so that the runner reports it. */
-export function unpack(packed: Packed): unknown {
+export function unpack(packed: PackedValue): unknown {
   if (packed === undefined) return undefined
   if (typeof packed === 'string') return JSON.parse(packed)
   const { path, problem } = packed
@@ -39,7 +40,7 @@ export function unpack(packed: Packed): unknown {
 }
 
 /** What an agent yielded. Text, which most of it is, crosses as it is. */
-export type PackedEmission = { readonly text: string } | { readonly event: Packed }
+export type PackedEmission = { readonly text: string } | { readonly event: PackedValue }
 
 export function packEmission(emission: Emission): PackedEmission {
   if (typeof emission === 'string' && emission.length * 3 <= BOUNDS.bytesMax) return { text: emission }
@@ -53,7 +54,7 @@ export function unpackEmission(packed: PackedEmission): Emission {
 }
 
 /** The output that a run ends with. */
-export function packOutput(output: unknown): Packed {
+export function packOutput(output: unknown): PackedValue {
   const packed = pack(output, 'data.output')
   if (typeof packed !== 'object') return packed
   const event: EventType = 'run.completed'

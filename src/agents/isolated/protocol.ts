@@ -7,7 +7,7 @@ import type {
   RunContext,
 } from '../../core/ports/component.ts'
 import type { PackedError } from './errors.ts'
-import type { Packed, PackedEmission } from './packing.ts'
+import type { PackedValue, PackedEmission } from './packing.ts'
 
 /** Given to the thread when it is started. */
 export interface ThreadData {
@@ -41,13 +41,13 @@ export interface ContextValues extends Pick<
 }
 
 export interface PackedStepOptions {
-  readonly about: Packed
+  readonly about: PackedValue
   readonly revisit: FunctionId | undefined
 }
 
 /** A component that lives in the thread. */
 export interface CalledComponent {
-  readonly facts: Packed
+  readonly facts: PackedValue
   readonly run: FunctionId
 }
 
@@ -58,22 +58,22 @@ export interface PackedCallOptions extends Omit<CallOptions, 'signal'> {
 
 /** Served by the host: the context of the run. */
 export interface HostMethods {
-  step(place: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
-  stage(place: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
-  tool(place: CallSite, call: Packed, input: Packed, body: FunctionId): Promise<unknown>
-  call(place: CallSite, component: CalledComponent, input: Packed, options: PackedCallOptions): Promise<unknown>
-  ask(place: CallSite, question: Packed): Promise<unknown>
-  sleep(place: CallSite, milliseconds: number): Promise<void>
-  sleepUntil(place: CallSite, time: Date | string | number): Promise<void>
-  history(place: CallSite, options: HistoryOptions | undefined): Promise<readonly HistoryMessage[]>
-  progress(invocation: InvocationId, value: Packed): Promise<void>
-  within(place: CallSite, branch: string, opened: ContextId): void
+  step(site: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
+  stage(site: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
+  tool(site: CallSite, call: PackedValue, input: PackedValue, body: FunctionId): Promise<unknown>
+  call(site: CallSite, component: CalledComponent, input: PackedValue, options: PackedCallOptions): Promise<unknown>
+  ask(site: CallSite, question: PackedValue): Promise<unknown>
+  sleep(site: CallSite, milliseconds: number): Promise<void>
+  sleepUntil(site: CallSite, time: Date | string | number): Promise<void>
+  history(site: CallSite, options: HistoryOptions | undefined): Promise<readonly HistoryMessage[]>
+  progress(invocation: InvocationId, value: PackedValue): Promise<void>
+  within(site: CallSite, branch: string, opened: ContextId): void
   abortCall(abortable: number, reason: PackedError): void
 }
 
 export type StreamResult =
   | { readonly done: false; readonly value: PackedEmission }
-  | { readonly done: true; readonly value: Packed }
+  | { readonly done: true; readonly value: PackedValue }
 
 /** Served by the thread: the code of the component. */
 export interface ThreadMethods {
@@ -85,8 +85,8 @@ export interface ThreadMethods {
   openCall(stream: StreamId, run: FunctionId, invocation: InvocationId, context: ContextValues): void
   next(stream: StreamId): Promise<StreamResult>
   return(stream: StreamId): Promise<void>
-  invoke(body: FunctionId, invocation: InvocationId): Promise<Packed>
-  invokeTool(body: FunctionId, invocation: InvocationId, key: string): Promise<Packed>
+  invoke(body: FunctionId, invocation: InvocationId): Promise<PackedValue>
+  invokeTool(body: FunctionId, invocation: InvocationId, key: string): Promise<PackedValue>
   replaying(context: ContextId, value: boolean): void
   abort(context: ContextId, reason: PackedError): void
 }

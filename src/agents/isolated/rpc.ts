@@ -1,5 +1,5 @@
 /** Calls between two threads: each side serves methods, and calls those of the other. Messages keep their order. */
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { ErrorTransport, type PackedError } from './errors.ts'
 
 /** What a side serves. Arguments and results must be cloneable. */
@@ -76,13 +76,13 @@ export class Rpc<Remote extends Methods<Remote>> {
   }
 
   async #serve(reply: number, method: Method, args: never[]): Promise<void> {
-    let answer: Message
+    let message: Message
     try {
-      answer = { reply, value: await method(...args) }
+      message = { reply, value: await method(...args) }
     } catch (thrown) {
-      answer = { reply, error: this.errors.pack(thrown, this.#options.keepsErrors) }
+      message = { reply, error: this.errors.pack(thrown, this.#options.keepsErrors) }
     }
-    if (this.#closed === undefined) this.#post(answer)
+    if (this.#closed === undefined) this.#post(message)
   }
 
   #settle(call: number, value: unknown, error: PackedError | undefined): void {

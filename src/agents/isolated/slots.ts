@@ -11,7 +11,7 @@ export class Slots {
   async take(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     if (this.#free > 0) this.#free--
-    else await this.#turn(signal)
+    else await this.#wait(signal)
     let isHeld = true
     return () => {
       if (isHeld) this.#release()
@@ -19,7 +19,7 @@ export class Slots {
     }
   }
 
-  #turn(signal: AbortSignal): Promise<void> {
+  #wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const granted = (): void => {
         signal.removeEventListener('abort', aborted)

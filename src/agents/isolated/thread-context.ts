@@ -23,7 +23,7 @@ export interface ContextState {
 export function createThreadContext(run: ThreadRun, values: ContextValues, state: ContextState): RunContext {
   const { id, replaying: _initial, ...facts } = values
   const { signal } = state.controller
-  const place = (): CallSite => ({ context: id, enclosing: run.enclosing })
+  const site = (): CallSite => ({ context: id, enclosing: run.enclosing })
   return {
     ...facts,
     signal,
@@ -32,26 +32,26 @@ export function createThreadContext(run: ThreadRun, values: ContextValues, state
     },
     step: (name, work, options) =>
       run.lend([() => work(signal), options?.revisit], ([body, revisit]) =>
-        run.host.call('step', place(), name, body!, packOptions(options, revisit)),
+        run.host.call('step', site(), name, body!, packOptions(options, revisit)),
       ) as Promise<never>,
     stage: (name, work, options) =>
       run.lend([work, options?.revisit], ([body, revisit]) =>
-        run.host.call('stage', place(), name, body!, packOptions(options, revisit)),
+        run.host.call('stage', site(), name, body!, packOptions(options, revisit)),
       ) as Promise<never>,
     tool: ({ input, ...call }, work) =>
       run.lend([(invocation: InvocationId, key: string) => work(attemptOf(run, signal, invocation, key))], ([body]) =>
-        run.host.call('tool', place(), pack(call, 'call'), pack(input, 'data.input'), body!),
+        run.host.call('tool', site(), pack(call, 'call'), pack(input, 'data.input'), body!),
       ) as Promise<never>,
-    call: (component, input, options = {}) => callComponent(run, place(), component, input, options),
+    call: (component, input, options = {}) => callComponent(run, site(), component, input, options),
     within: (branch) => {
       const opened = run.newContextId()
-      run.host.notify('within', place(), branch, opened)
+      run.host.notify('within', site(), branch, opened)
       return createThreadContext(run, { ...values, id: opened }, state)
     },
-    ask: (question) => run.quiet(run.host.call('ask', place(), pack(toQuestion(question), 'question'))),
-    sleep: (milliseconds) => run.quiet(run.host.call('sleep', place(), milliseconds)),
-    sleepUntil: (time) => run.quiet(run.host.call('sleepUntil', place(), time)),
-    history: (options) => run.quiet(run.host.call('history', place(), options)),
+    ask: (question) => run.quiet(run.host.call('ask', site(), pack(toQuestion(question), 'question'))),
+    sleep: (milliseconds) => run.quiet(run.host.call('sleep', site(), milliseconds)),
+    sleepUntil: (time) => run.quiet(run.host.call('sleepUntil', site(), time)),
+    history: (options) => run.quiet(run.host.call('history', site(), options)),
     reject(reason) {
       throw new RejectedError(reason)
     },
@@ -107,7 +107,7 @@ class LatestProgress {
 /** Runs a component of this thread inside the run. The host keeps its records; its code stays here. */
 function callComponent(
   run: ThreadRun,
-  place: CallSite,
+  site: CallSite,
   component: Component,
   input: unknown,
   { signal, ...options }: CallOptions,
@@ -118,10 +118,10 @@ function callComponent(
   }
   return run.lend([open], ([body]) => {
     const called = { facts: pack(factsOf(component), 'component'), run: body! }
-    if (signal === undefined) return run.host.call('call', place, called, pack(input, 'data.input'), options)
+    if (signal === undefined) return run.host.call('call', site, called, pack(input, 'data.input'), options)
     const abortable = run.newCallId()
     const abort = (): void => run.host.notify('abortCall', abortable, run.host.errors.pack(signal.reason, true))
-    const result = run.host.call('call', place, called, pack(input, 'data.input'), { ...options, abortable })
+    const result = run.host.call('call', site, called, pack(input, 'data.input'), { ...options, abortable })
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
     return result.finally(() => signal.removeEventListener('abort', abort))

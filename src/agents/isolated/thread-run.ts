@@ -2,11 +2,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Component, ComponentFacts, Emission, RunContext } from '../../core/ports/component.ts'
 import { RejectedError } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { iterate } from '../../core/execution/iterate.ts'
 import { factsOf } from './load-component.ts'
-import { pack, type Packed, packEmission, packOutput } from './packing.ts'
+import { pack, type PackedValue, packEmission, packOutput } from './packing.ts'
 import type {
   ContextId,
   ContextValues,
@@ -103,11 +103,11 @@ export class ThreadRun implements ThreadMethods {
     if (stream !== undefined) await this.#enclosing.run(stream.invocation, () => stream.iterator?.return?.())
   }
 
-  invoke(body: FunctionId, invocation: InvocationId): Promise<Packed> {
+  invoke(body: FunctionId, invocation: InvocationId): Promise<PackedValue> {
     return this.#invoke(invocation, () => this.#function(body)())
   }
 
-  invokeTool(body: FunctionId, invocation: InvocationId, key: string): Promise<Packed> {
+  invokeTool(body: FunctionId, invocation: InvocationId, key: string): Promise<PackedValue> {
     const work = this.#function(body) as (invocation: InvocationId, key: string) => unknown
     return this.#invoke(invocation, () => work(invocation, key))
   }
@@ -161,7 +161,7 @@ export class ThreadRun implements ThreadMethods {
     return this.#functions.get(id) as () => unknown
   }
 
-  async #invoke(invocation: InvocationId, work: () => unknown): Promise<Packed> {
+  async #invoke(invocation: InvocationId, work: () => unknown): Promise<PackedValue> {
     return pack(await this.#enclosing.run(invocation, work), 'data.output')
   }
 }

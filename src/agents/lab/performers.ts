@@ -90,8 +90,8 @@ function* chunks(name: string, kib: number): Generator<Event> {
   const count = Math.max(1, Math.ceil(kib / CHUNK_KIB))
   for (let chunk = 0; chunk < count; chunk++) {
     const text = filler(Math.min(CHUNK_KIB, kib - chunk * CHUNK_KIB))
-    const place = { append: chunk > 0, last: chunk === count - 1 }
-    yield emit('artifact.added', { artifact: name, name, mediaType: 'text/plain', text, ...place })
+    const chunking = { append: chunk > 0, last: chunk === count - 1 }
+    yield emit('artifact.added', { artifact: name, name, mediaType: 'text/plain', text, ...chunking })
   }
 }
 

@@ -3,13 +3,13 @@ import type { RunContext } from '../../core/ports/component.ts'
 import { pause, untilAborted } from '../shared/pause.ts'
 
 /** Unpaced output leaves the event loop to others after this many events. */
-const EVENTS_PER_TURN = 16
+const EVENTS_PER_TICK = 16
 
 export class Stage {
   readonly context: RunContext
   readonly #counts = new Map<string, number>()
   #heedsAbort = true
-  #eventsThisTurn = 0
+  #eventsThisTick = 0
 
   constructor(context: RunContext) {
     this.context = context
@@ -37,8 +37,8 @@ export class Stage {
   }
 
   async breathe(): Promise<void> {
-    if (++this.#eventsThisTurn < EVENTS_PER_TURN) return
-    this.#eventsThisTurn = 0
+    if (++this.#eventsThisTick < EVENTS_PER_TICK) return
+    this.#eventsThisTick = 0
     await pause(0, this.#heeded(this.context.signal))
   }
 

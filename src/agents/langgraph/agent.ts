@@ -4,7 +4,7 @@ import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
-import { textOf } from '../shared/text-input.ts'
+import { textOf } from '../shared/text-of.ts'
 import { GraphStream, type Interrupt, type Superstep } from './stream.ts'
 import { type Graph, Thread } from './thread.ts'
 import { outputOf } from './values.ts'
@@ -47,10 +47,10 @@ async function* run(
   let given = definition.input === undefined ? inputOf(input) : definition.input(input, context)
   let stream: GraphStream | undefined
   for (let count = 1; count <= SUPERSTEPS_MAX; count++) {
-    const place = { id: `${context.run}/${count}`, after: checkpoint }
+    const position = { id: `${context.run}/${count}`, after: checkpoint }
     const step: Superstep = await leg(context, 'superstep', async function* () {
       stream ??= new GraphStream(thread, await thread.open(given, checkpoint))
-      return yield* stream.superstep(place, definition.output ?? outputOf)
+      return yield* stream.superstep(position, definition.output ?? outputOf)
     })
     if (step.checkpoint !== undefined) {
       checkpoint = step.checkpoint

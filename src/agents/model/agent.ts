@@ -20,16 +20,16 @@ export interface ModelAgentDefinition extends CommonDefinition {
   readonly tools?: AgentTools
   /** The answer is JSON of this schema, and the run's output is what the schema makes of it. */
   readonly output?: FlexibleSchema
-  /** Requests to the model, retries apart, after which the run fails. */
+  /** Requests to the model, retries apart, after which the run fails. Default: 20. */
   readonly maxSteps?: number
-  /** Tool calls of one turn that are made at once. */
+  /** Tool calls of one turn that are made at once. Default: 8. */
   readonly concurrency?: number
   /** How often a request that failed, or broke off in the middle, is made again; 0 fails the run at once. */
   readonly modelRetries?: number
   /** The wait before the first retry. */
   readonly retryDelayMs?: number
   readonly settings?: ModelSettings
-  /** What the model is told of what was said before: the session's earlier runs of this agent where nothing else is said. */
+  /** What the model is told of what was said before. Default: the session's earlier runs of this agent. */
   readonly history?: AgentHistory
 }
 

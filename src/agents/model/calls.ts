@@ -1,7 +1,7 @@
 /** The tool calls of one turn: those that can be made are made, those that need a person wait for one, and all have a result. */
 import type { ModelMessage, ToolModelMessage } from 'ai'
 import { emit, type Emission, type RunContext } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { mapWithConcurrency } from './map-with-concurrency.ts'

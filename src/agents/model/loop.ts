@@ -28,14 +28,14 @@ export async function* loop(context: RunContext, options: LoopOptions): AsyncGen
   const { sdk, toolbox, maxSteps, concurrency, settle } = options
   const messages = [...options.messages]
   for (let turn = 1; ; turn++) {
-    const answer = await askModel(context, turn, { ...options, messages, tools: toolbox.declared }, options.retry)
-    if (answer.calls.length === 0) return await outputOf(options, answer)
-    if (turn >= maxSteps) throw endless(maxSteps, answer.calls)
-    const calls = answer.calls.map((call) => cutShort(call, answer.finish))
+    const response = await askModel(context, turn, { ...options, messages, tools: toolbox.declared }, options.retry)
+    if (response.calls.length === 0) return await outputOf(options, response)
+    if (turn >= maxSteps) throw endless(maxSteps, response.calls)
+    const calls = response.calls.map((call) => cutShort(call, response.finish))
     const results = yield* makeCalls(context, calls, { sdk, tools: toolbox.tools, messages, turn, concurrency })
     const settled = settle?.(results.made)
     if (settled !== undefined) return settled.output
-    messages.push({ role: 'assistant', content: answer.content }, results.message)
+    messages.push({ role: 'assistant', content: response.content }, results.message)
   }
 }
 

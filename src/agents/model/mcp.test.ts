@@ -103,7 +103,7 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
       if (turn < 4) return [{ type: 'tool', name: 'pid' }]
       return JSON.stringify(results.filter((result) => result.tool === 'pid').map(({ output }) => output))
     }
-    const node = nodeWith([{ ask }, mcp({ calculator: overStdio }, { idleMs: 20 })], script)
+    const node = nodeWith([{ ask }, mcp({ calculator: overStdio }, { idleTimeoutMs: 20 })], script)
     const id = await node.start('subject', 'go')
     const { run } = await node.reached(id, 'paused', PATIENCE_MS)
     const completed = (await node.log(id)).find(({ type }) => type === 'tool.completed')!

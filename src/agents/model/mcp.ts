@@ -19,12 +19,12 @@ export type McpServer =
 export type McpServers = Readonly<Record<string, McpServer>>
 
 export interface McpOptions {
-  /** Longest time that a server may take to be ready, and to list its tools. */
+  /** Longest time that a server may take to be ready, and to list its tools. Default: 30,000. */
   readonly connectTimeoutMs?: number
-  /** Longest time of one call, after which it fails. */
+  /** Longest time of one call, after which it fails. Default: 300,000. */
   readonly callTimeoutMs?: number
-  /** A connection that nobody uses for this long is closed; the next call opens it again. A run that waits for a person holds none. */
-  readonly idleMs?: number
+  /** A connection that nobody uses for this long is closed; the next call opens it again. A run that waits for a person holds none. Default: 10,000. */
+  readonly idleTimeoutMs?: number
 }
 
 const CALL_TIMEOUT_MS = 5 * 60_000
@@ -117,7 +117,7 @@ class Connection {
   readonly connectTimeoutMs: number
   readonly callTimeoutMs: number
   readonly #server: McpServer
-  readonly #idleMs: number
+  readonly #idleTimeoutMs: number
   #client: Promise<MCPClient> | undefined
   #users = 0
   #closed = false
@@ -129,7 +129,7 @@ class Connection {
     this.#server = server
     this.connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
     this.callTimeoutMs = options.callTimeoutMs ?? CALL_TIMEOUT_MS
-    this.#idleMs = options.idleMs ?? IDLE_MS
+    this.#idleTimeoutMs = options.idleTimeoutMs ?? IDLE_MS
   }
 
   async use<Result>(work: (client: MCPClient) => Promise<Result>): Promise<Result> {
@@ -146,7 +146,7 @@ class Connection {
       this.#users--
       // Whether an error was the call's or the connection's is not told; the next call is to have one that works.
       if (this.#users === 0) {
-        if (sound && !this.#closed) this.#timer = setTimeout(() => void this.#disconnect(), this.#idleMs)
+        if (sound && !this.#closed) this.#timer = setTimeout(() => void this.#disconnect(), this.#idleTimeoutMs)
         else await this.#disconnect()
       }
     }

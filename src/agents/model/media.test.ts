@@ -11,7 +11,7 @@ import { aborted } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { EventData, EventType, LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent } from './agent.ts'
-import { AnswerParts } from './answer-parts.ts'
+import { ResponseParts } from './response-parts.ts'
 import type { ScriptedCall } from './scripted-call.ts'
 import { type ScriptedOutput, scriptedModel } from './scripted.ts'
 
@@ -119,7 +119,7 @@ describe('out of the model', () => {
   })
 
   test('come sources: pages by their address, documents by their type', () => {
-    const parts = new AnswerParts('request')
+    const parts = new ResponseParts('request')
     const page = { type: 'source', sourceType: 'url', id: 's1', url: 'https://example.com/' } as const
     const document = {
       type: 'source',

@@ -25,7 +25,7 @@ interface PieceEvent extends ResponseEvent {
 }
 
 /** What a client has been told of an answer. */
-export class ReceivedAnswer {
+export class ReceivedResponse {
   /** Characters, by piece. */
   readonly #pieces = new Map<string, number>()
 
@@ -64,7 +64,11 @@ export function endOf({ status }: FetchedResponse): string | undefined {
   return ENDS.get(status)
 }
 
-export function* remainder(response: FetchedResponse, heard: ReceivedAnswer, after: number): Generator<ResponseEvent> {
+export function* remainder(
+  response: FetchedResponse,
+  heard: ReceivedResponse,
+  after: number,
+): Generator<ResponseEvent> {
   let sequence_number = after
   for (const event of eventsOf(response)) {
     if (event.delta === undefined ? heard.has(event) : heard.rest(event) === '') continue

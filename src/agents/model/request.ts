@@ -9,9 +9,9 @@ import type {
 } from 'ai'
 import { emit, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import type { Usage } from '../../core/model/event.ts'
-import { AnswerParts } from './answer-parts.ts'
+import { ResponseParts } from './response-parts.ts'
 import { isGone } from './reattach-api.ts'
-import { BackgroundResponse } from './reattach-response.ts'
+import { BackgroundResponse } from './background-response.ts'
 import { makerOf } from './reattach.ts'
 import { noteContext } from './replaying.ts'
 import { requestFailure, retryDelay, type RetryPolicy } from './retry.ts'
@@ -93,7 +93,7 @@ async function* stream(
   const background =
     makerOf(request.model) === undefined ? undefined : new BackgroundResponse(request.sdk, context, name)
   noteContext(context)
-  const parts = new AnswerParts(id)
+  const parts = new ResponseParts(id)
   const named = nameOf(request.model)
   let begun = false
   yield emit('model.requested', { request: id, ...named })

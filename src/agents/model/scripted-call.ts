@@ -18,7 +18,7 @@ export interface ScriptedCall {
   /** Which answer to it this is: 1 for the first, 2 after the tools of the first … */
   readonly turn: number
   /** Answers of the model in the whole prompt. */
-  readonly answers: number
+  readonly responses: number
   /** Words of the whole prompt. */
   readonly words: number
   readonly format: CallOptions['responseFormat']
@@ -43,7 +43,7 @@ export function describeCall({ prompt, tools, responseFormat, abortSignal }: Cal
     text: asked < 0 ? '' : textOf(prompt[asked]!),
     results: since.flatMap(resultsOf),
     turn: since.filter(({ role }) => role === 'assistant').length + 1,
-    answers: prompt.filter(({ role }) => role === 'assistant').length,
+    responses: prompt.filter(({ role }) => role === 'assistant').length,
     words: prompt.reduce((sum, message) => sum + wordsIn(textOf(message)), 0),
     format: responseFormat,
     signal: abortSignal,

@@ -85,7 +85,7 @@ async function* perform(
   let number = 0
   yield { type: 'stream-start', warnings: [] }
   for await (const part of typeof said === 'string' ? [said] : said) {
-    for (const chunk of chunksOf(part, `${number++}`, `call_${call.answers + 1}_${calls + 1}`)) {
+    for (const chunk of chunksOf(part, `${number++}`, `call_${call.responses + 1}_${calls + 1}`)) {
       signal?.throwIfAborted()
       const spoken = 'delta' in chunk ? wordsIn(chunk.delta) : 0
       if (spoken > 0 && wordsPerSecond !== undefined && !isReplaying(signal))

@@ -5,7 +5,7 @@ import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
-import { textOf } from '../shared/text-input.ts'
+import { textOf } from '../shared/text-of.ts'
 import { shownEvents } from './events.ts'
 import { parsed } from './parsed.ts'
 

@@ -11,11 +11,11 @@ export interface ProcessAgentDefinition extends CommonDefinition {
   readonly command: string
   readonly args?: readonly string[]
   readonly cwd?: string
-  /** Its environment; the server's own where nothing is said. */
+  /** Its environment. Default: the server's own. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** The longest line that it may write. */
+  /** The longest line that it may write. Default: 4 MiB. */
   readonly lineBytesMax?: number
-  /** How long it may take to end: after its result, and after it was told to stop. */
+  /** How long it may take to end: after its result, and after it was told to stop. Default: 3,000. */
   readonly graceMs?: number
   /** Gets what it writes to stderr, line by line. Default: the server's own stderr, without control characters on a terminal. */
   readonly stderr?: (line: string, context: RunContext) => void

@@ -42,7 +42,7 @@ export class Child {
       this.#child.once('error', reject)
       this.#child.once('exit', (code, signal) => resolve({ code, signal }))
     })
-    this.exit.catch(() => {})
+    this.exit.catch(() => {}) // told to whoever awaits it
     // A child that is gone takes nothing; its exit says what there is to say.
     this.#child.stdin.on('error', () => {})
     this.#lines = linesOf(this.#child.stdout, lineBytesMax)
@@ -83,7 +83,7 @@ export class Child {
     this.#killed = true
     this.#child.kill('SIGTERM')
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), this.#graceMs)
-    await this.exit.catch(() => {})
+    await this.exit.catch(() => {}) // a child that never started is gone as well
     clearTimeout(timer)
   }
 }

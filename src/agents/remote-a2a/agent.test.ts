@@ -11,7 +11,7 @@ import type { Component } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { remoteA2aAgent, type RemoteA2aDefinition } from './agent.ts'
 
-const HASTE = { pollMs: 30, retryDelayMs: 10, timeoutMs: 20_000 }
+const HASTE = { pollIntervalMs: 30, retryDelayMs: 10, requestTimeoutMs: 20_000 }
 
 function remote(url: string, more: Partial<RemoteA2aDefinition> = {}): Component {
   return remoteA2aAgent({ id: 'subject', url, ...HASTE, ...more })

@@ -14,7 +14,7 @@ import { type Component, type Emission, type RunContext, WorkFailure } from '../
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
-import { textOf as inputText } from '../shared/text-input.ts'
+import { textOf as inputText } from '../shared/text-of.ts'
 import { asFailure } from './failure.ts'
 import { type Marks, ShownTask } from './shown.ts'
 import type { TaskStatus } from '../../a2a/types.ts'
@@ -26,18 +26,25 @@ export interface RemoteA2aDefinition extends CommonDefinition {
   readonly headers?: Readonly<Record<string, string>>
   /** What may be taken of the interfaces that the card offers; gRPC only where nothing else is offered, unless it is named. */
   readonly bindings?: readonly BindingName[]
-  /** How often a task is looked at that cannot be streamed. */
-  readonly pollMs?: number
-  /** Until an answer begins. */
-  readonly timeoutMs?: number
-  /** A stream that is silent for so long is opened anew. */
-  readonly silenceMs?: number
-  /** Failures in a row of reaching the agent. */
+  /** How often a task is read that cannot be streamed. Default: 2,000. */
+  readonly pollIntervalMs?: number
+  /** How long a response may take to begin. Default: 30,000. */
+  readonly requestTimeoutMs?: number
+  /** Silence after which a stream is opened anew. Default: 90,000. */
+  readonly idleTimeoutMs?: number
+  /** Failures in a row of reaching the agent. Default: 8. */
   readonly retries?: number
+  /** Delay before the first retry; it grows from there. Default: 250. */
   readonly retryDelayMs?: number
 }
 
-const defaults = { pollMs: 2000, timeoutMs: 30_000, silenceMs: 90_000, retries: 8, retryDelayMs: 250 }
+const defaults = {
+  pollIntervalMs: 2000,
+  requestTimeoutMs: 30_000,
+  idleTimeoutMs: 90_000,
+  retries: 8,
+  retryDelayMs: 250,
+}
 
 /** Answers of people in one run. */
 const LEGS_MAX = 100
@@ -106,18 +113,18 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
 function optionsOf({
   headers,
   bindings,
-  pollMs,
-  timeoutMs,
-  silenceMs,
+  pollIntervalMs,
+  requestTimeoutMs,
+  idleTimeoutMs,
   retries,
   retryDelayMs,
 }: Settings): A2aClientOptions {
   return {
-    pollMs,
-    timeoutMs,
-    silenceMs,
+    pollIntervalMs,
+    requestTimeoutMs,
+    idleTimeoutMs,
     retries,
-    retryMs: retryDelayMs,
+    retryDelayMs,
     ...(headers !== undefined && { headers }),
     ...(bindings !== undefined && { bindings }),
   }

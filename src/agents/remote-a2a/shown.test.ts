@@ -1,7 +1,7 @@
 /** What is kept of a remote task costs as much memory as the task, and not as much as all that was ever said of it. */
 import { expect, test } from 'vitest'
 import { heldMegabytes } from '../../../test/support/memory.ts'
-import { TaskAssembler } from '../../a2a/assembly.ts'
+import { TaskAssembler } from '../../a2a/task-assembler.ts'
 import type { Update } from '../../a2a/types.ts'
 import { ShownTask } from './shown.ts'
 

@@ -4,9 +4,9 @@ import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { RetryBudget, RemoteError } from '../shared/remote.ts'
-import { textOf } from '../shared/text-input.ts'
+import { textOf } from '../shared/text-of.ts'
 import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
-import { answersTo } from './questions.ts'
+import { answersTo } from './answers-to.ts'
 import { ShownRun } from './shown.ts'
 import { endOf, type RemoteEvent } from './wire.ts'
 
@@ -17,20 +17,21 @@ export interface RemoteAgentOsDefinition extends CommonDefinition {
   readonly component?: string
   readonly kind?: RemoteKind
   readonly headers?: Readonly<Record<string, string>>
-  /** Let it go on there when the connection is cut. It needs a database there; without, a cut fails the run. */
+  /** Let it go on there when the connection is cut. It needs a database there; without, a cut fails the run. Default: true. */
   readonly background?: boolean
   /** Whose run it is there. */
   readonly user?: (context: RunContext) => string
-  /** Until an answer begins. */
-  readonly timeoutMs?: number
-  /** A stream that is silent for so long is opened anew. */
-  readonly silenceMs?: number
-  /** Failures in a row of reaching the server. */
+  /** How long a response may take to begin. Default: 30,000. */
+  readonly requestTimeoutMs?: number
+  /** Silence after which a stream is opened anew. Default: 120,000. */
+  readonly idleTimeoutMs?: number
+  /** Failures in a row of reaching the server. Default: 8. */
   readonly retries?: number
+  /** Delay before the first retry; it grows from there. Default: 250. */
   readonly retryDelayMs?: number
 }
 
-const defaults = { background: true, timeoutMs: 30_000, silenceMs: 120_000, retries: 8, retryDelayMs: 250 }
+const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 120_000, retries: 8, retryDelayMs: 250 }
 
 type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind }
 
@@ -77,8 +78,10 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
     const forget = onStop(context, 'cancel', () => client.cancel(current))
     try {
       const shown = new ShownRun(`${context.run}/${turn}`, ids.run, kind)
-      const place = { ids, after, opened }
-      const { end, index }: LegEnd = await leg(context, 'remote', () => follow(client, shown, place, settings, signal))
+      const position = { ids, after, opened }
+      const { end, index }: LegEnd = await leg(context, 'remote', () =>
+        follow(client, shown, position, settings, signal),
+      )
       if (end.event !== 'RunPaused') return yield emit('run.completed', { output: outcome(end) })
       after = index
       const answers = await answersTo(end, kind, context)

@@ -12,8 +12,8 @@ export interface ClientOptions {
   readonly component: string
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  readonly timeoutMs: number
-  readonly silenceMs: number
+  readonly requestTimeoutMs: number
+  readonly idleTimeoutMs: number
 }
 
 export interface RunIds {
@@ -60,7 +60,7 @@ export class AgentOsClient {
 
   /** The run as it is stored; undefined where it is not known. */
   async get({ run, session }: RunIds): Promise<StoredRun | undefined> {
-    const { headers, signal, timeoutMs } = this.#options
+    const { headers, signal, requestTimeoutMs: timeoutMs } = this.#options
     const url = `${this.#of(run)}?${new URLSearchParams({ session_id: session })}`
     const response = await request({ url, headers, signal, timeoutMs })
     if (response.status === 404) return undefined
@@ -70,7 +70,7 @@ export class AgentOsClient {
 
   /** With a signal of its own: what is cancelled has been aborted. */
   async cancel({ run, session }: RunIds): Promise<void> {
-    const { headers, timeoutMs } = this.#options
+    const { headers, requestTimeoutMs: timeoutMs } = this.#options
     const url = `${this.#of(run, '/cancel')}?${new URLSearchParams({ session_id: session })}`
     await requestOk({ url, method: 'POST', headers, signal: AbortSignal.timeout(timeoutMs), timeoutMs })
   }
@@ -84,11 +84,11 @@ export class AgentOsClient {
     fields: Readonly<Record<string, string>>,
     more: Readonly<Record<string, string>> = {},
   ): AsyncGenerator<RemoteEvent, void, void> {
-    const { signal, timeoutMs, silenceMs } = this.#options
+    const { signal, requestTimeoutMs: timeoutMs, idleTimeoutMs } = this.#options
     const headers = { ...this.#options.headers, ...more }
     const body = new URLSearchParams(fields)
     const response = await requestOk({ url, method: 'POST', headers, body, signal, timeoutMs })
-    for await (const { data } of eventsOf(response, silenceMs)) yield parse(data)
+    for await (const { data } of eventsOf(response, idleTimeoutMs)) yield parse(data)
   }
 }
 

@@ -7,6 +7,7 @@ import type { RunContext } from '../../core/ports/component.ts'
  */
 export function onStop(context: RunContext, name: string, work: () => Promise<unknown>): () => void {
   const { signal, step } = context
+  // The service may not be reached; the run ends as stopped all the same.
   const stop = (): void => void step(name, async () => void (await work())).catch(() => {})
   signal.addEventListener('abort', stop, { once: true })
   return () => signal.removeEventListener('abort', stop)

@@ -85,10 +85,10 @@ export async function readJson(response: Response): Promise<unknown> {
 }
 
 /** The events of a stream, until it ends. One that shows no life for so long is taken for cut. */
-export async function* eventsOf(response: Response, silenceMs: number): AsyncGenerator<ParsedEvent, void, void> {
+export async function* eventsOf(response: Response, idleTimeoutMs: number): AsyncGenerator<ParsedEvent, void, void> {
   try {
     yield* eventsIn(
-      piecesOf(response.body, (piece) => within(silenceMs, piece)),
+      piecesOf(response.body, (piece) => within(idleTimeoutMs, piece)),
       { charsMax: ANSWER_CHARS_MAX },
     )
   } catch (thrown) {

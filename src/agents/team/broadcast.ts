@@ -1,31 +1,31 @@
 /** One task for all members at once, and their answers for the leader. */
 import type { ModelMessage } from 'ai'
 import type { Component, RunContext } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/emission.ts'
+import { RunFailure } from '../../core/execution/run-failure.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { mapWithConcurrency } from '../model/map-with-concurrency.ts'
 import { callMember } from './members.ts'
 
-export interface MemberAnswer {
+export interface MemberResult {
   readonly member: string
   readonly answer?: unknown
   readonly problem?: string
 }
 
-export async function answersOf(
+export async function resultsOf(
   context: RunContext,
   members: readonly Component[],
   task: unknown,
   concurrency: number,
-): Promise<MemberAnswer[]> {
-  const answers: MemberAnswer[] = []
+): Promise<MemberResult[]> {
+  const answers: MemberResult[] = []
   await mapWithConcurrency(concurrency, members, async (member, position) => {
-    answers[position] = await answerOf(context, member, task)
+    answers[position] = await resultOf(context, member, task)
   })
   return answers
 }
 
-async function answerOf(context: RunContext, member: Component, task: unknown): Promise<MemberAnswer> {
+async function resultOf(context: RunContext, member: Component, task: unknown): Promise<MemberResult> {
   try {
     return { member: member.id, answer: await callMember(context, member, task) }
   } catch (thrown) {
@@ -34,7 +34,7 @@ async function answerOf(context: RunContext, member: Component, task: unknown): 
   }
 }
 
-export function withAnswers(task: readonly ModelMessage[], answers: readonly MemberAnswer[]): ModelMessage[] {
+export function withResults(task: readonly ModelMessage[], answers: readonly MemberResult[]): ModelMessage[] {
   const told = answers.map(({ member, answer, problem }) =>
     problem === undefined ? `${member} answered:\n${written(answer)}` : `${member} failed: ${problem}`,
   )

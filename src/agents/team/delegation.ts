@@ -46,7 +46,7 @@ export async function delegateTool(
     },
   }
   const declared = { description, inputSchema: sdk.jsonSchema(sdk.asSchema(inputSchema).jsonSchema) }
-  return { declared, tool, answer: firstAnswer }
+  return { declared, tool, answer: firstResult }
 }
 
 function bounded(max: number): NonNullable<LoopTool['admit']> {
@@ -70,7 +70,7 @@ function oneAtATime(max: number): NonNullable<LoopTool['admit']> {
   }
 }
 
-function firstAnswer(made: CallResults['made']): { readonly output: unknown } | undefined {
+function firstResult(made: CallResults['made']): { readonly output: unknown } | undefined {
   const [, outcome] = made.find(([name, { state }]) => name === DELEGATE && state === 'done') ?? []
   return outcome?.state === 'done' ? { output: outcome.value } : undefined
 }

@@ -4,11 +4,11 @@ import type { Event } from '../../core/model/event.ts'
 import { iterate } from '../../core/execution/iterate.ts'
 
 export function callMember(context: RunContext, member: Component, task: unknown): Promise<unknown> {
-  return context.call(answering(member), task, { name: member.id })
+  return context.call(withOutput(member), task, { name: member.id })
 }
 
 /** An agent that only says something, and has no output, has answered with what it said. */
-function answering(member: Component): Component {
+function withOutput(member: Component): Component {
   const { id, kind, uncertain } = member
   return {
     id,

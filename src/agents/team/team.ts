@@ -12,7 +12,7 @@ import { RETRIES, RETRY_DELAY_MS } from '../model/retry.ts'
 import { loadSdk } from '../model/sdk.ts'
 import { type AgentTools, openTools } from '../model/tool-sources.ts'
 import { type Toolbox, toolboxOf } from '../model/tools.ts'
-import { answersOf, withAnswers } from './broadcast.ts'
+import { resultsOf, withResults } from './broadcast.ts'
 import { DELEGATE, delegateTool } from './delegation.ts'
 
 /**
@@ -30,15 +30,15 @@ export interface TeamDefinition extends CommonDefinition {
   /** Tools of the leader's own. */
   readonly tools?: AgentTools
   readonly settings?: ModelSettings
-  /** Requests to the leader's model, retries apart, after which the team fails. */
+  /** Requests to the leader's model, retries apart, after which the team fails. Default: 20. */
   readonly maxSteps?: number
-  /** Tasks that the leader may give to members in one run. */
+  /** Tasks that the leader may give to members in one run. Default: 20. */
   readonly maxDelegations?: number
-  /** Members that work at once. */
+  /** Members that work at once. Default: 8. */
   readonly concurrency?: number
   readonly modelRetries?: number
   readonly retryDelayMs?: number
-  /** What the leader is told of what was said before: the session's earlier runs of this team where nothing else is said. */
+  /** What the leader is told of what was said before. Default: the session's earlier runs of this team. */
   readonly history?: AgentHistory
 }
 
@@ -97,8 +97,8 @@ async function* broadcast(
   context: RunContext,
   options: LoopOptions,
 ): AsyncGenerator<Emission, unknown, void> {
-  const answers = await answersOf(context, members, input, options.concurrency)
-  return yield* loop(context, { ...options, messages: withAnswers(options.messages, answers) })
+  const answers = await resultsOf(context, members, input, options.concurrency)
+  return yield* loop(context, { ...options, messages: withResults(options.messages, answers) })
 }
 
 async function* delegate(

@@ -23,15 +23,15 @@ export interface Attempt {
 /** What came of a try. A failure is `fresh` when it happened now, and not in an earlier drive of the run. */
 export type AttemptResult = { readonly output: unknown } | { readonly thrown: unknown; readonly fresh: boolean }
 
-export async function attempt(place: WorkflowPosition, about: StepDetails, given: Attempt): Promise<AttemptResult> {
-  const { work, recall } = executorOf(place, given)
+export async function attempt(position: WorkflowPosition, about: StepDetails, given: Attempt): Promise<AttemptResult> {
+  const { work, recall } = executorOf(position, given)
   let fresh = false
   const once = (): Promise<unknown> => {
     fresh = true
     return work()
   }
   try {
-    return { output: await place.context.step(given.node.name, once, { ...about, revisit: recall }) }
+    return { output: await position.context.step(given.node.name, once, { ...about, revisit: recall }) }
   } catch (thrown) {
     return { thrown, fresh }
   }
@@ -43,20 +43,20 @@ interface Executor {
   readonly recall: () => Promise<unknown>
 }
 
-function executorOf(place: WorkflowPosition, asked: Attempt): Executor {
+function executorOf(position: WorkflowPosition, asked: Attempt): Executor {
   const { node, input, withdraw } = asked
   const { run, name, timeoutMs } = node
-  const component = typeof run !== 'function' ? run : isGenerator(run) ? componentOf(place, run, asked) : undefined
+  const component = typeof run !== 'function' ? run : isGenerator(run) ? componentOf(position, run, asked) : undefined
   if (component === undefined)
-    return { work: () => callFunction(place, run as StepFunction<unknown, unknown>, asked), recall: async () => {} }
-  const given = component === run ? inputOf(place, asked) : input
+    return { work: () => callFunction(position, run as StepFunction<unknown, unknown>, asked), recall: async () => {} }
+  const given = component === run ? inputOf(position, asked) : input
   const options = {
     name,
-    signal: place.signal,
+    signal: position.signal,
     withdrawFailure: withdraw,
     ...(timeoutMs !== undefined && { timeoutMs }),
   }
-  const call = (): Promise<unknown> => place.context.call(component, given, options)
+  const call = (): Promise<unknown> => position.context.call(component, given, options)
   return { work: call, recall: call }
 }
 
@@ -123,8 +123,8 @@ function stepContext(
 }
 
 /** What a component is given. */
-function inputOf(place: WorkflowPosition, { node, input, told, own }: Attempt): unknown {
-  if (node.input !== undefined) return node.input(input, stepContext(own, place.signal, place.outputs, told))
+function inputOf(position: WorkflowPosition, { node, input, told, own }: Attempt): unknown {
+  if (node.input !== undefined) return node.input(input, stepContext(own, position.signal, position.outputs, told))
   if (told.answer === undefined && told.feedback === undefined) return input
   if (typeof input !== 'string') return { input, ...told }
   const said = [told.answer, told.feedback].filter((value) => value !== undefined)

@@ -6,7 +6,7 @@ import type {
   AnyStep,
   Choice,
   Choose,
-  Connected,
+  ConnectedSteps,
   FirstInput,
   FlowFacts,
   InputOf,
@@ -148,7 +148,7 @@ export function router<const Name extends string, const Choices extends readonly
 /** One after the other; each gets what the one before gave. */
 export function steps<const Name extends string, const Items extends readonly AnyStep[]>(
   name: Name,
-  items: Items & Connected<Items>,
+  items: Items & ConnectedSteps<Items>,
 ): WorkflowStep<FirstInput<Items>, LastOutput<Items>, Name> {
   checkName('a sequence', name)
   return { type: 'sequence', name, steps: nodesOf(`steps ${JSON.stringify(name)}`, 'steps', items) }

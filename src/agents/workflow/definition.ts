@@ -69,7 +69,7 @@ export type StepFunction<In, Out> = (
 declare const flow: unique symbol
 
 /** Says what a step takes and gives; there is nothing of it at run time. */
-interface Typed<In, Out> {
+interface TypedStep<In, Out> {
   readonly [flow]?: (input: In) => Out
 }
 
@@ -139,17 +139,17 @@ export type Node = StepNode | ParallelNode | LoopNode | ConditionNode | RouterNo
 
 /** Anything that can stand in a workflow, with what it takes and gives. */
 export type WorkflowStep<In = unknown, Out = unknown, Name extends string = string> = Node &
-  Typed<In, Out> & { readonly name: Name }
+  TypedStep<In, Out> & { readonly name: Name }
 
 /** A component stands for a step with its id as name. What it gives is not known to the compiler. */
 // oxlint-disable-next-line typescript/no-explicit-any -- any step, whatever it takes
 export type AnyStep = WorkflowStep<any, any> | Component<any>
 
 // oxlint-disable-next-line typescript/no-explicit-any -- not contravariant in what is not asked for
-export type InputOf<Item> = Item extends Component<infer In> ? In : Item extends Typed<infer In, any> ? In : unknown
+export type InputOf<Item> = Item extends Component<infer In> ? In : Item extends TypedStep<infer In, any> ? In : unknown
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a component gives is not known
-export type OutputOf<Item> = Item extends Component<any> ? any : Item extends Typed<any, infer Out> ? Out : never
+export type OutputOf<Item> = Item extends Component<any> ? any : Item extends TypedStep<any, infer Out> ? Out : never
 
 /** The input of the first and the output of the last of a list. */
 export type FirstInput<Items extends readonly unknown[]> = InputOf<Items[0]>
@@ -158,10 +158,10 @@ export type LastOutput<Items extends readonly unknown[]> = Items extends readonl
   : OutputOf<Items[number]>
 
 /** The same list where each step takes what the one before gives; where one does not, what it should be. */
-export type Connected<Items extends readonly unknown[], Given = FirstInput<Items>> = number extends Items['length']
+export type ConnectedSteps<Items extends readonly unknown[], Given = FirstInput<Items>> = number extends Items['length']
   ? Items
   : Items extends readonly [infer Head, ...infer Tail]
-    ? readonly [[Given] extends [InputOf<Head>] ? Head : WorkflowStep<Given>, ...Connected<Tail, OutputOf<Head>>]
+    ? readonly [[Given] extends [InputOf<Head>] ? Head : WorkflowStep<Given>, ...ConnectedSteps<Tail, OutputOf<Head>>]
     : readonly []
 
 /** What all of several steps take. */

@@ -6,7 +6,7 @@ import type { Choice, Confirmation, Review, StepQuestion } from './definition.ts
 import { orAborted } from './position.ts'
 
 /** Whoever asks: a step or a router, with a key space for its questions. */
-export interface Asker {
+export interface QuestionContext {
   readonly context: RunContext
   readonly signal: AbortSignal
   /** What every question says about it. */
@@ -15,7 +15,11 @@ export interface Asker {
 
 export type Approval = { readonly approved: true } | { readonly approved: false; readonly reason?: string }
 
-export function confirm(asker: Asker, { prompt, timeoutMs }: Confirmation, input: unknown): Promise<Approval> {
+export function confirm(
+  asker: QuestionContext,
+  { prompt, timeoutMs }: Confirmation,
+  input: unknown,
+): Promise<Approval> {
   const schema = oneOf({ type: 'boolean' }, object({ approved: { type: 'boolean' }, reason: TEXT }, 'approved'))
   return decide(asker, { kind: 'approval', prompt, schema, ...limit(timeoutMs), details: { input } }, (answer) => {
     const { approved, reason } = fieldsOf(answer, 'approved')
@@ -25,7 +29,11 @@ export function confirm(asker: Asker, { prompt, timeoutMs }: Confirmation, input
   })
 }
 
-export function question(asker: Asker, { prompt, schema, timeoutMs }: StepQuestion, input: unknown): Promise<unknown> {
+export function question(
+  asker: QuestionContext,
+  { prompt, schema, timeoutMs }: StepQuestion,
+  input: unknown,
+): Promise<unknown> {
   return ask(asker, { kind: 'input', prompt, ...(schema !== undefined && { schema }), ...limit(timeoutMs) }, { input })
 }
 
@@ -34,7 +42,7 @@ export type Verdict =
   | { readonly action: 'edit'; readonly output: unknown }
   | { readonly action: 'reject'; readonly feedback?: string }
 
-export function review(asker: Asker, { prompt, timeoutMs }: Review, details: object): Promise<Verdict> {
+export function review(asker: QuestionContext, { prompt, timeoutMs }: Review, details: object): Promise<Verdict> {
   const schema = oneOf(
     { enum: ['accept', 'reject'] },
     object({ action: { const: 'accept' } }, 'action'),
@@ -52,7 +60,7 @@ export function review(asker: Asker, { prompt, timeoutMs }: Review, details: obj
 
 /** The names of those that were chosen, in the order in which they were. */
 export function choose(
-  asker: Asker,
+  asker: QuestionContext,
   { prompt, timeoutMs }: Choice,
   details: { readonly choices: readonly string[]; readonly multiple: boolean; readonly input: unknown },
 ): Promise<readonly string[]> {
@@ -77,7 +85,7 @@ export function isSelection(
 
 export type Remedy = 'retry' | 'skip' | 'fail'
 
-export function remedy(asker: Asker, error: Failure): Promise<Remedy> {
+export function remedy(asker: QuestionContext, error: Failure): Promise<Remedy> {
   const actions: readonly Remedy[] = ['retry', 'skip', 'fail']
   const schema = oneOf({ enum: actions }, object({ action: { enum: actions } }, 'action'))
   const prompt = `Step ${asker.facts.name} failed: ${error.message}. Try it again, skip it, or fail?`
@@ -88,7 +96,7 @@ export function remedy(asker: Asker, error: Failure): Promise<Remedy> {
 
 /** Asks until the answer is one, within a bound: runs of earlier versions have logs with answers that do not fit the schema. */
 async function decide<Decision>(
-  asker: Asker,
+  asker: QuestionContext,
   { details, ...options }: AskOptions,
   understand: (answer: unknown) => Decision | undefined,
 ): Promise<Decision> {
@@ -104,7 +112,7 @@ async function decide<Decision>(
   })
 }
 
-function ask({ context, signal, facts }: Asker, options: AskOptions, details: object): Promise<unknown> {
+function ask({ context, signal, facts }: QuestionContext, options: AskOptions, details: object): Promise<unknown> {
   return orAborted(signal, context.ask({ ...options, details: { ...facts, ...details } }))
 }
 

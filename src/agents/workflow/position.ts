@@ -26,17 +26,17 @@ export function positionOf(context: RunContext, tell: WorkflowPosition['tell']):
 }
 
 /** The step that is first done under a name; names of one level differ, and have no separators. */
-export function idIn(place: WorkflowPosition, name: string): string {
-  return place.prefix + name
+export function idIn(position: WorkflowPosition, name: string): string {
+  return position.prefix + name
 }
 
 /** The inside of a step. */
 export function inside(
-  place: WorkflowPosition,
+  position: WorkflowPosition,
   name: string,
-  parent: string | undefined = idIn(place, name),
+  parent: string | undefined = idIn(position, name),
 ): WorkflowPosition {
-  return { ...place, context: place.context.within(name), prefix: `${idIn(place, name)}~/`, parent }
+  return { ...position, context: position.context.within(name), prefix: `${idIn(position, name)}~/`, parent }
 }
 
 export function factsOf({ context, signal, outputs }: WorkflowPosition): FlowFacts {
@@ -69,7 +69,7 @@ export async function recordBlock<Walked, Result = Walked>(
 export async function orAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason as Error)
-  work.catch(() => {})
+  work.catch(() => {}) // awaited below, unless the abort comes first
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   try {

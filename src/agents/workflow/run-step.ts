@@ -5,33 +5,33 @@ import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import { attempt, type AttemptInput } from './attempt.ts'
 import { BACKOFF_MAX_MS, BACKOFF_MS, RETRIES_BY_HAND_MAX, REVIEW_ROUNDS } from './bounds.ts'
 import type { Retry, StepNode } from './definition.ts'
-import { type Asker, confirm, question, remedy, review } from './human-input.ts'
+import { type QuestionContext, confirm, question, remedy, review } from './human-input.ts'
 import { idIn, orAborted, type WorkflowPosition } from './position.ts'
 
 /** What became of a step: a skipped one has no output, and what it was given goes to the next. */
 export type StepOutcome = { readonly output: unknown } | { readonly skipped: true }
 
 interface StepInProgress {
-  readonly place: WorkflowPosition
+  readonly position: WorkflowPosition
   readonly node: StepNode
   readonly input: unknown
   readonly index: number
-  readonly asker: Asker
+  readonly asker: QuestionContext
 }
 
 /** Why a step is not tried again, whatever it declares: another branch of its block failed. */
 export const ABANDONED = 'abandoned'
 
 export async function runStep(
-  place: WorkflowPosition,
+  position: WorkflowPosition,
   node: StepNode,
   input: unknown,
   index: number,
 ): Promise<StepOutcome> {
   const { name, kind } = node
-  const facts = { step: idIn(place, name), name, kind, index }
-  const asker: Asker = { context: place.context.within(name), signal: place.signal, facts }
-  const doing: StepInProgress = { place, node, input, index, asker }
+  const facts = { step: idIn(position, name), name, kind, index }
+  const asker: QuestionContext = { context: position.context.within(name), signal: position.signal, facts }
+  const doing: StepInProgress = { position, node, input, index, asker }
   if (node.confirm !== undefined) {
     const { onReject = 'skip', ...asked } = asObject(node.confirm)
     const answer = await confirm(asker, asked, input)
@@ -77,32 +77,32 @@ async function settle(doing: StepInProgress, told: AttemptInput, round: number):
 type StepSettlement = { readonly output: unknown } | { readonly failure: Failure }
 
 async function tryAll(doing: StepInProgress, told: AttemptInput, round: number): Promise<StepSettlement> {
-  const { place, node, input, index, asker } = doing
+  const { position, node, input, index, asker } = doing
   const { attempts, ...backoff }: Retry = node.retry ?? { attempts: 1 }
   for (let number = 1; ; number++) {
-    place.signal.throwIfAborted()
+    position.signal.throwIfAborted()
     const details = {
       index,
       ...(attempts > 1 && { attempt: number, attempts }),
       ...(round > 1 && { round }),
       ...(typeof node.run !== 'function' && { component: node.run.id }),
     }
-    const about = { kind: node.kind, details, ...(place.parent !== undefined && { parent: place.parent }) }
+    const about = { kind: node.kind, details, ...(position.parent !== undefined && { parent: position.parent }) }
     const last = number >= attempts
     const withdraw = !last || node.onError === 'skip' || node.onError === 'pause'
     const own = asker.context.within('try')
-    const tried = await attempt(place, about, { node, input, told, own, withdraw })
+    const tried = await attempt(position, about, { node, input, told, own, withdraw })
     if ('output' in tried) return tried
-    const failure = explain(place, tried.thrown)
+    const failure = explain(position, tried.thrown)
     if (last) return { failure }
     // The failure of an earlier drive has had its wait.
-    if (tried.fresh) await orAborted(place.signal, own.sleep(wait(backoff, number)))
+    if (tried.fresh) await orAborted(position.signal, own.sleep(wait(backoff, number)))
   }
 }
 
 /** The failure of a try; what is not the step's to deal with is thrown on. */
-function explain(place: WorkflowPosition, thrown: unknown): Failure {
-  place.signal.throwIfAborted()
+function explain(position: WorkflowPosition, thrown: unknown): Failure {
+  position.signal.throwIfAborted()
   if (thrown instanceof RejectedError) throw thrown
   const failure = failureOf(thrown)
   if (failure.code === ABANDONED) throw thrown
@@ -116,8 +116,8 @@ function wait(
   return Math.min(backoffMs * 2 ** (failed - 1), maxBackoffMs)
 }
 
-async function skip({ place, node, asker }: StepInProgress, reason: string): Promise<StepOutcome> {
-  await place.tell(emit('step.skipped', { step: asker.facts.step, name: node.name, reason }))
+async function skip({ position, node, asker }: StepInProgress, reason: string): Promise<StepOutcome> {
+  await position.tell(emit('step.skipped', { step: asker.facts.step, name: node.name, reason }))
   return { skipped: true }
 }
 

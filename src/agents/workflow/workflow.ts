@@ -1,8 +1,8 @@
 /** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps that were being done. */
 import type { Component, ComponentInfo } from '../../core/ports/component.ts'
 import { checkSize, isComponent, nodesOf } from './checks.ts'
-import type { AnyStep, Connected, FirstInput, Node } from './definition.ts'
-import { runSequence } from './flow.ts'
+import type { AnyStep, ConnectedSteps, FirstInput, Node } from './definition.ts'
+import { runSequence } from './run-sequence.ts'
 import { Outbox } from './outbox.ts'
 import { positionOf } from './position.ts'
 
@@ -10,7 +10,7 @@ export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Om
   Component<FirstInput<Items>>,
   'kind' | 'run'
 > {
-  readonly steps: Items & Connected<Items>
+  readonly steps: Items & ConnectedSteps<Items>
 }
 
 export interface Workflow<Input = unknown> extends Component<Input> {
@@ -34,8 +34,8 @@ export function workflow<const Items extends readonly AnyStep[]>(
     steps,
     async *run(input, context) {
       const outbox = new Outbox()
-      const place = positionOf(context, (event) => outbox.send(event))
-      const flow = runSequence(place, steps, input).finally(() => outbox.close())
+      const position = positionOf(context, (event) => outbox.send(event))
+      const flow = runSequence(position, steps, input).finally(() => outbox.close())
       flow.catch(() => {}) // told below, unless the run is over before
       yield* outbox.events()
       return flow

@@ -2,7 +2,7 @@
 import type { Answers, RunInfo } from '../../client/index.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
-import { loadComponents } from '../components-file.ts'
+import { loadComponents } from '../load-components.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { followRun } from '../follow.ts'

@@ -1,10 +1,10 @@
 /** `holdfast forget`: deletes everything that a principal has. */
 import { existsSync } from 'node:fs'
 import { detailOf, HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
-import type { Removed } from '../../core/access/forget.ts'
+import type { RemovalCount } from '../../core/access/forget.ts'
 import { ownerKey } from '../../core/model/principal.ts'
 import { printable } from '../../core/model/printable.ts'
-import type { Forgotten } from '../../core/service.ts'
+import type { ForgetResult } from '../../core/service.ts'
 import { removeKeysOf } from '../../server/auth/keys.ts'
 import { configOptions, type StoreConfig } from '../../server/config-options.ts'
 import { forgetPrincipal } from '../../server/forget.ts'
@@ -39,10 +39,10 @@ const options = {
   json: { parse: toSwitch, fallback: 'false', help: 'Report as JSON.' },
 } as const satisfies OptionTable
 
-interface Wanted {
+interface ForgetTarget {
   readonly values: OptionValues<typeof options>
   readonly who: { readonly id: string; readonly tenant?: string }
-  readonly onProgress: (removed: Removed) => void
+  readonly onProgress: (removed: RemovalCount) => void
 }
 
 export const forget = defineCommand({
@@ -72,7 +72,7 @@ are overwritten: --vacuum rewrites it without them. Backups, log files and the a
     if (id === undefined) throw new HoldfastError('invalid_request', 'say whose data: --principal ID')
     const who = { id, ...(tenant !== undefined && { tenant }) }
     let told = 0
-    const onProgress = ({ runs }: Removed): void => {
+    const onProgress = ({ runs }: RemovalCount): void => {
       if (runs > told) io.stderr.write(`removed ${runs} runs\n`)
       told = Math.max(told, runs)
     }
@@ -83,8 +83,8 @@ are overwritten: --vacuum rewrites it without them. Backups, log files and the a
       config === undefined ? await atServer(url!, wanted) : await inStore(config, wanted, io)
     const where = config === undefined ? url! : storeText(config)
     if (values.json) {
-      const place = config === undefined ? { url: where } : { store: where }
-      const report = { ...place, principal: id, ...(tenant !== undefined && { tenant }), dryRun }
+      const target = config === undefined ? { url: where } : { store: where }
+      const report = { ...target, principal: id, ...(tenant !== undefined && { tenant }), dryRun }
       io.stdout.write(`${JSON.stringify({ ...report, runs, unfinished, documents, apiKeys }, undefined, 2)}\n`)
       return DONE
     }
@@ -99,7 +99,7 @@ are overwritten: --vacuum rewrites it without them. Backups, log files and the a
 })
 
 /** The server that is to do it; undefined where the store is to be opened. */
-async function serverFor({ store, url }: Wanted['values'], env: Environment): Promise<string | undefined> {
+async function serverFor({ store, url }: ForgetTarget['values'], env: Environment): Promise<string | undefined> {
   if (store !== undefined) return undefined
   const asked = url ?? defaultUrl(env)
   const problem = await problemOf(asked)
@@ -108,7 +108,7 @@ async function serverFor({ store, url }: Wanted['values'], env: Environment): Pr
   throw new Error(`${url} is no Holdfast server that can be talked to: ${problem}`)
 }
 
-function storeFor({ store, vacuum }: Wanted['values'], env: Environment): StoreConfig {
+function storeFor({ store, vacuum }: ForgetTarget['values'], env: Environment): StoreConfig {
   const config = store ?? defaultStore(env)
   if (config.kind === 'memory')
     throw new HoldfastError('unsupported', 'a store in memory is only in its server: give --url')
@@ -117,7 +117,7 @@ function storeFor({ store, vacuum }: Wanted['values'], env: Environment): StoreC
   return config
 }
 
-async function atServer(url: string, { values, who, onProgress }: Wanted): Promise<Forgotten> {
+async function atServer(url: string, { values, who, onProgress }: ForgetTarget): Promise<ForgetResult> {
   const { key, stop, 'dry-run': dryRun, vacuum } = values
   if (vacuum)
     throw new HoldfastError(
@@ -133,13 +133,17 @@ async function atServer(url: string, { values, who, onProgress }: Wanted): Promi
   }
 }
 
-async function inStore(config: StoreConfig, { values, who, onProgress }: Wanted, io: CommandIo): Promise<Forgotten> {
+async function inStore(
+  config: StoreConfig,
+  { values, who, onProgress }: ForgetTarget,
+  io: CommandIo,
+): Promise<ForgetResult> {
   const { stop, 'dry-run': dryRun, 'auth-keys': keys, vacuum } = values
   const store = await openStore(config, stderrLogger(io)).catch((cause: unknown) => {
     if (config.kind !== 'sqlite' || isHoldfastError(cause)) throw cause
     throw new Error(`${detailOf(cause)}; a server that uses it is talked to with --url`, { cause })
   })
-  let report: Forgotten
+  let report: ForgetResult
   try {
     let apiKeys = 0
     const removeKeys = async (): Promise<void> => {

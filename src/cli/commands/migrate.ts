@@ -17,12 +17,12 @@ refused.`,
   async run({ values }, io) {
     const config = values.store ?? defaultStore(io.env)
     const change = await migrateStore(config)
-    io.stdout.write(`${storeText(config)}${outcomeOf(change)}\n`)
+    io.stdout.write(`${storeText(config)}${changeText(change)}\n`)
     return DONE
   },
 })
 
-function outcomeOf(change: SchemaChange | undefined): string {
+function changeText(change: SchemaChange | undefined): string {
   if (change === undefined) return ' is up to date'
   const { from, to } = change
   return from === to ? ` is up to date: schema ${to}` : `: schema ${from} has become schema ${to}`

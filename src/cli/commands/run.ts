@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../core/model/errors.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
 import type { OptionTable } from '../../server/options.ts'
-import { loadComponents } from '../components-file.ts'
+import { loadComponents } from '../load-components.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { followRun } from '../follow.ts'

@@ -133,7 +133,7 @@ async function watchRuns(list: () => Promise<RunInfo[]>, io: CommandIo, json: bo
         )
       }
       known = new Map(found.map(({ id, status }) => [id, status]))
-      await wait(WATCH_MS, undefined, { signal: left.signal }).catch(() => {})
+      await wait(WATCH_MS, undefined, { signal: left.signal }).catch(() => {}) // the loop sees the abort
     }
     if (screen !== undefined) io.stdout.write('\n')
     return DONE

@@ -5,14 +5,14 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { type Config, readConfig } from '../../server/config.ts'
 import type { Command } from '../command.ts'
-import { loadComponents } from '../components-file.ts'
+import { loadComponents } from '../load-components.ts'
 import { hostServer } from '../host.ts'
 import { supervise } from '../supervise.ts'
 
 export const serve: Command = {
   operands: ['FILE'],
   about: `Serves the components that a JavaScript or TypeScript module exports, each one and each one in an exported array. TypeScript runs as
-it is. Ctrl-C or SIGTERM drains: runs may finish within --drain-ms, and the rest are handed over to whoever opens the store next.`,
+it is. Ctrl-C or SIGTERM drains: runs may finish within --drain-timeout, and the rest are handed over to whoever opens the store next.`,
   examples: [
     { line: 'holdfast serve agents.ts', does: 'on this machine, runs in .holdfast/holdfast.db' },
     { line: 'holdfast serve agents.ts --host 0.0.0.0 --auth-keys .holdfast/keys.json', does: 'for others, with keys' },

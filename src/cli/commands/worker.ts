@@ -7,7 +7,7 @@ import { createWorker } from '../../server/create-worker.ts'
 import { openStore } from '../../server/open-store.ts'
 import type { OptionTable } from '../../server/options.ts'
 import type { Command } from '../command.ts'
-import { loadComponents } from '../components-file.ts'
+import { loadComponents } from '../load-components.ts'
 import { describeStore, nextSignal } from '../host.ts'
 import { lazyLogger } from '../lazy-logger.ts'
 import { surviveUncaughtErrors } from '../uncaught-errors.ts'
@@ -17,13 +17,13 @@ import { fileOf, labIn } from './serve.ts'
 
 const options = {
   store: configOptions.store,
-  'store-outage': configOptions['store-outage'],
+  'store-outage-timeout': configOptions['store-outage-timeout'],
   lab: configOptions.lab,
   'log-level': configOptions['log-level'],
   redact: configOptions.redact,
   'max-runs': configOptions['max-runs'],
-  'loop-blocked-ms': configOptions['loop-blocked-ms'],
-  'drain-ms': configOptions['drain-ms'],
+  'loop-blocked': configOptions['loop-blocked'],
+  'drain-timeout': configOptions['drain-timeout'],
 } satisfies OptionTable
 
 export const worker: Command = {
@@ -66,7 +66,7 @@ The sqlite store is for one process. A worker can open it while no server does, 
       )
     }
     const signal = await ending
-    io.stderr.write(`${signal}: draining, at most ${limits.drainMs ?? 0} ms\n`)
+    io.stderr.write(`${signal}: draining, at most ${limits.drainTimeoutMs ?? 0} ms\n`)
     await running.stop()
     endSurvival()
     return DONE

@@ -16,8 +16,8 @@ const SKEW_MS_MAX = 60_000
 export async function examineServer(address: Address): Promise<Finding[]> {
   const findings: Finding[] = []
   const { url } = address
-  const answer = await ask(`${url}/health`)
-  const health = answer.body as {
+  const response = await ask(`${url}/health`)
+  const health = response.body as {
     store?: { ok: boolean; reason?: string; alarms?: string[] }
     draining?: boolean
     running?: number
@@ -34,29 +34,29 @@ export async function examineServer(address: Address): Promise<Finding[]> {
   else findings.push(good('server', `${url} answers; runs under way: ${health.running ?? 0}`))
   for (const alarm of health.store?.alarms ?? [])
     findings.push(bad('store', `${url}: ${alarm}`, 'see the log of the server'))
-  findings.push(versionOf(await ask(`${url}/openapi.json`)), ...clockOf(answer), ...wayOf(answer))
+  findings.push(versionOf(await ask(`${url}/openapi.json`)), ...clockOf(response), ...wayOf(response))
   findings.push(...(await examineRuns(address)))
   return findings
 }
 
-interface Answer {
+interface ProbeResponse {
   readonly body: unknown
   readonly headers: Headers
 }
 
-async function ask(address: string): Promise<Answer> {
+async function ask(address: string): Promise<ProbeResponse> {
   const response = await fetch(address, { signal: AbortSignal.timeout(ASK_MS) })
   return { body: await response.json(), headers: response.headers }
 }
 
-function versionOf({ body }: Answer): Finding {
+function versionOf({ body }: ProbeResponse): Finding {
   const theirs = (body as { info?: { version?: string } }).info?.version ?? 'unknown'
   return theirs === version
     ? good('version', `the server has ${theirs}, too`)
     : note('version', `the server has ${theirs}, this command ${version}`, 'use the same version for both')
 }
 
-function clockOf({ headers }: Answer): Finding[] {
+function clockOf({ headers }: ProbeResponse): Finding[] {
   const date = Date.parse(headers.get('date') ?? '')
   const skew = Math.abs(Date.now() - date)
   if (Number.isNaN(date) || skew < SKEW_MS_MAX) return []
@@ -72,7 +72,7 @@ function clockOf({ headers }: Answer): Finding[] {
 /** What stands in between says so, most often. */
 const PROXY_HEADERS = ['via', 'x-cache', 'cf-ray', 'x-amz-cf-id', 'x-varnish', 'x-served-by']
 
-function wayOf({ headers }: Answer): Finding[] {
+function wayOf({ headers }: ProbeResponse): Finding[] {
   const seen = PROXY_HEADERS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`)
   return seen.length === 0 ? [] : [note('proxy', `something stands in between (${seen.join(', ')})`, PROXY_ADVICE)]
 }

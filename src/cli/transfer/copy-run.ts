@@ -8,11 +8,11 @@ import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { digestOf } from './digest.ts'
 
 /** `present`: it was there, whole or another one, and was left as it is. */
-export type RunOutcome = 'copied' | 'continued' | 'present'
+export type RunCopyResult = 'copied' | 'continued' | 'present'
 
 const decoder = new TextDecoder()
 
-export async function copyRun(from: Store, to: Store, kept: TransferredRun): Promise<RunOutcome> {
+export async function copyRun(from: Store, to: Store, kept: TransferredRun): Promise<RunCopyResult> {
   const there = await to.get(kept.stored.run.id)
   if (there === undefined) {
     await append(from, to, kept, await admit(from, to, kept))

@@ -1,6 +1,6 @@
 /** Reads an exported log, and refuses whatever is not the whole and unchanged log of one finished run (LOG-1, LOG-3). */
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
-import { wrongField } from '../../core/model/event-fields.ts'
+import { wrongField } from '../../core/model/wrong-field.ts'
 import { type EventData, isEventType, isTerminal, type LoggedEvent } from '../../core/model/event.ts'
 import { defaultLimits } from '../../core/model/limits.ts'
 import { reduce, type Run } from '../../core/model/run.ts'

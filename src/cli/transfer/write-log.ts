@@ -33,6 +33,7 @@ function unfinished({ finishedAt: _finishedAt, error: _error, reason: _reason, .
 
 async function isSame(store: Store, { id }: Run, records: readonly string[]): Promise<boolean> {
   for (let after = -1; after < records.length - 1;) {
+    // A log that cannot be read is not the same.
     const slice = await readLog(store, id, after, defaultLimits.readBytesMax).catch(() => undefined)
     if (slice === undefined) return false
     for (const { index, type, envelope } of rawRecords(slice))

@@ -51,14 +51,14 @@ export class Inbox {
   }
 
   /** Waits until something is heard; false when nothing is for too long. Throws what the reading of the log failed with. */
-  async wait(silenceMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+  async wait(idleTimeoutMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
     if (this.#failure === undefined) {
       let timer: ReturnType<typeof setTimeout> | undefined
       const wake = (): void => this.#wake?.()
       const heard = new Promise<boolean>((resolve) => {
         this.#wake = () => resolve(true)
-        timer = setTimeout(() => resolve(false), silenceMs)
+        timer = setTimeout(() => resolve(false), idleTimeoutMs)
         signal?.addEventListener('abort', wake)
       })
       this.wasSilent = !(await heard)

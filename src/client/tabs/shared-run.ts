@@ -71,7 +71,7 @@ export class SharedRun {
           yield event
           if (isLast(event)) return
         } else if (upToDate && !inbox.isAhead) {
-          upToDate = await inbox.wait(this.#transport.silenceMs * SILENCES, options.signal)
+          upToDate = await inbox.wait(this.#transport.idleTimeoutMs * SILENCES, options.signal)
         } else {
           const before = position.cursor
           if (yield* this.#page(position, options, backoff, 0)) return
@@ -191,8 +191,8 @@ export class SharedRun {
 
   async #lookOnce(position: Position, options: FollowOptions, backoff: Backoff, ms: number): Promise<boolean> {
     const connection = new Connection(this.#transport, position, options, backoff)
-    const silenceMs = ms + Math.min(TURN_SILENCE_MS_MAX, this.#transport.silenceMs / 4)
-    for await (const event of connection.page(ms, { limit: TURN_EVENTS_MAX, silenceMs })) {
+    const idleTimeoutMs = ms + Math.min(TURN_SILENCE_MS_MAX, this.#transport.idleTimeoutMs / 4)
+    for await (const event of connection.page(ms, { limit: TURN_EVENTS_MAX, idleTimeoutMs })) {
       backoff.progress()
       this.#send(event)
       if (isLast(event)) return true
@@ -201,7 +201,7 @@ export class SharedRun {
   }
 
   #tellLife(): void {
-    if (performance.now() - this.#toldAt >= this.#transport.silenceMs / 4) this.#send('alive')
+    if (performance.now() - this.#toldAt >= this.#transport.idleTimeoutMs / 4) this.#send('alive')
   }
 
   /** To the other tabs, and to the readers of this one. */

@@ -1,9 +1,9 @@
 /** The service, with every command on the audit log that changes something or opens a stream. */
 import type { Audit } from './audit.ts'
-import type { StartRequest } from '../scheduling/new-run.ts'
+import type { StartRequest } from '../scheduling/draft-run.ts'
 import type { ForgetRequest } from './forget.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
-import { type Forgotten, Service, type ServiceOptions, type StartedRun } from '../service.ts'
+import { type ForgetResult, Service, type ServiceOptions, type StartedRun } from '../service.ts'
 import type { Share, ShareRequest } from './share-links.ts'
 import type { StoredRun } from '../ports/store.ts'
 import type { Sink, Subscription } from '../delivery/subscription.ts'
@@ -54,8 +54,8 @@ export class AuditedService extends Service {
     return this.#audit.around(principal, 'revoke share', about(id), () => super.revokeShare(principal, id, share))
   }
 
-  override forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<Forgotten> {
-    const work = (): Promise<Forgotten> => super.forget(principal, who, request)
+  override forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<ForgetResult> {
+    const work = (): Promise<ForgetResult> => super.forget(principal, who, request)
     const action = request.dryRun ? 'forget (dry run)' : 'forget'
     return this.#audit.around(principal, action, { subject: ownerKey(who).slice(0, CHARS_MAX) }, work)
   }

@@ -16,19 +16,19 @@ export interface ForgetRequest {
   /** Stop runs that have not ended; otherwise they are refused. */
   readonly stop: boolean
   /** Told what was removed so far, and now and then while runs are waited for. */
-  readonly onProgress?: (removed: Removed) => void
+  readonly onProgress?: (removed: RemovalCount) => void
   /** Ends it between two steps. */
   readonly signal?: AbortSignal
 }
 
-export interface Removed {
+export interface RemovalCount {
   readonly runs: number
   /** Sessions included. */
   readonly documents: number
 }
 
 /** What was removed, or is to be removed. */
-export interface ForgetReport extends Removed {
+export interface ForgetReport extends RemovalCount {
   /** Of the runs: those that had not ended. */
   readonly unfinished: number
 }
@@ -49,7 +49,7 @@ const PAGE = 100
 const ROUNDS_MAX = 10
 const POLL_MS = 50
 /** By then a stop is carried out, also where the agent ignores it or its worker has died. */
-const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollMs
+const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollIntervalMs
 
 export async function forgetOwner(parts: ForgetParts, request: ForgetRequest): Promise<ForgetReport> {
   const { store, owner, removeCredentials, whileStopping = (wait) => wait() } = parts
@@ -132,7 +132,7 @@ async function removeDocuments({ store, owner }: ForgetParts, request: ForgetReq
   }
 }
 
-function report({ onProgress, signal }: ForgetRequest, removed: Removed): void {
+function report({ onProgress, signal }: ForgetRequest, removed: RemovalCount): void {
   onProgress?.({ ...removed })
   signal?.throwIfAborted()
 }

@@ -55,7 +55,7 @@ export class PrincipalQuotas {
   /** Throws `rate_limited` when the owner has too many streams open to open another one. */
   requireStream(owner: string): void {
     if (!this.#streams.isFull(owner)) return
-    const { streamsPerPrincipalMax: most, retryMs: retryAfterMs } = this.#limits
+    const { streamsPerPrincipalMax: most, retryDelayMs: retryAfterMs } = this.#limits
     throw new HoldfastError('rate_limited', `you have ${most} streams open on this node`, { retryAfterMs })
   }
 

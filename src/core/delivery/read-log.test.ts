@@ -31,8 +31,8 @@ async function writing(store: Store, id = 'run_1'): Promise<RunWriter> {
   return scribe
 }
 
-function feedsOf(store: Store, pollMs = 20): Feeds {
-  const feeds = new Feeds(store, { ...defaultLimits, pollMs, readBytesMax: 1 })
+function feedsOf(store: Store, pollIntervalMs = 20): Feeds {
+  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs, readBytesMax: 1 })
   onTestFinished(() => feeds.close())
   return feeds
 }

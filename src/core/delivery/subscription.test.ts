@@ -63,7 +63,7 @@ class Listener implements Sink {
 }
 
 function openFeeds(store: Store, limits: Partial<Limits> = {}): Feeds {
-  const feeds = new Feeds(store, { ...defaultLimits, pollMs: POLL_MS, ...limits }, clock)
+  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs: POLL_MS, ...limits }, clock)
   onTestFinished(() => feeds.close())
   return feeds
 }
@@ -221,7 +221,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
   test('and one that throws loses its own stream and nobody else’s', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
-    const feeds = openFeeds(store, { pollMs: 60_000 })
+    const feeds = openFeeds(store, { pollIntervalMs: 60_000 })
     const broken = new Listener()
     const working = new Listener()
     feeds.open(RUN, 1, broken)

@@ -31,7 +31,7 @@ export class Feeds {
   constructor(store: Store, limits: Limits, clock?: Clock) {
     this.#store = store
     this.#limits = limits
-    this.#stopPolling = repeatTimer(() => this.#poll(), limits.pollMs, clock)
+    this.#stopPolling = repeatTimer(() => this.#poll(), limits.pollIntervalMs, clock)
   }
 
   /** Delivers the records after an index, for as long as there are any to come. */
@@ -39,7 +39,7 @@ export class Feeds {
     const size = this.#feeds.get(run)?.size ?? 0
     if (size >= this.#limits.subscribersPerRunMax) {
       throw new HoldfastError('rate_limited', `run ${run} has ${size} subscribers here`, {
-        retryAfterMs: this.#limits.retryMs,
+        retryAfterMs: this.#limits.retryDelayMs,
       })
     }
     return this.wait(run, after, sink, onClose)

@@ -1,71 +1,12 @@
 /** Per-actor scope: identity, ledger key prefix, and helpers that steps, tools, questions and calls share. */
-import type { AskOptions, HistoryMessage, HistoryOptions, RunContext } from '../ports/component.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { EncodedEvent } from './emission.ts'
-import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
-import type { Actor, Event, EventData, Failure, Question, Usage, WorkMarks } from '../model/event.ts'
-import type { FanOut } from './fan-out.ts'
-import type { Ledger } from '../recovery/ledger.ts'
-import type { ReplayBarrier } from '../recovery/replay-barrier.ts'
+import type { AskOptions, RunContext } from '../ports/component.ts'
+import type { Actor, Event, EventData, Question } from '../model/event.ts'
 import type { Branch } from './branches.ts'
-import type { RedactOptions } from '../redaction/redaction.ts'
+import type { ExecutionHost } from './execution-host.ts'
 import { perform, request } from './perform-work.ts'
-import type { SleepDetector } from './sleep-detector.ts'
-import { serialize, type SerializeBounds } from '../model/serialize.ts'
+import { serialize } from '../model/serialize.ts'
 import { recorded } from '../recovery/recorded-failure.ts'
 import { prefixOf, type WorkKind, type WorkRecord } from '../recovery/recorded-work.ts'
-
-/** What contexts need of the drive they belong to. */
-export interface ExecutionHost {
-  readonly ledger: Ledger
-  /** Holds new work until the log's was asked for. */
-  readonly past: ReplayBarrier
-  /** Bounds what the run has under way and in all. */
-  readonly fanOut: FanOut
-  /** Identities of exclusive work that is being done. */
-  readonly underWay: Set<string>
-  readonly enclosures: AsyncLocal<Enclosure>
-  readonly bounds: SerializeBounds
-  /** Keyed digest of a text: the same in every attempt, on every node. */
-  digest(text: string): string
-  isReplaying(actor: Actor | undefined): boolean
-  /** An actor has ended: what the log holds of it and was not emitted again is withdrawn. */
-  endReplay(actor: Actor): void
-  /** The same for the rest of a step's output. */
-  endReplayOfStep(actor: Actor | undefined): void
-  /** Index of the next event. */
-  next(): number
-  /** Withdraws what an actor, and with `below` those that it called, emitted from an index on. */
-  discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
-  /** Takes what an actor emitted; a promise when it should be held back. */
-  put(encoded: EncodedEvent): Promise<void> | undefined
-  /** Adds what redaction holds back of an actor's text, before something else of the actor. */
-  settle(actor: Actor | undefined): void
-  /** The same where an actor, or a step that emits, has come to its end. */
-  endOutput(actor: Actor | undefined): void
-  /** Redacts by the rules of a component that is called, too. */
-  redactBy(options: RedactOptions): void
-  /** Appends an event of the ledger and resolves, when it is durable, with the event as the log has it. */
-  record<Recorded extends Event>(event: Recorded): Promise<Recorded>
-  /** Appends what no drive will emit again at the same place; a promise when whoever gives it should be held back. */
-  show(event: Event): Promise<void> | undefined
-  /** What an actor took that ends now, with those that it called. */
-  spent(actor: Actor, declared: Usage | undefined): Usage | undefined
-  /** An agent that is not kept while the run is paused executes, until the returned function is called. */
-  holdReleasable(): () => void
-  /** Pauses the run until the question is answered. */
-  wait(question: Question, work?: WorkMarks): Promise<unknown>
-  /** Ends the run as failed; never returns to the agent. */
-  fail(failure: Failure): Promise<never>
-  /** What was said before in the run's session. */
-  history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
-  readonly clock: Clock
-  readonly replayWaitMs: number
-  /** Knows when the run does nothing but sleep. */
-  readonly rest: SleepDetector
-  /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
-  slept(): () => void
-}
 
 /** Whose context it is, and where its work has its keys. */
 export interface ActorScope {

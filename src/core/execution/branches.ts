@@ -1,5 +1,5 @@
 /** Name spaces for branches of an agent that run at once, and the keys that are counted in them. */
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { enclosureOf } from './perform-work.ts'
 import type { ActorScope } from './actor-scope.ts'
 import { escapeName, type WorkKind, workRef } from '../recovery/recorded-work.ts'
@@ -17,9 +17,9 @@ export class Branches {
   open(name: string): ActorScope {
     const { prefix, branch: outer } = this.#scope
     const escaped = escapeName(name)
-    const place = `${enclosureOf(this.#scope)?.ref ?? ''} ${escaped}`
-    const group = this.#groups.get(place) ?? { count: 0, active: undefined }
-    this.#groups.set(place, group)
+    const position = `${enclosureOf(this.#scope)?.ref ?? ''} ${escaped}`
+    const group = this.#groups.get(position) ?? { count: 0, active: undefined }
+    this.#groups.set(position, group)
     const inner = `${numbered(prefix + escaped, ++group.count)}~/`
     return { ...this.#scope, prefix: inner, branch: new Branch(name, group, outer), counted: countedKeys(inner) }
   }

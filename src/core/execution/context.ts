@@ -1,5 +1,5 @@
 /** What an agent can do besides yielding: each piece of work has its entry in the log, so that a recovered run knows it. */
-import { callComponent } from './child-calls.ts'
+import { callComponent } from './call-component.ts'
 import {
   type Component,
   type Emission,
@@ -9,13 +9,13 @@ import {
 } from '../ports/component.ts'
 import { Branches } from './branches.ts'
 import { emitAll } from './emit-all.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { type Event, isEventType, isTerminal } from '../model/event.ts'
 import { iterate } from './iterate.ts'
 import { perform, request, revisit } from './perform-work.ts'
 import { asRecorded, ask, record, type ActorScope } from './actor-scope.ts'
 import { sleep, sleepUntil } from './sleep.ts'
-import { callTool } from './tool-calls.ts'
+import { callTool } from './call-tool.ts'
 import { failureOf, recorded, toThrow } from '../recovery/recorded-failure.ts'
 import { escapeName } from '../recovery/recorded-work.ts'
 

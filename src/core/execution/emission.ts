@@ -1,9 +1,9 @@
 /** What an agent hands over, checked and serialized: the one door into a log (EVT-1). */
 import type { Emission } from '../ports/component.ts'
-import { type ErrorCode, errorTable } from '../model/errors.ts'
-import { type Actor, type Event, eventTable, type EventType, isEventType, type Failure } from '../model/event.ts'
-import { wrongField } from '../model/event-fields.ts'
+import { type Actor, type Event, eventTable, type EventType, isEventType } from '../model/event.ts'
+import { wrongField } from '../model/wrong-field.ts'
 import { encodeBody, encodeTextBody, type RecordBody } from '../model/record.ts'
+import { RunFailure } from './run-failure.ts'
 import { type SerializeBounds, UnserializableError } from '../model/serialize.ts'
 
 /** An emission that is ready for the log. */
@@ -16,18 +16,6 @@ export class EncodedEvent {
     this.type = type
     this.body = body
     this.actor = actor
-  }
-}
-
-/** An end that the runner itself decides on. */
-export class RunFailure extends Error {
-  override readonly name = 'RunFailure'
-  readonly failure: Failure
-
-  constructor(code: ErrorCode, message: string, details?: unknown) {
-    super(message)
-    const { retryable } = errorTable[code]
-    this.failure = { code, message, ...(retryable && { retryable }), ...(details !== undefined && { details }) }
   }
 }
 

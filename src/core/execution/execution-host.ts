@@ -1,35 +1,70 @@
-/** What a drive does for the contexts of its agent: their steps, tools, questions and calls come down to these. */
+/** What a run's execution does for the contexts of its agent: their steps, tools, questions and calls come down to these. */
 import { sessionHistory } from '../sessions/session-history.ts'
-import { type EncodedEvent, RunFailure } from './emission.ts'
+import type { EncodedEvent } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { settleDivergence } from '../recovery/divergence.ts'
-import type { Actor, Event, Failure, Question, WorkMarks } from '../model/event.ts'
+import type { Actor, Event, Failure, Question, Usage, WorkMarks } from '../model/event.ts'
 import { FanOut } from './fan-out.ts'
-import type { Limits } from '../model/limits.ts'
 import { ReplayBarrier } from '../recovery/replay-barrier.ts'
 import type { SleepDetector } from './sleep-detector.ts'
-import type { RunLog } from './run-log.ts'
-import type { RunExecutionOptions } from './run-execution.ts'
-import type { ExecutionHost } from './actor-scope.ts'
+import type { RunExecution } from './run-execution.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { HistoryMessage, HistoryOptions } from '../ports/component.ts'
+import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
+import type { Ledger } from '../recovery/ledger.ts'
+import type { RedactOptions } from '../redaction/redaction.ts'
+import type { SerializeBounds } from '../model/serialize.ts'
 
-/** The drive, as its contexts need it. */
-export interface Hosting {
-  readonly options: RunExecutionOptions
-  readonly limits: Limits
-  /** Another one after the run was paused and continued. */
-  log(): RunLog
-  /** The agent did something; throws when the run is over. */
-  touch(): void
-  readonly put: (encoded: EncodedEvent) => Promise<void> | undefined
-  /** Adds what is held back of an actor's text; with `isEnd` nothing more of it comes. */
-  readonly settle: (actor: Actor | undefined, isEnd: boolean) => void
-  readonly wait: (question: Question, work?: WorkMarks) => Promise<unknown>
+/** What contexts need of the execution they belong to. */
+export interface ExecutionHost {
+  readonly ledger: Ledger
+  /** Holds new work until the log's was asked for. */
+  readonly past: ReplayBarrier
+  /** Bounds what the run has under way and in all. */
+  readonly fanOut: FanOut
+  /** Identities of exclusive work that is being done. */
+  readonly underWay: Set<string>
+  readonly enclosures: AsyncLocal<Enclosure>
+  readonly bounds: SerializeBounds
+  /** Keyed digest of a text: the same in every attempt, on every node. */
+  digest(text: string): string
+  isReplaying(actor: Actor | undefined): boolean
+  /** An actor has ended: what the log holds of it and was not emitted again is withdrawn. */
+  endReplay(actor: Actor): void
+  /** The same for the rest of a step's output. */
+  endReplayOfStep(actor: Actor | undefined): void
+  /** Index of the next event. */
+  next(): number
+  /** Withdraws what an actor, and with `below` those that it called, emitted from an index on. */
+  discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
+  /** Takes what an actor emitted; a promise when it should be held back. */
+  put(encoded: EncodedEvent): Promise<void> | undefined
+  /** Adds what redaction holds back of an actor's text, before something else of the actor. */
+  settle(actor: Actor | undefined): void
+  /** The same where an actor, or a step that emits, has come to its end. */
+  endOutput(actor: Actor | undefined): void
+  /** Redacts by the rules of a component that is called, too. */
+  redactBy(options: RedactOptions): void
+  /** Appends an event of the ledger and resolves, when it is durable, with the event as the log has it. */
+  record<Recorded extends Event>(event: Recorded): Promise<Recorded>
+  /** Appends what no execution will emit again at the same position; a promise when whoever gives it should be held back. */
+  show(event: Event): Promise<void> | undefined
+  /** What an actor took that ends now, with those that it called. */
+  spent(actor: Actor, declared: Usage | undefined): Usage | undefined
+  /** An agent that is not kept while the run is paused executes, until the returned function is called. */
+  holdReleasable(): () => void
+  /** Pauses the run until the question is answered. */
+  wait(question: Question, work?: WorkMarks): Promise<unknown>
+  /** Ends the run as failed; never returns to the agent. */
+  fail(failure: Failure): Promise<never>
+  /** What was said before in the run's session. */
+  history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
+  readonly clock: Clock
+  readonly replayTimeoutMs: number
+  /** Knows when the run does nothing but sleep. */
   readonly rest: SleepDetector
-  readonly holdReleasable: () => () => void
-  /** The agent sleeps until the returned function is called. */
-  readonly slept: () => () => void
-  /** Ends the run because of what was thrown. */
-  failed(thrown: unknown): Promise<void>
-  finish(event: Event): Promise<void>
+  /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
+  slept(): () => void
 }
 
 /** What an agent gets for anything that it still wants of a run that has ended. */
@@ -37,70 +72,83 @@ export function runEndedError(): DOMException {
   return new DOMException('the run is over', 'AbortError')
 }
 
-export function hostOf(drive: Hosting): ExecutionHost {
-  const { ledger, replay, spending, clock, store, component, enclosures, digest } = drive.options
+export function hostOf(execution: RunExecution): ExecutionHost {
+  const { limits, output, rest } = execution
+  const { ledger, replay, spending, clock, store, component, enclosures, digest } = execution.options
   const fail = async (failure: Failure): Promise<never> => {
-    await drive.finish({ type: 'run.failed', data: { error: failure } })
+    await execution.finish({ type: 'run.failed', data: { error: failure } })
     throw runEndedError()
   }
+  const wait: ExecutionHost['wait'] = (question, work) => execution.wait(question, work)
   const policy = component.onDivergence ?? 'ask'
-  const diverging = { component: component.id, policy, ledger, wait: drive.wait, fail }
+  const diverging = { component: component.id, policy, ledger, wait, fail }
   return {
     ledger,
     past: new ReplayBarrier({
       ledger,
-      waitMs: drive.limits.replayWaitMs,
+      waitMs: limits.replayTimeoutMs,
       clock,
       diverged: (divergence) => settleDivergence(diverging, divergence),
     }),
-    fanOut: new FanOut(ledger, drive.limits),
+    fanOut: new FanOut(ledger, limits),
     underWay: new Set(),
     enclosures,
     digest,
-    bounds: drive.log().bounds,
+    bounds: output.log.bounds,
     clock,
-    replayWaitMs: drive.limits.replayWaitMs,
-    rest: drive.rest,
-    slept: drive.slept,
+    replayTimeoutMs: limits.replayTimeoutMs,
+    rest,
+    slept: () => execution.sleep(),
     isReplaying: (actor) => replay?.isReplaying(actor) ?? false,
-    endReplay: (actor) => replay?.withdraw(actor, drive.log()),
-    endReplayOfStep: (actor) => replay?.withdrawOwn(actor, drive.log()),
-    next: () => drive.log().next,
+    endReplay: (actor) => replay?.withdraw(actor, output.log),
+    endReplayOfStep: (actor) => replay?.withdrawOwn(actor, output.log),
+    next: () => output.log.next,
     discard: async (actor, from, scope) => {
-      const data = { attempt: drive.log().run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
-      await record(drive, { type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
+      const data = { attempt: output.log.run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
+      await record(execution, { type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
     },
-    put: drive.put,
-    settle: (actor) => drive.settle(actor, false),
-    endOutput: (actor) => drive.settle(actor, true),
-    redactBy: (options) => drive.log().redactBy(options),
-    record: (event) => record(drive, event),
-    show: (event) => show(drive, event),
+    put: (encoded) => execution.putOfActor(encoded),
+    settle: (actor) => settle(execution, actor, false),
+    endOutput: (actor) => settle(execution, actor, true),
+    redactBy: (options) => output.log.redactBy(options),
+    record: (event) => record(execution, event),
+    show: (event) => show(execution, event),
     spent: (actor, declared) => spending.end(actor, declared),
-    holdReleasable: drive.holdReleasable,
-    wait: drive.wait,
-    history: (options) => sessionHistory(store, drive.limits, drive.log().run, options),
+    holdReleasable: () => execution.holdReleasable(),
+    wait,
+    history: (options) => sessionHistory(store, limits, output.log.run, options),
     fail,
   }
 }
 
-async function record<Recorded extends Event>(drive: Hosting, event: Recorded): Promise<Recorded> {
-  drive.touch()
+function settle(execution: RunExecution, actor: Actor | undefined, isEnd: boolean): void {
+  if (execution.isOver) return
   try {
-    const appended = drive.log().append(event)
-    await drive.log().flush()
-    return appended
+    execution.output.settle(actor, isEnd)
   } catch (cause) {
-    // What an actor cannot have recorded is its own failure and not the run's.
-    if (cause instanceof RunFailure && event.actor !== undefined) throw cause
-    await drive.failed(cause)
+    void execution.fail(cause)
     throw runEndedError()
   }
 }
 
-function show(drive: Hosting, event: Event): Promise<void> | undefined {
-  drive.touch()
-  const log = drive.log()
+async function record<Recorded extends Event>(execution: RunExecution, event: Recorded): Promise<Recorded> {
+  execution.touch()
+  const { log } = execution.output
+  try {
+    const appended = log.append(event)
+    await log.flush()
+    return appended
+  } catch (cause) {
+    // What an actor cannot have recorded is its own failure and not the run's.
+    if (cause instanceof RunFailure && event.actor !== undefined) throw cause
+    await execution.fail(cause)
+    throw runEndedError()
+  }
+}
+
+function show(execution: RunExecution, event: Event): Promise<void> | undefined {
+  execution.touch()
+  const { log } = execution.output
   log.append(event)
   return log.pressed ? log.flush() : undefined
 }

@@ -1,5 +1,5 @@
 /** How much recorded work a run may have: an agent that calls itself again and again must not use up the node of all others. */
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
 import type { WorkKind } from '../recovery/recorded-work.ts'

@@ -1,6 +1,6 @@
 /** What a component's `run` returned, as an iterator. */
 import type { Emission } from '../ports/component.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 
 export function iterate(stream: unknown): AsyncIterator<Emission, unknown> {
   const iterable = stream as Partial<AsyncIterable<Emission>> | null | undefined

@@ -1,6 +1,6 @@
 /** How a context does recorded work: finds its record in the log, or holds, marks and does it as new. */
 import type { Enclosure } from '../recovery/enclosure.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import type { WorkMarks } from '../model/event.ts'
 import { identityText } from '../recovery/ledger.ts'
 import type { ActorScope } from './actor-scope.ts'
@@ -115,6 +115,7 @@ export async function revisit(
 ): Promise<void> {
   if (again === undefined) return
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: true }
+  // How it ended is in the log; only what it says on the way matters here.
   await host.enclosures.run(own, again).catch(() => {})
 }
 

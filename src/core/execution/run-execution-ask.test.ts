@@ -94,7 +94,7 @@ describe('[RUN-1] a run that asks', () => {
     const node = openNode({
       components: [asksOnce],
       clock,
-      limits: { runIdleMs: 1000, runDeadlineMs: 2000, pollMs: 60_000 },
+      limits: { runIdleTimeoutMs: 1000, runTimeoutMs: 2000, pollIntervalMs: 60_000 },
     })
     const id = await node.start('subject')
     await node.reached(id, 'paused')

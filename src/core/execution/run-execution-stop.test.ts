@@ -263,7 +263,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
 })
 
 /** What is not tested does not get in the way: fewer timers to fire. */
-const UNHURRIED = { leaseMs: 60_000, pollMs: 60_000 }
+const UNHURRIED = { leaseMs: 60_000, pollIntervalMs: 60_000 }
 
 /** A run that has taken a time: still running then, or ended. */
 async function after(
@@ -303,7 +303,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
           note((signal.reason as Error).message)
         }
       }
-    const limits = { runDeadlineMs: 60 }
+    const limits = { runTimeoutMs: 60 }
     expect((await after(59, talking, limits)).status).toBe('running')
     const { log } = await after(60, talking, limits)
     const message = 'the run took longer than 60 ms'
@@ -312,7 +312,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
   })
 
   test('when it is silent for too long, and says that it is worth another try', async () => {
-    const limits = { runIdleMs: 40 }
+    const limits = { runIdleTimeoutMs: 40 }
     expect((await after(39, () => silent, limits)).status).toBe('running')
     const { log } = await after(40, () => silent, limits)
     const error = { code: 'idle_timeout', message: 'the agent was silent for 40 ms', retryable: true }
@@ -320,7 +320,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
   })
 
   test('when it is silent and does not listen either, after its grace', async () => {
-    const limits = { runIdleMs: 30, stopGraceMs: 20 }
+    const limits = { runIdleTimeoutMs: 30, stopGraceMs: 20 }
     expect((await after(49, () => deaf, limits)).status).toBe('running')
     const { log } = await after(50, () => deaf, limits)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'idle_timeout' } } })
@@ -334,7 +334,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
           yield '.'
         }
       }
-    const { log } = await after(6 * 1999, talking, { runIdleMs: 2000 })
+    const { log } = await after(6 * 1999, talking, { runIdleTimeoutMs: 2000 })
     expect(log.at(-1)!.type).toBe('run.completed')
   })
 })

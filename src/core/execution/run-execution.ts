@@ -3,37 +3,28 @@ import type { Component, Emission, RunContext } from '../ports/component.ts'
 import { RejectedError, WorkFailure } from '../ports/component.ts'
 import { elapsedOf } from '../ports/clock.ts'
 import { createContext } from './context.ts'
-import { hostOf, runEndedError } from './execution-host.ts'
-import { encodeEmission, type EncodedEvent, RunFailure } from './emission.ts'
-import { detailOf, messageOf, readable } from '../model/errors.ts'
+import { type ExecutionHost, hostOf, runEndedError } from './execution-host.ts'
+import { ExecutionOutput } from './execution-output.ts'
+import { encodeEmission, type EncodedEvent } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
+import { messageOf, readable } from '../model/errors.ts'
 import { countedKeys } from './branches.ts'
-import {
-  type Actor,
-  type Event,
-  eventTable,
-  type Failure,
-  type Question,
-  type Usage,
-  type WorkMarks,
-} from '../model/event.ts'
+import { type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from '../model/event.ts'
 import { iterate } from './iterate.ts'
 import { type ExecutionTrace, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
-import { eventLoopTick } from '../runtime/event-loop-tick.ts'
 import { OpenQuestions } from './open-questions.ts'
 import type { Digest, NodeDeps } from '../ports/node-deps.ts'
-import { eventOf } from '../model/record.ts'
 import type { Replay } from '../recovery/replay.ts'
 import { SleepDetector } from './sleep-detector.ts'
 import { toRunFailure } from './to-run-failure.ts'
 import { LogLostError, type RunLog } from './run-log.ts'
-import type { ExecutionHost } from './actor-scope.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 import type { TokenUsage } from './token-usage.ts'
 import type { StopRequest } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
-import { isAbort, logUncaught } from './uncaught-errors.ts'
+import { isAbort, logUncaught } from './log-uncaught.ts'
 import { RunWatchdog } from './run-watchdog.ts'
 
 export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digests'> {
@@ -48,26 +39,26 @@ export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digest
 }
 
 /**
- * How a stretch of driving ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the claim or the
+ * How a stretch of execution ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the claim or the
  * store is gone, nothing more can be written here. `released`: handed over, for another worker to go on.
  */
 export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'released'
 
 export class RunExecution {
-  readonly #options: RunExecutionOptions
-  readonly #limits: Limits
+  readonly options: RunExecutionOptions
+  readonly limits: Limits
+  readonly output: ExecutionOutput
+  /** Knows when the run does nothing but sleep. */
+  readonly rest: SleepDetector
   readonly #controller = new AbortController()
   readonly #questions = new OpenQuestions()
   readonly #watchdog: RunWatchdog
-  readonly #rest: SleepDetector
   readonly #execution: ExecutionTrace
-  #log: RunLog
-  readonly #replay: Replay | undefined
   #iterator: AsyncIterator<Emission, unknown> | undefined
   #host: ExecutionHost | undefined
   #end: (end: ExecutionEnd) => void = () => {}
   #over = false
-  /** The outcome that the runner has decided on, whatever the agent still does. */
+  /** The end that the runner has decided on, whatever the agent still does. */
   #verdict: Event | undefined
   #stopGrace: (() => void) | undefined
   #lastActivity = 0
@@ -75,32 +66,28 @@ export class RunExecution {
   readonly #firstIndex: number
   /** Components under way that are not kept while the run is paused. */
   #releasable = 0
-  /** Since when it has emitted in one turn of the event loop, and in which. */
-  #turnStart = 0
-  #turn = -1
 
   constructor(options: RunExecutionOptions) {
-    this.#options = options
-    this.#limits = { ...options.limits, ...options.component.limits }
-    this.#log = options.log
+    this.options = options
+    this.limits = { ...options.limits, ...options.component.limits }
+    this.output = new ExecutionOutput(options.log, options.replay, options.spending)
     this.#firstIndex = options.log.next
     if (options.component.whenPaused === 'release') this.#releasable = 1
     this.#heed(options.log)
-    this.#replay = options.replay
-    this.#rest = new SleepDetector(options.slot)
+    this.rest = new SleepDetector(options.slot)
     this.#execution = {
       run: options.log.run.id,
       component: options.component.id,
       crash: (thrown, origin) => this.#crash(readable(thrown), origin),
     }
-    this.#watchdog = new RunWatchdog(options.clock, this.#limits, {
+    this.#watchdog = new RunWatchdog(options.clock, this.limits, {
       lastActivity: () => this.#lastActivity,
       timedOut: ({ failure }) => this.#decide({ type: 'run.failed', data: { error: failure } }, failure.message),
     })
   }
 
   get runId(): string {
-    return this.#log.run.id
+    return this.output.log.run.id
   }
 
   /** Nothing more comes from it. */
@@ -108,24 +95,24 @@ export class RunExecution {
     return this.#over
   }
 
-  /** Index that the next event will get: where a parked drive stands. */
+  /** Index that the next event will get: where a parked execution stands. */
   get next(): number {
-    return this.#log.next
+    return this.output.log.next
   }
 
   /** Of the claim that it holds now: another one each time it is continued. */
   get epoch(): number {
-    return this.#log.epoch
+    return this.output.log.epoch
   }
 
   /** Index of the first event that is not durable yet. */
   get durable(): number {
-    return this.#log.durable
+    return this.output.log.durable
   }
 
   /** It has written that it pauses: the claim is given up with that, and to hold none is no loss. */
   get isPausing(): boolean {
-    return this.#log.run.status === 'paused'
+    return this.output.log.run.status === 'paused'
   }
 
   /** Whether its agent stays in memory while it is paused. */
@@ -147,8 +134,7 @@ export class RunExecution {
 
   /** Goes on with a paused agent that is still in memory, under a new claim. */
   continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<ExecutionEnd> {
-    log.redaction = this.#log.redaction
-    this.#log = log
+    this.output.continueIn(log)
     this.#heed(log)
     const ended = this.#begin()
     this.#questions.answer(answers)
@@ -159,7 +145,7 @@ export class RunExecution {
   stop(request: StopRequest): void {
     if (this.#over || this.#verdict !== undefined) return
     const { at: _at, ...data } = request
-    this.#attempt(() => this.#log.append({ type: 'stop.requested', data }))
+    this.#attempt(() => this.output.log.append({ type: 'stop.requested', data }))
     this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
   }
 
@@ -167,40 +153,43 @@ export class RunExecution {
   async release(): Promise<void> {
     if (this.#over) return
     try {
-      if (this.#log.run.status === 'running') this.#log.append({ type: 'run.released', data: { reason: 'draining' } })
+      if (this.output.log.run.status === 'running')
+        this.output.log.append({ type: 'run.released', data: { reason: 'draining' } })
     } catch (cause) {
       return this.lose(cause)
     }
     const end = this.#end
     this.#cease(undefined)
-    await this.#log.flush().catch(() => {})
+    await this.output.log.flush().catch((cause: unknown) => {
+      this.options.logger.debug({ run: this.runId, err: cause }, 'a released run could not be flushed')
+    })
     end('released')
   }
 
   /** The claim is gone. Nothing is written any more. */
   lose(cause: unknown): void {
     if (this.#over) return
-    this.#options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
+    this.options.logger.warn({ run: this.runId, err: cause }, 'run lost to this worker')
     this.#cease('lost')
   }
 
   /** A refused write ends the execution at once: an agent that is silent would never hear of it, and nobody recover the run. */
   #heed(log: RunLog): void {
     log.onLost = (cause) => {
-      if (this.#log === log) this.lose(cause)
+      if (this.output.log === log) this.lose(cause)
     }
   }
 
   /** Calls code of the agent, so that whatever it starts can be traced back to this run. */
   #asAgent<Result>(work: () => Result): Result {
-    return this.#options.executions.run(this.#execution, work)
+    return this.options.executions.run(this.#execution, work)
   }
 
   #crash(thrown: unknown, origin: UncaughtOrigin): void {
     if (this.#over || this.#verdict !== undefined || this.isPausing) {
       const { run, component } = this.#execution
       const level = this.#controller.signal.aborted && isAbort(thrown) ? 'debug' : 'error'
-      logUncaught(this.#options.logger, level, { run, component, origin }, thrown)
+      logUncaught(this.options.logger, level, { run, component, origin }, thrown)
       // Its claim is given up, so nothing can be written: an answer rebuilds the run from its log.
       if (this.isPausing) void this.release()
       return
@@ -218,7 +207,7 @@ export class RunExecution {
 
   async #consume(): Promise<void> {
     try {
-      const { component, input } = this.#options
+      const { component, input } = this.options
       const iterator = iterate(component.run(input, this.#context()))
       this.#iterator = iterator
       for (;;) {
@@ -240,12 +229,12 @@ export class RunExecution {
   /** The agent has come to its end, which stands once it has asked for all that its log has. */
   async #conclude(event: Event): Promise<void> {
     await this.#ended('the agent')
-    await this.#finish(event)
+    await this.finish(event)
   }
 
   async #threw(thrown: unknown): Promise<void> {
     if (!(thrown instanceof LogLostError)) await this.#ended(`the agent failed (${messageOf(thrown)}) and`)
-    await this.#failed(thrown)
+    await this.fail(thrown)
   }
 
   async #ended(who: string): Promise<void> {
@@ -270,7 +259,7 @@ export class RunExecution {
 
   /** Takes one emission; a promise when the agent should be held back for it. */
   #emit(emission: Emission): Promise<void> | undefined {
-    const encoded = encodeEmission(emission, this.#log.bounds)
+    const encoded = encodeEmission(emission, this.output.log.bounds)
     if (eventTable[encoded.type].effect === 'terminal') return this.#conclude(this.#ending(emission as Event))
     return this.#put(encoded)
   }
@@ -282,67 +271,18 @@ export class RunExecution {
   }
 
   #put(encoded: EncodedEvent): Promise<void> | undefined {
-    if (this.#over) throw runEndedError()
-    this.#touch()
-    const { redaction } = this.#log
-    if (redaction === undefined) this.#addNew(encoded)
-    else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
-    if (this.#log.pressed) return this.#log.flush()
-    return this.#keepsTheThread() ? new Promise((resolve) => setTimeout(resolve, 0)) : undefined
-  }
-
-  /** Adds what the log does not have already. */
-  #addNew(encoded: EncodedEvent): void {
-    if (this.#replay?.match(encoded, this.#log) === true) return
-    this.#log.add(encoded)
-    if (encoded.type === 'model.responded') this.#options.spending.note(eventOf(encoded.body))
-  }
-
-  /** Adds what is held back of an actor's text, which something else of the actor follows. */
-  #settle(actor: Actor | undefined, isEnd: boolean): void {
-    const { redaction } = this.#log
-    if (redaction === undefined || this.#over) return
-    try {
-      for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
-    } catch (cause) {
-      void this.#failed(cause)
-      throw runEndedError()
-    }
-  }
-
-  /** An agent that never waits would keep the thread from everyone else. */
-  #keepsTheThread(): boolean {
-    const turn = eventLoopTick()
-    if (turn === this.#turn) return this.#lastActivity - this.#turnStart >= TURN_MS_MAX
-    this.#turn = turn
-    this.#turnStart = this.#lastActivity
-    return false
+    this.touch()
+    return this.output.put(encoded, this.#lastActivity)
   }
 
   #context(): RunContext {
-    const { id: run, session, owner, metadata = {}, attempt } = this.#log.run
-    const host = (this.#host = hostOf({
-      options: this.#options,
-      limits: this.#limits,
-      log: () => this.#log,
-      touch: () => this.#touchIfOpen(),
-      put: (encoded) => this.#putOfActor(encoded),
-      settle: (actor, isEnd) => this.#settle(actor, isEnd),
-      wait: (question, work) => this.#wait(question, work),
-      rest: this.#rest,
-      holdReleasable: () => {
-        this.#releasable++
-        return () => void this.#releasable--
-      },
-      slept: () => this.#slept(),
-      failed: (thrown) => this.#failed(thrown),
-      finish: (event) => this.#finish(event),
-    }))
+    const { id: run, session, owner, metadata = {}, attempt } = this.output.log.run
+    this.#host = hostOf(this)
     return createContext({
-      host,
+      host: this.#host,
       facts: { run, session, owner, metadata, attempt },
       signal: this.#controller.signal,
-      uncertain: this.#options.component.uncertain ?? 'pause',
+      uncertain: this.options.component.uncertain ?? 'pause',
       actor: undefined,
       prefix: '',
       within: '',
@@ -352,18 +292,18 @@ export class RunExecution {
     })
   }
 
-  #slept(): () => void {
-    const woken = this.#watchdog.suspend()
-    return () => {
-      this.#touch()
-      woken()
-    }
+  // What the contexts of its agent need of it, through their host.
+
+  /** The agent did something; throws when the run is over. */
+  touch(): void {
+    if (this.#over) throw runEndedError()
+    this.#touch()
   }
 
-  /** What actors emit does not come through the run's own iterator. */
-  #putOfActor(encoded: EncodedEvent): Promise<void> | undefined {
+  /** Takes what an actor emitted, which does not come through the run's own iterator. */
+  putOfActor(encoded: EncodedEvent): Promise<void> | undefined {
     const lost = async (cause: unknown): Promise<never> => {
-      await this.#failed(cause)
+      await this.fail(cause)
       throw runEndedError()
     }
     try {
@@ -373,8 +313,23 @@ export class RunExecution {
     }
   }
 
-  /** Questions that are asked together are put together. */
-  #wait(question: Question, work?: WorkMarks): Promise<unknown> {
+  /** An agent that is not kept while the run is paused executes, until the returned function is called. */
+  holdReleasable(): () => void {
+    this.#releasable++
+    return () => void this.#releasable--
+  }
+
+  /** The agent sleeps until the returned function is called. */
+  sleep(): () => void {
+    const woken = this.#watchdog.suspend()
+    return () => {
+      this.#touch()
+      woken()
+    }
+  }
+
+  /** Pauses the run until the question is answered. Questions that are asked together are put together. */
+  wait(question: Question, work?: WorkMarks): Promise<unknown> {
     if (this.#over) return Promise.reject(runEndedError())
     const answer = this.#questions.ask(question, work)
     if (!this.#pausing) setTimeout(() => void this.#pause(), 0)
@@ -386,28 +341,29 @@ export class RunExecution {
     this.#pausing = false
     if (this.#over || this.#verdict !== undefined) return
     try {
-      this.#log.append({
+      this.output.log.append({
         type: 'run.paused',
         data: { questions: this.#questions.all(), ...this.#questions.work() },
       })
       this.#watchdog.stop()
-      await this.#log.flush()
+      await this.output.log.flush()
     } catch (cause) {
-      return await this.#failed(cause)
+      return await this.fail(cause)
     }
     this.#end('paused')
   }
 
-  async #failed(caught: unknown): Promise<void> {
+  /** Ends the run because of what was thrown. */
+  async fail(caught: unknown): Promise<void> {
     if (this.#over) return
     const thrown = readable(caught)
     if (thrown instanceof LogLostError) return this.lose(thrown)
-    if (thrown instanceof RejectedError) return this.#finish({ type: 'run.rejected', data: { reason: thrown.message } })
-    await this.#finish({ type: 'run.failed', data: { error: this.#failureOf(thrown) } })
+    if (thrown instanceof RejectedError) return this.finish({ type: 'run.rejected', data: { reason: thrown.message } })
+    await this.finish({ type: 'run.failed', data: { error: this.#failureOf(thrown) } })
   }
 
   #failureOf(thrown: unknown): Failure {
-    const { logger, component, ids } = this.#options
+    const { logger, component, ids } = this.options
     return toRunFailure(thrown, {
       run: this.runId,
       component: component.id,
@@ -417,36 +373,35 @@ export class RunExecution {
   }
 
   /** Ends the run, by the runner's verdict where there is one. */
-  async #finish(event: Event): Promise<void> {
+  async finish(event: Event): Promise<void> {
     if (this.#over) return
     const terminal = this.#withUsage(this.#verdict ?? this.#endOf(event))
     try {
-      for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
-      if (terminal.type === 'run.completed') this.#replay?.withdrawAll(this.#log)
-      this.#log.append(terminal)
+      this.output.end(terminal.type === 'run.completed')
+      this.output.log.append(terminal)
     } catch (cause) {
       if (cause instanceof LogLostError) return this.lose(cause)
       // Only the terminal itself can be unserializable here, and the failure that says so is made of plain text.
-      this.#log.append({ type: 'run.failed', data: { error: this.#failureOf(cause) } })
+      this.output.log.append({ type: 'run.failed', data: { error: this.#failureOf(cause) } })
     }
     const end = this.#end
     this.#cease(undefined)
     try {
-      await this.#log.flush()
+      await this.output.log.flush()
       end('finished')
     } catch (cause) {
-      this.#options.logger.warn({ run: this.runId, reason: detailOf(cause) }, 'run lost to this worker')
+      this.options.logger.warn({ run: this.runId, err: cause }, 'run lost to this worker')
       end('lost')
     }
   }
 
   #withUsage(event: Event): Event {
     if (event.type === 'run.rejected') return event
-    const usage = this.#options.spending.end(undefined, (event.data as { usage?: Usage }).usage)
+    const usage = this.options.spending.end(undefined, (event.data as { usage?: Usage }).usage)
     return usage === undefined ? event : ({ ...event, data: { ...event.data, usage } } as Event)
   }
 
-  /** Nothing more comes from this drive. */
+  /** Nothing more comes from this execution. */
   #cease(end: ExecutionEnd | undefined): void {
     this.#over = true
     this.#watchdog.stop()
@@ -461,7 +416,7 @@ export class RunExecution {
   #decide(verdict: Event, reason: string): void {
     this.#verdict = verdict
     this.#watchdog.stop()
-    this.#stopGrace = startTimer(() => void this.#finish(verdict), this.#limits.stopGraceMs, this.#options.clock)
+    this.#stopGrace = startTimer(() => void this.finish(verdict), this.limits.stopGraceMs, this.options.clock)
     this.#abort(new DOMException(reason, 'AbortError'))
   }
 
@@ -471,13 +426,8 @@ export class RunExecution {
   }
 
   #touch(): void {
-    this.#lastActivity = elapsedOf(this.#options.clock)
-    if (this.#rest.isResting) this.#rest.disturb()
-  }
-
-  #touchIfOpen(): void {
-    if (this.#over) throw runEndedError()
-    this.#touch()
+    this.#lastActivity = elapsedOf(this.options.clock)
+    if (this.rest.isResting) this.rest.disturb()
   }
 
   #attempt(act: () => void): void {
@@ -494,10 +444,7 @@ export class RunExecution {
     this.#iterator = undefined
     const closed = this.#asAgent(async () => iterator?.return?.())
     closed.catch((cause: unknown) => {
-      this.#options.logger.debug({ run: this.runId, reason: detailOf(cause) }, 'agent threw while it was closed')
+      this.options.logger.debug({ run: this.runId, err: cause }, 'agent threw while it was closed')
     })
   }
 }
-
-/** Longest time for which one agent may keep the thread. */
-const TURN_MS_MAX = 10

@@ -1,6 +1,6 @@
 /** Notices that a run takes too long, or that its agent has been silent for too long. */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import type { Limits } from '../model/limits.ts'
 import { startTimer } from '../runtime/timer.ts'
 
@@ -26,7 +26,7 @@ export class RunWatchdog {
   }
 
   start(): void {
-    this.#deadline = elapsedOf(this.#clock) + this.#limits.runDeadlineMs
+    this.#deadline = elapsedOf(this.#clock) + this.#limits.runTimeoutMs
     this.#wait()
   }
 
@@ -44,23 +44,27 @@ export class RunWatchdog {
   }
 
   #wait(): void {
-    const due = Math.min(this.#deadline, this.#watched.lastActivity() + this.#limits.runIdleMs)
+    const due = Math.min(this.#deadline, this.#watched.lastActivity() + this.#limits.runIdleTimeoutMs)
     this.#stopTimer = startTimer(() => this.#check(), Math.max(due - elapsedOf(this.#clock), 1), this.#clock)
   }
 
   /** The end of the sleep is no moment to be late at: the agent has all of its time for silence from then on. */
   #waitAsleep(): void {
-    this.#stopTimer = startTimer(() => this.#check(), Math.min(this.#limits.runIdleMs, ASLEEP_LOOK_MS), this.#clock)
+    this.#stopTimer = startTimer(
+      () => this.#check(),
+      Math.min(this.#limits.runIdleTimeoutMs, ASLEEP_LOOK_MS),
+      this.#clock,
+    )
   }
 
   #check(): void {
     const now = elapsedOf(this.#clock)
-    const { runDeadlineMs, runIdleMs } = this.#limits
+    const { runTimeoutMs, runIdleTimeoutMs } = this.#limits
     if (this.#asleep > 0) this.#waitAsleep()
     else if (now >= this.#deadline)
-      this.#watched.timedOut(new RunFailure('deadline_exceeded', `the run took longer than ${runDeadlineMs} ms`))
-    else if (now >= this.#watched.lastActivity() + runIdleMs)
-      this.#watched.timedOut(new RunFailure('idle_timeout', `the agent was silent for ${runIdleMs} ms`))
+      this.#watched.timedOut(new RunFailure('deadline_exceeded', `the run took longer than ${runTimeoutMs} ms`))
+    else if (now >= this.#watched.lastActivity() + runIdleTimeoutMs)
+      this.#watched.timedOut(new RunFailure('idle_timeout', `the agent was silent for ${runIdleTimeoutMs} ms`))
     else this.#wait()
   }
 }

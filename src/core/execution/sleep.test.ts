@@ -123,7 +123,7 @@ describe('a sleep', () => {
       const id = await first.start('subject')
       await first.emitted(id, 'sleep.started', 2)
       world.kill()
-      const second = world.worker(world.components, { leaseMs: 600_000, pollMs: 60_000 })
+      const second = world.worker(world.components, { leaseMs: 600_000, pollIntervalMs: 60_000 })
       await second.emitted(id, 'run.started', 2)
       await settle()
       for (let seconds = 0; seconds < 60 && woken.length < 2; seconds++) {
@@ -141,7 +141,7 @@ describe('a sleep', () => {
     const clock = new ManualClock()
     const node = openNode({
       clock,
-      limits: { pollMs: 60_000 },
+      limits: { pollIntervalMs: 60_000 },
       components: [
         subject(
           async function* (_, { sleep }) {
@@ -151,7 +151,7 @@ describe('a sleep', () => {
             await sleep(1200)
             yield 'c'
           },
-          { limits: { runIdleMs: 200, runDeadlineMs: 500 } },
+          { limits: { runIdleTimeoutMs: 200, runTimeoutMs: 500 } },
         ),
       ],
     })

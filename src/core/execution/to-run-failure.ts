@@ -1,6 +1,6 @@
 /** What a run fails with, made of whatever was thrown. */
 import { WorkFailure } from '../ports/component.ts'
-import { RunFailure } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { messageOf } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'
 import type { Logger } from '../ports/logger.ts'

@@ -1,4 +1,4 @@
-/** Every bound of the system, in one place, with its unit in its name. */
+/** Every bound of the system, with its unit in its name. Defaults: `defaultLimits`, below. */
 export interface Limits {
   /** Largest serialized event. A larger one fails its run (EVT-1). */
   readonly eventBytesMax: number
@@ -15,14 +15,14 @@ export interface Limits {
   /** Bytes of a run's log that are folded into one answer; of a longer log only a stream is served. */
   readonly foldBytesMax: number
   /** Bytes of one answer that lists what several runs or documents hold; what does not fit is on the next page. */
-  readonly answerBytesMax: number
+  readonly responseBytesMax: number
   /** Runs in one page of a listing. */
   readonly pageRunsMax: number
   /** Documents in one page of a listing. */
   readonly pageDocumentsMax: number
-  /** Runs driven at once by this node. */
+  /** Runs executed at once by this node. */
   readonly runsConcurrentMax: number
-  /** Runs of one principal driven at once by this node; 0 is half of `runsConcurrentMax`. */
+  /** Runs of one principal executed at once by this node; 0 is half of `runsConcurrentMax`. */
   readonly runsPerPrincipalMax: number
   /** Runs that one principal may start per second, on this node, in the long run; 0 is no limit. */
   readonly startsPerSecondMax: number
@@ -50,7 +50,7 @@ export interface Limits {
   /** Share links. */
   readonly sharesPerRunMax: number
   readonly sharesPerPrincipalMax: number
-  /** Accepted runs that may wait for a place before new ones are refused; of one owner, only as many as places are left. */
+  /** Accepted runs that may be queued before new ones are refused; of one owner, only as many as slots are left. */
   readonly runsQueuedMax: number
   /** Paused agents kept in memory; beyond it the oldest is let go and rebuilt from its log when continued. */
   readonly runsParkedMax: number
@@ -59,23 +59,23 @@ export interface Limits {
   /** Open event streams of one run on this node. */
   readonly subscribersPerRunMax: number
   /** A subscriber that takes no byte for this long is cut; it may come back with its cursor. */
-  readonly subscriberStallMs: number
+  readonly subscriberStallTimeoutMs: number
   /** Silence after which an open stream shows life. */
-  readonly heartbeatMs: number
+  readonly heartbeatIntervalMs: number
   /** Reconnect delay suggested to clients. */
-  readonly retryMs: number
+  readonly retryDelayMs: number
   /** How long a lost hint can go unnoticed: the log is looked at this often whatever the hints say. */
-  readonly pollMs: number
+  readonly pollIntervalMs: number
   /** Longest wait of one long-poll request. */
-  readonly longPollMs: number
+  readonly longPollTimeoutMs: number
   /** How long a store may take to answer before a node says that it is not ready. */
-  readonly storeProbeMs: number
+  readonly storeProbeTimeoutMs: number
   /** A claim not renewed for this long may be taken over by another worker. */
   readonly leaseMs: number
   /** Where nodes share a store: how long a run that this node does not serve is left to others before it is failed. */
-  readonly unservedMs: number
+  readonly unservedTimeoutMs: number
   /** How long a recovered run may take to ask for what its log has before it counts as diverged. */
-  readonly replayWaitMs: number
+  readonly replayTimeoutMs: number
   /** Steps, tools, calls and questions of one run that are under way at once. */
   readonly workInFlightMax: number
   /** Steps, tools, calls and questions in the whole life of a run. */
@@ -91,10 +91,10 @@ export interface Limits {
    * each interruption in a row if it does not. At most half of the suspects execute at once (RUN-6).
    */
   readonly suspectMs: number
-  /** Longest time one drive of a run may take. */
-  readonly runDeadlineMs: number
+  /** Longest time one attempt of a run may take. */
+  readonly runTimeoutMs: number
   /** Longest silence of an agent that is neither paused nor finished. */
-  readonly runIdleMs: number
+  readonly runIdleTimeoutMs: number
   /** How long an agent may ignore its abort signal before its run is ended without it. */
   readonly stopGraceMs: number
   /**
@@ -103,7 +103,7 @@ export interface Limits {
    */
   readonly loopBlockedMs: number
   /** How long shutdown waits for running runs before it hands them over. */
-  readonly drainMs: number
+  readonly drainTimeoutMs: number
   /** Largest request body. */
   readonly bodyBytesMax: number
   /** Largest metadata of a run: every listing carries it. */
@@ -121,11 +121,11 @@ export interface Limits {
   /** Those of one address. */
   readonly loginsPerAddressMax: number
   /** How long a WebSocket has to authenticate where a credential is required. */
-  readonly loginMs: number
+  readonly loginTimeoutMs: number
   /** Largest message of a WebSocket before it has authenticated. */
   readonly loginBytesMax: number
   /** How long the message of a gRPC call may take to arrive. */
-  readonly messageMs: number
+  readonly messageTimeoutMs: number
   /** Longest session id, idempotency key, component id, document id and title. */
   readonly nameCharsMax: number
   /** Messages of a session's earlier runs that a component is given where it does not say how many. */
@@ -156,7 +156,7 @@ export const defaultLimits: Limits = {
   readBytesMax: 256 * KiB,
   pageEventsMax: 1000,
   foldBytesMax: 64 * MiB,
-  answerBytesMax: 4 * MiB,
+  responseBytesMax: 4 * MiB,
   pageRunsMax: 200,
   pageDocumentsMax: 200,
   runsConcurrentMax: 2000,
@@ -179,26 +179,26 @@ export const defaultLimits: Limits = {
   runsParkedMax: 1000,
   runsAsleepMax: 10_000,
   subscribersPerRunMax: 10_000,
-  subscriberStallMs: 30 * SECOND,
-  heartbeatMs: 15 * SECOND,
-  retryMs: 1 * SECOND,
-  pollMs: 1 * SECOND,
-  longPollMs: 30 * SECOND,
-  storeProbeMs: 2 * SECOND,
+  subscriberStallTimeoutMs: 30 * SECOND,
+  heartbeatIntervalMs: 15 * SECOND,
+  retryDelayMs: 1 * SECOND,
+  pollIntervalMs: 1 * SECOND,
+  longPollTimeoutMs: 30 * SECOND,
+  storeProbeTimeoutMs: 2 * SECOND,
   leaseMs: 10 * SECOND, // with the look every third of it, a dead worker's runs are taken over within 15 seconds
-  unservedMs: 1 * HOUR,
-  replayWaitMs: 30 * SECOND,
+  unservedTimeoutMs: 1 * HOUR,
+  replayTimeoutMs: 30 * SECOND,
   workInFlightMax: 1000,
   workTotalMax: 100_000,
   callsTotalMax: 10_000,
   attemptsMax: 3,
   interruptionsMax: 100,
   suspectMs: 5 * SECOND,
-  runDeadlineMs: 24 * HOUR,
-  runIdleMs: 15 * MINUTE,
+  runTimeoutMs: 24 * HOUR,
+  runIdleTimeoutMs: 15 * MINUTE,
   stopGraceMs: 5 * SECOND,
   loopBlockedMs: 0, // the command line has one: it owns its process
-  drainMs: 10 * SECOND,
+  drainTimeoutMs: 10 * SECOND,
   bodyBytesMax: 4 * MiB,
   metadataBytesMax: 64 * KiB,
   documentBytesMax: 256 * KiB,
@@ -207,9 +207,9 @@ export const defaultLimits: Limits = {
   connectionsPerAddressMax: 10_000, // half of them: all clients of a reverse proxy share its address
   loginsMax: 1000,
   loginsPerAddressMax: 100,
-  loginMs: 10 * SECOND,
+  loginTimeoutMs: 10 * SECOND,
   loginBytesMax: 8 * KiB,
-  messageMs: 20 * SECOND,
+  messageTimeoutMs: 20 * SECOND,
   nameCharsMax: 256,
   historyMessagesMax: 50,
   historyBytesMax: 128 * KiB,

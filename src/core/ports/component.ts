@@ -59,9 +59,9 @@ export interface Component<Input = unknown> {
   readonly limits?: Partial<
     Pick<
       Limits,
-      | 'runDeadlineMs'
-      | 'runIdleMs'
-      | 'replayWaitMs'
+      | 'runTimeoutMs'
+      | 'runIdleTimeoutMs'
+      | 'replayTimeoutMs'
       | 'attemptsMax'
       | 'stopGraceMs'
       | 'workInFlightMax'

@@ -8,10 +8,10 @@ import type { Run } from '../model/run.ts'
 export interface Projection<State, Frame> {
   initial(run: Run): State
   /** Must not change `state`. Frames are in wire order; an event may give none. */
-  apply(state: State, event: LoggedEvent): Projected<State, Frame>
+  apply(state: State, event: LoggedEvent): ProjectionStep<State, Frame>
 }
 
-export interface Projected<State, Frame> {
+export interface ProjectionStep<State, Frame> {
   readonly state: State
   readonly frames: readonly Frame[]
 }

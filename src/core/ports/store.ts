@@ -234,7 +234,7 @@ export interface ClaimOptions {
   /** Also take a paused run: to continue it, or to end it. Without this it can be taken only from its `wakeAt` on. */
   readonly paused?: boolean
   /** Also take a run that waits for its lane: to end it. */
-  readonly outOfTurn?: boolean
+  readonly outOfOrder?: boolean
   /** False: leave a run to the owner of its lease though that has expired, unless it is to be stopped. Default: true. */
   readonly takeover?: boolean
 }

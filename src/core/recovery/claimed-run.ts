@@ -1,6 +1,7 @@
 /** Decides how a claimed run proceeds: start, resume, recover or fail. */
 import type { Component } from '../ports/component.ts'
-import { encodeEvent, RunFailure } from '../execution/emission.ts'
+import { encodeEvent } from '../execution/emission.ts'
+import { RunFailure } from '../execution/run-failure.ts'
 import { divergedFailure } from './divergence.ts'
 import type { Event, EventData, Failure, Suspect } from '../model/event.ts'
 import { type Recording, RecordingReader } from './recording.ts'
@@ -30,7 +31,7 @@ export interface Continuation {
 }
 
 export interface LiveExecution {
-  readonly drive: RunExecution
+  readonly execution: RunExecution
   readonly ended: Promise<ExecutionEnd>
 }
 
@@ -61,7 +62,7 @@ export async function proceedWithClaim(
   circumstances: ClaimContext,
 ): Promise<ClaimResult> {
   try {
-    return await settleOrDrive(parts, claimed, circumstances)
+    return await settleOrExecute(parts, claimed, circumstances)
   } catch (cause) {
     await circumstances.parked?.release() // an agent that is not continued comes to its `finally`
     throw cause
@@ -81,14 +82,14 @@ export async function releaseWithAnswers(
 }
 
 /** Ends a run that could not be begun, if it is still ours. */
-export async function failUnstartable(parts: NodeDeps, { run, epoch }: StoredRun, setbacks: number): Promise<void> {
+export async function failUnstartable(parts: NodeDeps, { run, epoch }: StoredRun, retries: number): Promise<void> {
   const now = await parts.store.get(run.id)
   if (now === undefined || now.epoch !== epoch) return
-  const message = `the run could not be started, ${setbacks} times in a row; the server's log says why`
+  const message = `the run could not be started, ${retries} times in a row; the server's log says why`
   await settle(new RunLog(parts, now), now.stop, new RunFailure('internal', message).failure)
 }
 
-async function settleOrDrive(
+async function settleOrExecute(
   parts: NodeDeps,
   claimed: StoredRun,
   { continuation, parked, suspicion = LONE, slot }: ClaimContext,
@@ -121,7 +122,7 @@ async function settleOrDrive(
   }
   if (isParked) {
     const [written] = await write(log, [resumed!])
-    return { begun: { drive: parked, ended: parked.continueWith(log, written!.data.answers) } }
+    return { begun: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
   }
   const origin = await originOf(parts, run.id)
   if (resumed !== undefined) {
@@ -135,7 +136,7 @@ async function settleOrDrive(
     }
     await write(log, isAfresh && past !== undefined ? [discarded(run, past), begins] : [begins], past)
   }
-  return started({ parts, log, component, origin, slot }, await past?.history(), isOrphan)
+  return started({ parts, log, component, origin, slot }, await past?.recording(), isOrphan)
 }
 
 /** Writes events, and lets the past of the run know them as they stand in the log. Resolves with them as they stand there. */
@@ -180,26 +181,26 @@ async function originOf({ store, digests }: NodeDeps, id: string): Promise<Origi
 /** `history` is absent for a run that never ran. */
 async function started(
   { parts, log, component, origin, slot }: ExecutionParts,
-  history: Recording | undefined,
+  recording: Recording | undefined,
   isOrphan: boolean,
 ): Promise<ClaimResult> {
-  if (history?.decision === 'fail') {
+  if (recording?.decision === 'fail') {
     const message = 'the code no longer fits the log of the run, and it was decided to fail it'
     await settle(log, undefined, divergedFailure(message))
     return {}
   }
-  const drive = new RunExecution({
+  const execution = new RunExecution({
     ...parts,
     ...origin,
     logger: loggerFor(parts, component),
     component,
     log,
-    ledger: history?.ledger ?? new Ledger(),
-    spending: history?.spending ?? new TokenUsage(),
-    replay: history && new Replay(history.output),
+    ledger: recording?.ledger ?? new Ledger(),
+    spending: recording?.spending ?? new TokenUsage(),
+    replay: recording && new Replay(recording.output),
     slot,
   })
-  return { begun: { drive, ended: drive.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
+  return { begun: { execution: execution, ended: execution.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
 }
 
 /** The rules of the server are in its logger already. */

@@ -1,7 +1,7 @@
 /** What becomes of a run whose code no longer fits its log: its owner decides, or it fails. */
 import type { DivergencePolicy } from '../ports/component.ts'
 import type { Failure, Question } from '../model/event.ts'
-import { RunFailure } from '../execution/emission.ts'
+import { RunFailure } from '../execution/run-failure.ts'
 import type { Ledger } from './ledger.ts'
 import type { Divergence } from './replay-barrier.ts'
 import { type DivergenceDecision, divergenceDecision } from './ledger-reader.ts'

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { digestOfBody, Emitted } from './emitted-output.ts'
+import { digestOfBody, EmittedList } from './emitted-output.ts'
 
 const ROWS = 10_000
 
-function filled(): Emitted {
-  const emitted = new Emitted()
+function filled(): EmittedList {
+  const emitted = new EmittedList()
   for (let row = 0; row < ROWS; row++) emitted.push(row * 2, row % 3, digestOfBody(`body ${row}\n\n`))
   return emitted
 }

@@ -13,7 +13,7 @@ const ROWS_MIN = 16
 /** Beyond this a list grows by whole chunks, so that nothing is copied. */
 const ROWS_PER_CHUNK = 4096
 
-export class Emitted {
+export class EmittedList {
   readonly #chunks: Uint32Array[] = []
   #length = 0
 

@@ -11,9 +11,9 @@ const SHARED_EVERY = 16
 export class Ledger {
   readonly #byRef = new Map<string, WorkRecord>()
   /** By identity, and how many of each have been given. */
-  readonly #alike = new Map<string, Alike>()
+  readonly #alike = new Map<string, TwinRecords>()
   /** Sleeps by identity without their length, which may vary between attempts. */
-  readonly #sleeps = new Map<string, Alike>()
+  readonly #sleeps = new Map<string, TwinRecords>()
   readonly #given = new Set<WorkRecord>()
   readonly #below = new Map<string, WorkRecord[]>()
   /** Records that new work waits for. */
@@ -71,8 +71,8 @@ export class Ledger {
       return
     }
     const identity = identityOf(record)
-    addAlike(this.#alike, identityText(identity), record)
-    if (record.kind === 'sleep') addAlike(this.#sleeps, identityText({ ...identity, digest: undefined }), record)
+    addTwin(this.#alike, identityText(identity), record)
+    if (record.kind === 'sleep') addTwin(this.#sleeps, identityText({ ...identity, digest: undefined }), record)
     // Whoever asks for work that has ended does not ask for what is below it.
     const around = this.#byRef.get(within)
     if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
@@ -117,12 +117,12 @@ export class Ledger {
     return alike !== undefined && this.#next(alike) === undefined
   }
 
-  #otherSleeps(asked: WorkIdentity): Alike | undefined {
+  #otherSleeps(asked: WorkIdentity): TwinRecords | undefined {
     return asked.kind === 'sleep' ? this.#sleeps.get(identityText({ ...asked, digest: undefined })) : undefined
   }
 
   /** The oldest that was not given yet. */
-  #next(alike: Alike | undefined): WorkRecord | undefined {
+  #next(alike: TwinRecords | undefined): WorkRecord | undefined {
     if (alike === undefined) return undefined
     while (alike.given < alike.records.length && this.#given.has(alike.records[alike.given]!)) alike.given++
     return alike.records[alike.given]
@@ -223,13 +223,13 @@ export class Ledger {
 }
 
 /** Records that are told apart by their order alone. */
-interface Alike {
+interface TwinRecords {
   readonly records: WorkRecord[]
   /** All before this one have been given. */
   given: number
 }
 
-function addAlike(lists: Map<string, Alike>, identity: string, record: WorkRecord): void {
+function addTwin(lists: Map<string, TwinRecords>, identity: string, record: WorkRecord): void {
   const alike = lists.get(identity)
   if (alike === undefined) lists.set(identity, { records: [record], given: 0 })
   else alike.records.push(record)

@@ -1,6 +1,6 @@
 /** Failures of recorded work: what the log keeps of an error, and what is thrown for it in every attempt alike. */
 import { RejectedError, WorkFailure } from '../ports/component.ts'
-import { RunFailure } from '../execution/emission.ts'
+import { RunFailure } from '../execution/run-failure.ts'
 import { messageOf, readable } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'
 import { serialize } from '../model/serialize.ts'

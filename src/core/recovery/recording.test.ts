@@ -17,7 +17,7 @@ test('the history of a long run is loaded in slices, between which others have t
   await scribe.flush()
   let turns = 0
   const timer = setInterval(() => turns++, 1)
-  const history = await (await RecordingReader.read(store, 'run_1', EVENTS + 2, 256 * 1024)).history()
+  const history = await (await RecordingReader.read(store, 'run_1', EVENTS + 2, 256 * 1024)).recording()
   clearInterval(timer)
   expect(history.output.get('')!.emitted.length).toBe(EVENTS)
   // The fold takes a hundred milliseconds and more. Without a rest no timer fires before it is done.

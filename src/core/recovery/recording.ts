@@ -2,7 +2,7 @@
  * Reads back what a run's log recorded, for the next attempt: results of steps, tools and calls, answers to questions, and the output of
  * earlier attempts.
  */
-import { digestOfEnvelope, Emitted, type EmittedDigest } from './emitted-output.ts'
+import { digestOfEnvelope, EmittedList, type EmittedDigest } from './emitted-output.ts'
 import { type Actor, actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
 import type { Ledger } from './ledger.ts'
 import { readLog } from '../delivery/read-log.ts'
@@ -16,7 +16,7 @@ import { type DivergenceDecision, LedgerReader } from './ledger-reader.ts'
 /** What one actor emitted, or the run's own component. */
 export interface ActorOutput {
   readonly actor: Actor | undefined
-  readonly emitted: Emitted
+  readonly emitted: EmittedList
 }
 
 /** By actor: `''` for the run's own component, the actor's run id otherwise. */
@@ -80,7 +80,7 @@ export class RecordingReader {
   }
 
   /** What a drive goes on with. */
-  async history(): Promise<Recording> {
+  async recording(): Promise<Recording> {
     const work = this.#work
     return { ledger: await work.ledger(), output: this.#output, spending: this.#spending, decision: work.decision }
   }
@@ -92,7 +92,7 @@ export class RecordingReader {
 
   #add({ actor, index }: LoggedEvent, digest: EmittedDigest): void {
     const key = actorKey(actor)
-    const known = this.#output.get(key) ?? { actor, emitted: new Emitted() }
+    const known = this.#output.get(key) ?? { actor, emitted: new EmittedList() }
     if (known.emitted.length === 0) this.#output.set(key, known)
     known.emitted.push(index, this.#attempt, digest)
   }

@@ -7,7 +7,7 @@ import type { Component, RunContext } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 
 /** Long enough for what a recovered run asks for at once, short enough to wait for in a test. */
-const limits = { replayWaitMs: 300 }
+const limits = { replayTimeoutMs: 300 }
 
 /** Charges somebody, and tells everybody who was charged. */
 function till() {
@@ -171,7 +171,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
         yield ''
         return answers
       },
-      { limits: { replayWaitMs: 600_000 } },
+      { limits: { replayTimeoutMs: 600_000 } },
     )
     const world = new World(component)
     const worker = world.worker()
@@ -398,7 +398,7 @@ describe('[RUN-5] new work waits until the code has asked for what the log has',
           hangAtFirst(context).then(() => context.tool({ name: 'new', input: 5 }, effect('new'))),
         ])
       },
-      { limits: { replayWaitMs: 20 } },
+      { limits: { replayTimeoutMs: 20 } },
     )
     const world = new ManualWorld(component)
     const first = world.worker()

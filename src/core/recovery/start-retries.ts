@@ -53,7 +53,12 @@ export class StartRetries {
   async giveBack(claimed: StoredRun): Promise<void> {
     this.#resting.get(claimed)?.()
     this.#resting.delete(claimed)
-    await this.#parts.store.release(claimed.run.id, claimed.epoch).catch(() => {})
+    const { store, logger } = this.#parts
+    const { run, epoch } = claimed
+    // The lease runs out by itself.
+    await store.release(run.id, epoch).catch((cause: unknown) => {
+      logger.debug({ run: run.id, err: cause }, 'a lease could not be released')
+    })
   }
 
   /** What rests is given back at once, now and from now on. */

@@ -9,6 +9,7 @@ import { overriding } from '../../testing/broken-stores.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { newRun } from '../../testing/fixtures.ts'
 import { HoldfastError } from '../model/errors.ts'
+import { type Logger, silentLogger } from '../ports/logger.ts'
 
 describe('[LOG-4] a worker that lost its claim without noticing', () => {
   test('can write no more, and its agent is aborted', async () => {
@@ -262,7 +263,9 @@ describe('[RUN-1] a paused run', () => {
 })
 
 describe('[RUN-1] no claim is held for nothing', () => {
-  test('when a run could not be driven and its claim not given back', async () => {
+  test('when a run could not be executed and its claim not given back, and the log has the stack', async () => {
+    const warnings: { readonly err?: unknown }[] = []
+    const logger: Logger = { ...silentLogger, warn: (fields) => void warnings.push(fields) }
     const store = openMemoryStore()
     const failures = { read: 1, release: 1 }
     const failing = (name: keyof typeof failures): void => {
@@ -272,9 +275,13 @@ describe('[RUN-1] no claim is held for nothing', () => {
       read: async (...parameters) => (failing('read'), store.read(...parameters)),
       release: async (...parameters) => (failing('release'), store.release(...parameters)),
     })
-    const node = openNode({ components: [subject(async function* () {})], store: flaky })
+    const node = openNode({ components: [subject(async function* () {})], store: flaky, logger })
     const id = await node.start('subject')
     expect((await node.ended(id)).at(-1)!.type).toBe('run.completed')
+    expect(warnings).toContainEqual({
+      run: id,
+      err: expect.objectContaining({ stack: expect.any(String) as string }) as Error,
+    })
     expect(failures.read).toBeLessThan(0)
     expect(failures.release).toBeLessThan(0)
   })
@@ -397,7 +404,7 @@ describe('[RUN-1] a worker that shuts down', () => {
       await Promise.race([goOn.promise, aborted(signal)])
       yield 'b'
     })
-    const limits = { leaseMs: LEASE_MS, drainMs: 60_000 }
+    const limits = { leaseMs: LEASE_MS, drainTimeoutMs: 60_000 }
     const first = openNode({ components: [component], store, clock, limits })
     const id = await first.start('subject')
     await first.emitted(id, 'text.delta')

@@ -69,9 +69,9 @@ function isCard(digits: string): boolean {
 /** The Luhn algorithm. */
 function hasCheckDigit(digits: string): boolean {
   let sum = 0
-  for (let place = 0; place < digits.length; place++) {
-    const digit = Number(digits[digits.length - 1 - place])
-    const counted = place % 2 === 0 ? digit : digit * 2
+  for (let position = 0; position < digits.length; position++) {
+    const digit = Number(digits[digits.length - 1 - position])
+    const counted = position % 2 === 0 ? digit : digit * 2
     sum += counted > 9 ? counted - 9 : counted
   }
   return sum % 10 === 0

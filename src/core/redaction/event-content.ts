@@ -1,6 +1,6 @@
 /** Which fields of events are content. The others tie events together: they are ids, keys and names, and never redacted. */
 import type { Event, EventType, Failure, Question } from '../model/event.ts'
-import { wrongField } from '../model/event-fields.ts'
+import { wrongField } from '../model/wrong-field.ts'
 
 /** Types without content. */
 const PLAIN: ReadonlySet<EventType> = new Set<EventType>([

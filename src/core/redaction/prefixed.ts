@@ -1,7 +1,7 @@
 /** Secrets that begin with known letters and go on in a known alphabet. Both searches take linear time. */
 import type { Redaction, Span } from './redaction.ts'
 
-export interface Prefixed {
+export interface PrefixedSecret {
   readonly name: string
   readonly heads: readonly string[]
   /** What may follow, as in a character class. */
@@ -19,7 +19,7 @@ export interface Prefixed {
 /** Longest one that is held back while it streams. */
 const CHARS_MAX = 4096
 
-export function prefixed(secret: Prefixed): Redaction {
+export function prefixed(secret: PrefixedSecret): Redaction {
   const { name, heads, alphabet, min, caseSensitive = true, inWords = false, accept = ifDigit } = secret
   const flag = caseSensitive ? '' : 'i'
   const boundary = inWords ? '' : '(?<![A-Za-z0-9])'

@@ -67,7 +67,7 @@ function applied(event: Event, hook: RedactHook): Event {
     throw new RedactionFailure('event hook', `threw ${nameOf(cause)} for ${event.type}`)
   }
   if (returned instanceof Promise) {
-    returned.catch(() => {})
+    returned.catch(() => {}) // that it is a promise is the failure
     throw new RedactionFailure('event hook', `returned a promise for ${event.type}, and must be synchronous`)
   }
   const kept = restoreFixed(event, returned)

@@ -34,7 +34,7 @@ describe.each([
       },
       { recovery: 'resume' },
     )
-    const limits = { runDeadlineMs: HOUR / 2, runIdleMs: 10_000, leaseMs: 150 }
+    const limits = { runTimeoutMs: HOUR / 2, runIdleTimeoutMs: 10_000, leaseMs: 150 }
     const node = openNode({ components: [component], clock, limits })
     const id = await node.start('subject')
     await clock.pass(3 * 20)
@@ -52,7 +52,11 @@ describe.each([
       clock.step(step)
       await aborted(signal)
     })
-    const node = openNode({ components: [component], clock, limits: { runIdleMs: 200, runDeadlineMs: 10 * HOUR } })
+    const node = openNode({
+      components: [component],
+      clock,
+      limits: { runIdleTimeoutMs: 200, runTimeoutMs: 10 * HOUR },
+    })
     const id = await node.start('subject')
     await clock.pass(199)
     expect((await node.get(id)).run.status).toBe('running')
@@ -67,7 +71,7 @@ describe.each([
       yield 'a'
       await aborted(signal)
     })
-    const node = openNode({ components: [component], clock, limits: { drainMs: 300 } })
+    const node = openNode({ components: [component], clock, limits: { drainTimeoutMs: 300 } })
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta')
     const drained = node.service.drain()
@@ -82,7 +86,7 @@ describe.each([
 
   test('[SUB-3] a quiet stream goes on showing life', async () => {
     const clock = settableClock()
-    const server = await serveInProcess({ clock, limits: { heartbeatMs: 60 } })
+    const server = await serveInProcess({ clock, limits: { heartbeatIntervalMs: 60 } })
     const { id } = (await (
       await fetch(`${server.url}/runs`, {
         method: 'POST',

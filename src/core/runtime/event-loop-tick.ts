@@ -1,5 +1,5 @@
 /** Turns of the event loop, counted as far as anyone asks: who gets the same number twice has kept the loop from going on. */
-let turns = 0
+let ticks = 0
 let counting = false
 
 export function eventLoopTick(): number {
@@ -7,8 +7,8 @@ export function eventLoopTick(): number {
     counting = true
     setImmediate(() => {
       counting = false
-      turns++
+      ticks++
     })
   }
-  return turns
+  return ticks
 }

@@ -6,11 +6,11 @@
 import { eventLoopTick } from './event-loop-tick.ts'
 
 /** How long the work of one turn of the event loop may take before the rest of it waits for the next turn. */
-const TURN_MS = 10
+const TICK_MS = 10
 /** Waiting loops that are looked at in one turn. */
 const AT_ONCE_MAX = 64
 
-let turn = -1
+let tick = -1
 let began = 0
 /** First come, first served; at most as many as there are reads under way. */
 const waiting: (() => void)[] = []
@@ -28,11 +28,11 @@ export function shareEventLoop(): Promise<void> | undefined {
 function hasTimeLeft(): boolean {
   const current = eventLoopTick()
   const now = performance.now()
-  if (current !== turn) {
-    turn = current
+  if (current !== tick) {
+    tick = current
     began = now
   }
-  return now - began < TURN_MS
+  return now - began < TICK_MS
 }
 
 function schedule(): void {

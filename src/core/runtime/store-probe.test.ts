@@ -8,7 +8,7 @@ import { defaultLimits } from '../model/limits.ts'
 import { StoreProbe } from './store-probe.ts'
 
 const clock = new ManualClock()
-const limits = { ...defaultLimits, storeProbeMs: 20 }
+const limits = { ...defaultLimits, storeProbeTimeoutMs: 20 }
 
 describe('a node is', () => {
   test('ready while its store answers', async () => {

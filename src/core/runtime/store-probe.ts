@@ -15,7 +15,7 @@ const NO_RUN = 'probe'
 export class StoreProbe {
   readonly #parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
   #asking: Promise<StoreHealth> | undefined
-  #unanswered = 0
+  #pending = 0
 
   constructor(parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
     this.#parts = parts
@@ -31,20 +31,23 @@ export class StoreProbe {
     const { store, limits, clock } = this.#parts
     const known = store.health()
     if (!known.ok) return known
-    const silent: StoreHealth = { ok: false, reason: `the store has not answered within ${limits.storeProbeMs} ms` }
-    if (this.#unanswered >= UNANSWERED_MAX) return silent
+    const silent: StoreHealth = {
+      ok: false,
+      reason: `the store has not answered within ${limits.storeProbeTimeoutMs} ms`,
+    }
+    if (this.#pending >= UNANSWERED_MAX) return silent
     let stopTimer: (() => void) | undefined
     const late = new Promise<StoreHealth>((resolve) => {
-      stopTimer = startTimer(() => resolve(silent), limits.storeProbeMs, clock)
+      stopTimer = startTimer(() => resolve(silent), limits.storeProbeTimeoutMs, clock)
     })
-    this.#unanswered++
-    const answered = store
+    this.#pending++
+    const health = store
       .get(NO_RUN)
       .then(
         () => store.health(),
         (cause: unknown): StoreHealth => ({ ok: false, reason: detailOf(cause) }),
       )
-      .finally(() => this.#unanswered--)
-    return Promise.race([answered, late]).finally(() => stopTimer?.())
+      .finally(() => this.#pending--)
+    return Promise.race([health, late]).finally(() => stopTimer?.())
   }
 }

@@ -4,7 +4,6 @@
  */
 import { type LiveExecution, proceedWithClaim, type Continuation, releaseWithAnswers } from '../recovery/claimed-run.ts'
 import { type Clock, elapsedOf } from '../ports/clock.ts'
-import { detailOf } from '../model/errors.ts'
 import { type Executions, LeaseKeeper } from './lease-keeper.ts'
 import { ParkedExecutions } from './parked-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -34,11 +33,11 @@ export class Dispatcher {
   readonly #quotas: PrincipalQuotas
   /** Gives back the slot that a run takes of its owner's share. */
   readonly #slots = new Map<string, () => void>()
-  readonly #drives = new Map<string, RunExecution>()
+  readonly #executions = new Map<string, RunExecution>()
   /** Claimed and about to be driven. */
   readonly #starting = new Set<string>()
   readonly #parked: ParkedExecutions
-  readonly #setbacks: StartRetries
+  readonly #retries: StartRetries
   readonly #leases: LeaseKeeper
   /** Runs that were interrupted when their process died. */
   readonly #suspects: Suspects
@@ -67,25 +66,25 @@ export class Dispatcher {
     this.#quotas = quotas
     this.owner = parts.ids.unique()
     this.#parked = new ParkedExecutions(parts.limits.runsParkedMax)
-    this.#setbacks = new StartRetries(parts, (run, cause) => this.#complain(run, cause))
+    this.#retries = new StartRetries(parts, (run, cause) => this.#logFailure(run, cause))
     this.#unserved = new UnservedComponents(parts)
     this.#leases = new LeaseKeeper({
       ...parts,
       owner: this.owner,
       components: parts.limits.runsConcurrentMax === 0 ? [] : parts.registry.list().map(({ id }) => id),
-      executing: () => new Map([...this.#drives].map(([id, { epoch, durable }]) => [id, { epoch, durable }])),
+      executing: () => new Map([...this.#executions].map(([id, { epoch, durable }]) => [id, { epoch, durable }])),
       renewed: (held, before) => this.#renewed(held, before),
     })
     this.#suspects = new Suspects({
       suspectMs: parts.limits.suspectMs,
       clock: parts.clock,
-      start: (claimed, suspicion) => void this.#driveOrComplain(claimed, suspicion),
-      hasProgressed: (id) => this.#drives.get(id)?.hasWritten ?? false,
+      start: (claimed, suspicion) => void this.#executeOrLog(claimed, suspicion),
+      hasProgressed: (id) => this.#executions.get(id)?.hasWritten ?? false,
     })
     this.#sleeping = new SleepingRuns({
       max: parts.limits.runsAsleepMax,
       hasRoom: () => this.#hasRoom(),
-      isExecuting: (id) => this.#drives.has(id) || this.#starting.has(id),
+      isExecuting: (id) => this.#executions.has(id) || this.#starting.has(id),
       freed: (id) => {
         this.#freeSlot(id)
         this.#look()
@@ -105,7 +104,7 @@ export class Dispatcher {
 
   /** Runs of this node that take a worker slot. */
   get running(): number {
-    const executing = this.#drives.size + this.#starting.size - this.#sleeping.size
+    const executing = this.#executions.size + this.#starting.size - this.#sleeping.size
     return executing + this.#suspects.waiting + this.#reserved
   }
 
@@ -141,13 +140,13 @@ export class Dispatcher {
   /** Drives a run that was claimed for this node, or writes its answers down for a node that can. */
   async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
     if (!this.isForOthers(claimed.run)) {
-      if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.#drive(claimed, continuation)
+      if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.#execute(claimed, continuation)
       return this.#contain([claimed])
     }
     try {
       if (continuation !== undefined) await releaseWithAnswers(this.#parts, claimed, continuation)
     } finally {
-      await this.#setbacks.giveBack(claimed)
+      await this.#retries.giveBack(claimed)
     }
   }
 
@@ -159,31 +158,31 @@ export class Dispatcher {
 
   /** Carries out a stop here if the run is driven here, or by nobody. */
   async stop(id: string, request: StopRequest): Promise<void> {
-    const drive = this.#drives.get(id)
-    if (drive !== undefined) return drive.stop(request)
+    const execution = this.#executions.get(id)
+    if (execution !== undefined) return execution.stop(request)
     const suspect = this.#suspects.take(id)
-    if (suspect !== undefined) return this.#drive(suspect) // it is not executed any more
+    if (suspect !== undefined) return this.#execute(suspect) // it is not executed any more
     if (this.#starting.has(id)) return // it looks for a stop when it starts
     const claimed = await this.#parts.store.claim(id, this.owner, this.#parts.limits.leaseMs, {
       paused: true,
-      outOfTurn: true,
+      outOfOrder: true,
       takeover: this.mayTakeOver,
     })
-    if (claimed !== undefined) await this.#drive(claimed)
+    if (claimed !== undefined) await this.#execute(claimed)
   }
 
   /** Takes no more runs, lets the running ones finish within the bound, and hands the rest over. */
   async drain(): Promise<void> {
     this.#draining = true
-    await Promise.all(this.#suspects.close().map((claimed) => this.#setbacks.giveBack(claimed)))
+    await Promise.all(this.#suspects.close().map((claimed) => this.#retries.giveBack(claimed)))
     const { clock, limits } = this.#parts
-    const until = elapsedOf(clock) + limits.drainMs
+    const until = elapsedOf(clock) + limits.drainTimeoutMs
     while (this.running > 0 && elapsedOf(clock) < until) await pause(20, clock)
     this.#stopWatching()
     await this.#looking
     this.#handingOver = true
-    await this.#setbacks.end()
-    await Promise.all([...this.#parked.all(), ...this.#drives.values()].map((drive) => drive.release()))
+    await this.#retries.end()
+    await Promise.all([...this.#parked.all(), ...this.#executions.values()].map((execution) => execution.release()))
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await pause(5)
     await Promise.all(this.#ending)
@@ -197,7 +196,7 @@ export class Dispatcher {
       void this.#parts.store
         .get(hint.run)
         .then((stored) => (stored?.stop === undefined ? undefined : this.stop(hint.run, stored.stop)))
-        .catch((cause: unknown) => this.#complain(hint.run, cause))
+        .catch((cause: unknown) => this.#logFailure(hint.run, cause))
     }
   }
 
@@ -206,13 +205,13 @@ export class Dispatcher {
     this.#noteStrays(held)
     const found = new Map(held.map((run) => [run.id, run]))
     for (const [id, { epoch, durable }] of before) {
-      const drive = this.#drives.get(id)
-      if (drive === undefined || drive.epoch !== epoch || drive.isPausing) continue
+      const execution = this.#executions.get(id)
+      if (execution === undefined || execution.epoch !== epoch || execution.isPausing) continue
       const run = found.get(id)
-      if (run?.epoch !== epoch) drive.lose(new Error('the lease expired and another worker took the run'))
+      if (run?.epoch !== epoch) execution.lose(new Error('the lease expired and another worker took the run'))
       else if (run.next < durable)
-        drive.lose(new Error(`the store lost the events from ${run.next} on, of ${durable} that were durable`))
-      else if (run.stop !== undefined) drive.stop(run.stop)
+        execution.lose(new Error(`the store lost the events from ${run.next} on, of ${durable} that were durable`))
+      else if (run.stop !== undefined) execution.stop(run.stop)
     }
   }
 
@@ -225,7 +224,7 @@ export class Dispatcher {
       await this.#endStopped()
       await this.#endUnserved()
     } catch (cause) {
-      this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs left behind could not be looked for')
+      this.#parts.logger.warn({ err: cause }, 'runs left behind could not be looked for')
     } finally {
       this.#tending = false
     }
@@ -234,13 +233,13 @@ export class Dispatcher {
 
   /** A claim that is ours and that nothing here drives, at two renewals, was made by a request that went wrong. */
   #noteStrays(held: readonly HeldRun[]): void {
-    const idle = held.filter(({ id }) => !this.#isDriven(id))
+    const idle = held.filter(({ id }) => !this.#isExecuting(id))
     this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
     this.#idle = new Map(idle.map(({ id, epoch }) => [id, epoch]))
   }
 
   async #releaseStrays(): Promise<void> {
-    for (const { id, epoch } of this.#strays) if (!this.#isDriven(id)) await this.#parts.store.release(id, epoch)
+    for (const { id, epoch } of this.#strays) if (!this.#isExecuting(id)) await this.#parts.store.release(id, epoch)
   }
 
   /** Any node carries out a stop, whether or not it serves the component or has room (RUN-2). */
@@ -262,15 +261,15 @@ export class Dispatcher {
     const takeover = this.mayTakeOver
     for (const id of await store.claimable(ENDED_AT_ONCE, { ...query, takeover })) {
       if (this.#draining) return
-      if (this.#isDriven(id)) continue
+      if (this.#isExecuting(id)) continue
       const claimed = await store.claim(id, this.owner, limits.leaseMs, { takeover })
-      if (claimed !== undefined) await this.#drive(claimed).catch((cause: unknown) => this.#complain(id, cause))
+      if (claimed !== undefined) await this.#execute(claimed).catch((cause: unknown) => this.#logFailure(id, cause))
     }
   }
 
-  async #checkStop(id: string, drive: RunExecution): Promise<void> {
+  async #checkStop(id: string, execution: RunExecution): Promise<void> {
     const stop = (await this.#parts.store.get(id))?.stop
-    if (stop !== undefined) drive.stop(stop)
+    if (stop !== undefined) execution.stop(stop)
   }
 
   /** Takes what can be taken; calls that come while it is at it are one more round. */
@@ -279,7 +278,7 @@ export class Dispatcher {
     this.#sleeping.wakeSome()
     this.#lookAgain = true
     this.#looking ??= this.#takeClaimable()
-      .catch((cause: unknown) => this.#parts.logger.warn({ reason: detailOf(cause) }, 'runs could not be claimed'))
+      .catch((cause: unknown) => this.#parts.logger.warn({ err: cause }, 'runs could not be claimed'))
       .finally(() => (this.#looking = undefined))
   }
 
@@ -338,7 +337,7 @@ export class Dispatcher {
     const { store, limits } = this.#parts
     if (this.#draining) return true
     // Its claim ran out because this process was busy; nobody took it, so it is renewed and not taken.
-    if (this.#isDriven(id)) {
+    if (this.#isExecuting(id)) {
       await this.#leases.renew()
       return true
     }
@@ -350,7 +349,7 @@ export class Dispatcher {
       if (this.#mayBeSuspect(claimed)) {
         this.#starting.add(id)
         interrupted.push(claimed)
-      } else void this.#driveOrComplain(claimed)
+      } else void this.#executeOrLog(claimed)
       return true
     } finally {
       this.#reserved--
@@ -364,16 +363,18 @@ export class Dispatcher {
   }
 
   async #contain(interrupted: readonly StoredRun[]): Promise<void> {
-    if (this.#draining) await Promise.all(interrupted.map((claimed) => this.#setbacks.giveBack(claimed)))
+    if (this.#draining) await Promise.all(interrupted.map((claimed) => this.#retries.giveBack(claimed)))
     else if (interrupted.length > 0) this.#suspects.add(interrupted)
   }
 
-  #driveOrComplain(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
-    return this.#drive(claimed, undefined, suspicion).catch((cause: unknown) => this.#complain(claimed.run.id, cause))
+  #executeOrLog(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
+    return this.#execute(claimed, undefined, suspicion).catch((cause: unknown) =>
+      this.#logFailure(claimed.run.id, cause),
+    )
   }
 
   /** Resolves when the run has started, or is settled without starting. */
-  async #drive(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
+  async #execute(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
     const { id } = claimed.run
     let begun: LiveExecution | undefined
     this.#starting.add(id)
@@ -385,23 +386,23 @@ export class Dispatcher {
         this.#freeSlot(id)
         return this.#look()
       }
-      this.#drives.set(id, begun.drive)
+      this.#executions.set(id, begun.execution)
       const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
       this.#ending.add(ending)
       void ending.finally(() => this.#ending.delete(ending))
-      if (this.#handingOver) await begun.drive.release()
+      if (this.#handingOver) await begun.execution.release()
     } catch (cause) {
       this.#suspects.ended(id)
       this.#freeSlot(id)
       // A paused run waits for its next continuation; any other would be claimed again at once.
-      if (continuation !== undefined) await this.#setbacks.giveBack(claimed)
-      else await this.#setbacks.add(claimed, cause)
+      if (continuation !== undefined) await this.#retries.giveBack(claimed)
+      else await this.#retries.add(claimed, cause)
       throw cause
     } finally {
       this.#starting.delete(id)
     }
     // A stop that came while the run was being started. If the store cannot be asked now, it will be at the next look.
-    await this.#checkStop(id, begun.drive).catch((cause: unknown) => this.#complain(id, cause))
+    await this.#checkStop(id, begun.execution).catch((cause: unknown) => this.#logFailure(id, cause))
   }
 
   async #begin(
@@ -413,25 +414,33 @@ export class Dispatcher {
     const parked = this.#parked.take(id, claimed.next)
     const slot = this.#sleeping.slotOf(id, owner)
     const { begun, takenUp } = await proceedWithClaim(this.#parts, claimed, { continuation, parked, suspicion, slot })
-    this.#setbacks.forget(id)
+    this.#retries.forget(id)
     if (takenUp !== undefined) this.#takenUp = { ...this.#takenUp, [takenUp]: this.#takenUp[takenUp] + 1 }
     return begun
   }
 
   async #ended(id: string, end: ExecutionEnd, epoch: number): Promise<void> {
-    const drive = this.#drives.get(id)
-    this.#drives.delete(id)
+    const execution = this.#executions.get(id)
+    this.#executions.delete(id)
     this.#sleeping.forget(id)
     this.#suspects.ended(id)
     this.#freeSlot(id)
-    if (end === 'paused' && drive !== undefined) await this.#park(id, drive)
-    if (end === 'released' || end === 'lost') await this.#parts.store.release(id, epoch).catch(() => {})
+    if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
+    if (end === 'released' || end === 'lost') await this.#release(id, epoch)
     this.#look()
   }
 
-  async #park(id: string, drive: RunExecution): Promise<void> {
-    if (drive.isParkable) this.#parked.add(id, drive)
-    else await drive.release()
+  async #park(id: string, execution: RunExecution): Promise<void> {
+    if (execution.isParkable) this.#parked.add(id, execution)
+    else await execution.release()
+  }
+
+  /** A lease that cannot be released runs out by itself. */
+  async #release(id: string, epoch: number): Promise<void> {
+    const { store, logger } = this.#parts
+    await store.release(id, epoch).catch((cause: unknown) => {
+      logger.debug({ run: id, err: cause }, 'a lease could not be released')
+    })
   }
 
   #freeSlot(id: string): void {
@@ -439,16 +448,16 @@ export class Dispatcher {
     this.#slots.delete(id)
   }
 
-  #isDriven(id: string): boolean {
-    return this.#drives.has(id) || this.#starting.has(id) || this.#suspects.isWaiting(id)
+  #isExecuting(id: string): boolean {
+    return this.#executions.has(id) || this.#starting.has(id) || this.#suspects.isWaiting(id)
   }
 
   #hasRoom(): boolean {
     return this.running < this.#parts.limits.runsConcurrentMax
   }
 
-  #complain(run: string, cause: unknown): void {
-    this.#parts.logger.warn({ run, reason: detailOf(cause) }, 'run could not be driven')
+  #logFailure(run: string, cause: unknown): void {
+    this.#parts.logger.warn({ run, err: cause }, 'run could not be executed')
   }
 }
 

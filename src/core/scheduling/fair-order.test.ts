@@ -22,23 +22,23 @@ async function queue(node: TestNode, principal: Principal, count: number): Promi
 }
 
 describe.each([
-  { nodes: 1, places: 1 },
-  { nodes: 1, places: 2 },
-  { nodes: 2, places: 2 },
-])('where nodes: $nodes, places of each: $places', ({ nodes, places }) => {
+  { nodes: 1, slots: 1 },
+  { nodes: 1, slots: 2 },
+  { nodes: 2, slots: 2 },
+])('where nodes: $nodes, places of each: $places', ({ nodes, slots }) => {
   test("one principal's two hundred runs do not keep another's three from their turn", async () => {
     const store = sharedStore()
     const { component, started, open } = gated()
-    const limits = { runsConcurrentMax: places, runsPerPrincipalMax: places }
+    const limits = { runsConcurrentMax: slots, runsPerPrincipalMax: slots }
     const opened = Array.from({ length: nodes }, () => openNode({ components: [component], store, limits }))
     await queue(opened[0]!, anna, 200)
-    await until('all places are taken', () => started.length === places * nodes)
+    await until('all places are taken', () => started.length === slots * nodes)
     await queue(opened[0]!, bert, 3)
     expect(started).not.toContain('bert')
     open()
     await until('all were started', () => started.length === 203, { withinMs: 60_000 })
     // By turns: where two are at work at once, a moment may give one principal both places.
-    expect(started.lastIndexOf('bert')).toBeLessThan(places * nodes + 10)
+    expect(started.lastIndexOf('bert')).toBeLessThan(slots * nodes + 10)
   })
 })
 

@@ -1,6 +1,5 @@
 /** Renews the leases of this node, on a timer of its own: nothing else that the node waits for makes a renewal late. */
 import { elapsedOf } from '../ports/clock.ts'
-import { detailOf } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { RenewalGap } from './renewal-gap.ts'
 import type { HeldRun } from '../ports/store.ts'
@@ -69,7 +68,7 @@ export class LeaseKeeper {
       renewed(held, before)
       delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)
     } catch (cause) {
-      logger.warn({ reason: detailOf(cause) }, 'leases could not be renewed')
+      logger.warn({ err: cause }, 'leases could not be renewed')
       delayMs = Math.max(limits.leaseMs * RETRY_PART, INTERVAL_MIN_MS)
     }
     if (!this.#stopped) this.#stopTimer = startTimer(() => void this.renew(), delayMs, clock)

@@ -3,7 +3,7 @@ import type { RunExecution } from '../execution/run-execution.ts'
 
 export class ParkedExecutions {
   /** Oldest first. */
-  readonly #drives = new Map<string, RunExecution>()
+  readonly #executions = new Map<string, RunExecution>()
   readonly #max: number
 
   constructor(max: number) {
@@ -11,24 +11,24 @@ export class ParkedExecutions {
   }
 
   /** Lets go of the oldest where there are too many: it is rebuilt from its log when it is continued. */
-  add(id: string, drive: RunExecution): void {
-    this.#drives.set(id, drive)
-    if (this.#drives.size <= this.#max) return
-    const [oldest, evicted] = this.#drives.entries().next().value!
-    this.#drives.delete(oldest)
+  add(id: string, execution: RunExecution): void {
+    this.#executions.set(id, execution)
+    if (this.#executions.size <= this.#max) return
+    const [oldest, evicted] = this.#executions.entries().next().value!
+    this.#executions.delete(oldest)
     void evicted.release()
   }
 
   /** The agent of a run, if nothing was written to its log behind its back. */
   take(id: string, next: number): RunExecution | undefined {
-    const drive = this.#drives.get(id)
-    this.#drives.delete(id)
-    if (drive === undefined || (drive.next === next && !drive.isOver)) return drive
-    void drive.release()
+    const execution = this.#executions.get(id)
+    this.#executions.delete(id)
+    if (execution === undefined || (execution.next === next && !execution.isOver)) return execution
+    void execution.release()
     return undefined
   }
 
   all(): readonly RunExecution[] {
-    return [...this.#drives.values()]
+    return [...this.#executions.values()]
   }
 }

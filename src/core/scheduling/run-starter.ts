@@ -3,7 +3,7 @@ import type { BusyPolicy } from '../ports/component.ts'
 import { CreationTime } from './creation-time.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { HoldfastError } from '../model/errors.ts'
-import { draftRun, type StartRequest } from './new-run.ts'
+import { draftRun, type StartRequest } from './draft-run.ts'
 import { comesBefore } from '../model/page.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
@@ -23,16 +23,16 @@ export class RunStarter {
   readonly #queue: Admission
   readonly #quotas: PrincipalQuotas
   readonly #created: CreationTime
-  readonly #drive: (claimed: StoredRun) => void
+  readonly #execute: (claimed: StoredRun) => void
 
   /** `drive` is given every run that was claimed for this node when it was created. */
-  constructor(parts: NodeDeps, dispatcher: Dispatcher, quotas: PrincipalQuotas, drive: (claimed: StoredRun) => void) {
+  constructor(parts: NodeDeps, dispatcher: Dispatcher, quotas: PrincipalQuotas, execute: (claimed: StoredRun) => void) {
     this.#parts = parts
     this.#quotas = quotas
     this.#dispatcher = dispatcher
     this.#queue = new Admission(parts)
     this.#created = new CreationTime(parts.store, parts.clock)
-    this.#drive = drive
+    this.#execute = execute
   }
 
   async start(owner: string, request: StartRequest): Promise<StartedRun> {
@@ -52,7 +52,7 @@ export class RunStarter {
         leaveQueue = await this.#queue.enter(owner)
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.#parts.limits.leaseMs }
       const created = await this.#parts.store.create(room === undefined ? draft : { ...draft, claim })
-      if (created.kind === 'created' && created.stored.lease !== undefined) this.#drive(created.stored)
+      if (created.kind === 'created' && created.stored.lease !== undefined) this.#execute(created.stored)
       return await this.#started(created, policy, earlier)
     } finally {
       leaveQueue?.()

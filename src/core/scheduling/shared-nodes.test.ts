@@ -12,7 +12,7 @@ import type { Store } from '../ports/store.ts'
 
 const HOUR_MS = 3_600_000
 const LEASE_MS = 10_000
-const LONG = { leaseMs: LEASE_MS, unservedMs: 60_000, pollMs: 60_000 }
+const LONG = { leaseMs: LEASE_MS, unservedTimeoutMs: 60_000, pollIntervalMs: 60_000 }
 const clock = createFakeClock(new Date().toISOString())
 const served = subject(async function* () {
   yield 'done'
@@ -63,7 +63,7 @@ describe('where nodes share a store, a node', () => {
     const time = new ManualClock()
     const store = sharedStore(time)
     await store.create(newRun('run_unserved', time.iso(), { component: 'gone' }))
-    const node = openNode({ components: [served], store, clock: time, limits: { unservedMs: 600 } })
+    const node = openNode({ components: [served], store, clock: time, limits: { unservedTimeoutMs: 600 } })
     await time.pass(599)
     expect(await node.log('run_unserved')).toHaveLength(1)
     await time.pass(100)
@@ -82,7 +82,12 @@ describe('where nodes share a store, a node', () => {
     const ahead: Clock = { elapsed, startTimer, now: () => time.now() + 2 * HOUR_MS }
     let looks = 0
     const counting = overriding(store, { unserved: async () => (looks++, store.unserved()) })
-    const ignorant = openNode({ components: [served], store: counting, clock: ahead, limits: { unservedMs: 60 } })
+    const ignorant = openNode({
+      components: [served],
+      store: counting,
+      clock: ahead,
+      limits: { unservedTimeoutMs: 60 },
+    })
     await time.pass(1000)
     expect(looks).toBeGreaterThan(5)
     expect((await ignorant.get(queued)).run.status).toBe('queued')

@@ -9,7 +9,7 @@ import type { Limits } from '../model/limits.ts'
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 /** One slot, and few timers to fire. */
-const limits = { runsConcurrentMax: 1, leaseMs: 3 * MINUTE, pollMs: 10 * MINUTE }
+const limits = { runsConcurrentMax: 1, leaseMs: 3 * MINUTE, pollIntervalMs: 10 * MINUTE }
 
 const quick = subject(
   async function* () {

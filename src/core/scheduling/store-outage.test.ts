@@ -66,7 +66,7 @@ async function afterOutage(): Promise<World> {
     yield 'b'
   })
   const lines = [new Line(store, clock), new Line(store, clock)] as const
-  const limits = { leaseMs: LEASE_MS, pollMs: 20 }
+  const limits = { leaseMs: LEASE_MS, pollIntervalMs: 20 }
   const [first] = lines.map((line) => openNode({ components: [component], store: line.store, clock, limits }))
   const run = await first!.start('subject')
   await first!.emitted(run, 'text.delta')

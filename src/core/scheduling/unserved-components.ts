@@ -23,9 +23,9 @@ export class UnservedComponents {
     const { store, limits, clock } = this.#parts
     const now = elapsedOf(clock)
     if (now < this.#nextLook) return []
-    this.#nextLook = now + limits.unservedMs / LOOKS
+    this.#nextLook = now + limits.unservedTimeoutMs / LOOKS
     const components = await store.unserved()
     this.#since = new Map(components.map((component) => [component, this.#since.get(component) ?? now]))
-    return components.filter((component) => now - this.#since.get(component)! >= limits.unservedMs)
+    return components.filter((component) => now - this.#since.get(component)! >= limits.unservedTimeoutMs)
   }
 }

@@ -70,15 +70,15 @@ class ExchangeReader {
   /** Undefined when there is no exchange in it, or not any more. */
   async read(stored: StoredRun): Promise<HistoryMessage[] | 'too much' | undefined> {
     try {
-      const answered = (await this.#answerInOneRead(stored)) ?? (await this.#answerInAll(stored))
+      const output = (await this.#outputInOneRead(stored)) ?? (await this.#outputInAll(stored))
       if (this.#bytesLeft < 0) return 'too much'
-      if (answered === undefined || answered === '') return undefined
+      if (output === undefined || output === '') return undefined
       const run = stored.run.id
       const [created] = await this.#page(run, -1, 1)
       const asked = askedIn((created!.data as EventData['run.created']).input)
       return [
         { role: 'user', content: asked, run },
-        { role: 'assistant', content: answered, run },
+        { role: 'assistant', content: output, run },
       ]
     } catch (cause) {
       // Trimmed, or removed since it was listed.
@@ -88,14 +88,14 @@ class ExchangeReader {
   }
 
   /** Most runs end with their answer: then the rest of the log is not read. */
-  async #answerInOneRead({ run, next }: StoredRun): Promise<string | undefined> {
+  async #outputInOneRead({ run, next }: StoredRun): Promise<string | undefined> {
     if (run.status !== 'completed') return undefined
     const end = (await this.#page(run.id, next - 2, 1)).at(-1)
     const output = end?.type === 'run.completed' ? end.data.output : undefined
     return typeof output === 'string' ? output : undefined
   }
 
-  async #answerInAll({ run, next }: StoredRun): Promise<string | undefined> {
+  async #outputInAll({ run, next }: StoredRun): Promise<string | undefined> {
     const fold = new TranscriptFold()
     for (let after = -1; after < next - 1 && this.#bytesLeft >= 0;) {
       const page = await this.#page(run.id, after, this.#pageBytesMax)

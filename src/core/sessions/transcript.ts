@@ -85,8 +85,8 @@ export class TranscriptFold {
     if (known !== undefined) return known
     const speaker: Speaker = { actor, pieces: [], called: [] }
     this.#speakers.set(actorKey(actor), speaker)
-    const caller = this.#speakers.get(actor?.parent ?? '') ?? this.#own
-    caller.called.push(speaker)
+    const parent = this.#speakers.get(actor?.parent ?? '') ?? this.#own
+    parent.called.push(speaker)
     return speaker
   }
 

@@ -6,13 +6,13 @@ import type { Service } from '../../core/service.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { Agents } from './requests/agents.ts'
-import { answerCard } from './routes/card.ts'
-import { toStatusAnswer } from './wire/errors.ts'
-import { answerRpc } from './routes/jsonrpc.ts'
+import { serveCard } from './routes/card.ts'
+import { toStatusResponse } from './wire/errors.ts'
+import { serveRpc } from './routes/jsonrpc.ts'
 import type { MethodName } from './requests/methods.ts'
 import { type A2aOptions, pushOptions } from './wire/options.ts'
 import { deadLetterRoutes } from './push/dead-letters.ts'
-import { answerRest } from './routes/rest.ts'
+import { serveRest } from './routes/rest.ts'
 import type { Version } from './requests/version.ts'
 
 export type { A2aOptions, AgentCardOptions, PushOptions } from './wire/options.ts'
@@ -38,11 +38,11 @@ export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
   const card = (call: Call): Promise<void> => {
     const { component } = call.params
     const agent = component === undefined ? agents.default() : agents.get(component)
-    return answerCard(call, agent, options, startedAt)
+    return serveCard(call, agent, options, startedAt)
   }
-  const rpc = (call: Call): Promise<void> => answerRpc(call, agents.get(call.params['component']!), parts)
-  const rest: Answer = (call, method, version) =>
-    answerRest(call, agents.get(call.params['component']!), parts, { method, version })
+  const rpc = (call: Call): Promise<void> => serveRpc(call, agents.get(call.params['component']!), parts)
+  const rest: ServeMethod = (call, method, version) =>
+    serveRest(call, agents.get(call.params['component']!), parts, { method, version })
   return {
     name: 'a2a',
     routes: [
@@ -56,18 +56,18 @@ export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
       ...restRoutes('/a2a/{component}', '1.0', rest),
       ...restRoutes('/a2a/{component}/{tenant}', '1.0', rest),
     ],
-    error: (error) => toStatusAnswer(error, options.errorTable ?? '1.0.1'),
+    error: (error) => toStatusResponse(error, options.errorTable ?? '1.0.1'),
   }
 }
 
-type Answer = (call: Call, method: MethodName, version: Version) => Promise<void>
+type ServeMethod = (call: Call, method: MethodName, version: Version) => Promise<void>
 
 /** `{id}` is a task's, with what to do behind a colon; 1.0 says subscribe with either method. */
-function restRoutes(base: string, version: Version, answer: Answer): Route[] {
+function restRoutes(base: string, version: Version, serve: ServeMethod): Route[] {
   const route = (method: Route['method'], path: string, name: MethodName): Route => ({
     method,
     path: base + path,
-    handle: (call) => answer(call, name, version),
+    handle: (call) => serve(call, name, version),
   })
   const configs = '/tasks/{id}/pushNotificationConfigs'
   return [

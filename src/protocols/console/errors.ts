@@ -1,8 +1,8 @@
 /** Errors of what the console asks for: problem JSON, as its client reads it. */
 import type { HoldfastError } from '../../core/model/errors.ts'
-import type { ErrorAnswer } from '../../http/route.ts'
+import type { ErrorResponse } from '../../http/route.ts'
 
-export function toProblemAnswer(error: HoldfastError, requestId: string): ErrorAnswer {
+export function toProblemResponse(error: HoldfastError, requestId: string): ErrorResponse {
   const { code, status, retryable } = error
   const body = {
     type: `urn:holdfast:error:${code}`,

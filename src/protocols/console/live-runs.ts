@@ -32,7 +32,7 @@ export class LiveRuns {
     const request = readRequest(call.query)
     const search = (call.query.get('search') ?? '').trim().slice(0, this.#service.limits.nameCharsMax)
     const known = call.query.get('known')
-    const until = performance.now() + this.#service.limits.longPollMs
+    const until = performance.now() + this.#service.limits.longPollTimeoutMs
     for (let restMs = LOOK_MS; ;) {
       // Not before a while has passed: a run that streams changes with every token.
       if (known !== null) await rest(restMs, call.signal)
@@ -49,8 +49,8 @@ export class LiveRuns {
 
   async #page(principal: Principal, request: ListRequest, search: string): Promise<Rows> {
     const list = (asked: ListRequest): Promise<RunPage> => this.#service.list(principal, asked)
-    const { runs, ...place } = await (search === '' ? list(request) : searchRuns(list, request, search))
-    return { ...place, runs: await Promise.all(runs.map((stored) => this.#row(principal, stored))) }
+    const { runs, ...page } = await (search === '' ? list(request) : searchRuns(list, request, search))
+    return { ...page, runs: await Promise.all(runs.map((stored) => this.#row(principal, stored))) }
   }
 
   async #row(principal: Principal, { run, next }: StoredRun): Promise<object> {

@@ -1,7 +1,7 @@
 /** Errors before a stream has begun: problem JSON (RFC 9457). */
 import type { ErrorCode, HoldfastError } from '../../core/model/errors.ts'
 import { serialize } from '../../core/model/serialize.ts'
-import type { ErrorAnswer } from '../../http/route.ts'
+import type { ErrorResponse } from '../../http/route.ts'
 
 const titles: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'The request is wrong',
@@ -34,7 +34,7 @@ const titles: Readonly<Record<ErrorCode, string>> = {
   closed: 'Internal error',
 }
 
-export function toProblem(error: HoldfastError, requestId: string): ErrorAnswer {
+export function toProblem(error: HoldfastError, requestId: string): ErrorResponse {
   const { code, status, retryable, details } = error
   const body = {
     type: `urn:holdfast:error:${code}`,

@@ -56,7 +56,7 @@ async function servePage(call: Call, service: Service, id: string, after: number
   const limit = readNumber(query, 'limit', service.limits.pageEventsMax, 1)
   const { first } = await service.get(principal, id)
   const from = after ?? Math.max(START, first - 1)
-  const wait = readNumber(query, 'wait', service.limits.longPollMs, 0, 0)
+  const wait = readNumber(query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
   const page =
     (await readPage(service, principal, id, from, limit)) ?? (await waitForPage(call, service, id, from, limit, wait))
   const { run, next } = await service.get(principal, id)

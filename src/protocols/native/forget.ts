@@ -1,6 +1,6 @@
 /** `POST /admin/forget`: deletes everything that a principal has, and tells how far it is while it does. */
 import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
-import type { Removed } from '../../core/access/forget.ts'
+import type { RemovalCount } from '../../core/access/forget.ts'
 import type { Service } from '../../core/service.ts'
 import { readJson } from '../../http/body.ts'
 import { logFailure } from '../../http/log-failure.ts'
@@ -24,7 +24,7 @@ async function forget(call: Call, service: Service): Promise<void> {
   const lines = new Lines(call)
   try {
     const { signal } = call
-    const onProgress = (progress: Removed): void => lines.progress(progress)
+    const onProgress = (progress: RemovalCount): void => lines.progress(progress)
     const report = await service.forget(call.principal, who, { dryRun, stop, onProgress, signal })
     lines.end({ report: { principal: id, ...(tenant !== undefined && { tenant }), dryRun, ...report } })
   } catch (cause) {
@@ -42,7 +42,7 @@ class Lines {
   }
 
   /** Left out for a client that does not read. */
-  progress(progress: Removed): void {
+  progress(progress: RemovalCount): void {
     if (this.#call.response.writableNeedDrain || performance.now() - this.#toldAt < PROGRESS_MS) return
     this.#toldAt = performance.now()
     this.#write({ progress: { runs: progress.runs, documents: progress.documents } })

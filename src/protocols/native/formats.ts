@@ -10,7 +10,7 @@ export function sseFormat(run: string, limits: Limits): StreamFormat {
   return {
     contentType: 'text/event-stream; charset=utf-8',
     headers: { 'holdfast-run': run },
-    preamble: encodeRetry(limits.retryMs),
+    preamble: encodeRetry(limits.retryDelayMs),
     heartbeat: HEARTBEAT,
     encode: (slice) => slice.bytes,
     notice: (notice) => encodeFrame({ event: `stream.${notice.kind}`, data: describe(run, notice, limits) }),
@@ -34,7 +34,7 @@ function describe(run: string, notice: Notice, limits: Limits): object {
     case 'gap':
       return { run, earliest: notice.earliest, message: `events before ${notice.earliest} were trimmed` }
     case 'closing':
-      return { run, reason: notice.reason, cursor: notice.cursor, retryMs: limits.retryMs }
+      return { run, reason: notice.reason, cursor: notice.cursor, retryMs: limits.retryDelayMs }
     case 'failed':
       return { run, ...failure(notice.error) }
   }

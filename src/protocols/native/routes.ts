@@ -88,7 +88,7 @@ async function listRuns(call: Call, service: Service): Promise<void> {
     ...(after !== null && { after }),
     ...(status.length > 0 && { status: await parseStatuses(status) }),
   })
-  const runs = within(page.runs, service.limits.answerBytesMax)
+  const runs = within(page.runs, service.limits.responseBytesMax)
   const last = runs.length < page.runs.length ? page.runs[runs.length - 1]!.run : undefined
   const cursor = last === undefined ? page.cursor : cursorOf(last)
   respondJson(call.response, 200, {
@@ -132,7 +132,7 @@ async function stopRun(call: Call, service: Service): Promise<void> {
   await service.get(call.principal, id)
   const { parseBody, stopBody } = await loadShapes()
   const { reason } = parseBody(stopBody, (await readJson(call.request, service.limits.bodyBytesMax)) ?? {})
-  const wait = readNumber(call.query, 'wait', service.limits.longPollMs, 0, 0)
+  const wait = readNumber(call.query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
   let stored = await service.stop(call.principal, id, reason)
   const until = performance.now() + wait
   while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {

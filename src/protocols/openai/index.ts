@@ -5,7 +5,7 @@ import type { Protocol } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { chatRoutes } from './chat/routes.ts'
 import { conversationRoutes } from './conversations/routes.ts'
-import { toErrorAnswer } from './wire/errors.ts'
+import { toErrorResponse } from './wire/errors.ts'
 import { modelRoutes } from './models.ts'
 import { responseRoutes } from './responses/routes.ts'
 
@@ -18,6 +18,6 @@ export function openaiProtocol(service: Service, streams: Streams, ids: Ids): Pr
       ...responseRoutes(service, streams),
       ...conversationRoutes(service, ids),
     ],
-    error: toErrorAnswer,
+    error: toErrorResponse,
   }
 }

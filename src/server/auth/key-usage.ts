@@ -48,7 +48,7 @@ export class KeyUsageRecorder {
       await writeFile(temporary, `${JSON.stringify(Object.fromEntries(known))}\n`, { mode: 0o600 })
       await rename(temporary, path)
     } catch {
-      await rm(temporary, { force: true }).catch(() => {})
+      await rm(temporary, { force: true }).catch(() => {}) // the next write replaces it
     }
   }
 }

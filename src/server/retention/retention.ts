@@ -3,7 +3,6 @@
  * stores most when all owners together store more than there is room for. Unfinished runs are never touched.
  */
 import type { Clock } from '../../core/ports/clock.ts'
-import { detailOf } from '../../core/model/errors.ts'
 import type { Limits } from '../../core/model/limits.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
@@ -83,7 +82,7 @@ export class Retention {
       if (this.#hasPeriods && (await this.#isAgeKnown())) await this.#sweepByAge(report)
       if (!this.#stopped) await this.#size?.run(report)
     } catch (cause) {
-      this.#logger.warn({ reason: detailOf(cause) }, SWEEP_FAILED)
+      this.#logger.warn({ err: cause }, SWEEP_FAILED)
     }
     report.log(this.#logger)
     return report

@@ -30,7 +30,7 @@ export class Barriers {
     if (next !== undefined) return next
     const before = this.#underWay.get(stream) ?? Promise.resolve()
     const mine = before
-      .catch(() => {})
+      .catch(() => {}) // told to those who waited for it
       .then(() => {
         this.#next.delete(stream)
         this.#underWay.set(stream, mine)

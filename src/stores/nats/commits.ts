@@ -12,7 +12,7 @@ export interface CommitsOptions {
   /** A run as it was last seen, where that is at hand. */
   readonly known: (id: string) => Promise<CurrentRun | undefined>
   /** How long a message is tried while the servers cannot be reached. */
-  readonly outageMs: number
+  readonly outageTimeoutMs: number
 }
 
 export class Commits {
@@ -59,7 +59,7 @@ export class Commits {
   }
 
   async #commit(part: Part, known: CurrentRun | undefined): Promise<CurrentRun | undefined> {
-    const { messages, outageMs } = this.#options
+    const { messages, outageTimeoutMs } = this.#options
     const bytes = Buffer.from(part.text)
     const decide = (current: CurrentRun | undefined): Step => {
       expectToFit(part, current)
@@ -70,7 +70,7 @@ export class Commits {
         records: { first, count, bytes },
       }
     }
-    return (await messages.change(part.writer.id, decide, { known, patienceMs: outageMs })).current
+    return (await messages.change(part.writer.id, decide, { known, patienceMs: outageTimeoutMs })).current
   }
 }
 

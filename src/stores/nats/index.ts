@@ -20,9 +20,9 @@ export interface OpenNatsOptions {
   readonly tls?: boolean
   /** Prefix of all stream names. Default: `holdfast`. */
   readonly name?: string
-  /** Servers that keep each message: 3 in a cluster, 1 on a single server. */
+  /** Servers that keep each message: Default: 3 in a cluster, 1 on a single server. */
   readonly replicas?: number
-  /** Pairs of streams over which runs are spread: 4. Decided when the streams are made. */
+  /** Pairs of streams over which runs are spread. Default: 4. Decided when the streams are made. */
   readonly partitions?: number
   /** The cluster, and the tags of servers, on which the streams are made. */
   readonly cluster?: string
@@ -31,18 +31,18 @@ export interface OpenNatsOptions {
   readonly sync?: 'always'
   /** `http://host:port`, where a server can be asked about itself. */
   readonly monitor?: string
-  /** How long one answer may take before the question is asked again: 2 seconds. */
-  readonly answerMs?: number
-  /** How long appends are tried while no server can be reached, before their runs are given up here: 60 seconds. */
-  readonly outageMs?: number
-  /** Claims run out by it; the servers' own where it is not given. */
+  /** How long a request may take before it is sent again. Default: 2,000. */
+  readonly requestTimeoutMs?: number
+  /** How long appends are tried while no server can be reached, before their runs are given up here. Default: 60,000. */
+  readonly outageTimeoutMs?: number
+  /** Claims run out by it; Default: the servers' own. */
   readonly clock?: Clock
   /** Where the store reports what an operator should know, such as replicas that differ. */
   readonly logger?: Logger
 }
 
 export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
-  const { outageMs = 60_000, clock, name = 'holdfast', logger = silentLogger } = options
+  const { outageTimeoutMs = 60_000, clock, name = 'holdfast', logger = silentLogger } = options
   if (options.sync === 'always') await expectSyncAlways(options.monitor ?? '')
   const alarms = new Alarms(logger)
   const link = await openLink(options, alarms)
@@ -51,7 +51,7 @@ export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
     const isReplicated = streams.some(({ config }) => config.num_replicas > 1)
     await link.state(layout.states[0]!.stream) // the time of the servers is known before anything is written
     const now = (): number => clock?.now() ?? link.time.now()
-    return await NatsStore.open({ link, layout, isReplicated, outageMs, now, alarms })
+    return await NatsStore.open({ link, layout, isReplicated, outageTimeoutMs, now, alarms })
   } catch (cause) {
     await link.close()
     throw cause
@@ -80,12 +80,12 @@ export async function inspectNats(options: OpenNatsOptions): Promise<NatsConditi
 }
 
 async function openLink(
-  { servers, user, password, token, tls, answerMs = 2000 }: OpenNatsOptions,
+  { servers, user, password, token, tls, requestTimeoutMs = 2000 }: OpenNatsOptions,
   alarms: Alarms,
 ): Promise<Link> {
   return Link.open(await loadNats(), {
     servers,
-    answerMs,
+    requestTimeoutMs,
     onDiverged: (stream, reason) => alarms.diverged(stream, reason),
     onUnfit: (fault) => alarms.server(fault),
     ...(user !== undefined && { user }),

@@ -23,7 +23,7 @@ import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
 
 export interface LinkOptions extends ConnectOptions {
   /** How long one answer may take before the question is asked again. */
-  readonly answerMs: number
+  readonly requestTimeoutMs: number
   /** A replica returned another message than was asked for. */
   readonly onDiverged: (stream: string, reason: string) => void
   /** A server of the cluster is one that cannot be relied on. */
@@ -80,7 +80,7 @@ export class Link {
     this.#nats = nats
     this.#connection = connection
     this.#options = options
-    this.#questions = new RequestMux(connection, options.answerMs)
+    this.#questions = new RequestMux(connection, options.requestTimeoutMs)
     void this.#observe()
   }
 
@@ -287,9 +287,9 @@ export class Link {
   /** Nothing that was asked over this connection was of use for a while: the next server may do better. */
   #moveOn(doing: 'asking' | 'writing'): void {
     const now = performance.now()
-    if (!this.#connected || now - this.#fruitfulAt[doing] < this.#options.answerMs * FRUITLESS_ANSWERS) return
+    if (!this.#connected || now - this.#fruitfulAt[doing] < this.#options.requestTimeoutMs * FRUITLESS_ANSWERS) return
     this.#startAnew()
-    void this.#connection.reconnect().catch(() => {})
+    void this.#connection.reconnect().catch(() => {}) // it fails only when the connection is closed
   }
 
   #startAnew(): void {
@@ -326,6 +326,7 @@ export class Link {
         const fault = versionFault(this.serverVersion, this.#connection.getServer())
         if (fault !== undefined) {
           this.#failure = fault
+          // It fails only when the connection is closed.
           setTimeout(() => void this.#connection.reconnect().catch(() => {}), RETRY_MAX_MS).unref()
           continue
         }

@@ -3,7 +3,7 @@ import { assertReadable } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { lastOf, type Slice, sliceWithin } from '../../core/model/record.ts'
 import { isFinished } from '../../core/model/run.ts'
-import { joinAfter } from '../shared/join-slices.ts'
+import { joinAfter } from '../shared/join-after.ts'
 import { UnreadableRun } from './alarms.ts'
 import type { RunMessages, Tip } from './run-messages.ts'
 

@@ -15,16 +15,16 @@ const LOOK_EVERY_MS = 50
 
 export class RequestMux {
   readonly #connection: NatsConnection
-  readonly #answerMs: number
+  readonly #requestTimeoutMs: number
   readonly #inbox = `_INBOX.${crypto.randomUUID()}`
   /** In the order in which they were asked, and so in which their time is over. */
   readonly #waiting = new Map<string, PendingRequest>()
   readonly #looking: NodeJS.Timeout
   #asked = 0
 
-  constructor(connection: NatsConnection, answerMs: number) {
+  constructor(connection: NatsConnection, requestTimeoutMs: number) {
     this.#connection = connection
-    this.#answerMs = answerMs
+    this.#requestTimeoutMs = requestTimeoutMs
     connection.subscribe(`${this.#inbox}.*`, { callback: (_, answer) => this.#hear(answer) })
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref()
   }
@@ -32,7 +32,7 @@ export class RequestMux {
   ask(subject: string, data: Uint8Array | undefined, headers: MsgHdrs | undefined): Promise<Msg> {
     const token = String(++this.#asked)
     return new Promise((resolve, reject) => {
-      this.#waiting.set(token, { until: performance.now() + this.#answerMs, resolve, reject })
+      this.#waiting.set(token, { until: performance.now() + this.#requestTimeoutMs, resolve, reject })
       this.#connection.publish(subject, data, { reply: `${this.#inbox}.${token}`, ...(headers && { headers }) })
     })
   }
@@ -64,7 +64,7 @@ export class RequestMux {
     for (const [token, { until, reject }] of this.#waiting) {
       if (until > now) return
       this.#waiting.delete(token)
-      reject(new Error(`no answer came within ${this.#answerMs} ms`))
+      reject(new Error(`no answer came within ${this.#requestTimeoutMs} ms`))
     }
   }
 }

@@ -53,7 +53,7 @@ export interface NatsStoreOptions {
   readonly layout: Layout
   /** Whether several servers keep each message. */
   readonly isReplicated: boolean
-  readonly outageMs: number
+  readonly outageTimeoutMs: number
   readonly now: () => number
   readonly alarms: Alarms
 }
@@ -100,7 +100,7 @@ export class NatsStore implements Store {
   readonly #sweeping: NodeJS.Timeout
   #closing: Promise<void> | undefined
 
-  private constructor({ link, layout, isReplicated, outageMs, now, alarms }: NatsStoreOptions) {
+  private constructor({ link, layout, isReplicated, outageTimeoutMs, now, alarms }: NatsStoreOptions) {
     this.#link = link
     this.#alarms = alarms
     this.#layout = layout
@@ -116,7 +116,7 @@ export class NatsStore implements Store {
       heard: (id) => this.#index.get(id),
       onWritten: (tip, slice) => this.#written(tip, slice),
     })
-    this.#commits = new Commits({ messages: this.#messages, known: (id) => this.#known(id), outageMs })
+    this.#commits = new Commits({ messages: this.#messages, known: (id) => this.#known(id), outageTimeoutMs })
     this.#owners = new Owners(link, layout)
     this.#keys = new Keys(link, layout)
     this.#lanes = new Lanes({
@@ -323,7 +323,7 @@ export class NatsStore implements Store {
     if (!isReady(head, this.#now(), options) || this.#isHeld(head) || isLeftToOwner(head, options.takeover))
       return false
     if (head.lease !== undefined && (await this.#owners.latest(head.lease.owner)) > this.#now()) return false
-    if (head.stopped || options.outOfTurn || head.lane === undefined) return true
+    if (head.stopped || options.outOfOrder || head.lane === undefined) return true
     const first = (await this.#lanes.first(head.lane, head.id)) ?? this.#index.headOfLane(head.lane)?.id
     return first === undefined || first === head.id
   }

@@ -15,7 +15,7 @@ export interface GroupCommitOptions {
   /** A name that no other commit has. */
   readonly name: () => string
   /** How long a commit is tried while the server cannot be reached. */
-  readonly outageMs: number
+  readonly outageTimeoutMs: number
   readonly onDurable: (part: Part, slice: Slice) => void
 }
 
@@ -103,11 +103,11 @@ class Lane {
   async #commit(batch: Batch): Promise<void> {
     const { parts } = batch
     if (parts.length === 0) return
-    const { database, name, outageMs } = this.#options
+    const { database, name, outageTimeoutMs } = this.#options
     const statement = this.#statement(batch, name())
     try {
       // Sent again as it is: a commit that was done before the answer was lost finds its name on what it wrote.
-      const answers = await database.repeat<CommitReply>(() => statement, outageMs)
+      const answers = await database.repeat<CommitReply>(() => statement, outageTimeoutMs)
       this.#deliver(batch, answers)
     } catch (cause) {
       // One that the server refuses must not take the others along.

@@ -18,10 +18,10 @@ export interface OpenPostgresOptions {
   readonly schema?: string
   /** Connections for everything but commits, renewals and hints, which have four. Default: 8. */
   readonly connections?: number
-  /** How long one statement may take: 30 seconds. */
-  readonly answerMs?: number
-  /** How long appends are tried while the server cannot be reached, before their runs are given up here: 60 seconds. */
-  readonly outageMs?: number
+  /** How long one statement may take. Default: 30,000. */
+  readonly requestTimeoutMs?: number
+  /** How long appends are tried while the server cannot be reached, before their runs are given up here. Default: 60,000. */
+  readonly outageTimeoutMs?: number
   /** Instead of the database's clock, for tests. */
   readonly clock?: Clock
 }
@@ -29,7 +29,7 @@ export interface OpenPostgresOptions {
 /** Throws `unavailable` with the address, without its password, where the server cannot be reached or refuses. */
 export async function openPostgresStore(options: OpenPostgresOptions): Promise<Store> {
   const { url, directUrl = url, schema = 'holdfast', connections = 8, clock } = options
-  const { answerMs = 30_000, outageMs = 60_000 } = options
+  const { requestTimeoutMs = 30_000, outageTimeoutMs = 60_000 } = options
   const pg = await optionalPackage('the PostgreSQL store', 'pg', () => import('pg'))
   const checked = checkSchemaName(schema)
   return PostgresStore.open(pg, {
@@ -37,8 +37,8 @@ export async function openPostgresStore(options: OpenPostgresOptions): Promise<S
     directUrl,
     schema: checked,
     connections,
-    answerMs,
-    outageMs,
+    requestTimeoutMs,
+    outageTimeoutMs,
     now: () => clock?.now() ?? null,
   }).catch((cause: unknown) => {
     throw openingError(pg, url, cause)

@@ -4,7 +4,7 @@ import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import { faultIn } from '../../core/delivery/read-log.ts'
 import { lastOf, type Slice, sliceWithin } from '../../core/model/record.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
-import { joinAfter } from '../shared/join-slices.ts'
+import { joinAfter } from '../shared/join-after.ts'
 import type { Database } from './database.ts'
 
 /** Rows of one read: some events each, where runs are slow. */

@@ -59,7 +59,7 @@ export async function migrate(session: Session, schema: string): Promise<number>
     await session.query('COMMIT')
     return version
   } catch (cause) {
-    await session.query('ROLLBACK').catch(() => {})
+    await session.query('ROLLBACK').catch(() => {}) // a session that broke is rolled back by the server
     throw cause
   }
 }

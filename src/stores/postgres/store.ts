@@ -48,8 +48,8 @@ export interface PostgresStoreOptions {
   readonly directUrl: string
   readonly schema: string
   readonly connections: number
-  readonly answerMs: number
-  readonly outageMs: number
+  readonly requestTimeoutMs: number
+  readonly outageTimeoutMs: number
   /** Milliseconds since 1970, or null for the database's own clock. */
   readonly now: () => number | null
 }
@@ -89,7 +89,7 @@ export class PostgresStore implements Store {
     options: PostgresStoreOptions,
     { database, reachability, bounds }: { database: Database; reachability: Reachability; bounds: TimeBounds },
   ) {
-    const { schema, url, directUrl, outageMs, now } = options
+    const { schema, url, directUrl, outageTimeoutMs, now } = options
     this.#schema = schema
     this.#now = now
     this.#database = database
@@ -113,7 +113,7 @@ export class PostgresStore implements Store {
       database: this.#committing,
       schema,
       name: () => this.#ids.unique(),
-      outageMs,
+      outageTimeoutMs,
       onDurable: (part, slice) => this.#announce(part, slice),
     })
     const [channel, node] = [`holdfast_${schema}`, this.#ids.unique()]
@@ -130,9 +130,9 @@ export class PostgresStore implements Store {
   }
 
   static async open(pg: Pg, options: PostgresStoreOptions): Promise<PostgresStore> {
-    const { url, connections, answerMs, schema } = options
+    const { url, connections, requestTimeoutMs, schema } = options
     const config = connectionConfig(url)
-    const bounds = await scopeOfBounds(pg, config, answerMs)
+    const bounds = await scopeOfBounds(pg, config, requestTimeoutMs)
     await migrated(pg, config, schema)
     const reachability = new Reachability()
     const database = new Database(pg, { url, reachability, connections, bounds })
@@ -263,9 +263,9 @@ export class PostgresStore implements Store {
   }
 
   async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
-    const { paused = false, outOfTurn = false, takeover = true } = options
+    const { paused = false, outOfOrder = false, takeover = true } = options
     const text = `SELECT * FROM ${this.#schema}.claim_run($1, $2, $3, $4, $5, $6, $7, $8)`
-    const values = [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfTurn, takeover]
+    const values = [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfOrder, takeover]
     // Not for longer: what was free when it was asked for may be leased meanwhile, and look abandoned after an outage.
     const patienceMs = Math.min(COMMAND_MS, ttlMs / 3)
     const [row] = await this.#database.repeat<StoredRow>(() => ({ text, values }), patienceMs)

@@ -31,7 +31,7 @@ export async function scopeOfBounds(pg: Pg, config: ClientConfig, statementMs: n
     if (!/unsupported startup parameter/.test(String(cause))) throw cause
     return { ...bounds, scope: 'transaction' }
   } finally {
-    client.end().catch(() => {})
+    client.end().catch(() => {}) // it may never have connected
   }
 }
 

@@ -2,7 +2,7 @@
 import { type Slice, sliceBefore, sliceWithin } from '../../core/model/record.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { LogDamage } from '../../core/ports/store.ts'
-import { joinAfter } from '../shared/join-slices.ts'
+import { joinAfter } from '../shared/join-after.ts'
 import { damageIn, type Reader } from './reader.ts'
 import type { NumberedRun } from './run-rows.ts'
 import { isCorrupt } from './sqlite-errors.ts'

@@ -70,13 +70,13 @@ export class RunIndex {
   }
 
   isClaimable(active: ActiveRun, now: number, options: ClaimOptions = {}): boolean {
-    const { paused = false, outOfTurn = false, takeover = true } = options
+    const { paused = false, outOfOrder = false, takeover = true } = options
     if (active.finished || active.damage !== undefined || active.isHeld(now) || active.durable === undefined)
       return false
     if (active.stop !== undefined) return true
     if (active.lease !== undefined && !takeover) return false
     if (active.run.status === 'paused' && !paused && now < (active.run.wakeAt ?? Infinity)) return false
-    return outOfTurn || this.#lanes.isHead(active)
+    return outOfOrder || this.#lanes.isHead(active)
   }
 
   claimable(limit: number, now: number, { components, takeover = true }: ClaimableQuery): readonly ActiveRun[] {

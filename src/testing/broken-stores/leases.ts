@@ -31,7 +31,7 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'lists the oldest claimable run first, whoever has it', section: 'turns', breakStore: listsOldestFirst },
   { name: 'counts the queued runs of everybody for one owner', section: 'turns', breakStore: countsEverybody },
   { name: 'does not look at lanes', section: 'lanes', breakStore: ignoresLanes },
-  { name: 'gives no run out of turn', section: 'lanes', breakStore: neverOutOfTurn },
+  { name: 'gives no run out of turn', section: 'lanes', breakStore: neverOutOfOrder },
   { name: 'claims a new run though its lane is taken', section: 'lanes', breakStore: claimsOnCreate },
   { name: 'never frees a lane', section: 'lanes', breakStore: neverFreesLane },
   { name: 'makes one lane of all', section: 'lanes', breakStore: makesOneLane },
@@ -231,11 +231,11 @@ function stopsFinished(store: Store): Store {
 
 export function ignoresLanes(store: Store): Store {
   return overriding(store, {
-    claim: (id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, { ...options, outOfTurn: true }),
+    claim: (id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, { ...options, outOfOrder: true }),
   })
 }
 
-function neverOutOfTurn(store: Store): Store {
+function neverOutOfOrder(store: Store): Store {
   return overriding(store, {
     claim: (id, owner, ttlMs, { paused = false } = {}) => store.claim(id, owner, ttlMs, { paused }),
   })
@@ -247,7 +247,7 @@ function claimsOnCreate(store: Store): Store {
       const created = await store.create(draft)
       if (created.kind !== 'created' || !draft.claim || created.stored.lease) return created
       const { owner, ttlMs } = draft.claim
-      const claimed = await store.claim(draft.run.id, owner, ttlMs, { outOfTurn: true })
+      const claimed = await store.claim(draft.run.id, owner, ttlMs, { outOfOrder: true })
       return { kind: 'created', stored: claimed ?? created.stored }
     },
   })

@@ -67,6 +67,7 @@ function swallowsRefusals(store: Store): Store {
   return overriding(store, {
     writer: (id, { epoch, next }) =>
       new BufferedWriter(next, async (batch) => {
+        // This is what is broken: a refusal is lost.
         await commitTo(store, id, { epoch, next: batch[0]!.index }, batch).catch(() => {})
       }),
   })

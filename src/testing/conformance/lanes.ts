@@ -18,7 +18,7 @@ export const lanesSection: ConformanceSection = {
     { name: 'a released or expired run keeps its lane', run: unheldKeepsLane },
     { name: 'a run is created without its claim when its lane is taken', run: createsUnclaimed },
     { name: 'a run with an older date does not overtake the one that is driven', run: neverDrivesTwo },
-    { name: 'a run is taken out of turn only on purpose, and its lane goes on in order', run: takesOutOfTurn },
+    { name: 'a run is taken out of turn only on purpose, and its lane goes on in order', run: takesOutOfOrder },
     { name: 'a busy lane refuses a run that asks for it', run: refusesBusy },
     { name: 'of 20 concurrent creates that refuse a busy lane one is created', run: createsOnce },
     { name: 'of the claims of a whole lane at once one is given', run: claimsOnce },
@@ -117,13 +117,13 @@ async function neverDrivesTwo(trial: Trial): Promise<void> {
   expect(await trial.store.claim(late.run.id, 'worker-2', TTL_MS)).toBeDefined()
 }
 
-async function takesOutOfTurn(trial: Trial): Promise<void> {
+async function takesOutOfOrder(trial: Trial): Promise<void> {
   const driven = await trial.start(LANE)
   const [second, third] = (await createInLane(trial, 2)) as [string, string]
-  expect(await trial.store.claim(driven.id, 'worker-2', TTL_MS, { outOfTurn: true }), 'it is held').toBeUndefined()
-  const claim = await trial.store.claim(second, 'worker-2', TTL_MS, { outOfTurn: true })
+  expect(await trial.store.claim(driven.id, 'worker-2', TTL_MS, { outOfOrder: true }), 'it is held').toBeUndefined()
+  const claim = await trial.store.claim(second, 'worker-2', TTL_MS, { outOfOrder: true })
   expect(claim).toMatchObject({ epoch: 1, lease: { owner: 'worker-2' } })
-  expect(await trial.store.claim(second, 'worker-3', TTL_MS, { outOfTurn: true })).toBeUndefined()
+  expect(await trial.store.claim(second, 'worker-3', TTL_MS, { outOfOrder: true })).toBeUndefined()
   const ending = new RunWriter(trial.store, trial.clock, claim!, await readRecords(trial.store, second))
   ending.cancel()
   await ending.flush()

@@ -24,7 +24,7 @@ const commands = {
     run: runs,
     worker: workers,
     paused: fc.boolean(),
-    outOfTurn: fc.constantFrom(false, false, true),
+    outOfOrder: fc.constantFrom(false, false, true),
   }),
   append: fc.record({
     run: runs,

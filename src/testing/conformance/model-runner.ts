@@ -104,11 +104,11 @@ async function create(world: ModelRunner, command: Commands['create']): Promise<
 
 async function claim(
   world: ModelRunner,
-  { worker, paused, outOfTurn }: Commands['claim'],
+  { worker, paused, outOfOrder }: Commands['claim'],
   run: ModelRun,
 ): Promise<void> {
   const { model, trial, writers } = world
-  const options = { paused, outOfTurn }
+  const options = { paused, outOfOrder }
   const wasClaimable = model.isClaimable(run, options)
   const wasPending = run.pending.length > 0
   const given = await trial.store.claim(run.run.id, worker, LEASE_MS, options)

@@ -54,12 +54,12 @@ export class Model {
     this.runs = this.runs.filter((each) => each !== run)
   }
 
-  isClaimable(run: ModelRun, { paused = false, outOfTurn = false }: ClaimOptions = {}): boolean {
+  isClaimable(run: ModelRun, { paused = false, outOfOrder = false }: ClaimOptions = {}): boolean {
     const { status, lane, wakeAt = Infinity } = run.run
     if (isFinished(status) || this.isHeld(run)) return false
     if (run.stop !== undefined) return true
     if (status === 'paused' && !paused && this.#now() < wakeAt) return false
-    return outOfTurn || lane === undefined || this.#headOf(lane) === run
+    return outOfOrder || lane === undefined || this.#headOf(lane) === run
   }
 
   /** Those that have begun, and then of every owner one after the other; which of equal rank comes first is the store's. */

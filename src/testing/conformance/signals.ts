@@ -98,7 +98,7 @@ async function announcesOnlyReadable(trial: Trial): Promise<void> {
     }
     // Starts within the hint: what it says must hold at this very moment. Its failure is looked at below.
     const checking = check()
-    checking.catch(() => {})
+    checking.catch(() => {}) // awaited below
     checks.push(checking)
   })
   const scribes = [await trial.start(), await trial.start()]

@@ -21,7 +21,10 @@ declare global {
 
 const query = new URLSearchParams(location.search)
 const script = query.get('script')!
-const client = createClient({ retries: Number(query.get('retries')), silenceMs: Number(query.get('silenceMs')) })
+const client = createClient({
+  retries: Number(query.get('retries')),
+  idleTimeoutMs: Number(query.get('idleTimeoutMs')),
+})
 window.views = []
 
 function View({ place }: { readonly place: number }) {

@@ -18,7 +18,7 @@ const options = {
   killEveryMs: 20_000,
   script: 'text 60 every 150',
   texts: 60,
-  silenceMs: Number(values['silence-ms']),
+  idleTimeoutMs: Number(values['silence-ms']),
   retries: Number(values.retries),
   seed: Number(values.seed),
 }

@@ -26,7 +26,7 @@ export interface TortureOptions {
   /** Texts of the script. */
   readonly texts: number
   /** Of the client. */
-  readonly silenceMs: number
+  readonly idleTimeoutMs: number
   readonly retries: number
   readonly seed: number
 }
@@ -123,8 +123,13 @@ async function openWave(
   const context = await browser.newContext()
   try {
     const page = await context.newPage()
-    const { views, script, silenceMs, retries } = options
-    const query = new URLSearchParams({ views: `${views}`, script, silenceMs: `${silenceMs}`, retries: `${retries}` })
+    const { views, script, idleTimeoutMs, retries } = options
+    const query = new URLSearchParams({
+      views: `${views}`,
+      script,
+      idleTimeoutMs: `${idleTimeoutMs}`,
+      retries: `${retries}`,
+    })
     await page.goto(`${url}/page?${query.toString()}`)
     const shown = await watch(page, options, began + options.waveMs)
     const tookMs = Date.now() - began

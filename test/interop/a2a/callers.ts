@@ -326,8 +326,8 @@ async function ourCaller({ url, transport, key, extension }: CallerOptions, vers
   const client = await A2aClient.of(found.card, url, {
     bindings: [transport],
     versions: [version],
-    pollMs: 20,
-    retryMs: 10,
+    pollIntervalMs: 20,
+    retryDelayMs: 10,
     ...(key !== undefined && { headers: { authorization: `Bearer ${key}` } }),
     ...(extension !== undefined && { extensions: [extension] }),
     // gRPC has a port of its own.

@@ -8,7 +8,7 @@ import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
 import { collected, textsOf, told } from './seen.ts'
 
-const HASTE: A2aClientOptions = { pollMs: 20, retryMs: 10, timeoutMs: 20_000 }
+const HASTE: A2aClientOptions = { pollIntervalMs: 20, retryDelayMs: 10, requestTimeoutMs: 20_000 }
 
 const chunks = Array.from({ length: 40 }, (_, index) => `[${index}]`)
 
@@ -49,7 +49,7 @@ describe.each([
     const through = JSON.parse(
       JSON.stringify(card).replaceAll(new URL(peer.url).host, `127.0.0.1:${proxy.port}`),
     ) as typeof card
-    const client = await A2aClient.of(through, peer.url, { ...HASTE, silenceMs: 300, retries: 50 })
+    const client = await A2aClient.of(through, peer.url, { ...HASTE, idleTimeoutMs: 300, retries: 50 })
     const seen: Update[] = []
     const running = collected(client.stream('count'), seen)
     await until('it has begun', () => told(seen).includes('[8]'))
@@ -227,7 +227,7 @@ describe('a server that', () => {
       ],
       SubscribeToTask: [streamed({ task: task('COMPLETED', 'there') })],
     })
-    const client = await A2aClient.connect(peer.url, { ...HASTE, silenceMs: 100 })
+    const client = await A2aClient.connect(peer.url, { ...HASTE, idleTimeoutMs: 100 })
     expect(told(await collected(client.stream('wait')))).toBe('there')
   })
 
@@ -238,7 +238,7 @@ describe('a server that', () => {
       SubscribeToTask: [silent],
       GetTask: [silent],
     })
-    const client = await A2aClient.connect(peer.url, { ...HASTE, silenceMs: 2100, retries: 2 })
+    const client = await A2aClient.connect(peer.url, { ...HASTE, idleTimeoutMs: 2100, retries: 2 })
     await expect(collected(client.stream('wait'))).rejects.toMatchObject({ name: 'ConnectionError', retryable: true })
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(2)
   })
@@ -251,7 +251,7 @@ describe('a server that', () => {
       SubscribeToTask: [quiet],
       GetTask: [result(task('WORKING')), result(task('COMPLETED', 'there'))],
     })
-    const client = await A2aClient.connect(peer.url, { ...HASTE, silenceMs: 2100 })
+    const client = await A2aClient.connect(peer.url, { ...HASTE, idleTimeoutMs: 2100 })
     expect(told(await collected(client.stream('wait')))).toBe('there')
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
   })

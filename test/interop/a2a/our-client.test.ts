@@ -23,9 +23,9 @@ const cells = rows.flatMap(([row, version]) =>
 )
 
 const HASTE: A2aClientOptions = {
-  pollMs: 20,
-  retryMs: 10,
-  timeoutMs: 20_000,
+  pollIntervalMs: 20,
+  retryDelayMs: 10,
+  requestTimeoutMs: 20_000,
   bindings: ['JSONRPC', 'HTTP+JSON', 'GRPC'],
 }
 

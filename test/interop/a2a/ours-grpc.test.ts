@@ -8,7 +8,7 @@ import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { collected } from './seen.ts'
 
-const HASTE: A2aClientOptions = { bindings: ['GRPC'], pollMs: 20, retryMs: 50, retries: 60 }
+const HASTE: A2aClientOptions = { bindings: ['GRPC'], pollIntervalMs: 20, retryDelayMs: 50, retries: 60 }
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => `[${index}]`)
 
@@ -71,7 +71,7 @@ describe.each(['1.0', '0.3'] as const)('over gRPC in %s', (version) => {
   test('[SUB-3] a connection that falls silent is left, and the next one goes on', async () => {
     const { url, proxy } = await served()
     // Longer than a busy machine takes to begin a task, which is not begun twice; shorter than the task.
-    const client = await through(proxy, url, version, { silenceMs: 3000 })
+    const client = await through(proxy, url, version, { idleTimeoutMs: 3000 })
     const seen: Update[] = []
     const running = collected(client.stream('text 160 every 25'), seen)
     await until('it is at work', () => numbersIn(seen).length >= 5)

@@ -16,7 +16,7 @@ import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { collected, cutting } from './seen.ts'
 
-const HASTE: A2aClientOptions = { pollMs: 20, retryMs: 10, retries: 60 }
+const HASTE: A2aClientOptions = { pollIntervalMs: 20, retryDelayMs: 10, retries: 60 }
 
 async function connected(url: string, how: A2aClientOptions): Promise<A2aClient> {
   const client = await A2aClient.connect(url, how)
@@ -65,7 +65,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
     const first = await startServer({ store })
     let now = first
     const elsewhere: typeof fetch = (input, init) => fetch((input as string).replace(first.url, now.url), init)
-    const options = { ...HASTE, bindings: [binding], fetch: elsewhere, retryMs: 100 }
+    const options = { ...HASTE, bindings: [binding], fetch: elsewhere, retryDelayMs: 100 }
     const client = await A2aClient.connect(`${first.url}/a2a/lab-resume`, options)
     const seen: Update[] = []
     const running = collected(client.stream('text 40 every 25'), seen)

@@ -56,7 +56,7 @@ async function ourClient(): Promise<void> {
       ['0.3', 'JSONRPC'],
       ['0.3', 'HTTP+JSON'],
     ] as const) {
-      const options = { bindings: [binding], versions: [version], retryMs: 20, pollMs: 50 }
+      const options = { bindings: [binding], versions: [version], retryDelayMs: 20, pollIntervalMs: 50 }
       for (const [title, check] of Object.entries({ ...checks, ...(binding !== 'GRPC' && checksOverHttp) })) {
         const client = await A2aClient.connect(server.url, options)
         const problem = await check(client, server.url, options).then(

@@ -11,7 +11,7 @@ const server = await createServer({
   components: [...labComponents(), hurried, forecaster, obedient],
   store: await openSqliteStore({ path: path! }),
   port: Number(port),
-  limits: { heartbeatMs: 250, leaseMs: 2000, stopGraceMs: 200, drainMs: 0 },
+  limits: { heartbeatIntervalMs: 250, leaseMs: 2000, stopGraceMs: 200, drainTimeoutMs: 0 },
 })
 console.log(`It listens at ${server.url}\nIt is process ${process.pid}`)
 await ending

@@ -78,7 +78,10 @@ describe('defects of FastA2A', () => {
   test('7: what is stored and what is told are two steps, and a crash between them loses the event', async () => {
     const store = openMemoryStore()
     // No hint ever comes, as after a crash between the two: the log is what is told.
-    const server = await serveA2a({ store: overriding(store, { watch: () => () => {} }), limits: { pollMs: 20 } })
+    const server = await serveA2a({
+      store: overriding(store, { watch: () => () => {} }),
+      limits: { pollIntervalMs: 20 },
+    })
     expect(assembled(await drained(stream(server.agent(), 'text 3')))).toHaveProperty('answer')
   })
 
@@ -163,7 +166,7 @@ describe('defects of FastA2A', () => {
   })
 
   test('18: a quiet stream shows no life', async () => {
-    const server = await serveA2a({ limits: { heartbeatMs: 50 } })
+    const server = await serveA2a({ limits: { heartbeatIntervalMs: 50 } })
     const opened = stream(server.agent(), 'hang')
     const beats = (): number => opened.frames.filter((frame) => frame.toString() === ':\n\n').length
     await until('it shows life', () => beats() >= 3)
@@ -199,7 +202,7 @@ describe('findings of the reviews of pull request 43', () => {
         yield 'x'
       },
     })
-    const server = await serveA2a({ store: racing, components: [fast], limits: { pollMs: NEVER_MS } })
+    const server = await serveA2a({ store: racing, components: [fast], limits: { pollIntervalMs: NEVER_MS } })
     const updates = await drained(stream(server.agent('fast'), 'go'))
     expect(states(updates)).toEqual(['SUBMITTED', 'WORKING', 'COMPLETED'])
     expect(assembled(updates)).toEqual({ answer: 'x' })

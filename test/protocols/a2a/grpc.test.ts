@@ -148,7 +148,7 @@ test('[SUB-1] a client that does not read holds up nobody, and then gets all of 
 test('[SUB-1] a client that takes nothing for too long is cut off', async () => {
   const said: string[] = []
   const logger = { ...silentLogger, info: (_fields: object, text: string) => void said.push(text) }
-  const server = await serveGrpc({ components: [flood], limits: { subscriberStallMs: 200 }, logger })
+  const server = await serveGrpc({ components: [flood], limits: { subscriberStallTimeoutMs: 200 }, logger })
   const peer = new Peer(await addressOf(server))
   // Not a client of gRPC: that reads on, whatever it is told.
   const session = connect(`http://${await addressOf(server)}`)

@@ -112,7 +112,7 @@ describe('[SEC-2] after authentication', () => {
   })
 
   test('a message that does not arrive in time ends its call, and the next one is read', async () => {
-    const opened = await session(await serveGuarded({ messageMs: 200 }))
+    const opened = await session(await serveGuarded({ messageTimeoutMs: 200 }))
     const sent = Array.from({ length: 20 }, () => send(opened, Buffer.alloc(10), { announced: 100, key: KEY }))
     expect(new Set(await Promise.all(sent.map(({ status }) => status)))).toEqual(new Set([DEADLINE_EXCEEDED]))
     expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)

@@ -353,7 +353,7 @@ test('a store that fails for a moment while a task is at work: the task ends, an
       })
     },
   })
-  const server = await serveA2a({ store: failing, limits: { leaseMs: 500, pollMs: 50 } })
+  const server = await serveA2a({ store: failing, limits: { leaseMs: 500, pollIntervalMs: 50 } })
   const updates = await drained(stream(server.agent('lab-resume'), 'text 40 every 2'))
   expect(states(updates).at(-1)).toMatch(/COMPLETED|FAILED/)
   const task = await getTask(server.agent('lab-resume'), updates[0]!.task!.id)
@@ -440,7 +440,7 @@ test('A2A: a stalled reader holds no more memory than the sockets take, and then
 }, 300_000)
 
 test('a stream that the server ends says so as an error, since an end alone would be taken for that of the task [SUB-3]', async () => {
-  const server = await serveA2a({ limits: { drainMs: 0 } })
+  const server = await serveA2a({ limits: { drainTimeoutMs: 0 } })
   const opened = stream(server.agent('lab-resume'), 'text 1; hang')
   await until('it is open', () => seen(opened)[2])
   await server.stop()

@@ -134,7 +134,7 @@ test.each(families)(
 )
 
 test('a quiet stream shows life with comments, which are no events', async () => {
-  const server = await serveAgentOs({ limits: { heartbeatMs: 20 } })
+  const server = await serveAgentOs({ limits: { heartbeatIntervalMs: 20 } })
   const response = await postForm(server, '/agents/lab/runs', { message: 'text 1; sleep 200; text 1' })
   const text = await response.text()
   expect(text).toContain('\n\n: heartbeat\n\n')

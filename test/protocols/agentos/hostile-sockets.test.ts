@@ -79,7 +79,7 @@ function repeated(one: Buffer, bytes: number): Buffer {
 describe('[SEC-2] a WebSocket client that never reads', () => {
   // Chunks stay below the count that is refused as a flood, so that only backpressure can hold them.
   test('and floods with requests is no longer read, then disconnected', async () => {
-    const server = await serveGuarded({ limits: { subscriberStallMs: 1500, loginMs: 60_000 } })
+    const server = await serveGuarded({ limits: { subscriberStallTimeoutMs: 1500, loginTimeoutMs: 60_000 } })
     const { sent, held } = await flood(await upgraded(server), repeated(frame('0'), 5000), 24 * MB)
     expect(held).toBeLessThan(20)
     expect(sent).toBeLessThan(24 * MB)
@@ -107,7 +107,7 @@ test('[SEC-2] more requests at once than may wait are refused with 1013', async 
 
 describe('[SEC-2] before authentication', () => {
   test('a WebSocket gets a bounded time', async () => {
-    const server = await serveGuarded({ limits: { loginMs: 100 } })
+    const server = await serveGuarded({ limits: { loginTimeoutMs: 100 } })
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
     const closed = await new Promise<[number, string]>((resolve) =>
       client.once('close', (code, reason) => resolve([code, reason.toString()])),
@@ -116,7 +116,7 @@ describe('[SEC-2] before authentication', () => {
   })
 
   test('a WebSocket that authenticates in time stays', async () => {
-    const server = await serveGuarded({ limits: { loginMs: 1000 } })
+    const server = await serveGuarded({ limits: { loginTimeoutMs: 1000 } })
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
     onTestFinished(() => client.terminate())
     const messages: string[] = []
@@ -138,7 +138,7 @@ describe('[SEC-2] before authentication', () => {
   })
 
   test('frames that are never completed hold little memory', async () => {
-    const server = await serveGuarded({ limits: { loginMs: 60_000 } })
+    const server = await serveGuarded({ limits: { loginTimeoutMs: 60_000 } })
     const sockets = await Promise.all(Array.from({ length: 20 }, () => upgraded(server)))
     const payload = Buffer.alloc(4 * 1024 * 1024 - 1)
     const partial = frame(payload, { claimed: payload.length + 1 })

@@ -242,8 +242,8 @@ describe('another process', () => {
 
   test('a run of one server is followed and cancelled through another on the same store', async () => {
     const store = openMemoryStore()
-    const first = await serveAgentOs({ store, limits: { pollMs: 20 } })
-    const second = await serveAgentOs({ store, limits: { pollMs: 20 } })
+    const first = await serveAgentOs({ store, limits: { pollIntervalMs: 20 } })
+    const second = await serveAgentOs({ store, limits: { pollIntervalMs: 20 } })
     const { run } = idsOf(await cutAfter(first, '/teams/lab-team/runs', { message: 'text 3; hang' }, 5))
     const following = resume(second, '/teams/lab-team', run)
     await until('it is followed', () => second.service.health().subscribers === 1)

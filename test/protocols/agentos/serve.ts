@@ -26,7 +26,7 @@ export async function serveAgentOs({
     ...options,
     store,
     components: [...labComponents(), ...ownComponents, ...components],
-    limits: { retryMs: 20, stopGraceMs: 50, drainMs: 0, ...options.limits },
+    limits: { retryDelayMs: 20, stopGraceMs: 50, drainTimeoutMs: 0, ...options.limits },
   })
   return { ...server, store }
 }

@@ -80,7 +80,7 @@ describe('the live list of runs', () => {
   })
 
   test('waits for as long as a long poll may, and gives the same then', async () => {
-    const server = await serveNative({ limits: { longPollMs: 1200 } })
+    const server = await serveNative({ limits: { longPollTimeoutMs: 1200 } })
     const { version } = (await call<Rows>(server, 'GET', '/console/api/runs')).body
     expect((await call<Rows>(server, 'GET', `/console/api/runs?known=${version}`)).body).toEqual({ version, runs: [] })
   })
@@ -219,5 +219,5 @@ test('the server tells of its health, its load and its limits', async () => {
     store: { name: 'memory', ok: true },
     load: { running: 0, subscribers: 0, lag: 0, recovered: 0, lost: 0 },
   })
-  expect(body['limits']).toMatchObject({ retryMs: 20 })
+  expect(body['limits']).toMatchObject({ retryDelayMs: 20 })
 })

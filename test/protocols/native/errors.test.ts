@@ -84,7 +84,7 @@ const provoked: Readonly<Record<string, Provoke>> = {
     return postRun(await serveNative({ components: [refusing('unsupported')] }), '', { component: 'refusing' })
   },
   async rate_limited() {
-    const server = await serveNative({ limits: { subscribersPerRunMax: 1, retryMs: 2500 } })
+    const server = await serveNative({ limits: { subscribersPerRunMax: 1, retryDelayMs: 2500 } })
     const { id } = await startRun(server, 'hang')
     await followRun(server, id).status()
     return call(server, 'GET', `/runs/${id}/events`)
@@ -149,7 +149,7 @@ test.each([
 })
 
 test('unavailable while the server drains says when to come back', async () => {
-  const server = await serveNative({ limits: { drainMs: 500 } })
+  const server = await serveNative({ limits: { drainTimeoutMs: 500 } })
   const { id } = await startRun(server, 'sleep 300')
   await untilStatus(server, id, ['running'])
   const stopped = server.stop()
@@ -331,8 +331,8 @@ describe('what goes wrong in a run', () => {
     ['unserializable', 'text 1; function', {}],
     ['unserializable', 'big 30', { eventBytesMax: 10_000 }],
     ['protocol_violation', 'bogus', {}],
-    ['deadline_exceeded', 'text 1000 every 5', { runDeadlineMs: 50 }],
-    ['idle_timeout', 'hang', { runIdleMs: 50 }],
+    ['deadline_exceeded', 'text 1000 every 5', { runTimeoutMs: 50 }],
+    ['idle_timeout', 'hang', { runIdleTimeoutMs: 50 }],
   ])(
     '[RUN-3, EVT-1] is %s in the run and in its last event, which ends the stream: %j',
     async (code, script, limits) => {

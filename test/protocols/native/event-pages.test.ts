@@ -42,14 +42,14 @@ describe('pages of JSON', () => {
   })
 
   test('with wait come at once when there is something', async () => {
-    const server = await serveNative({ limits: { longPollMs: 60_000 } })
+    const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     await untilStatus(server, id, ['running'])
     expect(await wait(server, id, -1, 60_000)).toMatchObject({ cursor: 1, done: false })
   })
 
   test('with wait come when an event does', async () => {
-    const server = await serveNative({ limits: { longPollMs: 60_000 } })
+    const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'ask Go on?; hang')
     const { events } = await untilStatus(server, id, ['paused'])
     const waiting = wait(server, id, events - 1, 60_000)
@@ -59,7 +59,7 @@ describe('pages of JSON', () => {
   })
 
   test('with wait come when the run ends, and say that it has', async () => {
-    const server = await serveNative({ limits: { longPollMs: 60_000 } })
+    const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
     const waiting = wait(server, id, events - 1, 60_000)
@@ -80,14 +80,14 @@ describe('pages of JSON', () => {
   })
 
   test('wait no longer than the bound', async () => {
-    const server = await serveNative({ limits: { longPollMs: 30 } })
+    const server = await serveNative({ limits: { longPollTimeoutMs: 30 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
     expect(await wait(server, id, events - 1, 3_600_000)).toMatchObject({ events: [], done: false })
   })
 
   test('are no longer waited for when the client is gone', async () => {
-    const server = await serveNative({ limits: { longPollMs: 60_000 } })
+    const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
     const request = get(`${server.url}/runs/${id}/events?format=json&wait=60000&after=${events - 1}`, { agent: false })
@@ -98,7 +98,7 @@ describe('pages of JSON', () => {
   })
 
   test('[SUB-3] that are waited for are answered when the server closes', async () => {
-    const server = await serveNative({ limits: { longPollMs: 60_000 } })
+    const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
     const waiting = wait(server, id, events - 1, 60_000)
@@ -111,7 +111,12 @@ describe('pages of JSON', () => {
 })
 
 test('[SUB-1] a client that asks for a page and does not take it is cut, as one that follows is', async () => {
-  const limits = { eventBytesMax: 30_000_000, subscriberStallMs: 100, longPollMs: 100, heartbeatMs: 50 }
+  const limits = {
+    eventBytesMax: 30_000_000,
+    subscriberStallTimeoutMs: 100,
+    longPollTimeoutMs: 100,
+    heartbeatIntervalMs: 50,
+  }
   const server = await serveNative({ limits })
   const { id } = await startRun(server, 'big 20000')
   await untilFinished(server, id)

@@ -145,7 +145,7 @@ describe('an open stream', () => {
     ['sse', 'retry: 20\n\n', '\n\n'],
     ['ndjson', '\n', '\n'],
   ])('[SUB-3] as %s has its first bytes at once, before there is any event for it', async (format, preamble) => {
-    const server = await serveNative({ limits: { heartbeatMs: 60_000 } })
+    const server = await serveNative({ limits: { heartbeatIntervalMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
     const { status, first, close } = await firstBytes(
@@ -157,7 +157,7 @@ describe('an open stream', () => {
   })
 
   test('[SUB-3] shows life in silence with comments, which are no events', async () => {
-    const server = await serveNative({ limits: { heartbeatMs: 40 } })
+    const server = await serveNative({ limits: { heartbeatIntervalMs: 40 } })
     const { id } = await startRun(server, 'hang')
     const stream = followRun(server, id)
     await until('there are three heartbeats', () => stream.asides.filter((aside) => aside === ':\n\n').length >= 3)
@@ -166,7 +166,7 @@ describe('an open stream', () => {
   })
 
   test('[SUB-3] shows no life that nobody needs: a stream with events has no heartbeat', async () => {
-    const server = await serveNative({ limits: { heartbeatMs: 5000 } })
+    const server = await serveNative({ limits: { heartbeatIntervalMs: 5000 } })
     const { id } = await startRun(server, 'text 20 every 5')
     const stream = followRun(server, id)
     await stream.ended
@@ -174,7 +174,7 @@ describe('an open stream', () => {
   })
 
   test('[SUB-3] as NDJSON shows life with empty lines', async () => {
-    const server = await serveNative({ limits: { heartbeatMs: 40 } })
+    const server = await serveNative({ limits: { heartbeatIntervalMs: 40 } })
     const { id } = await startRun(server, 'hang')
     const answer = await exchange(server.port, requestText(`GET /runs/${id}/events?format=ndjson`), {
       until: (text) => text.endsWith('\r\n1\r\n\n\r\n1\r\n\n\r\n'),

@@ -51,7 +51,12 @@ const single = agent<unknown>({
 const extraComponents: readonly Component[] = [echo, surveyor, approver, single]
 
 /** What a test would otherwise wait for. */
-export const quickLimits: Partial<Limits> = { retryMs: 20, longPollMs: 10_000, stopGraceMs: 50, drainMs: 0 }
+export const quickLimits: Partial<Limits> = {
+  retryDelayMs: 20,
+  longPollTimeoutMs: 10_000,
+  stopGraceMs: 50,
+  drainTimeoutMs: 0,
+}
 
 export interface NativeServer extends Server {
   readonly store: Store

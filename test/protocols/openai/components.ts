@@ -23,4 +23,4 @@ export const forecaster: Component = modelAgent({ id: 'forecaster', model: forec
 /** The same with members, whom it asks nothing. */
 export const forecasters: Component = team({ id: 'forecasters', model: forecasting, members: [labAgent()] })
 
-export const hurried: Component = { ...labAgent({ id: 'lab-hurried' }), limits: { runDeadlineMs: 300 } }
+export const hurried: Component = { ...labAgent({ id: 'lab-hurried' }), limits: { runTimeoutMs: 300 } }

@@ -235,7 +235,7 @@ test('#88400: an answer that was lost on its way made a second run', async () =>
 })
 
 test('#7901: nothing was sent while a tool took its time', async () => {
-  const server = await serveOpenAi({ limits: { heartbeatMs: 30 } })
+  const server = await serveOpenAi({ limits: { heartbeatIntervalMs: 30 } })
   const { text } = await raw(server, '/v1/chat/completions', chat('text 1; tool search 2000; text 1', { stream: true }))
   const meanwhile = text.slice(text.indexOf('[0]'), text.indexOf('[1]'))
   expect(meanwhile.match(/^: ping$/gm)!.length).toBeGreaterThan(1)
@@ -253,7 +253,7 @@ test('#112361: what had been streamed could not be streamed again after a restar
 })
 
 test('#61788: a subscriber that was slow lost the end', async () => {
-  const server = await serveOpenAi({ limits: { subscriberStallMs: 60_000 } })
+  const server = await serveOpenAi({ limits: { subscriberStallTimeoutMs: 60_000 } })
   const response = await fetch(`${server.base}/responses`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

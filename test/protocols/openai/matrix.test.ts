@@ -44,7 +44,7 @@ const SUCCESS = ['stop', 'completed']
 
 describe.each(successes)('success: $name', ({ model = 'lab', input, split }) => {
   test.each(ways)('[RUN-3] $name', async ({ ask }) => {
-    const server = await serveOpenAi({ limits: { heartbeatMs: 40 } })
+    const server = await serveOpenAi({ limits: { heartbeatIntervalMs: 40 } })
     const base = split === undefined ? server.base : await throughSplitBytes(server)
     const got = await ask({ base, model, input })
     expect(got.raised).toBeUndefined()

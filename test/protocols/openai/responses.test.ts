@@ -103,7 +103,7 @@ describe('resuming', () => {
   })
 
   test('[SUB-3] headers and the first event come before the agent says anything, and then life', async () => {
-    const server = await serveOpenAi({ limits: { heartbeatMs: 30 } })
+    const server = await serveOpenAi({ limits: { heartbeatIntervalMs: 30 } })
     for (const [path, body] of [
       ['/v1/responses', { model: 'lab', input: 'sleep 1500; text 1', stream: true }],
       [

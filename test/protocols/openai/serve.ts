@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 import { forecaster, forecasters, hurried } from './components.ts'
 
 /** What a test would otherwise wait for. */
-const quickLimits: Partial<Limits> = { retryMs: 20, longPollMs: 10_000, stopGraceMs: 50, drainMs: 0 }
+const quickLimits: Partial<Limits> = { retryDelayMs: 20, longPollTimeoutMs: 10_000, stopGraceMs: 50, drainTimeoutMs: 0 }
 
 export interface OpenAiServer extends Server {
   /** For `baseURL`. */

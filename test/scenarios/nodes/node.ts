@@ -10,7 +10,7 @@ const server = await createServer({
   components: [...labComponents(), { ...labAgent({ id: 'lab-queue', recovery: 'resume' }), session: 'enqueue' }],
   store,
   // However often a node dies, a run that can go on does.
-  limits: { leaseMs: 3000, attemptsMax: 1000, drainMs: 500, retryMs: 100 },
+  limits: { leaseMs: 3000, attemptsMax: 1000, drainTimeoutMs: 500, retryDelayMs: 100 },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)
 process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)))

@@ -16,7 +16,7 @@ export interface AdmissionOptions {
   /** What went wrong, in the words of the service that is called. */
   readonly statusOf: (path: string, cause: unknown) => Grpc.StatusObject
   /** How long the message of a call may take to arrive. */
-  readonly messageMs: number
+  readonly messageTimeoutMs: number
 }
 
 export class Admission {
@@ -63,7 +63,7 @@ export class Admission {
     call: Parameters<Grpc.ServerInterceptor>[1],
     reading: (ended: () => void) => void,
   ): Promise<void> {
-    const { authenticator, proxies, rate, grpc, messageMs } = this.#options
+    const { authenticator, proxies, rate, grpc, messageTimeoutMs } = this.#options
     const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(metadata.get('authorization').map(String).join(',')) ?? []
     const from = proxies.addressOf(
       call.getPeer().replace(/:\d+$/, ''),
@@ -77,9 +77,9 @@ export class Admission {
     this.#principals.set(metadata, principal)
     const slot = this.#slotsOf(principal).take()
     const deadline = setTimeout(() => {
-      const details = `the message did not arrive within ${messageMs / 1000} s`
+      const details = `the message did not arrive within ${messageTimeoutMs / 1000} s`
       call.sendStatus({ code: grpc.status.DEADLINE_EXCEEDED, details })
-    }, messageMs)
+    }, messageTimeoutMs)
     reading(() => {
       clearTimeout(deadline)
       slot.release()

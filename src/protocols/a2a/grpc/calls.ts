@@ -76,45 +76,45 @@ export class Calls {
         const method = this.#version === '1.0' ? (name as MethodName) : legacyMethod(name)
         const type = response.replace(/^stream /, '')
         const unary = (call: Unary, done: Grpc.sendUnaryData<object>): void =>
-          void this.#answer(call, done, method, request, type)
+          void this.#respond(call, done, method, request, type)
         const streaming = (call: StreamingCall): void => void this.#stream(call, method, request, type)
         return [name, type === response ? unary : streaming]
       }),
     )
   }
 
-  async #answer(
+  async #respond(
     call: Unary,
     done: Grpc.sendUnaryData<object>,
     method: MethodName,
     request: string,
     response: string,
   ): Promise<void> {
-    let answer: object
+    let reply: object
     try {
       const { agent, caller, params } = this.#asked(call, method, request)
       const result = await this.#result(agent, caller, method, params)
       const told = this.#version === '1.0' ? result : protoResult(method, result)
-      answer = this.#converter.encode(response, told) ?? {}
+      reply = this.#converter.encode(response, told) ?? {}
     } catch (cause) {
       return done(this.statusOf(cause))
     }
-    done(null, answer)
+    done(null, reply)
   }
 
   async #result(agent: Agent, caller: OperationCaller, method: MethodName, params: unknown): Promise<unknown> {
     // In 0.3 the same call gives the card to everybody.
     if (method === 'GetExtendedAgentCard' && this.#version === '0.3' && !agent.hasExtendedCard)
       return agent.card(caller.url)
-    const outcome = await methods[method](agent, caller, params)
-    return 'result' in outcome ? outcome.result : undefined
+    const result = await methods[method](agent, caller, params)
+    return 'result' in result ? result.result : undefined
   }
 
   async #stream(call: StreamingCall, method: MethodName, request: string, response: string): Promise<void> {
     try {
       const { agent, caller, params } = this.#asked(call, method, request)
-      const outcome = await methods[method](agent, caller, params)
-      if ('stream' in outcome) await this.#write(call, caller, outcome.stream, response)
+      const result = await methods[method](agent, caller, params)
+      if ('stream' in result) await this.#write(call, caller, result.stream, response)
       call.end()
     } catch (cause) {
       call.emit('error', this.statusOf(cause))
@@ -126,7 +126,7 @@ export class Calls {
     for await (const update of updatesOf(service, caller, stream)) {
       const told = this.#version === '1.0' ? update : protoStream(update)
       const hasRoom = call.write(this.#converter.encode(response, told) as object)
-      if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallMs))) continue
+      if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallTimeoutMs))) continue
       logger.info({ run: stream.run.id }, 'a gRPC client that took nothing for too long was cut off')
       throw new HoldfastError('unavailable', 'nothing was taken for too long; the task goes on: subscribe again')
     }

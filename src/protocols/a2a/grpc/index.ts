@@ -7,7 +7,7 @@ import type { Limits } from '../../../core/model/limits.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import { optionalPackage } from '../../../core/runtime/optional-package.ts'
 import type { Authenticator } from '../../../core/model/principal.ts'
-import { limitConnections } from '../../../http/connection-limit.ts'
+import { limitConnections } from '../../../http/limit-connections.ts'
 import type { RequestRate } from '../../../http/request-rate.ts'
 import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
 import { Agents, type AgentsOptions } from '../requests/agents.ts'
@@ -70,12 +70,12 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
     authenticator,
     proxies,
     rate,
-    messageMs: limits.messageMs,
+    messageTimeoutMs: limits.messageTimeoutMs,
     statusOf: (path, cause) => services.get(path.split('/')[1]!)!.statusOf(cause),
   })
   const server = new grpc.Server({
     'grpc.max_receive_message_length': limits.bodyBytesMax,
-    'grpc.keepalive_time_ms': limits.heartbeatMs,
+    'grpc.keepalive_time_ms': limits.heartbeatIntervalMs,
     'grpc.max_concurrent_streams': CALLS_PER_CONNECTION_MAX,
     'grpc.max_connection_age_ms': CONNECTION_AGE_MS,
     'grpc.max_connection_idle_ms': CONNECTION_IDLE_MS,

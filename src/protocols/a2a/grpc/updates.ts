@@ -37,7 +37,7 @@ async function* heldUpdates(
     if (slice === undefined) {
       if (service.closed)
         throw new HoldfastError('unavailable', 'the server ends this stream; the task goes on: subscribe again')
-      await service.waitForMore(principal, run.id, after, service.limits.longPollMs, signal)
+      await service.waitForMore(principal, run.id, after, service.limits.longPollTimeoutMs, signal)
       continue
     }
     for (const event of events(slice)) {

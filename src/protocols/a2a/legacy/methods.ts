@@ -6,10 +6,10 @@ import { methods } from '../requests/methods.ts'
 import type { OperationCaller } from '../requests/operations.ts'
 import type { PushConfig } from '../wire/wire.ts'
 import { toLegacyCard } from './card.ts'
-import { fromPushConfig, fromSend, fromTask, type LegacyOutcome } from './outcome.ts'
+import { fromPushConfig, fromSend, fromTask, type LegacyResult } from './result.ts'
 import { toPushConfig, toSend } from './requests.ts'
 
-type LegacyMethod = (agent: Agent, caller: OperationCaller, params: unknown) => Promise<LegacyOutcome>
+type LegacyMethod = (agent: Agent, caller: OperationCaller, params: unknown) => Promise<LegacyResult>
 
 export const legacyMethods = {
   async 'message/send'(agent, caller, params) {

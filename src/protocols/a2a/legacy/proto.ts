@@ -3,7 +3,7 @@ import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-w
 import { isRaw } from '../../../a2a/raw.ts'
 import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
 import { toLegacyCard } from './card.ts'
-import { isFinal } from './outcome.ts'
+import { isFinal } from './result.ts'
 import { toConfiguration, toPushConfig } from './requests.ts'
 
 export function protoTask({ status, artifacts = [], history = [], ...rest }: Task): object {

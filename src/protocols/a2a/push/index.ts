@@ -1,7 +1,7 @@
 /** Pushes: a consumer of the logs that looks for deliveries with something to tell, and has couriers deliver it. */
 import type { Clock, Ids } from '../../../core/ports/clock.ts'
 import type { Document } from '../../../core/model/document.ts'
-import { isHoldfastError, detailOf } from '../../../core/model/errors.ts'
+import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import { type Principal, principalOf } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
@@ -72,7 +72,7 @@ export class Pushes {
       try {
         await this.#look()
       } catch (cause) {
-        this.#logger.warn({ reason: detailOf(cause) }, 'pushes could not be looked for')
+        this.#logger.warn({ err: cause }, 'pushes could not be looked for')
       }
       const took = performance.now() - began
       await pause(Math.max(this.#limits.lookMs, Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)), signal)
@@ -110,7 +110,7 @@ export class Pushes {
 
   #send(key: string, principal: Principal, document: Document): void {
     const work = new Courier(this.#courier, principal, document).run().catch((cause: unknown) => {
-      this.#logger.warn({ delivery: document.id, reason: detailOf(cause) }, 'a push could not be delivered')
+      this.#logger.warn({ delivery: document.id, err: cause }, 'a push could not be delivered')
     })
     this.#count(document, 1)
     this.#active.set(

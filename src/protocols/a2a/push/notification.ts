@@ -1,5 +1,5 @@
 /** What a receiver is told of an event, in the words of the version that its configuration was made in. */
-import { fromSend } from '../legacy/outcome.ts'
+import { fromSend } from '../legacy/result.ts'
 import type { TaskFrame } from '../view/projection.ts'
 import type { StoredPushConfig } from './configs.ts'
 import { taskOf } from '../view/task.ts'

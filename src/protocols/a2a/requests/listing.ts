@@ -31,12 +31,12 @@ export async function listRuns(
     throw invalidParams(`pageSize is a number from 1 to ${PAGE_SIZE_MAX}`, [
       { field: 'pageSize', description: 'out of range' },
     ])
-  const place = pageToken === '' ? undefined : parsePlace(pageToken)
+  const position = pageToken === '' ? undefined : parsePosition(pageToken)
   const found: Run[] = []
   for await (const run of runsOf(service, principal, component, request.contextId))
     if (belongs(run) && matches(run, request)) found.push(run)
   found.sort((left, right) => (isBefore(left, right) ? -1 : 1))
-  const rest = place === undefined ? found : found.filter((run) => isBefore(place, run))
+  const rest = position === undefined ? found : found.filter((run) => isBefore(position, run))
   const runs = rest.slice(0, pageSize)
   const last = runs.at(-1)
   return {
@@ -71,18 +71,18 @@ function parseTime(text: string): number {
   ])
 }
 
-type Place = Pick<Run, 'updatedAt' | 'id'>
+type TaskPosition = Pick<Run, 'updatedAt' | 'id'>
 
-function isBefore(left: Place, right: Place): boolean {
+function isBefore(left: TaskPosition, right: TaskPosition): boolean {
   return left.updatedAt > right.updatedAt || (left.updatedAt === right.updatedAt && left.id > right.id)
 }
 
 /** Leads to the tasks that follow one in the list. */
-export function pageTokenAfter({ updatedAt, id }: Place): string {
+export function pageTokenAfter({ updatedAt, id }: TaskPosition): string {
   return Buffer.from(JSON.stringify([updatedAt, id])).toString('base64url')
 }
 
-function parsePlace(token: string): Place {
+function parsePosition(token: string): TaskPosition {
   try {
     const [updatedAt, id, ...rest] = JSON.parse(Buffer.from(token, 'base64url').toString()) as unknown[]
     if (typeof updatedAt === 'string' && typeof id === 'string' && rest.length === 0) return { updatedAt, id }

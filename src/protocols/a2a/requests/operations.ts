@@ -89,7 +89,11 @@ export class Operations {
     const { run, beginning, answers } = await this.#accept(caller, request)
     const { historyLength, returnImmediately = false } = request.configuration ?? {}
     const from = await this.#answeredAt(caller, run, beginning)
-    const fold = await this.#outcome(caller, run.id, (state, index) => index >= from && isDue(state, returnImmediately))
+    const fold = await this.#foldUntil(
+      caller,
+      run.id,
+      (state, index) => index >= from && isDue(state, returnImmediately),
+    )
     if (fold.direct !== undefined) return { message: fold.direct }
     return { task: taskOf(fold, { historyLength, ...(answers !== undefined && { answers }) }) }
   }
@@ -110,7 +114,7 @@ export class Operations {
     const page = await listRuns(this.#service, caller.principal, this.component.id, request, belongs)
     const tasks: Task[] = []
     const { pageSize, totalSize } = page
-    let bytesLeft = this.#service.limits.answerBytesMax
+    let bytesLeft = this.#service.limits.responseBytesMax
     for (const [position, run] of page.runs.entries()) {
       const needsLog = historyLength > 0 || includeArtifacts
       const task = needsLog ? await this.#show(caller, run, { historyLength, includeArtifacts }) : taskOfRun(run)
@@ -254,7 +258,7 @@ export class Operations {
   }
 
   /** Waits until the answer is due. The task may have moved on since; then it is shown as it is, if that is an answer too. */
-  async #outcome(
+  async #foldUntil(
     { principal, signal }: OperationCaller,
     id: string,
     due: (state: TaskFold, index: number) => boolean,
@@ -293,7 +297,7 @@ export class Operations {
   }
 
   async #stopped({ principal, signal }: OperationCaller, asked: StoredRun): Promise<StoredRun> {
-    const until = performance.now() + this.#service.limits.longPollMs
+    const until = performance.now() + this.#service.limits.longPollTimeoutMs
     let stored = asked
     while (!isFinished(stored.run.status) && performance.now() < until && !signal.aborted) {
       const { id } = stored.run

@@ -10,7 +10,7 @@ import { parameter, urlOf, versionOf } from '../requests/request.ts'
 const MAX_AGE_S = 300
 
 /** In the words of 1.0 to those who ask for it; to others so that both versions can read it. */
-export async function answerCard(call: Call, agent: Agent, options: A2aOptions, startedAt: number): Promise<void> {
+export async function serveCard(call: Call, agent: Agent, options: A2aOptions, startedAt: number): Promise<void> {
   const card = await agent.card(urlOf(call, options))
   const body = JSON.stringify(isCurrent(call, options) ? card : toHybridCard(card))
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`

@@ -11,7 +11,7 @@ import type { Streams } from '../../../http/stream.ts'
 import type { Agent } from '../requests/agents.ts'
 import { a2aError, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, rpcError, toRpcError } from '../wire/errors.ts'
 import { isLegacyMethod, isLegacyStream, legacyMethods } from '../legacy/methods.ts'
-import { fromStream, type LegacyOutcome } from '../legacy/outcome.ts'
+import { fromStream, type LegacyResult } from '../legacy/result.ts'
 import { isMethod, methods, type MethodResult } from '../requests/methods.ts'
 import type { A2aOptions } from '../wire/options.ts'
 import { callerOf, versionOf } from '../requests/request.ts'
@@ -27,7 +27,7 @@ export interface Binding {
   readonly logger: Logger
 }
 
-export async function answerRpc(call: Call, agent: Agent, binding: Binding): Promise<void> {
+export async function serveRpc(call: Call, agent: Agent, binding: Binding): Promise<void> {
   let id: RpcId = null
   try {
     const body = await readRpc(call, binding.service.limits.bodyBytesMax)
@@ -52,7 +52,7 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
   if (isLegacyMethod(method)) {
     const caller = callerOf(call, '0.3', agent.operations.about, binding.options)
     try {
-      return await answer(call, binding, id, caller, await legacyMethods[method](agent, caller, params), fromStream)
+      return await respond(call, binding, id, caller, await legacyMethods[method](agent, caller, params), fromStream)
     } catch (cause) {
       if (!isLegacyStream(method) || call.response.headersSent) throw cause
       return refuseStream(call, refusalOf(call, binding, id, cause))
@@ -61,7 +61,7 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
   if (!isMethod(method)) throw rpcError(METHOD_NOT_FOUND, `there is no method ${JSON.stringify(method.slice(0, 100))}`)
   requireCurrent(version, `the method ${method}`)
   const caller = callerOf(call, '1.0', agent.operations.about, binding.options)
-  await answer(call, binding, id, caller, await methods[method](agent, caller, params), (response) => response)
+  await respond(call, binding, id, caller, await methods[method](agent, caller, params), (response) => response)
 }
 
 function refusalOf(call: Call, binding: Binding, id: RpcId, cause: unknown): object {
@@ -75,16 +75,16 @@ function refuseStream(call: Call, error: object): void {
   respondText(call.response, 200, 'text/event-stream', `data: ${JSON.stringify(error)}\n\n`)
 }
 
-async function answer(
+async function respond(
   call: Call,
   binding: Binding,
   id: RpcId,
   caller: ReturnType<typeof callerOf>,
-  outcome: MethodResult | LegacyOutcome,
+  result: MethodResult | LegacyResult,
   translate: (response: Parameters<typeof fromStream>[0]) => unknown,
 ): Promise<void> {
-  if (!('stream' in outcome)) return respondJson(call.response, 200, { jsonrpc: '2.0', id, result: outcome.result })
-  await serveTask(call, binding.service, binding.streams, caller, outcome.stream, {
+  if (!('stream' in result)) return respondJson(call.response, 200, { jsonrpc: '2.0', id, result: result.result })
+  await serveTask(call, binding.service, binding.streams, caller, result.stream, {
     event: (response) => ({ jsonrpc: '2.0', id, result: translate(response) }),
     error: (error) => ({ jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }),
   })

@@ -5,7 +5,7 @@ import { discardRest } from '../../../http/discard.ts'
 import { respondEmpty, respondError, respondText, setRetryAfter } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Agent } from '../requests/agents.ts'
-import { a2aError, describeError, toStatusAnswer, toStatusBody } from '../wire/errors.ts'
+import { a2aError, describeError, toStatusResponse, toStatusBody } from '../wire/errors.ts'
 import { type Binding, known } from './jsonrpc.ts'
 import {
   protoCard,
@@ -28,30 +28,30 @@ export interface RestRequest {
   readonly version: Version
 }
 
-export async function answerRest(call: Call, agent: Agent, binding: Binding, asked: RestRequest): Promise<void> {
+export async function serveRest(call: Call, agent: Agent, binding: Binding, asked: RestRequest): Promise<void> {
   try {
     if (asked.version === '1.0') requireCurrent(versionOf(call), 'this path')
     const { method, id } = verbOf(call, asked.method)
     const caller = callerOf(call, asked.version, agent.operations.about, binding.options)
     const words = wording[asked.version]
-    const outcome = await methods[method](agent, caller, await paramsOf(call, binding, method, id, words))
-    if (!('stream' in outcome)) return respond(call, method, words.result(method, outcome.result))
-    await serveTask(call, binding.service, binding.streams, caller, outcome.stream, {
+    const result = await methods[method](agent, caller, await paramsOf(call, binding, method, id, words))
+    if (!('stream' in result)) return respond(call, method, words.result(method, result.result))
+    await serveTask(call, binding.service, binding.streams, caller, result.stream, {
       event: words.event,
       error: (error) => toStatusBody(error, binding.options.errorTable ?? '1.0.1'),
     })
   } catch (cause) {
     if (call.response.headersSent) throw cause
-    await answerError(call, binding, asked.version, cause)
+    await respondFailure(call, binding, asked.version, cause)
   }
 }
 
-async function answerError(call: Call, binding: Binding, version: Version, cause: unknown): Promise<void> {
+async function respondFailure(call: Call, binding: Binding, version: Version, cause: unknown): Promise<void> {
   await discardRest(call.request, call.response)
   const error = known(cause, binding)
   const table = binding.options.errorTable ?? '1.0.1'
   setRetryAfter(call.response, error)
-  if (version === '1.0') return respondError(call.response, toStatusAnswer(error, table, contentType(call)))
+  if (version === '1.0') return respondError(call.response, toStatusResponse(error, table, contentType(call)))
   const { status, code, message } = describeError(error, table)
   respondError(call.response, { status, contentType: 'application/json', body: JSON.stringify({ code, message }) })
 }
@@ -67,14 +67,14 @@ function verbOf({ params }: Call, method: MethodName): { readonly method: Method
   throw a2aError('UNSUPPORTED_OPERATION', 'a task is told to :cancel or to :subscribe')
 }
 
-interface Words {
+interface RequestWords {
   readonly send: (body: unknown) => unknown
   readonly push: (body: unknown, taskId: string) => unknown
   readonly event: (response: StreamResponse) => unknown
   readonly result: (method: MethodName, result: unknown) => unknown
 }
 
-const wording: Readonly<Record<Version, Words>> = {
+const wording: Readonly<Record<Version, RequestWords>> = {
   '1.0': {
     send: (body) => body,
     push: (body, taskId) => ({ ...(body as object), taskId }),
@@ -104,7 +104,13 @@ export function protoResult(method: MethodName, result: unknown): unknown {
   }
 }
 
-async function paramsOf(call: Call, binding: Binding, method: MethodName, id: string, words: Words): Promise<unknown> {
+async function paramsOf(
+  call: Call,
+  binding: Binding,
+  method: MethodName,
+  id: string,
+  words: RequestWords,
+): Promise<unknown> {
   const body = call.request.method === 'POST' ? await readRequest(call, binding.service.limits.bodyBytesMax) : undefined
   const { query, params } = call
   switch (method) {

@@ -1,12 +1,12 @@
 /** How A2A says that something went wrong: one description of an error, from which each binding makes its own form. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import { retrySeconds } from '../../../http/respond.ts'
-import type { ErrorAnswer } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/route.ts'
 
 /** Of the specification: 1.0.1 corrected some statuses that 1.0.0 had, and the official test suite still asks for. */
 export type ErrorTable = '1.0.1' | '1.0.0'
 
-interface Wording {
+interface ErrorText {
   /** JSON-RPC. */
   readonly code: number
   /** HTTP. */
@@ -42,7 +42,7 @@ export const reasons = {
   EXTENDED_AGENT_CARD_NOT_CONFIGURED: { code: -32007, ...precondition },
   EXTENSION_SUPPORT_REQUIRED: { code: -32008, ...precondition },
   VERSION_NOT_SUPPORTED: { code: -32009, ...precondition, before: { grpc: 'UNIMPLEMENTED' } },
-} as const satisfies Record<string, Wording>
+} as const satisfies Record<string, ErrorText>
 
 export type Reason = keyof typeof reasons
 
@@ -57,7 +57,7 @@ const wrong = { code: INVALID_PARAMS, status: 400, grpc: 'INVALID_ARGUMENT' } as
 const ours = { code: INTERNAL_ERROR, status: 500, grpc: 'INTERNAL' } as const
 const later = { code: INTERNAL_ERROR, status: 503, grpc: 'UNAVAILABLE' } as const
 
-const wordings: Readonly<Record<ErrorCode, Wording>> = {
+const wordings: Readonly<Record<ErrorCode, ErrorText>> = {
   invalid_request: wrong,
   cursor_invalid: { ...wrong, grpc: 'OUT_OF_RANGE' },
   unauthenticated: { code: -32_000, status: 401, grpc: 'UNAUTHENTICATED' },
@@ -150,7 +150,7 @@ const DOMAIN = 'a2a-protocol.org'
 export function describeError(error: HoldfastError, table: ErrorTable): ErrorDescription {
   const about = (error.details?.['a2a'] ?? {}) as About
   const reason = about.reason ?? reasonByCode[error.code]
-  const wording: Wording = reason === undefined ? wordings[error.code] : reasons[reason]
+  const wording: ErrorText = reason === undefined ? wordings[error.code] : reasons[reason]
   const old = table === '1.0.0' ? wording.before : undefined
   return {
     code: about.code ?? wording.code,
@@ -197,7 +197,11 @@ export function toStatusBody(error: HoldfastError, table: ErrorTable): object {
   return { error: { code: status, status: grpc, message, details: [...details, ...retryInfo(error)] } }
 }
 
-export function toStatusAnswer(error: HoldfastError, table: ErrorTable, contentType = 'application/json'): ErrorAnswer {
+export function toStatusResponse(
+  error: HoldfastError,
+  table: ErrorTable,
+  contentType = 'application/json',
+): ErrorResponse {
   const { status } = describeError(error, table)
   return { status, contentType, body: JSON.stringify(toStatusBody(error, table)) }
 }

@@ -57,8 +57,8 @@ function untilSettled(view: StreamFormat, { run, next }: LogAtOpen, caughtUp: st
     ...view,
     encode(slice) {
       folded = lastOf(slice)
-      const turns = caughtUp !== undefined && slice.first < next && folded >= next - 1 && !slice.closed
-      if (!turns) return view.encode(slice)
+      const catchesUp = caughtUp !== undefined && slice.first < next && folded >= next - 1 && !slice.closed
+      if (!catchesUp) return view.encode(slice)
       return `${text(view.encode(sliceBefore(slice, next)))}${caughtUp}${text(view.encode(sliceAfter(slice, next - 1)))}`
     },
     done: () => view.done?.() === true || (run.status === 'paused' && folded === next - 1),
@@ -69,11 +69,11 @@ function text(encoded: Uint8Array | string): string {
   return typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)
 }
 
-export function sseWire(run: string, { retryMs }: Limits, opening = ''): Wire<Frame> {
+export function sseWire(run: string, { retryDelayMs }: Limits, opening = ''): Wire<Frame> {
   return {
     contentType: 'text/event-stream; charset=utf-8',
     headers: { 'holdfast-run': run },
-    preamble: encodeRetry(retryMs) + opening,
+    preamble: encodeRetry(retryDelayMs) + opening,
     heartbeat: ': heartbeat\n\n',
     encode: ({ index, event, data }) => encodeFrame({ id: String(index), event, data }),
     notice: (notice) => encodeMetas(noticeOf(run, notice)),

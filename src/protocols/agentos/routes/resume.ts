@@ -8,7 +8,7 @@ import { fieldError } from '../wire/errors.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, queryFields } from '../requests/fields.ts'
 import { follow } from './follow.ts'
-import { encodeMetas, metasOf, notFound, type StreamPosition, placeIn } from '../view/metas.ts'
+import { encodeMetas, metasOf, notFound, type StreamPosition, positionIn } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { State } from '../view/state.ts'
 
@@ -21,11 +21,11 @@ export async function resumeRun(call: Call, os: AgentOs, family: Family): Promis
   const stored = await os.findRun(call.principal, component.id, id, session)
   if (stored === undefined) return unknown(call, id)
   const state = await os.fold(call.principal, id, { isLookup: true })
-  const place = placeIn(state, requested)
+  const position = positionIn(state, requested)
   // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
-  if (call.request.method === 'GET' && isFinished(state.status) && place.missed === 0 && requested !== undefined)
+  if (call.request.method === 'GET' && isFinished(state.status) && position.missed === 0 && requested !== undefined)
     return respondEmpty(call.response, 204)
-  await serve(call, os, family, stored, state, place)
+  await serve(call, os, family, stored, state, position)
 }
 
 /** A browser that comes back says where it is by itself, and knows better than the address it once opened. */
@@ -45,12 +45,12 @@ async function serve(
   family: Family,
   stored: StoredRun,
   state: State,
-  place: StreamPosition,
+  position: StreamPosition,
 ): Promise<void> {
-  const { opening, caughtUp } = metasOf(family, state, place)
+  const { opening, caughtUp } = metasOf(family, state, position)
   await follow(call, os, {
     known: { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 },
-    wanted: ({ index }) => index > place.has,
+    wanted: ({ index }) => index > position.has,
     opening: encodeMetas(opening),
     ...(caughtUp !== undefined && { caughtUp: encodeMetas([caughtUp]) }),
   })

@@ -46,11 +46,11 @@ async function listSessions(call: Call, os: AgentOs): Promise<void> {
   const page = positive(fields, 'page', 1)
   const { documents, total } = await findSessions(call, os, queryOf(call), (page - 1) * limit, limit)
   const data = documents.map((document) => sessionSummary(os, document))
-  const { answerBytesMax } = os.service.limits
-  if (jsonBytes(data) > answerBytesMax)
+  const { responseBytesMax } = os.service.limits
+  if (jsonBytes(data) > responseBytesMax)
     throw new HoldfastError(
       'too_large',
-      `the ${limit} sessions of a page have more than ${answerBytesMax} bytes; lower limit`,
+      `the ${limit} sessions of a page have more than ${responseBytesMax} bytes; lower limit`,
     )
   respondJson(call.response, 200, {
     data,

@@ -23,13 +23,13 @@ export class Login {
     socket: WebSocket,
     raw: Duplex,
     outbox: SocketOutbox,
-    { loginMs, loginBytesMax }: Pick<Limits, 'loginMs' | 'loginBytesMax'>,
+    { loginTimeoutMs, loginBytesMax }: Pick<Limits, 'loginTimeoutMs' | 'loginBytesMax'>,
   ) {
     this.#raw = raw
     this.#outbox = outbox
     this.#bytesMax = loginBytesMax
-    const tooLate = `authenticate within ${loginMs / 1000} s`
-    this.#deadline = setTimeout(() => outbox.disconnect(closeCodes.policyViolation, tooLate), loginMs)
+    const tooLate = `authenticate within ${loginTimeoutMs / 1000} s`
+    this.#deadline = setTimeout(() => outbox.disconnect(closeCodes.policyViolation, tooLate), loginTimeoutMs)
     raw.on('data', this.#onData)
     socket.once('close', () => this.end())
   }

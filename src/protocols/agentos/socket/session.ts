@@ -16,7 +16,7 @@ import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, textField } from '../requests/fields.ts'
 import type { Follow } from '../routes/follow.ts'
 import { parseRunForm } from '../requests/input.ts'
-import { type Meta, metasOf, notFound, placeIn } from '../view/metas.ts'
+import { type Meta, metasOf, notFound, positionIn } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { inputText } from '../view/run-output.ts'
 import { noteStart } from '../view/sessions.ts'
@@ -52,10 +52,10 @@ export class SocketSession {
     this.#os = os
     this.#logger = logger
     this.#call = call
-    this.#outbox = new SocketOutbox(socket, os.service.limits.subscriberStallMs)
+    this.#outbox = new SocketOutbox(socket, os.service.limits.subscriberStallTimeoutMs)
     this.#inbox = new SocketInbox(socket, this.#outbox, (request) => this.#answer(request))
     if (call.guarded) this.#login = new Login(socket, call.socket, this.#outbox, os.service.limits)
-    this.#timer = setInterval(() => this.#tend(), os.service.limits.heartbeatMs)
+    this.#timer = setInterval(() => this.#tend(), os.service.limits.heartbeatIntervalMs)
     socket.on('message', (data) => this.#receive(data))
     socket.on('ping', (data) => this.#outbox.hasRoom && socket.pong(data))
     socket.on('pong', () => (this.#alive = true))
@@ -208,12 +208,12 @@ export class SocketSession {
     const stored = await this.#run(principal, fields)
     if (stored === undefined) return this.#send(notFound(id))
     const state = await this.#os.fold(principal, id, { isLookup: true })
-    const place = placeIn(state, requested)
-    const { opening, caughtUp } = metasOf(this.#family, state, place)
+    const position = positionIn(state, requested)
+    const { opening, caughtUp } = metasOf(this.#family, state, position)
     for (const meta of opening) this.#send(meta)
     await this.#follow(principal, {
       known: { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 },
-      wanted: ({ index }) => index > place.has,
+      wanted: ({ index }) => index > position.has,
       ...(caughtUp !== undefined && { caughtUp: `${JSON.stringify(caughtUp)}\n` }),
     })
   }

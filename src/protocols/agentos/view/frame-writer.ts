@@ -92,7 +92,7 @@ export class FrameWriter {
       run_id: run,
       ...(parent !== undefined && { parent_run_id: parent }),
       session_id: this.state.session,
-      ...this.#place(speaker),
+      ...this.#location(speaker),
       nested_depth: depth,
     }
   }
@@ -114,7 +114,7 @@ export class FrameWriter {
   }
 
   /** Where in a workflow somebody works. */
-  #place({ workflow, step: id }: Speaker): Fields {
+  #location({ workflow, step: id }: Speaker): Fields {
     if (workflow === undefined) return {}
     const around = this.state.speakers.get(workflow)
     const step = id === undefined ? undefined : this.state.steps.get(id)

@@ -14,7 +14,7 @@ export interface StreamPosition {
 }
 
 /** After a trim the numbers of what is left cannot be compared with those that the client has: it gets all of it. */
-export function placeIn({ next, trimmedBefore }: State, asked: number | undefined): StreamPosition {
+export function positionIn({ next, trimmedBefore }: State, asked: number | undefined): StreamPosition {
   const requested = asked ?? -1
   if (trimmedBefore !== undefined)
     return { has: trimmedBefore - 1, requested, missed: next - trimmedBefore, clamped: false }
@@ -33,49 +33,49 @@ export interface Meta {
   readonly [key: string]: unknown
 }
 
-export function metasOf(family: Family, state: State, place: StreamPosition): Metas {
-  if (isFinished(state.status) || state.status === 'paused') return { opening: [replay(state, place)] }
-  const catchUp = place.missed === 0 ? [] : [catchingUp(state, place)]
-  const live = subscribed(family, state, place)
-  return place.missed === 0 ? { opening: [live] } : { opening: catchUp, caughtUp: live }
+export function metasOf(family: Family, state: State, position: StreamPosition): Metas {
+  if (isFinished(state.status) || state.status === 'paused') return { opening: [replay(state, position)] }
+  const catchUp = position.missed === 0 ? [] : [catchingUp(state, position)]
+  const live = subscribed(family, state, position)
+  return position.missed === 0 ? { opening: [live] } : { opening: catchUp, caughtUp: live }
 }
 
-function replay(state: State, place: StreamPosition): Meta {
+function replay(state: State, position: StreamPosition): Meta {
   const status = statusNames[state.status]
   const { next: total } = state
-  const message = `Run ${status}. Replaying ${place.missed} missed events (of ${total} total).`
+  const message = `Run ${status}. Replaying ${position.missed} missed events (of ${total} total).`
   return {
     event: 'replay',
     run_id: state.run,
     status,
-    total_events: place.missed,
+    total_events: position.missed,
     total_buffered: total,
-    last_event_index_requested: place.requested,
-    message: message + remark(state, place),
-    ...caveats(state, place),
+    last_event_index_requested: position.requested,
+    message: message + remark(state, position),
+    ...caveats(state, position),
   }
 }
 
-function catchingUp(state: State, place: StreamPosition): Meta {
+function catchingUp(state: State, position: StreamPosition): Meta {
   return {
     event: 'catch_up',
     run_id: state.run,
     status: liveStatus(state),
-    missed_events: place.missed,
+    missed_events: position.missed,
     current_event_count: state.next,
-    message: `Catching up on ${place.missed} missed events.${remark(state, place)}`,
-    ...caveats(state, place),
+    message: `Catching up on ${position.missed} missed events.${remark(state, position)}`,
+    ...caveats(state, position),
   }
 }
 
-function subscribed(family: Family, state: State, place: StreamPosition): Meta {
+function subscribed(family: Family, state: State, position: StreamPosition): Meta {
   return {
     event: 'subscribed',
     run_id: state.run,
     status: liveStatus(state),
     current_event_count: state.next,
-    message: `Subscribed to ${family.kind} run. Receiving live events.${remark(state, place)}`,
-    ...caveats(state, place),
+    message: `Subscribed to ${family.kind} run. Receiving live events.${remark(state, position)}`,
+    ...caveats(state, position),
   }
 }
 

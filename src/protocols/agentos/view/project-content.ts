@@ -15,21 +15,21 @@ import {
 import { add, last } from './trail.ts'
 
 /** Whoever speaks now; a stretch of reasoning ends when something else begins. */
-export function speaking(scribe: FrameWriter): Speaker {
-  const speaker = speakerOf(scribe.state, scribe.event.actor)
-  return speaker.reasoning ? endReasoning(scribe, speaker) : speaker
+export function speaking(writer: FrameWriter): Speaker {
+  const speaker = speakerOf(writer.state, writer.event.actor)
+  return speaker.reasoning ? endReasoning(writer, speaker) : speaker
 }
 
-export function endReasoning(scribe: FrameWriter, speaker: Speaker): Speaker {
+export function endReasoning(writer: FrameWriter, speaker: Speaker): Speaker {
   if (!speaker.reasoning) return speaker
-  scribe.say(speaker, 'ReasoningCompleted', { content_type: 'str' })
-  return scribe.keep({ ...speaker, reasoning: false })
+  writer.say(speaker, 'ReasoningCompleted', { content_type: 'str' })
+  return writer.keep({ ...speaker, reasoning: false })
 }
 
-export function textDelta(scribe: FrameWriter, { index, data }: Logged<'text.delta'>): void {
-  const speaker = speaking(scribe)
-  scribe.keep({ ...speaker, said: add(speaker.said, index, { text: data.text, message: data.message }) })
-  scribe.say(speaker, 'RunContent', {
+export function textDelta(writer: FrameWriter, { index, data }: Logged<'text.delta'>): void {
+  const speaker = speaking(writer)
+  writer.keep({ ...speaker, said: add(speaker.said, index, { text: data.text, message: data.message }) })
+  writer.say(speaker, 'RunContent', {
     content: data.text,
     ...(speaker.kind !== 'team' && { workflow_agent: false }),
     content_type: 'str',
@@ -37,46 +37,46 @@ export function textDelta(scribe: FrameWriter, { index, data }: Logged<'text.del
   })
 }
 
-export function reasoningStarted(scribe: FrameWriter): void {
-  beginReasoning(scribe)
+export function reasoningStarted(writer: FrameWriter): void {
+  beginReasoning(writer)
 }
 
-export function reasoningDelta(scribe: FrameWriter, { index, data }: Logged<'reasoning.delta'>): void {
-  const speaker = beginReasoning(scribe)
-  scribe.keep({ ...speaker, thought: add(speaker.thought, index, data.text) })
-  scribe.say(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
+export function reasoningDelta(writer: FrameWriter, { index, data }: Logged<'reasoning.delta'>): void {
+  const speaker = beginReasoning(writer)
+  writer.keep({ ...speaker, thought: add(speaker.thought, index, data.text) })
+  writer.say(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
 }
 
-export function reasoningCompleted(scribe: FrameWriter): void {
-  endReasoning(scribe, speakerOf(scribe.state, scribe.event.actor))
+export function reasoningCompleted(writer: FrameWriter): void {
+  endReasoning(writer, speakerOf(writer.state, writer.event.actor))
 }
 
-function beginReasoning(scribe: FrameWriter): Speaker {
-  const speaker = speakerOf(scribe.state, scribe.event.actor)
+function beginReasoning(writer: FrameWriter): Speaker {
+  const speaker = speakerOf(writer.state, writer.event.actor)
   if (speaker.reasoning) return speaker
-  scribe.say(speaker, 'ReasoningStarted')
-  return scribe.keep({ ...speaker, reasoning: true })
+  writer.say(speaker, 'ReasoningStarted')
+  return writer.keep({ ...speaker, reasoning: true })
 }
 
-export function modelRequested(scribe: FrameWriter, { data }: Logged<'model.requested'>): void {
+export function modelRequested(writer: FrameWriter, { data }: Logged<'model.requested'>): void {
   const model = { model: data.model, provider: data.provider ?? '' }
-  const speaker = scribe.keep({ ...speaking(scribe), model })
-  scribe.say(speaker, 'ModelRequestStarted', { model: model.model, model_provider: model.provider })
+  const speaker = writer.keep({ ...speaking(writer), model })
+  writer.say(speaker, 'ModelRequestStarted', { model: model.model, model_provider: model.provider })
 }
 
-export function modelResponded(scribe: FrameWriter, { data }: Logged<'model.responded'>): void {
-  const speaker = speaking(scribe)
+export function modelResponded(writer: FrameWriter, { data }: Logged<'model.responded'>): void {
+  const speaker = speaking(writer)
   const { model, usage } = data
-  scribe.keep({ ...speaker, ...(usage !== undefined && { usage: sum(speaker.usage, usage) }) })
-  scribe.say(speaker, 'ModelRequestCompleted', {
+  writer.keep({ ...speaker, ...(usage !== undefined && { usage: sum(speaker.usage, usage) }) })
+  writer.say(speaker, 'ModelRequestCompleted', {
     model,
     model_provider: speaker.model?.provider ?? '',
     ...tokensOf(usage),
   })
 }
 
-export function toolCalled(scribe: FrameWriter, { index, time, data }: Logged<'tool.called'>): void {
-  const speaker = speaking(scribe)
+export function toolCalled(writer: FrameWriter, { index, time, data }: Logged<'tool.called'>): void {
+  const speaker = speaking(writer)
   const called: ToolCalled = {
     call: data.call,
     name: data.name,
@@ -84,28 +84,28 @@ export function toolCalled(scribe: FrameWriter, { index, time, data }: Logged<'t
     time,
     recorded: data.key !== undefined,
   }
-  scribe.keep({ ...speaker, calls: add(speaker.calls, index, called) })
-  scribe.say(speaker, 'ToolCallStarted', { tool: toolExecution(scribe.state, speaker, called) })
+  writer.keep({ ...speaker, calls: add(speaker.calls, index, called) })
+  writer.say(speaker, 'ToolCallStarted', { tool: toolExecution(writer.state, speaker, called) })
 }
 
-export function toolProgressed(scribe: FrameWriter, { data }: Logged<'tool.progressed'>): void {
-  scribe.custom(speaking(scribe), 'tool.progressed', data.output, { tool_call_id: data.call })
+export function toolProgressed(writer: FrameWriter, { data }: Logged<'tool.progressed'>): void {
+  writer.custom(speaking(writer), 'tool.progressed', data.output, { tool_call_id: data.call })
 }
 
-export function toolEnded(scribe: FrameWriter, event: Logged<'tool.completed' | 'tool.failed'>): void {
+export function toolEnded(writer: FrameWriter, event: Logged<'tool.completed' | 'tool.failed'>): void {
   const { index, time, data } = event
-  const speaker = speaking(scribe)
+  const speaker = speaking(writer)
   const ended: ToolEnded = {
     call: data.call,
     time,
     recorded: data.key !== undefined,
     ...(event.type === 'tool.completed' ? { output: event.data.output } : { error: event.data.error }),
   }
-  scribe.keep({ ...speaker, results: add(speaker.results, index, ended) })
+  writer.keep({ ...speaker, results: add(speaker.results, index, ended) })
   const called = last(speaker.calls, ({ call }) => call === data.call) ?? { ...ended, name: data.name, input: {} }
-  const tool = toolExecution(scribe.state, speaker, called, ended)
-  scribe.say(speaker, 'ToolCallCompleted', { tool, content: summary(called, ended) })
-  if (ended.error !== undefined) scribe.say(speaker, 'ToolCallError', { tool, error: ended.error.message })
+  const tool = toolExecution(writer.state, speaker, called, ended)
+  writer.say(speaker, 'ToolCallCompleted', { tool, content: summary(called, ended) })
+  if (ended.error !== undefined) writer.say(speaker, 'ToolCallError', { tool, error: ended.error.message })
 }
 
 function summary({ name, input, time }: Omit<ToolCalled, 'recorded'>, ended: ToolEnded): string {
@@ -159,10 +159,10 @@ function childRun(state: State, speaker: Speaker, member: string): string | null
   return own.findLast(({ status }) => status !== 'running')?.run ?? own.at(-1)?.run ?? null
 }
 
-export function artifactAdded(scribe: FrameWriter, { index, data }: Logged<'artifact.added'>): void {
-  const speaker = speaking(scribe)
+export function artifactAdded(writer: FrameWriter, { index, data }: Logged<'artifact.added'>): void {
+  const speaker = speaking(writer)
   const { artifact, name, mediaType, url, bytes, append } = data
-  scribe.custom(speaker, 'artifact.added', data)
+  writer.custom(speaker, 'artifact.added', data)
   // What comes in several pieces is there as custom events; a list of whole things has no place for it.
   if (append === true || (url === undefined && bytes === undefined)) return
   const media: Media = {
@@ -171,27 +171,27 @@ export function artifactAdded(scribe: FrameWriter, { index, data }: Logged<'arti
     ...(url === undefined ? { content: bytes } : { url }),
     ...(name !== undefined && { filename: name }),
   }
-  scribe.keep({ ...speaker, media: add(speaker.media, index, media) })
+  writer.keep({ ...speaker, media: add(speaker.media, index, media) })
 }
 
-export function sourceCited(scribe: FrameWriter, { index, data }: Logged<'source.cited'>): void {
+export function sourceCited(writer: FrameWriter, { index, data }: Logged<'source.cited'>): void {
   const { url, title } = data
-  const speaker = speaking(scribe)
+  const speaker = speaking(writer)
   const source = { ...(url !== undefined && { url }), ...(title !== undefined && { title }) }
-  scribe.keep({ ...speaker, sources: add(speaker.sources, index, source) })
-  scribe.say(speaker, 'RunContent', {
+  writer.keep({ ...speaker, sources: add(speaker.sources, index, source) })
+  writer.say(speaker, 'RunContent', {
     content_type: 'str',
     reasoning_content: '',
     citations: { urls: [source] },
   })
 }
 
-export function stateChanged(scribe: FrameWriter, { type, data }: Logged<'state.replaced' | 'state.patched'>): void {
-  scribe.custom(speaking(scribe), type, data)
+export function stateChanged(writer: FrameWriter, { type, data }: Logged<'state.replaced' | 'state.patched'>): void {
+  writer.custom(speaking(writer), type, data)
 }
 
-export function customEmitted(scribe: FrameWriter, { data }: Logged<'custom.emitted'>): void {
-  scribe.custom(speaking(scribe), data.name, data.value)
+export function customEmitted(writer: FrameWriter, { data }: Logged<'custom.emitted'>): void {
+  writer.custom(speaking(writer), data.name, data.value)
 }
 
 export function sum(left: Usage | undefined, right: Usage): Usage {

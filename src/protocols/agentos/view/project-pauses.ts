@@ -16,16 +16,16 @@ import { families } from '../wire/families.ts'
 import { contentOf } from './content.ts'
 import { values } from './trail.ts'
 
-export function runPaused(scribe: FrameWriter, { data, time }: Logged<'run.paused'>): void {
-  const known = new Set(scribe.state.questions.map(({ id }) => id))
-  scribe.state = { ...scribe.state, status: 'paused', questions: data.questions, askedAt: time }
-  const root = endReasoning(scribe, rootOf(scribe.state))
+export function runPaused(writer: FrameWriter, { data, time }: Logged<'run.paused'>): void {
+  const known = new Set(writer.state.questions.map(({ id }) => id))
+  writer.state = { ...writer.state, status: 'paused', questions: data.questions, askedAt: time }
+  const root = endReasoning(writer, rootOf(writer.state))
   if (root.kind === 'workflow') {
-    for (const question of data.questions) if (!known.has(question.id)) gatePaused(scribe, question)
-    return scribe.tell(root, families.workflow.events.paused, workflowPause(scribe.state), true)
+    for (const question of data.questions) if (!known.has(question.id)) gatePaused(writer, question)
+    return writer.tell(root, families.workflow.events.paused, workflowPause(writer.state), true)
   }
-  scribe.say(root, 'RunContentCompleted')
-  scribe.tell(root, families[root.kind].events.paused, pauseOf(scribe.state), true)
+  writer.say(root, 'RunContentCompleted')
+  writer.tell(root, families[root.kind].events.paused, pauseOf(writer.state), true)
 }
 
 /** What a paused agent or team asks for. */
@@ -57,35 +57,35 @@ export function workflowPause(state: State): object {
   }
 }
 
-function gatePaused(scribe: FrameWriter, question: Question): void {
-  const { askedAt } = scribe.state
-  const gate = gateOf(scribe.state, question)
-  const step = stepOf(scribe.state, gate)
+function gatePaused(writer: FrameWriter, question: Question): void {
+  const { askedAt } = writer.state
+  const gate = gateOf(writer.state, question)
+  const step = stepOf(writer.state, gate)
   const { executor } = gate
   if (executor !== undefined) {
-    scribe.tell(executor, families[executor.kind].events.paused, {
+    writer.tell(executor, families[executor.kind].events.paused, {
       tools: [waitingTool(question, askedAt)],
       requirements: [requirement(question, askedAt, undefined)],
     })
-    return scribe.tellStep(step, 'StepExecutorPaused', {
+    return writer.tellStep(step, 'StepExecutorPaused', {
       ...executorOf(gate),
       executor_requirements: [requirement(question, askedAt, executor)],
     })
   }
   const facts = factsOf(question)
   if (question.kind === 'review')
-    return scribe.tellStep(step, 'StepOutputReview', {
+    return writer.tellStep(step, 'StepOutputReview', {
       output_review_message: question.prompt,
       requires_output_review: true,
     })
   if (question.kind === 'choice')
-    return scribe.tellStep(step, 'RouterPaused', {
+    return writer.tellStep(step, 'RouterPaused', {
       available_choices: facts['choices'] ?? [],
       user_input_message: question.prompt,
       allow_multiple_selections: facts['multiple'] === true,
     })
   const confirms = question.kind === 'approval'
-  scribe.tellStep(step, 'StepPaused', {
+  writer.tellStep(step, 'StepPaused', {
     requires_confirmation: confirms,
     ...(confirms && { confirmation_message: question.prompt }),
     requires_user_input: !confirms,
@@ -120,15 +120,15 @@ function stepOf(state: State, { step }: Gate): Step {
   }
 }
 
-export function runResumed(scribe: FrameWriter): void {
-  const asked = scribe.state.questions
-  scribe.state = { ...scribe.state, status: 'running', questions: [] }
-  const root = rootOf(scribe.state)
-  if (root.kind !== 'workflow') return scribe.say(root, 'RunContinued')
+export function runResumed(writer: FrameWriter): void {
+  const asked = writer.state.questions
+  writer.state = { ...writer.state, status: 'running', questions: [] }
+  const root = rootOf(writer.state)
+  if (root.kind !== 'workflow') return writer.say(root, 'RunContinued')
   for (const question of asked) {
-    const gate = gateOf(scribe.state, question)
-    const step = stepOf(scribe.state, gate)
-    if (gate.executor === undefined) scribe.tellStep(step, 'StepContinued')
-    else scribe.tellStep(step, 'StepExecutorContinued', executorOf(gate))
+    const gate = gateOf(writer.state, question)
+    const step = stepOf(writer.state, gate)
+    if (gate.executor === undefined) writer.tellStep(step, 'StepContinued')
+    else writer.tellStep(step, 'StepExecutorContinued', executorOf(gate))
   }
 }

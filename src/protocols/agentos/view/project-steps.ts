@@ -99,45 +99,45 @@ function isShown(speaker: Speaker, details: unknown): boolean {
   return speaker.kind === 'workflow' && (details as { decides?: unknown } | undefined)?.decides === undefined
 }
 
-export function stepStarted(scribe: FrameWriter, { data }: Logged<'step.started'>): void {
-  const speaker = speakerOf(scribe.state, scribe.event.actor)
+export function stepStarted(writer: FrameWriter, { data }: Logged<'step.started'>): void {
+  const speaker = speakerOf(writer.state, writer.event.actor)
   if (!isShown(speaker, data.details)) return
   const details = (data.details ?? {}) as Readonly<Record<string, unknown>>
-  const parent = data.parent === undefined ? undefined : scribe.state.steps.get(data.parent)
+  const parent = data.parent === undefined ? undefined : writer.state.steps.get(data.parent)
   const given = details['index']
-  const place = typeof given === 'number' ? given : siblings(scribe.state, speaker.run, data.parent)
+  const position = typeof given === 'number' ? given : siblings(writer.state, speaker.run, data.parent)
   const step: Step = {
     id: data.step,
     name: data.name,
     kind: data.kind ?? 'function',
     workflow: speaker.run,
     ...(data.parent !== undefined && { parent: data.parent }),
-    index: parent?.kind === 'parallel' ? [parent.index, place].flat() : place,
+    index: parent?.kind === 'parallel' ? [parent.index, position].flat() : position,
     details,
     open: true,
     results: undefined,
-    begun: scribe.event.index,
+    begun: writer.event.index,
   }
-  scribe.keepStep(step)
+  writer.keepStep(step)
   const form = formOf(step)
-  scribe.tellStep(step, form.started, form.onStart(step))
+  writer.tellStep(step, form.started, form.onStart(step))
 }
 
 function siblings({ steps }: State, workflow: string, parent: string | undefined): number {
   return [...steps.values()].filter((step) => step.workflow === workflow && step.parent === parent).length
 }
 
-export function stepCompleted(scribe: FrameWriter, { data }: Logged<'step.completed'>): void {
-  const step = scribe.state.steps.get(data.step)
+export function stepCompleted(writer: FrameWriter, { data }: Logged<'step.completed'>): void {
+  const step = writer.state.steps.get(data.step)
   if (step === undefined) return
   const form = formOf(step)
-  const output = stepOutput(scribe.state, step, contentOf(scribe.state, step, data.output))
-  file(scribe, step, output)
-  if (form.started !== single.started) return scribe.tellStep(step, form.completed, form.onEnd(step, data.output))
+  const output = stepOutput(writer.state, step, contentOf(writer.state, step, data.output))
+  file(writer, step, output)
+  if (form.started !== single.started) return writer.tellStep(step, form.completed, form.onEnd(step, data.output))
   if (step.kind === 'function' && step.executor === undefined)
-    scribe.tellStep(step, 'StepOutput', { step_output: output })
+    writer.tellStep(step, 'StepOutput', { step_output: output })
   const { content } = output
-  scribe.tellStep(step, form.completed, { content, content_type: contentType(content), step_response: output })
+  writer.tellStep(step, form.completed, { content, content_type: contentType(content), step_response: output })
 }
 
 /** A step that only called somebody has that one's answer. */
@@ -157,28 +157,28 @@ function outputOfIteration(output: unknown): unknown {
   return (output as { output?: unknown } | null)?.output ?? null
 }
 
-export function stepFailed(scribe: FrameWriter, { data }: Logged<'step.failed'>): void {
-  const step = scribe.state.steps.get(data.step)
+export function stepFailed(writer: FrameWriter, { data }: Logged<'step.failed'>): void {
+  const step = writer.state.steps.get(data.step)
   if (step === undefined) return
-  file(scribe, step, stepOutput(scribe.state, step, null, data.error.message))
-  scribe.tellStep(step, 'StepError', { error: data.error.message, error_type: data.error.code })
+  file(writer, step, stepOutput(writer.state, step, null, data.error.message))
+  writer.tellStep(step, 'StepError', { error: data.error.message, error_type: data.error.code })
 }
 
-export function stepSkipped(scribe: FrameWriter, { data }: Logged<'step.skipped'>): void {
+export function stepSkipped(writer: FrameWriter, { data }: Logged<'step.skipped'>): void {
   const { step, name, reason } = data
-  const speaker = speakerOf(scribe.state, scribe.event.actor)
+  const speaker = speakerOf(writer.state, writer.event.actor)
   if (speaker.kind !== 'workflow') return
-  scribe.custom(speaker, 'step.skipped', { reason: reason ?? null }, { step_id: step, step_name: name })
+  writer.custom(speaker, 'step.skipped', { reason: reason ?? null }, { step_id: step, step_name: name })
 }
 
 /** A result belongs to the step around it, and to the workflow where there is none. */
-function file(scribe: FrameWriter, step: Step, output: StepOutput): void {
-  scribe.keepStep({ ...step, open: false })
-  const around = step.parent === undefined ? undefined : scribe.state.steps.get(step.parent)
-  const { index } = scribe.event
-  if (around !== undefined) return scribe.keepStep({ ...around, results: add(around.results, index, output) })
-  const workflow = scribe.state.speakers.get(step.workflow) ?? rootOf(scribe.state)
-  scribe.keep({ ...workflow, stepOutputs: add(workflow.stepOutputs, index, output) })
+function file(writer: FrameWriter, step: Step, output: StepOutput): void {
+  writer.keepStep({ ...step, open: false })
+  const around = step.parent === undefined ? undefined : writer.state.steps.get(step.parent)
+  const { index } = writer.event
+  if (around !== undefined) return writer.keepStep({ ...around, results: add(around.results, index, output) })
+  const workflow = writer.state.speakers.get(step.workflow) ?? rootOf(writer.state)
+  writer.keep({ ...workflow, stepOutputs: add(workflow.stepOutputs, index, output) })
 }
 
 function stepOutput(state: State, step: Step, content: unknown, error?: string): StepOutput {

@@ -13,7 +13,7 @@ import { type Frame, FrameWriter } from './frame-writer.ts'
 import { contentType } from '../wire/shapes.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State } from './state.ts'
 import { values, withdraw } from './trail.ts'
-import { memberAnswer } from './run-output.ts'
+import { memberOutput } from './run-output.ts'
 
 /** What is known of a component besides its id. */
 export type Describe = (component: string) => { readonly kind: ComponentKind; readonly name: string } | undefined
@@ -22,10 +22,10 @@ export function agentosProjection(describe: Describe): Projection<State, Frame> 
   return {
     initial: (run) => initial(run, describe),
     apply(state, event) {
-      const scribe = new FrameWriter(begun(state, event), event)
+      const writer = new FrameWriter(begun(state, event), event)
       const handler = handlers[event.type] as Handler<EventType>
-      handler(scribe, event, describe)
-      return { state: { ...scribe.state, last: event.index }, frames: scribe.frames }
+      handler(writer, event, describe)
+      return { state: { ...writer.state, last: event.index }, frames: writer.frames }
     },
   }
 }
@@ -79,19 +79,19 @@ function begun(state: State, { index }: LoggedEvent): State {
   return state.last >= 0 || index === 0 ? state : { ...state, next: index, trimmedBefore: index }
 }
 
-type Handler<Type extends EventType> = (scribe: FrameWriter, event: Logged<Type>, describe: Describe) => void
+type Handler<Type extends EventType> = (writer: FrameWriter, event: Logged<Type>, describe: Describe) => void
 
 const nothing = (): void => {}
 
 const handlers: { readonly [Type in EventType]: Handler<Type> } = {
-  'run.created': (scribe, { data }) => void scribe.keep({ ...rootOf(scribe.state), input: data.input }),
+  'run.created': (writer, { data }) => void writer.keep({ ...rootOf(writer.state), input: data.input }),
   'run.started': runStarted,
   'run.released': nothing,
   'run.paused': pauses.runPaused,
   'run.resumed': pauses.runResumed,
   'run.completed': runCompleted,
-  'run.failed': (scribe, { data }) => runFailed(scribe, data.error),
-  'run.rejected': (scribe, { data }) => runFailed(scribe, { code: 'rejected', message: data.reason }),
+  'run.failed': (writer, { data }) => runFailed(writer, data.error),
+  'run.rejected': (writer, { data }) => runFailed(writer, { code: 'rejected', message: data.reason }),
   'run.cancelled': runCancelled,
   'stop.requested': nothing,
   'attempt.discarded': attemptDiscarded,
@@ -124,99 +124,99 @@ const handlers: { readonly [Type in EventType]: Handler<Type> } = {
 }
 
 /** A run that is driven again after a crash goes on with the same story. */
-function runStarted(scribe: FrameWriter, { data }: Logged<'run.started'>): void {
-  scribe.state = { ...scribe.state, status: 'running' }
-  if (data.attempt === 1) started(scribe, rootOf(scribe.state))
+function runStarted(writer: FrameWriter, { data }: Logged<'run.started'>): void {
+  writer.state = { ...writer.state, status: 'running' }
+  if (data.attempt === 1) started(writer, rootOf(writer.state))
 }
 
-function started(scribe: FrameWriter, speaker: Speaker): void {
+function started(writer: FrameWriter, speaker: Speaker): void {
   const { events } = families[speaker.kind]
-  scribe.tell(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
+  writer.tell(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
 }
 
-function actorStarted(scribe: FrameWriter, { actor, data, time }: Logged<'actor.started'>, describe: Describe): void {
-  if (actor === undefined || scribe.state.speakers.has(actor.run)) return
-  const caller = scribe.state.speakers.get(actor.parent ?? '') ?? rootOf(scribe.state)
+function actorStarted(writer: FrameWriter, { actor, data, time }: Logged<'actor.started'>, describe: Describe): void {
+  if (actor === undefined || writer.state.speakers.has(actor.run)) return
+  const parent = writer.state.speakers.get(actor.parent ?? '') ?? rootOf(writer.state)
   const known = describe(actor.component)
   const kind = actor.kind ?? known?.kind ?? 'agent'
-  const workflow = caller.kind === 'workflow' ? caller.run : caller.workflow
-  const step = caller.kind === 'workflow' ? stepFor(scribe.state, caller, data.key) : caller.step
-  const speaker = scribe.keep(
+  const workflow = parent.kind === 'workflow' ? parent.run : parent.workflow
+  const step = parent.kind === 'workflow' ? stepFor(writer.state, parent, data.key) : parent.step
+  const speaker = writer.keep(
     newSpeaker({
       run: actor.run,
       component: actor.component,
       name: known?.name ?? actor.component,
       kind,
-      parent: caller.run,
-      depth: caller.depth + (kind === 'workflow' && workflow !== undefined ? 1 : 0),
+      parent: parent.run,
+      depth: parent.depth + (kind === 'workflow' && workflow !== undefined ? 1 : 0),
       ...(workflow !== undefined && { workflow }),
       ...(step !== undefined && { step }),
       input: data.input,
       startedAt: time,
     }),
   )
-  const done = step === undefined ? undefined : scribe.state.steps.get(step)
-  if (done !== undefined && caller.kind === 'workflow') scribe.keepStep({ ...done, executor: actor.run })
-  started(scribe, speaker)
+  const done = step === undefined ? undefined : writer.state.steps.get(step)
+  if (done !== undefined && parent.kind === 'workflow') writer.keepStep({ ...done, executor: actor.run })
+  started(writer, speaker)
 }
 
 /** The step that an executor is called by: the one of the same key, else the one that was begun last. */
-function stepFor({ steps: known }: State, caller: Speaker, key: string): string | undefined {
-  const open = [...known.values()].filter((step) => step.workflow === caller.run && step.open)
+function stepFor({ steps: known }: State, parent: Speaker, key: string): string | undefined {
+  const open = [...known.values()].filter((step) => step.workflow === parent.run && step.open)
   return (open.find(({ id }) => id === key) ?? open.at(-1))?.id
 }
 
-function actorCompleted(scribe: FrameWriter, { data }: Logged<'actor.completed'>): void {
+function actorCompleted(writer: FrameWriter, { data }: Logged<'actor.completed'>): void {
   const { output, usage } = data
-  const speaker = content.speaking(scribe)
+  const speaker = content.speaking(writer)
   completed(
-    scribe,
-    scribe.keep({ ...speaker, status: 'completed', outcome: { output }, ...(usage !== undefined && { usage }) }),
+    writer,
+    writer.keep({ ...speaker, status: 'completed', outcome: { output }, ...(usage !== undefined && { usage }) }),
   )
 }
 
-function actorFailed(scribe: FrameWriter, { data }: Logged<'actor.failed'>): void {
-  const speaker = content.speaking(scribe)
-  failed(scribe, scribe.keep({ ...speaker, status: 'failed', outcome: { error: data.error } }), data.error)
+function actorFailed(writer: FrameWriter, { data }: Logged<'actor.failed'>): void {
+  const speaker = content.speaking(writer)
+  failed(writer, writer.keep({ ...speaker, status: 'failed', outcome: { error: data.error } }), data.error)
 }
 
-function runCompleted(scribe: FrameWriter, { data }: Logged<'run.completed'>): void {
-  const root = endRun(scribe, 'completed', { output: data.output })
+function runCompleted(writer: FrameWriter, { data }: Logged<'run.completed'>): void {
+  const root = endRun(writer, 'completed', { output: data.output })
   const usage = data.usage ?? root.usage
-  completed(scribe, scribe.keep({ ...root, ...(usage !== undefined && { usage }) }))
+  completed(writer, writer.keep({ ...root, ...(usage !== undefined && { usage }) }))
 }
 
-function runFailed(scribe: FrameWriter, error: Failure): void {
-  failed(scribe, endRun(scribe, error.code === 'rejected' ? 'rejected' : 'failed', { error }), error)
+function runFailed(writer: FrameWriter, error: Failure): void {
+  failed(writer, endRun(writer, error.code === 'rejected' ? 'rejected' : 'failed', { error }), error)
 }
 
 /** Nothing comes after it: a run that was stopped must not look like one that was completed (RUN-3). */
-function runCancelled(scribe: FrameWriter, { data }: Logged<'run.cancelled'>): void {
-  const reason = data.reason ?? `Run ${scribe.state.run} was cancelled`
-  const root = rootOf(scribe.state)
-  for (const speaker of scribe.state.speakers.values()) {
+function runCancelled(writer: FrameWriter, { data }: Logged<'run.cancelled'>): void {
+  const reason = data.reason ?? `Run ${writer.state.run} was cancelled`
+  const root = rootOf(writer.state)
+  for (const speaker of writer.state.speakers.values()) {
     if (speaker.run === root.run || speaker.status !== 'running') continue
-    scribe.keep({ ...speaker, status: 'cancelled', outcome: { reason } })
-    cancelled(scribe, speaker, reason)
+    writer.keep({ ...speaker, status: 'cancelled', outcome: { reason } })
+    cancelled(writer, speaker, reason)
   }
-  cancelled(scribe, endRun(scribe, 'cancelled', { reason }), reason)
+  cancelled(writer, endRun(writer, 'cancelled', { reason }), reason)
 }
 
-function cancelled(scribe: FrameWriter, speaker: Speaker, reason: string): void {
-  scribe.tell(speaker, families[speaker.kind].events.cancelled, {
+function cancelled(writer: FrameWriter, speaker: Speaker, reason: string): void {
+  writer.tell(speaker, families[speaker.kind].events.cancelled, {
     reason,
-    content: contentOf(scribe.state, speaker) ?? '',
+    content: contentOf(writer.state, speaker) ?? '',
   })
 }
 
-function endRun(scribe: FrameWriter, status: State['status'], outcome: NonNullable<State['outcome']>): Speaker {
-  scribe.state = { ...scribe.state, status, questions: [], outcome }
-  const root = content.endReasoning(scribe, rootOf(scribe.state))
-  return scribe.keep({ ...root, status, outcome })
+function endRun(writer: FrameWriter, status: State['status'], outcome: NonNullable<State['outcome']>): Speaker {
+  writer.state = { ...writer.state, status, questions: [], outcome }
+  const root = content.endReasoning(writer, rootOf(writer.state))
+  return writer.keep({ ...root, status, outcome })
 }
 
-function completed(scribe: FrameWriter, speaker: Speaker): void {
-  const { state } = scribe
+function completed(writer: FrameWriter, speaker: Speaker): void {
+  const { state } = writer
   const { events, kind } = families[speaker.kind]
   const whole = contentOf(state, speaker)
   const said = {
@@ -224,15 +224,15 @@ function completed(scribe: FrameWriter, speaker: Speaker): void {
     content_type: contentType(whole),
   }
   if (kind === 'workflow')
-    return scribe.tell(speaker, events.completed, {
+    return writer.tell(speaker, events.completed, {
       ...said,
       step_results: values(speaker.stepOutputs),
       ...metricsOf(state, speaker),
     })
-  scribe.say(speaker, 'RunContentCompleted')
+  writer.say(speaker, 'RunContentCompleted')
   const thought = thoughtOf(speaker)
-  const members = kind === 'team' ? calledBy(state, speaker).map((member) => memberAnswer(state, member)) : []
-  scribe.tell(speaker, events.completed, {
+  const members = kind === 'team' ? calledBy(state, speaker).map((member) => memberOutput(state, member)) : []
+  writer.tell(speaker, events.completed, {
     ...said,
     ...(thought !== '' && { reasoning_content: thought }),
     ...citationsOf(speaker),
@@ -243,10 +243,10 @@ function completed(scribe: FrameWriter, speaker: Speaker): void {
 }
 
 /** No stack, no exception: a message, its kind, and the id under which the server's own log has the rest. */
-function failed(scribe: FrameWriter, speaker: Speaker, { code, message, details }: Failure): void {
+function failed(writer: FrameWriter, speaker: Speaker, { code, message, details }: Failure): void {
   const { events, errorField } = families[speaker.kind]
   const { id, ...facts } = (details ?? {}) as Readonly<Record<string, unknown>>
-  scribe.tell(speaker, events.failed, {
+  writer.tell(speaker, events.failed, {
     [errorField]: message,
     error_type: code,
     ...(typeof id === 'string' && { error_id: id }),
@@ -255,16 +255,16 @@ function failed(scribe: FrameWriter, speaker: Speaker, { code, message, details 
 }
 
 /** AgentOS has no word for a withdrawal: it is told as a custom event with what stands, and what is told at the end is right. */
-function attemptDiscarded(scribe: FrameWriter, { actor, data }: Logged<'attempt.discarded'>): void {
+function attemptDiscarded(writer: FrameWriter, { actor, data }: Logged<'attempt.discarded'>): void {
   const { from, scope, ledger, reason } = data
-  const whose = speakerOf(scribe.state, actor)
-  for (const speaker of scribe.state.speakers.values()) {
+  const whose = speakerOf(writer.state, actor)
+  for (const speaker of writer.state.speakers.values()) {
     const affected =
-      scope === 'all' || speaker.run === whose.run || (scope === 'below' && isBelow(scribe.state, speaker, whose))
-    if (affected) scribe.keep(withdrawn(speaker, from, ledger === 'kept'))
+      scope === 'all' || speaker.run === whose.run || (scope === 'below' && isBelow(writer.state, speaker, whose))
+    if (affected) writer.keep(withdrawn(speaker, from, ledger === 'kept'))
   }
-  const left = speakerOf(scribe.state, actor)
-  scribe.custom(left, 'output.withdrawn', { scope, reason, content: textOf(left) })
+  const left = speakerOf(writer.state, actor)
+  writer.custom(left, 'output.withdrawn', { scope, reason, content: textOf(left) })
 }
 
 function isBelow(state: State, speaker: Speaker, whose: Speaker): boolean {

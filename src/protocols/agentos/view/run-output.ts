@@ -25,9 +25,9 @@ export function runOutput(state: State): Output {
 }
 
 /** The same without its conversation, for an event that must stay small. */
-export function memberAnswer(state: State, speaker: Speaker): Output {
-  const { messages: _messages, ...answer } = memberRun(state, speaker)
-  return answer
+export function memberOutput(state: State, speaker: Speaker): Output {
+  const { messages: _messages, ...output } = memberRun(state, speaker)
+  return output
 }
 
 /** A member's part of a run, within the answer of its team. */

@@ -43,7 +43,7 @@ export async function runsOf<Shown>(
   { show, ...filters }: RunsQuery<Shown>,
 ): Promise<ShownRuns<Shown>> {
   const newestFirst: Shown[] = []
-  let bytesLeft = os.service.limits.answerBytesMax
+  let bytesLeft = os.service.limits.responseBytesMax
   const listed = await listRuns(os, principal, session, filters)
   let { whole } = listed
   for (const { id } of listed.runs) {

@@ -27,10 +27,10 @@ export interface State {
   readonly questions: readonly Question[]
   /** When it asked them. */
   readonly askedAt: string
-  readonly outcome?: RunOutcome
+  readonly outcome?: ShownOutcome
 }
 
-export interface RunOutcome {
+export interface ShownOutcome {
   readonly output?: unknown
   readonly error?: Failure
   readonly reason?: string
@@ -65,7 +65,7 @@ export interface Speaker {
   readonly stepOutputs: Trail<StepOutput>
   readonly usage?: Usage
   readonly model?: { readonly model: string; readonly provider: string }
-  readonly outcome?: RunOutcome
+  readonly outcome?: ShownOutcome
 }
 
 export interface SpokenText {

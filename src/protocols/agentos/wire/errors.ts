@@ -1,7 +1,7 @@
 /** Errors as AgentOS tells them: `{"detail": …}`, a list of what is wrong where a field is. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import { serialize } from '../../../core/model/serialize.ts'
-import type { ErrorAnswer } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/route.ts'
 
 /** Where a code has another status on this wire than elsewhere. */
 const statuses: Partial<Record<ErrorCode, number>> = { unsupported: 501 }
@@ -18,7 +18,7 @@ export function fieldError(where: 'body' | 'query' | 'path', field: string, type
   return new HoldfastError('invalid_request', `${field}: ${msg}`, { details: { issues: [issue] } })
 }
 
-export function toDetail(error: HoldfastError, requestId: string): ErrorAnswer {
+export function toDetail(error: HoldfastError, requestId: string): ErrorResponse {
   const issues = error.details?.['issues']
   const status = issues === undefined ? (statuses[error.code] ?? error.status) : 422
   const body = { detail: issues ?? error.message, error_code: error.code, request_id: requestId }

@@ -1,13 +1,13 @@
 /** A log as a chat completion: as chunks on a stream, and as the whole that they amount to. */
 import type { Question } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
-import { type Answer, beginAnswer, type CallerCall, type Finish, type Piece, tell } from '../view/answer.ts'
+import { type Reply, beginReply, type CallerCall, type Finish, type Piece, tell } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
 import { toChatUsage } from './usage.ts'
 
 export interface ChatState {
-  readonly answer: Answer
+  readonly reply: Reply
   readonly model: string
   readonly created: number | undefined
   readonly reasoning: string
@@ -40,7 +40,7 @@ export interface ChatView {
 export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame> {
   return {
     initial: (run) => ({
-      answer: beginAnswer(run, view.part),
+      reply: beginReply(run, view.part),
       model: run.component,
       created: undefined,
       reasoning: '',
@@ -49,8 +49,8 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       waiting: [],
     }),
     apply(before, event) {
-      const { answer, pieces } = tell(before.answer, event)
-      let state: ChatState = { ...before, answer }
+      const { reply, pieces } = tell(before.reply, event)
+      let state: ChatState = { ...before, reply }
       if (event.type === 'run.resumed' && state.waiting.length > 0) state = { ...state, waiting: [] }
       let { cut } = before
       const frames: ChatFrame[] = []
@@ -101,7 +101,7 @@ function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progre
     case 'waiting':
       return [chunk({}, { holdfast: { waiting: piece.questions } })]
     case 'withdrawn':
-      return [errorFrame(withdrawnError(toResponseId(state.answer.part)))]
+      return [errorFrame(withdrawnError(toResponseId(state.reply.part)))]
     case 'failed':
       return [errorFrame(piece.verdict.error)]
     case 'calls':
@@ -118,7 +118,7 @@ function frame(data: ChatFrame['data'], last = false): ChatFrame {
 }
 
 function endFrames(state: ChatState, finish: string, includeUsage: boolean): ChatFrame[] {
-  const usage = toChatUsage(state.answer.usage)
+  const usage = toChatUsage(state.reply.usage)
   return [
     frame(chunkOf(state, {}, finish)),
     // Tokens that nobody counted are not made up: then there is no chunk for them.
@@ -139,8 +139,8 @@ function chunkOf(state: ChatState, delta: object, finish: string | null, extra: 
   return { ...headOf(state), choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...extra }
 }
 
-function headOf({ answer, model, created }: ChatState): object {
-  return { id: toCompletionId(answer.part), object: 'chat.completion.chunk', created: created ?? 0, model }
+function headOf({ reply, model, created }: ChatState): object {
+  return { id: toCompletionId(reply.part), object: 'chat.completion.chunk', created: created ?? 0, model }
 }
 
 function callDelta({ id, name, arguments: input }: CallerCall, index: number): object {
@@ -149,11 +149,11 @@ function callDelta({ id, name, arguments: input }: CallerCall, index: number): o
 
 /** The whole, once there is an end that is no failure. */
 export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: Verdict }>): object {
-  const { answer, model, created, reasoning } = state
-  const usage = toChatUsage(answer.usage)
+  const { reply, model, created, reasoning } = state
+  const usage = toChatUsage(reply.usage)
   const calls = 'calls' in end ? end.calls : undefined
   return {
-    id: toCompletionId(answer.part),
+    id: toCompletionId(reply.part),
     object: 'chat.completion',
     created: created ?? 0,
     model,
@@ -162,7 +162,7 @@ export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: 
         index: 0,
         message: {
           role: 'assistant',
-          content: calls !== undefined && answer.text === '' ? null : answer.text,
+          content: calls !== undefined && reply.text === '' ? null : reply.text,
           refusal: null,
           ...(reasoning !== '' && { reasoning_content: reasoning }),
           ...(calls !== undefined && { tool_calls: calls.map((call) => wholeCall(call)) }),

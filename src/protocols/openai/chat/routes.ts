@@ -1,13 +1,13 @@
 /** `POST /v1/chat/completions`. */
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
-import { stopWhenGone } from '../../../http/disconnect.ts'
+import { stopWhenGone } from '../../../http/stop-when-gone.ts'
 import { respondError, respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
 import { foldRun } from '../../../http/view.ts'
 import { sessionNamed } from '../conversations/stored.ts'
-import { toVerdictAnswer, unsupported, waitingVerdict } from '../wire/errors.ts'
+import { toVerdictResponse, unsupported, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../requests/input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../requests/request.ts'
@@ -78,7 +78,7 @@ async function completeAtOnce(
   if (end !== undefined && !('verdict' in end))
     return respondJson(call.response, 200, toCompletion(state, end), headers)
   const verdict = end?.verdict ?? waitingVerdict(part.run, state.waiting)
-  respondError(call.response, toVerdictAnswer(verdict, headers))
+  respondError(call.response, toVerdictResponse(verdict, headers))
 }
 
 export const chatWire = {

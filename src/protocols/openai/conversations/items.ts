@@ -41,14 +41,14 @@ export async function itemsOf(
   const first = after === undefined ? 0 : sources.findIndex((source) => isOf(source, after))
   const items: ListedItem[] = []
   let left = after === undefined ? limit + 1 : Infinity
-  let bytesLeft = service.limits.answerBytesMax
+  let bytesLeft = service.limits.responseBytesMax
   for (const source of first < 0 ? [] : sources.slice(first)) {
     const own = await itemsIn(service, principal, source)
     for (const item of order === 'asc' ? own : own.toReversed()) {
       items.push(item)
       if (item.id === after) {
         left = limit + 1
-        bytesLeft = service.limits.answerBytesMax
+        bytesLeft = service.limits.responseBytesMax
         continue
       }
       left--

@@ -79,7 +79,7 @@ async function list(call: Call, service: Service): Promise<void> {
   const conversation = await findConversation(service, call.principal, call.params['id']!)
   const wishes = readPage(call.query)
   const { items, isTrimmed } = await itemsOf(service, call.principal, conversation, wishes)
-  const page = pageOf(items, wishes, service.limits.answerBytesMax)
+  const page = pageOf(items, wishes, service.limits.responseBytesMax)
   respondJson(call.response, 200, isTrimmed ? { ...page, events_trimmed: true } : page)
 }
 

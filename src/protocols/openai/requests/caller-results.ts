@@ -7,7 +7,7 @@ import type { Service } from '../../../core/service.ts'
 import { parseJsonOrText } from '../../../http/json.ts'
 import type { Call } from '../../../http/route.ts'
 import { foldRun } from '../../../http/view.ts'
-import { callerCall } from '../view/answer.ts'
+import { callerCall } from '../view/reply.ts'
 import { type Part, parseCallId } from '../wire/ids.ts'
 
 export interface CallerResult {
@@ -59,7 +59,7 @@ async function answer(
     const { next } = await service.get(principal, run)
     let known = await look()
     if (known === undefined) {
-      await service.waitForMore(principal, run, next - 1, service.limits.longPollMs, signal)
+      await service.waitForMore(principal, run, next - 1, service.limits.longPollTimeoutMs, signal)
       known = await look()
     }
     if (known === undefined || !isSame(known, answers)) throw cause

@@ -3,12 +3,12 @@ import type { Component } from '../../../core/ports/component.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
-import { stopWhenGone } from '../../../http/disconnect.ts'
+import { stopWhenGone } from '../../../http/stop-when-gone.ts'
 import { respondError, respondJson } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
 import { foldRun } from '../../../http/view.ts'
-import { refusal, toVerdictAnswer, waitingVerdict } from '../wire/errors.ts'
+import { refusal, toVerdictResponse, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../requests/input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../requests/request.ts'
@@ -138,5 +138,5 @@ async function respondWhole(
   })
   if (isEnded(state) && state.verdict === undefined) return respondJson(call.response, 200, toResponse(state), headers)
   const verdict = state.verdict ?? waitingVerdict(part.run, state.waiting)
-  respondError(call.response, toVerdictAnswer(verdict, headers))
+  respondError(call.response, toVerdictResponse(verdict, headers))
 }

@@ -5,10 +5,10 @@ import { toConversationId, toItemId, toResponseId } from '../wire/ids.ts'
 import type { OutputItem, ResponseState } from './state.ts'
 
 export function toResponse(state: ResponseState): object {
-  const { answer, about, created, status, error, reason, waiting } = state
+  const { reply, about, created, status, error, reason, waiting } = state
   const caller = callerIn(state.input)
   return {
-    id: toResponseId(answer.part),
+    id: toResponseId(reply.part),
     object: 'response',
     ...DEFAULTS,
     ...about?.echo,
@@ -23,7 +23,7 @@ export function toResponse(state: ResponseState): object {
     previous_response_id: previousOf(state),
     tools: (caller.tools ?? []).map(toTool),
     text: textOf(about?.echo?.['text'], caller),
-    usage: toUsage(answer.usage),
+    usage: toUsage(reply.usage),
     store: about?.store ?? true,
     background: about?.background ?? false,
     metadata: stringsOf(state.metadata),
@@ -58,17 +58,15 @@ function callerIn(input: unknown): CallerOptions {
  * While what was sent stands, the items are those of the stream. Where the agent has taken text back, its messages are gone and the
  * text that it stands by is one message.
  */
-function outputOf({ answer, items, message }: ResponseState): readonly OutputItem[] {
-  if (answer.text === answer.sent) {
+function outputOf({ reply, items, message }: ResponseState): readonly OutputItem[] {
+  if (reply.text === reply.sent) {
     if (message === undefined) return items
-    const open = messageItem(items[message.index]!.id, 'in_progress', answer.sent.slice(message.start))
+    const open = messageItem(items[message.index]!.id, 'in_progress', reply.sent.slice(message.start))
     return items.with(message.index, open)
   }
   const others = items.filter(({ type }) => type !== 'message')
-  const id = toItemId('msg', answer.part, items.length)
-  return answer.text === ''
-    ? others
-    : [...others, messageItem(id, answer.over ? 'completed' : 'in_progress', answer.text)]
+  const id = toItemId('msg', reply.part, items.length)
+  return reply.text === '' ? others : [...others, messageItem(id, reply.over ? 'completed' : 'in_progress', reply.text)]
 }
 
 export function messageItem(
@@ -83,8 +81,8 @@ export function textPart(text: string): object {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-function previousOf({ answer, about }: ResponseState): string | null {
-  const { run, number } = answer.part
+function previousOf({ reply, about }: ResponseState): string | null {
+  const { run, number } = reply.part
   return number > 0 ? toResponseId({ run, number: number - 1 }) : (about?.previous ?? null)
 }
 

@@ -1,7 +1,7 @@
 /** A log as the events of a response. Their numbers are counted in the fold, so that they are the same wherever it is folded. */
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
-import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/answer.ts'
+import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
@@ -18,8 +18,8 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
   return {
     initial: (run) => beginResponse(run, part),
     apply(before, event) {
-      const { answer, pieces } = tell(before.answer, event)
-      const draft = new Draft({ ...before, answer, ...noted(before, event) })
+      const { reply, pieces } = tell(before.reply, event)
+      const draft = new Draft({ ...before, reply, ...noted(before, event) })
       for (const piece of pieces) draft.add(piece)
       return { state: draft.state, frames: draft.frames }
     },
@@ -92,7 +92,7 @@ class Draft {
       case 'failed':
         return this.#fail(piece.status, piece.verdict)
       case 'withdrawn':
-        this.#emitError(withdrawnError(toResponseId(this.state.answer.part)), true)
+        this.#emitError(withdrawnError(toResponseId(this.state.reply.part)), true)
         return this.#set({ cut: true })
     }
   }
@@ -123,8 +123,8 @@ class Draft {
   }
 
   #addItem(prefix: string, make: (id: string) => OutputItem): number {
-    const { items, answer } = this.state
-    const item = make(toItemId(prefix, answer.part, items.length))
+    const { items, reply } = this.state
+    const item = make(toItemId(prefix, reply.part, items.length))
     this.#set({ items: [...items, item] })
     this.#emit('response.output_item.added', { output_index: items.length, item })
     return items.length
@@ -142,27 +142,27 @@ class Draft {
   #say(text: string): void {
     this.#endReasoning()
     if (this.state.message === undefined) {
-      const start = this.state.answer.sent.length - text.length
+      const start = this.state.reply.sent.length - text.length
       const index = this.#addItem('msg', (id) => messageItem(id, 'in_progress', undefined))
       this.#set({ message: { index, start } })
-      this.#emit('response.content_part.added', { ...this.#place(index), part: textPart('') })
+      this.#emit('response.content_part.added', { ...this.#partPosition(index), part: textPart('') })
     }
     const { index } = this.state.message!
-    this.#emit('response.output_text.delta', { ...this.#place(index), delta: text, logprobs: [] })
+    this.#emit('response.output_text.delta', { ...this.#partPosition(index), delta: text, logprobs: [] })
   }
 
-  #place(index: number): object {
+  #partPosition(index: number): object {
     return { item_id: this.#idAt(index), output_index: index, content_index: 0 }
   }
 
   #endMessage(status: ItemStatus): void {
-    const { message, answer } = this.state
+    const { message, reply } = this.state
     if (message === undefined) return
     const { index, start } = message
-    const text = answer.sent.slice(start)
+    const text = reply.sent.slice(start)
     this.#set({ message: undefined })
-    this.#emit('response.output_text.done', { ...this.#place(index), text, logprobs: [] })
-    this.#emit('response.content_part.done', { ...this.#place(index), part: textPart(text) })
+    this.#emit('response.output_text.done', { ...this.#partPosition(index), text, logprobs: [] })
+    this.#emit('response.content_part.done', { ...this.#partPosition(index), part: textPart(text) })
     this.#endItem(index, messageItem(this.#idAt(index), status, text))
   }
 
@@ -172,14 +172,14 @@ class Draft {
       this.#endMessage('completed')
       const index = this.#addItem('rs', (id) => ({ type: 'reasoning', id, summary: [] }))
       this.#set({ reasoning: { index, text: '' } })
-      this.#emit('response.reasoning_summary_part.added', { ...this.#summaryPlace(index), part: summaryPart('') })
+      this.#emit('response.reasoning_summary_part.added', { ...this.#summaryPosition(index), part: summaryPart('') })
     }
     const { index, text: said } = this.state.reasoning!
     this.#set({ reasoning: { index, text: said + text } })
-    this.#emit('response.reasoning_summary_text.delta', { ...this.#summaryPlace(index), delta: text })
+    this.#emit('response.reasoning_summary_text.delta', { ...this.#summaryPosition(index), delta: text })
   }
 
-  #summaryPlace(index: number): object {
+  #summaryPosition(index: number): object {
     return { item_id: this.#idAt(index), output_index: index, summary_index: 0 }
   }
 
@@ -188,8 +188,8 @@ class Draft {
     if (reasoning === undefined) return
     const { index, text } = reasoning
     this.#set({ reasoning: undefined })
-    this.#emit('response.reasoning_summary_text.done', { ...this.#summaryPlace(index), text })
-    this.#emit('response.reasoning_summary_part.done', { ...this.#summaryPlace(index), part: summaryPart(text) })
+    this.#emit('response.reasoning_summary_text.done', { ...this.#summaryPosition(index), text })
+    this.#emit('response.reasoning_summary_part.done', { ...this.#summaryPosition(index), part: summaryPart(text) })
     this.#endItem(index, { type: 'reasoning', id: this.#idAt(index), summary: [summaryPart(text)] })
   }
 
@@ -202,10 +202,10 @@ class Draft {
     const index = this.#addItem('mcp', (id) => mcpCall(id, name, '', 'in_progress'))
     const items = this.state.items.with(index, mcpCall(this.#idAt(index), name, given, 'in_progress'))
     this.#set({ items, tools: new Map(this.state.tools).set(call, index) })
-    const place = { item_id: this.#idAt(index), output_index: index }
-    this.#emit('response.mcp_call.in_progress', place)
-    this.#emit('response.mcp_call_arguments.delta', { ...place, delta: given })
-    this.#emit('response.mcp_call_arguments.done', { ...place, arguments: given })
+    const position = { item_id: this.#idAt(index), output_index: index }
+    this.#emit('response.mcp_call.in_progress', position)
+    this.#emit('response.mcp_call_arguments.delta', { ...position, delta: given })
+    this.#emit('response.mcp_call_arguments.done', { ...position, arguments: given })
   }
 
   #endTool({ call, name, input }: ToolUse, result: ToolResult): void {
@@ -214,8 +214,8 @@ class Draft {
     const tools = new Map(this.state.tools)
     tools.delete(call)
     this.#set({ tools })
-    const place = { item_id: this.#idAt(index), output_index: index }
-    this.#emit('error' in result ? 'response.mcp_call.failed' : 'response.mcp_call.completed', place)
+    const position = { item_id: this.#idAt(index), output_index: index }
+    this.#emit('error' in result ? 'response.mcp_call.failed' : 'response.mcp_call.completed', position)
     const status = 'error' in result ? 'failed' : 'completed'
     this.#endItem(index, mcpCall(this.#idAt(index), name, JSON.stringify(input ?? {}), status, result))
   }
@@ -230,9 +230,9 @@ class Draft {
       status,
     })
     const index = this.#addItem('fc', (id) => item(id, 'in_progress', ''))
-    const place = { item_id: this.#idAt(index), output_index: index }
-    this.#emit('response.function_call_arguments.delta', { ...place, delta: given })
-    this.#emit('response.function_call_arguments.done', { ...place, name, arguments: given })
+    const position = { item_id: this.#idAt(index), output_index: index }
+    this.#emit('response.function_call_arguments.delta', { ...position, delta: given })
+    this.#emit('response.function_call_arguments.done', { ...position, name, arguments: given })
     this.#endItem(index, item(this.#idAt(index), 'completed', given))
   }
 

@@ -55,7 +55,7 @@ async function cancel(call: Call, service: Service): Promise<void> {
   const found = await findResponse(service, call.principal, id)
   await readResponse(service, call.principal, id, found, true)
   let stored = await service.stop(call.principal, found.part.run, 'cancelled by its caller')
-  const until = performance.now() + service.limits.longPollMs
+  const until = performance.now() + service.limits.longPollTimeoutMs
   while (!isFinished(stored.run.status) && performance.now() < until && !call.signal.aborted) {
     const rest = until - performance.now()
     await service.waitForMore(call.principal, found.part.run, stored.next - 1, rest, call.signal)

@@ -1,7 +1,7 @@
 /** What is known of a response at a place in the log: pure data, of which the object and the events of the wire are made. */
 import type { Question } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { type Answer, beginAnswer } from '../view/answer.ts'
+import { type Reply, beginReply } from '../view/reply.ts'
 import type { ErrorObject, Verdict } from '../wire/errors.ts'
 import { type RunOrigin, aboutOf } from '../requests/start.ts'
 
@@ -40,7 +40,7 @@ export type OutputItem =
     }
 
 export interface ResponseState {
-  readonly answer: Answer
+  readonly reply: Reply
   readonly model: string
   readonly session: string
   readonly metadata: Readonly<Record<string, unknown>>
@@ -73,7 +73,7 @@ export function beginResponse(run: Run, part: number): ResponseState {
   const { openai: _openai, ...metadata } = run.metadata ?? {}
   const about = aboutOf(run)
   return {
-    answer: beginAnswer(run, part),
+    reply: beginReply(run, part),
     model: run.component,
     session: run.session,
     metadata,

@@ -1,7 +1,7 @@
 /** How this wire says that something went wrong: the four keys of OpenAI's error object, before a stream and in it. */
 import { type ErrorCode, errorTable, HoldfastError } from '../../../core/model/errors.ts'
 import type { Failure, LoggedEvent, Question } from '../../../core/model/event.ts'
-import type { ErrorAnswer } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/route.ts'
 
 export interface ErrorObject {
   readonly message: string
@@ -16,16 +16,16 @@ export interface Verdict {
   readonly error: ErrorObject
 }
 
-interface Wording {
+interface ErrorText {
   readonly type: string
   /** Where OpenAI has a name of its own for it. */
   readonly code?: string
 }
 
-const wrong: Wording = { type: 'invalid_request_error' }
-const ours: Wording = { type: 'server_error' }
+const wrong: ErrorText = { type: 'invalid_request_error' }
+const ours: ErrorText = { type: 'server_error' }
 
-const wordings: Readonly<Record<ErrorCode, Wording>> = {
+const wordings: Readonly<Record<ErrorCode, ErrorText>> = {
   invalid_request: wrong,
   cursor_invalid: wrong,
   unauthenticated: { type: 'invalid_request_error', code: 'invalid_api_key' },
@@ -82,22 +82,22 @@ export function toErrorObject(error: HoldfastError): ErrorObject {
 }
 
 /** The SDKs repeat a 409 and every 5xx unless they are told that it is of no use. */
-export function toErrorAnswer(error: HoldfastError, requestId: string): ErrorAnswer {
-  return errorAnswer({ status: error.status, error: toErrorObject(error) }, error.retryable, {
+export function toErrorResponse(error: HoldfastError, requestId: string): ErrorResponse {
+  return errorResponse({ status: error.status, error: toErrorObject(error) }, error.retryable, {
     'x-request-id': requestId,
   })
 }
 
 /** A run that came to nothing. The same request would start another one, so it is not for an SDK to repeat by itself. */
-export function toVerdictAnswer(outcome: Verdict, headers: Readonly<Record<string, string>>): ErrorAnswer {
-  return errorAnswer(outcome, false, headers)
+export function toVerdictResponse(verdict: Verdict, headers: Readonly<Record<string, string>>): ErrorResponse {
+  return errorResponse(verdict, false, headers)
 }
 
-function errorAnswer(
+function errorResponse(
   { status, error }: Verdict,
   retryable: boolean,
   headers: Readonly<Record<string, string>>,
-): ErrorAnswer {
+): ErrorResponse {
   return {
     status,
     headers: { ...headers, ...(!retryable && { 'x-should-retry': 'false' }) },

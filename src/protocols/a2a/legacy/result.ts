@@ -4,7 +4,7 @@ import type { TaskStream } from '../requests/operations.ts'
 import { taskStates } from '../view/states.ts'
 import type { Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
 
-export type LegacyOutcome = { readonly result: unknown } | { readonly stream: TaskStream }
+export type LegacyResult = { readonly result: unknown } | { readonly stream: TaskStream }
 
 export function fromTask({ status, artifacts, history, ...rest }: Task): object {
   return {

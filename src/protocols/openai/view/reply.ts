@@ -53,7 +53,7 @@ interface Mark {
   readonly previous: Mark | undefined
 }
 
-export interface Answer {
+export interface Reply {
   readonly part: Part
   /** The part that the log is in. */
   readonly current: number
@@ -74,12 +74,12 @@ export interface Answer {
   readonly calls: ReadonlyMap<string, ToolUse & { readonly shown: boolean }>
 }
 
-export interface AnswerUpdate {
-  readonly answer: Answer
+export interface ReplyUpdate {
+  readonly reply: Reply
   readonly pieces: readonly Piece[]
 }
 
-export function beginAnswer(run: Run, number: number): Answer {
+export function beginReply(run: Run, number: number): Reply {
   return {
     part: { run: run.id, number },
     current: 0,
@@ -97,48 +97,48 @@ export function beginAnswer(run: Run, number: number): Answer {
 
 const NOTHING: readonly Piece[] = []
 
-export function tell(answer: Answer, event: LoggedEvent): AnswerUpdate {
-  if (answer.over) return { answer, pieces: NOTHING }
-  const told = next(answer, event)
-  if (answer.current !== answer.part.number && told.answer.current !== answer.part.number)
-    return { answer: told.answer, pieces: NOTHING }
+export function tell(reply: Reply, event: LoggedEvent): ReplyUpdate {
+  if (reply.over) return { reply, pieces: NOTHING }
+  const told = next(reply, event)
+  if (reply.current !== reply.part.number && told.reply.current !== reply.part.number)
+    return { reply: told.reply, pieces: NOTHING }
   return told
 }
 
-function next(answer: Answer, event: LoggedEvent): AnswerUpdate {
+function next(reply: Reply, event: LoggedEvent): ReplyUpdate {
   switch (event.type) {
     case 'run.created':
-      return { answer, pieces: [begun(event)] }
+      return { reply, pieces: [begun(event)] }
     case 'run.started':
-      return { answer, pieces: [{ type: 'started' }] }
+      return { reply, pieces: [{ type: 'started' }] }
     case 'text.delta':
-      return event.actor === undefined ? say(answer, event.data.text, event.index) : { answer, pieces: NOTHING }
+      return event.actor === undefined ? say(reply, event.data.text, event.index) : { reply, pieces: NOTHING }
     case 'text.completed':
-      return { answer, pieces: event.actor === undefined && !isBehind(answer) ? [{ type: 'text end' }] : NOTHING }
+      return { reply, pieces: event.actor === undefined && !isBehind(reply) ? [{ type: 'text end' }] : NOTHING }
     case 'reasoning.delta':
-      return { answer, pieces: event.actor === undefined ? [{ type: 'reasoning', text: event.data.text }] : NOTHING }
+      return { reply, pieces: event.actor === undefined ? [{ type: 'reasoning', text: event.data.text }] : NOTHING }
     case 'reasoning.completed':
-      return { answer, pieces: event.actor === undefined ? [{ type: 'reasoning end' }] : NOTHING }
+      return { reply, pieces: event.actor === undefined ? [{ type: 'reasoning end' }] : NOTHING }
     case 'tool.called':
     case 'tool.completed':
     case 'tool.failed':
-      return useTool(answer, event)
+      return useTool(reply, event)
     case 'model.responded':
-      return { answer: countModel(answer, event), pieces: NOTHING }
+      return { reply: countModel(reply, event), pieces: NOTHING }
     case 'attempt.discarded':
-      return { answer: withdraw(answer, event), pieces: NOTHING }
+      return { reply: withdraw(reply, event), pieces: NOTHING }
     case 'run.paused':
-      return pause(answer, event)
+      return pause(reply, event)
     case 'run.resumed':
-      return resume(answer, event)
+      return resume(reply, event)
     case 'run.completed':
-      return complete(answer, event)
+      return complete(reply, event)
     case 'run.failed':
     case 'run.cancelled':
     case 'run.rejected':
-      return fail(answer, event)
+      return fail(reply, event)
     default:
-      return { answer, pieces: NOTHING }
+      return { reply, pieces: NOTHING }
   }
 }
 
@@ -150,34 +150,34 @@ function seconds(time: string): number {
   return Math.floor(Date.parse(time) / 1000)
 }
 
-function isBehind({ text, sent }: Answer): boolean {
+function isBehind({ text, sent }: Reply): boolean {
   return text.length < sent.length
 }
 
-function say(answer: Answer, delta: string, index: number): AnswerUpdate {
-  const { text, sent, diverged } = answer
-  const marks = { index, length: text.length, previous: answer.marks }
-  const said = { ...answer, text: text + delta, marks }
-  if (diverged) return { answer: said, pieces: NOTHING }
+function say(reply: Reply, delta: string, index: number): ReplyUpdate {
+  const { text, sent, diverged } = reply
+  const marks = { index, length: text.length, previous: reply.marks }
+  const said = { ...reply, text: text + delta, marks }
+  if (diverged) return { reply: said, pieces: NOTHING }
   if (text.length === sent.length)
     return {
-      answer: { ...said, sent: sent + delta },
+      reply: { ...said, sent: sent + delta },
       pieces: delta === '' ? NOTHING : [{ type: 'text', text: delta }],
     }
   const known = sent.slice(text.length, text.length + delta.length)
-  if (!delta.startsWith(known)) return { answer: { ...said, diverged: true }, pieces: [{ type: 'withdrawn' }] }
+  if (!delta.startsWith(known)) return { reply: { ...said, diverged: true }, pieces: [{ type: 'withdrawn' }] }
   const rest = delta.slice(known.length)
-  if (rest === '') return { answer: said, pieces: NOTHING }
-  return { answer: { ...said, sent: sent + rest }, pieces: [{ type: 'text', text: rest }] }
+  if (rest === '') return { reply: said, pieces: NOTHING }
+  return { reply: { ...said, sent: sent + rest }, pieces: [{ type: 'text', text: rest }] }
 }
 
 /** Of the run's own text: that of actors is not part of the answer. */
-function withdraw(answer: Answer, event: Extract<LoggedEvent, { type: 'attempt.discarded' }>): Answer {
-  if (event.data.scope !== 'all' && event.actor !== undefined) return answer
-  let { marks, text } = answer
+function withdraw(reply: Reply, event: Extract<LoggedEvent, { type: 'attempt.discarded' }>): Reply {
+  if (event.data.scope !== 'all' && event.actor !== undefined) return reply
+  let { marks, text } = reply
   for (; marks !== undefined && marks.index >= event.data.from; marks = marks.previous)
     text = text.slice(0, marks.length)
-  return { ...answer, marks, text }
+  return { ...reply, marks, text }
 }
 
 /**
@@ -185,31 +185,31 @@ function withdraw(answer: Answer, event: Extract<LoggedEvent, { type: 'attempt.d
  * be the caller's.
  */
 function useTool(
-  answer: Answer,
+  reply: Reply,
   event: Extract<LoggedEvent, { type: 'tool.called' | 'tool.completed' | 'tool.failed' }>,
-): AnswerUpdate {
+): ReplyUpdate {
   const { call, name } = event.data
-  const calls = new Map(answer.calls)
+  const calls = new Map(reply.calls)
   if (event.type === 'tool.called') {
     const tool = { call, name, input: event.data.input }
     const shown = event.data.key !== undefined
     calls.set(call, { ...tool, shown })
-    return { answer: { ...answer, calls }, pieces: shown ? [{ type: 'tool', tool }] : NOTHING }
+    return { reply: { ...reply, calls }, pieces: shown ? [{ type: 'tool', tool }] : NOTHING }
   }
   const known = calls.get(call)
-  if (known === undefined) return { answer, pieces: NOTHING }
+  if (known === undefined) return { reply, pieces: NOTHING }
   calls.delete(call)
   const { shown, ...tool } = known
   const result = event.type === 'tool.completed' ? { output: event.data.output } : { error: event.data.error.message }
   const end: Piece = { type: 'tool end', tool, result }
-  return { answer: { ...answer, calls }, pieces: shown ? [end] : [{ type: 'tool', tool }, end] }
+  return { reply: { ...reply, calls }, pieces: shown ? [end] : [{ type: 'tool', tool }, end] }
 }
 
-function countModel(answer: Answer, event: Extract<LoggedEvent, { type: 'model.responded' }>): Answer {
+function countModel(reply: Reply, event: Extract<LoggedEvent, { type: 'model.responded' }>): Reply {
   const { usage, finish } = event.data
   return {
-    ...answer,
-    ...(usage !== undefined && { usage: addUsage(answer.usage, usage) }),
+    ...reply,
+    ...(usage !== undefined && { usage: addUsage(reply.usage, usage) }),
     ...(event.actor === undefined && { finish }),
   }
 }
@@ -221,25 +221,25 @@ function addUsage(sum: Usage | undefined, usage: Usage): Usage {
 }
 
 /** Ends the part when all that is asked for are results of the caller's tools. */
-function pause(answer: Answer, { data, time }: Extract<LoggedEvent, { type: 'run.paused' }>): AnswerUpdate {
-  if (answer.between) return { answer, pieces: NOTHING }
-  const asked = data.questions.map((question) => callerCall(answer.part.run, question))
+function pause(reply: Reply, { data, time }: Extract<LoggedEvent, { type: 'run.paused' }>): ReplyUpdate {
+  if (reply.between) return { reply, pieces: NOTHING }
+  const asked = data.questions.map((question) => callerCall(reply.part.run, question))
   const calls = asked.filter((call) => call !== undefined)
-  if (calls.length < asked.length) return { answer, pieces: [{ type: 'waiting', questions: data.questions }] }
-  const over = answer.current === answer.part.number
-  const others = new Map([...answer.calls].filter(([, { shown }]) => shown))
+  if (calls.length < asked.length) return { reply, pieces: [{ type: 'waiting', questions: data.questions }] }
+  const over = reply.current === reply.part.number
+  const others = new Map([...reply.calls].filter(([, { shown }]) => shown))
   return {
-    answer: { ...answer, calls: others, between: true, over },
-    pieces: over ? endOf(answer, { type: 'calls', calls, at: seconds(time) }) : NOTHING,
+    reply: { ...reply, calls: others, between: true, over },
+    pieces: over ? endOf(reply, { type: 'calls', calls, at: seconds(time) }) : NOTHING,
   }
 }
 
 /** The results of the caller's tools begin the next part; other answers belong to the one that waited for them. */
-function resume(answer: Answer, { time }: LoggedEvent): AnswerUpdate {
-  if (!answer.between) return { answer, pieces: NOTHING }
+function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
+  if (!reply.between) return { reply, pieces: NOTHING }
   const fresh = { text: '', sent: '', marks: undefined, usage: undefined, finish: undefined, diverged: false }
   return {
-    answer: { ...answer, ...fresh, between: false, current: answer.current + 1 },
+    reply: { ...reply, ...fresh, between: false, current: reply.current + 1 },
     pieces: [{ type: 'begun', created: seconds(time) }, { type: 'started' }],
   }
 }
@@ -256,19 +256,19 @@ export function callerCall(run: string, { id, kind, details }: Question): Caller
   }
 }
 
-function complete(answer: Answer, event: Extract<LoggedEvent, { type: 'run.completed' }>): AnswerUpdate {
+function complete(reply: Reply, event: Extract<LoggedEvent, { type: 'run.completed' }>): ReplyUpdate {
   const { output } = event.data
-  const usage = answer.usage ?? (answer.current === 0 ? event.data.usage : undefined)
+  const usage = reply.usage ?? (reply.current === 0 ? event.data.usage : undefined)
   // An agent that returns its answer without having said it is heard all the same.
-  const told = answer.text === '' && output !== undefined ? say(answer, spoken(output), event.index) : undefined
-  const ended: Answer = { ...(told?.answer ?? answer), usage, over: true }
-  const end: Piece = { type: 'completed', finish: finishOf(answer.finish), at: seconds(event.time) }
-  return { answer: ended, pieces: [...(told?.pieces ?? NOTHING), ...endOf(ended, end)] }
+  const told = reply.text === '' && output !== undefined ? say(reply, spoken(output), event.index) : undefined
+  const ended: Reply = { ...(told?.reply ?? reply), usage, over: true }
+  const end: Piece = { type: 'completed', finish: finishOf(reply.finish), at: seconds(event.time) }
+  return { reply: ended, pieces: [...(told?.pieces ?? NOTHING), ...endOf(ended, end)] }
 }
 
 /** A success that lacks a part of what was sent is none for the stream. */
-function endOf(answer: Answer, end: Piece): readonly Piece[] {
-  return isBehind(answer) && !answer.diverged ? [{ type: 'withdrawn' }, end] : [end]
+function endOf(reply: Reply, end: Piece): readonly Piece[] {
+  return isBehind(reply) && !reply.diverged ? [{ type: 'withdrawn' }, end] : [end]
 }
 
 function spoken(output: unknown): string {
@@ -281,13 +281,13 @@ function finishOf(finish: string | undefined): Finish {
 }
 
 function fail(
-  answer: Answer,
+  reply: Reply,
   event: Extract<LoggedEvent, { type: `run.${'failed' | 'cancelled' | 'rejected'}` }>,
-): AnswerUpdate {
-  const usage = answer.usage ?? (event.type === 'run.failed' && answer.current === 0 ? event.data.usage : undefined)
+): ReplyUpdate {
+  const usage = reply.usage ?? (event.type === 'run.failed' && reply.current === 0 ? event.data.usage : undefined)
   const status = event.type === 'run.cancelled' ? 'cancelled' : 'failed'
   return {
-    answer: { ...answer, usage, over: true },
+    reply: { ...reply, usage, over: true },
     pieces: [{ type: 'failed', status, verdict: verdictOf(event)! }],
   }
 }

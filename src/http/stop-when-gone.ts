@@ -1,5 +1,4 @@
 /** What becomes of a run whose client leaves, on wires where starting and watching are one request. */
-import { detailOf } from '../core/model/errors.ts'
 import type { Service } from '../core/service.ts'
 import type { Call } from './route.ts'
 
@@ -9,7 +8,7 @@ export function stopWhenGone({ response, principal, signal, logger }: Call, serv
     // That the server ends its streams is not the client's leaving.
     if (response.writableEnded || service.closed) return
     service.stop(principal, run, 'the client disconnected').catch((cause: unknown) => {
-      logger.warn({ run, reason: detailOf(cause) }, 'a run whose client left could not be stopped')
+      logger.warn({ run, err: cause }, 'a run whose client left could not be stopped')
     })
   }
   if (signal.aborted) gone()

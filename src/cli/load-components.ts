@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Component } from '../core/ports/component.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import { describeLoadError } from './load-error.ts'
-import { codeFrame, linesOf, type SourcePlace } from './source-place.ts'
+import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
 export async function loadComponents(file: string): Promise<Component[]> {
   const path = resolve(file)
@@ -38,8 +38,8 @@ function refuseSameIds(
     const first = components.findIndex((other) => other.id === id)
     if (first === index) continue
     const names = [components[first], components[index]].map((component) => exportOf(module, component))
-    const place = placeOfId(resolve(file), id)
-    const frame = place === undefined ? '' : `\n\n${codeFrame(place)}\n`
+    const location = locationOfId(resolve(file), id)
+    const frame = location === undefined ? '' : `\n\n${codeFrame(location)}\n`
     throw new HoldfastError(
       'invalid_request',
       `${file} cannot be loaded: two components have the id ${id}, exported as ${names.join(' and ')}${frame}`,
@@ -52,13 +52,13 @@ function exportOf(module: Readonly<Record<string, unknown>>, component: unknown)
 }
 
 /** Where an id is given for the second time, if the file says so in so many words. */
-function placeOfId(path: string, id: string): SourcePlace | undefined {
-  const places = (linesOf(path) ?? []).flatMap((text, index) =>
+function locationOfId(path: string, id: string): SourceLocation | undefined {
+  const locations = (linesOf(path) ?? []).flatMap((text, index) =>
     [...text.matchAll(/\bid['"]?\s*:\s*(["'`])(.*?)\1/g)]
       .filter((match) => match[2] === id)
       .map((match) => ({ path, line: index + 1, column: match.index + 1 })),
   )
-  return places[1]
+  return locations[1]
 }
 
 function isComponent(value: unknown): value is Component {

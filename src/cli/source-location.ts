@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
 import { printable } from '../core/model/printable.ts'
 
-export interface SourcePlace {
+export interface SourceLocation {
   readonly path: string
   /** Both from 1 on. */
   readonly line: number
@@ -15,7 +15,7 @@ const AROUND = 2
 const LINE_CHARS_MAX = 160
 
 /** `file:line:column`, and the code frame below it. */
-export function codeFrame({ path, line, column }: SourcePlace): string {
+export function codeFrame({ path, line, column }: SourceLocation): string {
   const head = `  ${shortest(path)}:${line}:${column}`
   const lines = linesOf(path)
   if (lines?.[line - 1] === undefined) return head

@@ -2,16 +2,20 @@
 import { WorkFailure } from '../../core/ports/component.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'
-import { type Asker, choose, isSelection } from './human-input.ts'
+import { type QuestionContext, choose, isSelection } from './human-input.ts'
 import { factsOf, idIn, inside, type WorkflowPosition, recordBlock } from './position.ts'
 import { ABANDONED, type StepOutcome, runStep } from './run-step.ts'
 
 /** One after the other; the output of the last one that was not skipped. */
-export async function runSequence(place: WorkflowPosition, nodes: readonly Node[], input: unknown): Promise<unknown> {
+export async function runSequence(
+  position: WorkflowPosition,
+  nodes: readonly Node[],
+  input: unknown,
+): Promise<unknown> {
   let current = input
-  let { outputs } = place
+  let { outputs } = position
   for (const [index, node] of nodes.entries()) {
-    const outcome = await runNode({ ...place, outputs }, node, current, index)
+    const outcome = await runNode({ ...position, outputs }, node, current, index)
     if ('skipped' in outcome) continue
     current = outcome.output
     outputs = { ...outputs, [node.name]: current }
@@ -19,51 +23,51 @@ export async function runSequence(place: WorkflowPosition, nodes: readonly Node[
   return current
 }
 
-async function runNode(place: WorkflowPosition, node: Node, input: unknown, index: number): Promise<StepOutcome> {
-  place.signal.throwIfAborted()
+async function runNode(position: WorkflowPosition, node: Node, input: unknown, index: number): Promise<StepOutcome> {
+  position.signal.throwIfAborted()
   switch (node.type) {
     case 'step':
-      return runStep(place, node, input, index)
+      return runStep(position, node, input, index)
     case 'sequence':
-      return { output: await runSteps(place, node, input, index) }
+      return { output: await runSteps(position, node, input, index) }
     case 'parallel':
-      return { output: await runParallel(place, node, input, index) }
+      return { output: await runParallel(position, node, input, index) }
     case 'loop':
-      return { output: await runLoop(place, node, input, index) }
+      return { output: await runLoop(position, node, input, index) }
     case 'condition':
-      return { output: await runCondition(place, node, input, index) }
+      return { output: await runCondition(position, node, input, index) }
     case 'router':
-      return { output: await runRouter(place, node, input, index) }
+      return { output: await runRouter(position, node, input, index) }
   }
 }
 
-function runSteps(place: WorkflowPosition, node: SequenceNode, input: unknown, index: number): Promise<unknown> {
-  const inner = inside(place, node.name)
-  return recordBlock(place, {
+function runSteps(position: WorkflowPosition, node: SequenceNode, input: unknown, index: number): Promise<unknown> {
+  const inner = inside(position, node.name)
+  return recordBlock(position, {
     name: node.name,
-    about: about(place, 'sequence', { index, count: node.steps.length }),
+    about: about(position, 'sequence', { index, count: node.steps.length }),
     walk: () => runSequence(inner, node.steps, input),
   })
 }
 
-function runParallel(place: WorkflowPosition, node: ParallelNode, input: unknown, index: number): Promise<unknown> {
+function runParallel(position: WorkflowPosition, node: ParallelNode, input: unknown, index: number): Promise<unknown> {
   const { name, branches, concurrency } = node
-  return recordBlock(place, {
+  return recordBlock(position, {
     name,
-    about: about(place, 'parallel', { index, count: branches.length, concurrency }),
-    walk: () => runBranches(inside(place, name), node, input),
+    about: about(position, 'parallel', { index, count: branches.length, concurrency }),
+    walk: () => runBranches(inside(position, name), node, input),
   })
 }
 
 /** The first failure is that of the block; it ends the other branches. */
 async function runBranches(
-  place: WorkflowPosition,
+  position: WorkflowPosition,
   node: ParallelNode,
   input: unknown,
 ): Promise<Record<string, unknown>> {
   const { branches, concurrency } = node
   const controller = new AbortController()
-  const inner = { ...place, signal: AbortSignal.any([place.signal, controller.signal]) }
+  const inner = { ...position, signal: AbortSignal.any([position.signal, controller.signal]) }
   const outcomes: (StepOutcome | undefined)[] = branches.map(() => undefined)
   const failures: unknown[] = []
   const waiting = branches.entries()
@@ -90,29 +94,32 @@ function abandoned(branch: string): WorkFailure {
   return new WorkFailure({ code: ABANDONED, message: `given up: branch ${branch} of the same block failed` })
 }
 
-async function runLoop(place: WorkflowPosition, node: LoopNode, input: unknown, index: number): Promise<unknown> {
+async function runLoop(position: WorkflowPosition, node: LoopNode, input: unknown, index: number): Promise<unknown> {
   const { name, maxIterations, begins } = node
-  const inner = inside(place, name)
-  const begin = begins === undefined || (await decide(place, inner, name, () => begins(input, factsOf(place))))
-  return recordBlock(place, {
+  const inner = inside(position, name)
+  const begin = begins === undefined || (await decide(position, inner, name, () => begins(input, factsOf(position))))
+  return recordBlock(position, {
     name,
-    about: about(place, 'loop', { index, maxIterations }),
+    about: about(position, 'loop', { index, maxIterations }),
     walk: () => (begin ? iterate(inner, node, input) : Promise.resolve(input)),
   })
 }
 
-async function iterate(place: WorkflowPosition, node: LoopNode, input: unknown): Promise<unknown> {
+async function iterate(position: WorkflowPosition, node: LoopNode, input: unknown): Promise<unknown> {
   const { body, maxIterations } = node
   let current = input
   for (let iteration = 1; iteration <= maxIterations; iteration++) {
     const name = `iteration-${iteration}`
-    const inner = inside(place, name)
+    const inner = inside(position, name)
     const given = current
-    const { output, done } = await recordBlock(place, {
+    const { output, done } = await recordBlock(position, {
       name,
-      about: about(place, 'sequence', { iteration, maxIterations }),
+      about: about(position, 'sequence', { iteration, maxIterations }),
       walk: async () => outputOf(await runNode(inner, body, given, 0), given),
-      conclude: async (result) => ({ output: result, done: await node.ends(result, { ...factsOf(place), iteration }) }),
+      conclude: async (result) => ({
+        output: result,
+        done: await node.ends(result, { ...factsOf(position), iteration }),
+      }),
     })
     current = output
     if (done) break
@@ -121,39 +128,44 @@ async function iterate(place: WorkflowPosition, node: LoopNode, input: unknown):
 }
 
 async function runCondition(
-  place: WorkflowPosition,
+  position: WorkflowPosition,
   node: ConditionNode,
   input: unknown,
   index: number,
 ): Promise<unknown> {
   const { name } = node
-  const inner = inside(place, name)
-  const result = await decide(place, inner, name, () => node.when(input, factsOf(place)))
+  const inner = inside(position, name)
+  const result = await decide(position, inner, name, () => node.when(input, factsOf(position)))
   const taken = result ? node.do : node.else
   const branch = taken === undefined ? null : result ? 'do' : 'else'
   const body = inside(inner, result ? 'do' : 'else', inner.parent)
-  return recordBlock(place, {
+  return recordBlock(position, {
     name,
-    about: about(place, 'condition', { index, result, branch }),
+    about: about(position, 'condition', { index, result, branch }),
     walk: async () => (taken === undefined ? input : outputOf(await runNode(body, taken, input, 0), input)),
   })
 }
 
-async function runRouter(place: WorkflowPosition, node: RouterNode, input: unknown, index: number): Promise<unknown> {
+async function runRouter(
+  position: WorkflowPosition,
+  node: RouterNode,
+  input: unknown,
+  index: number,
+): Promise<unknown> {
   const { name, choices } = node
-  const inner = inside(place, name)
-  const selected = await select(place, inner, node, input, index)
+  const inner = inside(position, name)
+  const selected = await select(position, inner, node, input, index)
   const taken = selected.map((chosen) => choices.find((choice) => choice.name === chosen)!)
   const body = inside(inner, 'chosen', inner.parent)
-  return recordBlock(place, {
+  return recordBlock(position, {
     name,
-    about: about(place, 'router', { index, selected, choices: choices.map((choice) => choice.name) }),
+    about: about(position, 'router', { index, selected, choices: choices.map((choice) => choice.name) }),
     walk: () => runSequence(body, taken, input),
   })
 }
 
 async function select(
-  place: WorkflowPosition,
+  position: WorkflowPosition,
   inner: WorkflowPosition,
   { name, choices: nodes, choose: how, multiple }: RouterNode,
   input: unknown,
@@ -161,26 +173,26 @@ async function select(
 ): Promise<readonly string[]> {
   const choices = nodes.map((choice) => choice.name)
   if (typeof how === 'function')
-    return decide(place, inner, name, async () => {
-      const answer = await how(input, factsOf(place))
+    return decide(position, inner, name, async () => {
+      const answer = await how(input, factsOf(position))
       const chosen: readonly unknown[] = Array.isArray(answer) ? answer : [answer]
       if (isSelection(chosen, choices, multiple)) return chosen
       const wanted = `${multiple ? 'some' : 'one'} of ${choices.join(', ')}`
       throw new TypeError(`router ${name} chose ${JSON.stringify(answer)} and not ${wanted}`)
     })
-  const facts = { step: idIn(place, name), name, kind: 'router', index }
-  const asker: Asker = { context: inner.context, signal: place.signal, facts }
+  const facts = { step: idIn(position, name), name, kind: 'router', index }
+  const asker: QuestionContext = { context: inner.context, signal: position.signal, facts }
   return choose(asker, how, { choices, multiple, input })
 }
 
 /** Which way to go, decided once. It comes before the block that it is for, which says what was decided. */
 function decide<Decision>(
-  place: WorkflowPosition,
+  position: WorkflowPosition,
   inner: WorkflowPosition,
   block: string,
   work: () => Promise<Decision> | Decision,
 ): Promise<Decision> {
-  return inner.context.step('decision', work, about(place, 'function', { decides: idIn(place, block) }))
+  return inner.context.step('decision', work, about(position, 'function', { decides: idIn(position, block) }))
 }
 
 function outputOf(outcome: StepOutcome, input: unknown): unknown {

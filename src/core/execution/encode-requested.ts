@@ -1,5 +1,6 @@
 /** Encodes an event that a request made: where that cannot be, it is the request that is wrong and not the run. */
-import { encodeEvent, RunFailure } from './emission.ts'
+import { encodeEvent } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { eventOf } from '../model/record.ts'
 import { RedactionFailure } from '../redaction/failure.ts'

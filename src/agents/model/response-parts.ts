@@ -11,7 +11,7 @@ type TextPart = Extract<Content[number], { type: 'text' | 'reasoning' }>
 type Writable<Part> = { -readonly [Key in keyof Part]: Part[Key] }
 type Metadata = NonNullable<TextPart['providerOptions']>
 
-export class AnswerParts {
+export class ResponseParts {
   readonly #request: string
   readonly #content: Content = []
   readonly #calls: AskedCall[] = []

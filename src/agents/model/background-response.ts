@@ -10,7 +10,7 @@ import {
   type ResponseEvent,
   type StartedResponse,
 } from './reattach-api.ts'
-import { endOf, type FetchedResponse, ReceivedAnswer, isEnd, remainder } from './reattach-remainder.ts'
+import { endOf, type FetchedResponse, ReceivedResponse, isEnd, remainder } from './reattach-remainder.ts'
 import type { Sdk } from './sdk.ts'
 
 /** Connections in a row that give nothing new, after which the answer counts as broken off. */
@@ -46,7 +46,7 @@ export class BackgroundResponse {
     this.#name = name
     this.fetch = async (input, init) => {
       const creation = creationOf(input, init)
-      return creation === undefined ? globalThis.fetch(input, init) : this.#answer(creation)
+      return creation === undefined ? globalThis.fetch(input, init) : this.#respond(creation)
     }
   }
 
@@ -72,7 +72,7 @@ export class BackgroundResponse {
     }
   }
 
-  async #answer(creation: CreationRequest): Promise<Response> {
+  async #respond(creation: CreationRequest): Promise<Response> {
     this.#api = new ResponseApi(this.#sdk, creation)
     const started = await this.#start(this.#api)
     if (started instanceof Response) return started
@@ -111,7 +111,7 @@ export class BackgroundResponse {
   }
 
   async *#follow(api: ResponseApi, { id, live }: FollowedStream, signal: AbortSignal): Events {
-    const heard = new ReceivedAnswer()
+    const heard = new ReceivedResponse()
     let after: number | undefined
     let events = live
     for (let idle = 0; idle < CONNECTIONS_MAX; idle++) {

@@ -9,7 +9,8 @@ import {
 } from '../ports/component.ts'
 import type { Clock } from '../ports/clock.ts'
 import { emitAll } from './emit-all.ts'
-import { assertFields, RunFailure } from './emission.ts'
+import { assertFields } from './emission.ts'
+import { RunFailure } from './run-failure.ts'
 import { type Actor, type Event, eventTable, type Failure, type Usage } from '../model/event.ts'
 import { countedKeys } from './branches.ts'
 import { iterate } from './iterate.ts'
@@ -79,7 +80,7 @@ async function runActor(
   const letGo = component.whenPaused === 'release' ? host.holdReleasable() : undefined
   try {
     if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
-    const output = await drive(inner, component, input, createContext(inner), declared)
+    const output = await runComponent(inner, component, input, createContext(inner), declared)
     await ending()
     host.endReplay(actor)
     const kept = await record(inner, 'actor.completed', {
@@ -113,7 +114,7 @@ function spent({ host, actor }: ActorScope, { usage: declared }: DeclaredUsage):
 }
 
 /** Runs the component and puts what it emits into the log; its output when it ends. */
-async function drive(
+async function runComponent(
   scope: ActorScope,
   component: Component,
   input: unknown,
@@ -190,7 +191,7 @@ function follow(
 function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason as Error)
-  promise.catch(() => {})
+  promise.catch(() => {}) // the abort may come when nobody races with it any more
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   return { promise, forget: () => signal.removeEventListener('abort', abort) }

@@ -1,0 +1,74 @@
+/** Writes what a run's code emits: redacts it, drops what the log has already, and says when the producer has to wait. */
+import type { EncodedEvent } from './emission.ts'
+import type { Actor } from '../model/event.ts'
+import { eventOf } from '../model/record.ts'
+import type { Replay } from '../recovery/replay.ts'
+import { eventLoopTick } from '../runtime/event-loop-tick.ts'
+import type { RunLog } from './run-log.ts'
+import type { TokenUsage } from './token-usage.ts'
+
+/** Longest time for which one agent may keep the thread. */
+const TICK_MS_MAX = 10
+
+export class ExecutionOutput {
+  readonly #replay: Replay | undefined
+  readonly #usage: TokenUsage
+  #log: RunLog
+  /** The tick of the event loop in which it last wrote, and when that began. */
+  #tick = -1
+  #tickStart = 0
+
+  constructor(log: RunLog, replay: Replay | undefined, usage: TokenUsage) {
+    this.#log = log
+    this.#replay = replay
+    this.#usage = usage
+  }
+
+  /** Another one after the run was paused and continued. */
+  get log(): RunLog {
+    return this.#log
+  }
+
+  /** Writes under a new claim from now on. What redaction holds back goes with it. */
+  continueIn(log: RunLog): void {
+    log.redaction = this.#log.redaction
+    this.#log = log
+  }
+
+  /** Adds one event; a promise when the producer should wait for it. `now` is when it was emitted. */
+  put(encoded: EncodedEvent, now: number): Promise<void> | undefined {
+    const { redaction } = this.#log
+    if (redaction === undefined) this.#addNew(encoded)
+    else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
+    if (this.#log.pressed) return this.#log.flush()
+    return this.#keepsTheThread(now) ? new Promise((resolve) => setTimeout(resolve, 0)) : undefined
+  }
+
+  /** Adds what is held back of an actor's text; with `isEnd` nothing more of it comes. */
+  settle(actor: Actor | undefined, isEnd: boolean): void {
+    const { redaction } = this.#log
+    if (redaction === undefined) return
+    for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
+  }
+
+  /** Adds all text that is held back; retracts, where the run is complete, what the log has and was not emitted again. */
+  end(isComplete: boolean): void {
+    for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
+    if (isComplete) this.#replay?.withdrawAll(this.#log)
+  }
+
+  #addNew(encoded: EncodedEvent): void {
+    if (this.#replay?.match(encoded, this.#log) === true) return
+    this.#log.add(encoded)
+    if (encoded.type === 'model.responded') this.#usage.note(eventOf(encoded.body))
+  }
+
+  /** An agent that never waits would keep the thread from everyone else. */
+  #keepsTheThread(now: number): boolean {
+    const tick = eventLoopTick()
+    if (tick === this.#tick) return now - this.#tickStart >= TICK_MS_MAX
+    this.#tick = tick
+    this.#tickStart = now
+    return false
+  }
+}
