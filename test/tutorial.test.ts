@@ -76,10 +76,9 @@ function projectFolder(): { folder: string; path: string } {
   for (const name of ['ai', 'zod', 'pg'])
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   symlinkSync(root, join(folder, 'node_modules/holdfast'))
-  const npm = join(root, 'node_modules/.bin/npm')
   writeFileSync(
     join(bin, 'npm'),
-    `#!/bin/sh\n[ "$1" = install ] && { shift; for name; do [ -e "node_modules/$name" ] || exit 1; done; exit 0; }\nexec ${npm} "$@"\n`,
+    `#!/bin/sh\n[ "$1" = install ] && { shift; for name; do [ -e "node_modules/$name" ] || exit 1; done; exit 0; }\nPATH=\${PATH#*:} exec npm "$@"\n`,
   )
   writeFileSync(
     join(bin, 'npx'),
