@@ -42,7 +42,7 @@ class Terminal {
   async run(commands: string): Promise<string> {
     const mark = `block ${++this.#blocks} ended with`
     const before = this.output.length
-    this.type(`( set -e; trap 'declare -p RUN HOLDFAST_KEY > .variables 2>/dev/null' EXIT\n${commands}\n)`)
+    this.type(`( set -e; trap 'declare -p RUN HOLDFAST_KEY > .variables 2>/dev/null || true' EXIT\n${commands}\n)`)
     this.type(`code=$?; eval "$(sed 's/^declare -*x*-* /export /' .variables)"; echo "${mark} $code"`)
     const code = await until(`"${commands}" ends`, () => new RegExp(`${mark} (\\d+)`).exec(this.output)?.[1], {
       withinMs: BLOCK_MS,
