@@ -19,7 +19,7 @@ const postgres = await startPostgres()
 /** A shell that a reader types into. Its commands share variables, and are ended with it. */
 class Terminal {
   readonly #shell: ChildProcess
-  readonly #exited: Promise<unknown>
+  readonly #exited: Promise<void>
   #blocks = 0
   output = ''
 
@@ -29,7 +29,7 @@ class Terminal {
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.output = (this.output + text).slice(-OUTPUT_CHARS_MAX)
       })
-    this.#exited = new Promise((resolve) => this.#shell.once('close', resolve))
+    this.#exited = new Promise((resolve) => this.#shell.once('close', () => resolve()))
     this.#shell.stdin!.on('error', () => {}) // a shell that was killed reads nothing more
     onTestFinished(() => this.#end('SIGKILL'))
   }
@@ -53,11 +53,11 @@ class Terminal {
   }
 
   /** Ctrl-C for what runs in it, and the terminal is closed. */
-  close(): Promise<unknown> {
+  close(): Promise<void> {
     return this.#end('SIGINT')
   }
 
-  async #end(signal: NodeJS.Signals): Promise<unknown> {
+  async #end(signal: NodeJS.Signals): Promise<void> {
     try {
       process.kill(-this.#shell.pid!, signal)
     } catch {
