@@ -17,7 +17,7 @@ async function outputOf(name: string): Promise<string[]> {
   // What an AgentOS of the environment says is not what the example says.
   const env = { ...process.env, AGENTOS_URL: undefined, AGENTOS_AGENT: undefined, NO_COLOR: '1' }
   const { stdout } = await run(process.execPath, argv, { timeout: 60_000, env })
-  return stdout.trimEnd().split('\n')
+  return stdout.replace(/\n$/, '').split('\n')
 }
 
 const printed: Readonly<Record<string, readonly string[]>> = {

@@ -56,7 +56,7 @@ test('to import a run again changes nothing, and another one under its id is ref
   await call('import', join(folder, 'run.ndjson'), '--store', store)
   expect(await call('import', join(folder, 'run.ndjson'), '--store', store)).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('is there already') as string,
+    stdout: expect.stringContaining('already exists') as string,
   })
   expect(await call('import', join(folder, 'other.ndjson'), '--store', store)).toMatchObject({
     code: 1,
