@@ -7,6 +7,7 @@ import type { Command } from '../command.ts'
 import { loadComponents } from '../components-file.ts'
 import { hostServer } from '../host.ts'
 import type { CommandIo } from '../io.ts'
+import { acceptModuleSyntax } from '../module-syntax.ts'
 import { ModuleReloader } from '../module-reloader.ts'
 import { supervise } from '../supervise.ts'
 import { styleOf } from '../terminal/style.ts'
@@ -26,6 +27,7 @@ reloaded: restart for those. Browser pages of localhost may use the server at an
     const config = readConfig(argv, io.env)
     if (config.supervise) return supervise('dev', argv, config, io)
     const file = fileOf(config, 'dev')
+    acceptModuleSyntax() // before the reloader, which leaves CommonJS alone
     const reloader = new ModuleReloader()
     const load = async (): ReturnType<typeof loadComponents> => [...(await loadComponents(file)), ...labIn(config)]
     const components = await load()
