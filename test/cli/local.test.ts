@@ -133,7 +133,7 @@ describe('--file', () => {
     first.kill('SIGINT')
     const ended = await first.ended()
     expect(ended.code).toBe(130)
-    expect(ended.stderr).toContain('It is handed over now')
+    expect(ended.stderr).toContain('The next server on this store recovers it')
     const id = /run_[0-9a-z]{26}/.exec(ended.stderr)![0]
     const worker = new CommandLine(['worker', 'agents.ts', '--drain-ms', '15000'], { cwd: folder })
     await until('it works', () => worker.stdout.includes('executes asker, echo, patient'), { withinMs: 60_000 })
@@ -192,7 +192,7 @@ describe('holdfast migrate', () => {
     )
     expect(await call('migrate', '--store', store)).toMatchObject({
       code: 0,
-      stdout: `${store}: schema 1 has become schema ${SCHEMA_VERSION}\n`,
+      stdout: `${store}: migrated from schema 1 to ${SCHEMA_VERSION}\n`,
     })
     expect(await call('migrate', '--store', store)).toMatchObject({
       code: 0,

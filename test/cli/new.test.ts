@@ -118,7 +118,7 @@ describe('it refuses', () => {
     const cwd = temporaryFolder()
     const { code, stderr } = await run(['new', ...args], { cwd })
     expect(code).toBe(2)
-    expect(stderr).toMatch(/give one directory\n\nUsage: holdfast new DIRECTORY|unknown flag --force/)
+    expect(stderr).toMatch(/expected one directory\n\nUsage: holdfast new DIRECTORY|unknown flag --force/)
     expect(readdirSync(cwd)).toEqual([])
   })
 })

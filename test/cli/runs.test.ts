@@ -90,7 +90,7 @@ describe('holdfast run in a pipe', () => {
     })
     expect(await call('run', 'echo', '{oops')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--text takes it as text') as string,
+      stderr: expect.stringContaining('pass it as text with --text') as string,
     })
   })
 
@@ -289,7 +289,7 @@ describe('an error says what, which and what next', () => {
       const { code, stderr } = await call(...command)
       expect(code, command[0]).toBe(1)
       expect(stderr).toMatch(
-        /^holdfast \w+: there is no run run_x at \S+, or it is somebody else's; {2}holdfast runs {2}lists/,
+        /^holdfast \w+: there is no run run_x at \S+, or it belongs to another principal: list runs with {2}holdfast runs\n$/,
       )
     }
   })
@@ -309,8 +309,8 @@ describe('an error says what, which and what next', () => {
       authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
     })
     const call = callWith({ HOLDFAST_URL: url })
-    expect((await call('runs')).stderr).toContain('give its key with --key or HOLDFAST_KEY')
-    expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key that was given is not one of its keys')
+    expect((await call('runs')).stderr).toContain('requires authentication: give a key with --key or HOLDFAST_KEY')
+    expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key is not valid there')
     expect(await call('run', 'lab', 'say hi', '--key', 'sesame-sesame-sesame')).toMatchObject({
       code: 0,
       stdout: 'hi\n',
@@ -318,7 +318,7 @@ describe('an error says what, which and what next', () => {
   })
 
   test.each([
-    [['run'], 'COMPONENT is missing: give COMPONENT INPUT'],
+    [['run'], 'COMPONENT is missing: expected COMPONENT INPUT'],
     [['run', 'lab'], 'INPUT is missing'],
     [['run', 'lab', 'two', 'words'], 'unexpected "words"'],
     [['tail', 'x', '--afer', '1'], 'did you mean --after?'],

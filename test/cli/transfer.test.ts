@@ -87,7 +87,7 @@ test('a run that is not over is not exported', async () => {
   expect(await call('export', id, '--url', url)).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringContaining(`${id} is paused: only a run that is over`) as string,
+    stderr: expect.stringContaining(`${id} is paused: only finished runs`) as string,
   })
   await stopRun({ url }, id, 5000)
   expect(await call('export', id, '--url', url)).toMatchObject({ code: 0 })
