@@ -101,7 +101,7 @@ function expectWholeCount(lines: readonly string[], word: string): void {
 test('every folder of examples is tested and described', () => {
   expect(folders.toSorted()).toEqual([...Object.keys(printed), 'hello', 'kill-and-resume'].toSorted())
   const described = [...readFileSync('examples/README.md', 'utf8').matchAll(/^\| \[([\w-]+)\]\(\1\/main\.ts\)/gm)]
-  expect(described.map(([, name]) => name).toSorted()).toEqual(folders.toSorted())
+  expect(described.map(([, name]) => name!).toSorted()).toEqual(folders.toSorted())
 })
 
 test.each(folders)('example %s uses the client, and says how to run it and what to expect', (name) => {

@@ -52,8 +52,10 @@ exports.echo = { id: 'echo', kind: 'agent', recovery: 'fail', session: 'parallel
 test('holdfast dev reloads such a module when it changes', async () => {
   const cwd = commonJsProject({ 'agents.ts': AGENTS, 'word.ts': "export const word = 'You said'\n" })
   const server = new CommandLine(['dev', 'agents.ts', '--port', '0', '--store', 'memory:'], { cwd })
-  await server.url()
+  const url = await server.url()
   writeFileSync(join(cwd, 'word.tmp'), "export const word = 'I heard'\n")
   renameSync(join(cwd, 'word.tmp'), join(cwd, 'word.ts'))
   await until('it was reloaded', () => server.stdout.includes('✓ reloaded in'), { withinMs: 60_000 })
+  const said = await run(['run', 'echo', 'hello', '--url', url], { cwd })
+  expect(said).toMatchObject({ code: 0, stdout: 'I heard hello\n' })
 })
