@@ -46,7 +46,7 @@ function section(name: string, command: Command): string[] {
 
 /** Options that many commands have are told once. */
 function optionsOf(options: OptionTable): string[] {
-  if (options === configOptions) return ['Its options are those of [config.md](config.md).']
+  if (options === configOptions) return ['Options: see [config.md](config.md).']
   const shared = Object.keys(targetOptions).every(
     (name) => options[name] === targetOptions[name as keyof typeof targetOptions],
   )
@@ -54,7 +54,7 @@ function optionsOf(options: OptionTable): string[] {
   return [
     ...(own.length === 0 ? [] : [optionRows(Object.fromEntries(own))]),
     ...(shared
-      ? [`${own.length === 0 ? 'It takes' : 'And'} the options that say [where the runs are](#where-the-runs-are).`]
+      ? [`${own.length === 0 ? 'Options' : 'Also'}: [\`--url\`, \`--key\`, \`--store\`](#servers-and-stores).`]
       : []),
   ]
 }
@@ -63,10 +63,10 @@ function optionRows(options: OptionTable): string {
   const rows = Object.entries(options).map(([name, option]) => {
     const { env, fallback, value, help } = option
     const notes = [
-      ...(fallback !== undefined && value !== undefined ? [`default \`${fallback}\``] : []),
-      ...(env === undefined ? [] : [`\`${env}\``]),
+      ...(fallback !== undefined && value !== undefined ? [`Default: \`${fallback}\`.`] : []),
+      ...(env === undefined ? [] : [`Environment: \`${env}\`.`]),
     ]
-    return `| \`${flagName(name, option)}\` | ${help.replaceAll('|', '\\|')}${notes.length === 0 ? '' : ` (${notes.join('; ')})`} |`
+    return `| \`${flagName(name, option)}\` | ${[help.replaceAll('|', '\\|'), ...notes].join(' ')} |`
   })
   return ['| option | |', '| --- | --- |', ...rows].join('\n')
 }
@@ -75,25 +75,24 @@ const INTRODUCTION = `# The command line
 
 <!-- Written by scripts/gen-cli-doc.ts from src/cli. Change it there. -->
 
-\`holdfast COMMAND --help\` says what is said here of a command. Every option is a flag; where a variable is named, it gives the option,
-too, and the flag wins. A switch is turned off with \`no-\` put before its name. What begins with a dash and is no option goes behind \`--\`.`
+\`holdfast COMMAND --help\` prints the same text for one command. Every option is a flag. Some can also be set by an environment variable; the flag
+wins. To turn a switch off, put \`no-\` before its name. Put \`--\` before operands that begin with a dash.`
 
-const WHERE = `## Where the runs are
+const WHERE = `## Servers and stores
 
-Commands about runs talk to a server: the one of \`--url\`, or the one on this machine. Where no server answers they open the local store
-themselves, and then drive nothing: to look at a run never changes it. \`run\` and \`input\` can drive a run there with the components of
-\`--file\`. A store that a server uses is never opened beside it.`
+Commands about runs use a server: the one given by \`--url\`, or the one on this machine. If no server is running, they open the local store
+read-only in effect: they execute no runs. \`run\` and \`answer\` can execute a run in their own process with the components of \`--file\`. A SQLite
+store that a server uses is never opened a second time.`
 
-const SHOWN = `## What is shown where
+const SHOWN = `## Output
 
 | | on a terminal | in a pipe | with \`--json\` |
 | --- | --- | --- | --- |
-| what the run says | as it comes | standard output, as it comes, unchanged | in the events |
-| tools, steps, members | a tree that moves, then lines that stay | standard error, a line each when it is over | in the events |
-| how it ended | the last line | the last line of standard error | the last event |
+| text of the run | live | standard output, live and unchanged | in the events |
+| tools, steps, members | a live tree, then permanent lines | standard error, one line each when finished | in the events |
+| outcome | the last line | the last line of standard error | the last event |
 
-A run that says nothing and returns something shows what it returns. On a terminal, control characters in what a run says are shown and
-not obeyed. What a run withdraws (a retry does) is told where it happens; it cannot be taken out of a pipe. Colours are only on
-terminals, and not with \`NO_COLOR\`.`
+A run without text prints its output value. On a terminal, control characters in text are escaped. When a run withdraws text (a retry does), a
+note says so; a pipe keeps what was written. Colours appear only on terminals, and not with \`NO_COLOR\`.`
 
 if (import.meta.main) writeFileSync(cliPagePath, await cliPage())

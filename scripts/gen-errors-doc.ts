@@ -17,15 +17,14 @@ const INTRODUCTION = `# Errors
 
 <!-- Written by scripts/gen-errors-doc.ts from src/core/model/errors.ts. Change it there. -->
 
-Everything that is expected to go wrong has one of these codes. Decide by the code, never by the message.
+Every expected failure has one of these codes. Decide by the code, never by the message.
 
-- A request that is refused is answered with the status, and with the code in the body of the protocol: in the native one as
-  problem JSON (RFC 9457) with \`code\`, \`detail\`, \`retryable\`, \`requestId\` and sometimes \`details\`.
-- A run that fails has the code in \`data.error.code\` of its \`run.failed\`. An agent that yields \`run.failed\` itself may use a code
-  of its own.
-- After a stream has begun, an error is a frame of it and not a status: see [events.md](events.md).
+- A refused request gets the status, and the code in the body of its protocol. The native protocol uses problem JSON (RFC 9457) with \`code\`,
+  \`detail\`, \`retryable\`, \`requestId\` and sometimes \`details\`.
+- A failed run has the code in \`data.error.code\` of its \`run.failed\`. An agent that yields \`run.failed\` itself may use its own code.
+- After a stream has started, an error is a frame of the stream and not a status: see [events.md](events.md).
 
-Where retry is yes, the same request may succeed later; \`Retry-After\` says when, where that is known.
+If *retry* is yes, the same request may succeed later. \`Retry-After\` says when, if known.
 `
 
 if (import.meta.main) writeFileSync(errorsPagePath, errorsPage())

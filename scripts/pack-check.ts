@@ -62,7 +62,7 @@ function tarball(): string {
 
 function install(): void {
   mkdirSync(project)
-  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }))
+  command(['npm', 'init', '--yes'], { cwd: project })
   npmInstall(tarball())
 }
 

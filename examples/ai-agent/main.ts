@@ -1,9 +1,15 @@
-/** An agent object of the AI SDK, served as it is: its tools and its answer are in the log. */
-import { deepEqual, equal } from 'node:assert/strict'
+/**
+ * Serves an agent object of the AI SDK as it is: its tool calls and its output are in the log.
+ * The model is scripted and needs no key; use any AI SDK model in its place.
+ *
+ * Run it: node --conditions=holdfast-source examples/ai-agent/main.ts
+ * Expect: a call of the tool, its result, and the agent's output.
+ */
 import { tool, ToolLoopAgent } from 'ai'
 import { createServer, openMemoryStore } from 'holdfast'
 import { aiAgent } from 'holdfast/adapters'
 import { scriptedModel } from 'holdfast/ai'
+import { createClient } from 'holdfast/client'
 import { z } from 'zod'
 
 const agent = new ToolLoopAgent({
@@ -17,27 +23,12 @@ const agent = new ToolLoopAgent({
 })
 
 const server = await createServer({ components: [aiAgent({ id: 'diver', agent })], store: openMemoryStore() })
-try {
-  const response = await fetch(`${server.url}/runs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ component: 'diver', input: 'How deep is it?' }),
-  })
-  const { id } = (await response.json()) as { id: string }
-  const lines = (await (await fetch(`${server.url}/runs/${id}/events?format=ndjson`)).text()).split('\n')
-  const log = lines.flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Logged]))
-  deepEqual(
-    log.filter(({ type }) => type.startsWith('tool.c')).map(({ type }) => type),
-    ['tool.called', 'tool.completed'],
-  )
-  equal(log.at(-1)?.type, 'run.completed')
-  equal(log.at(-1)?.data.output, 'It is 12 metres deep.')
-} finally {
-  await server.stop()
-}
-process.stdout.write('ai-agent: a tool was called, and its answer is the output\n')
+const client = createClient({ url: server.url })
 
-interface Logged {
-  readonly type: string
-  readonly data: { readonly output?: unknown }
+const run = await client.runs.start({ component: 'diver', input: 'How deep is it?' })
+for await (const event of run.events()) {
+  if (event.type === 'tool.called') console.log('called', event.data.name, event.data.input)
+  if (event.type === 'tool.completed') console.log('result', event.data.output)
 }
+console.log(await run.result())
+await server.stop()

@@ -1,9 +1,14 @@
-/** An agent with tools: one runs by itself, one waits for somebody's yes. The model here is scripted; any AI SDK model will do. */
-import { deepEqual, equal } from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
+/**
+ * An agent with two tools: one runs by itself, the other waits for an approval.
+ * The model is scripted and needs no key; use any AI SDK model in its place.
+ *
+ * Run it: node --conditions=holdfast-source examples/approval/main.ts
+ * Expect: the run pauses before the transfer, and sends the money once after the approval.
+ */
 import { tool } from 'ai'
 import { createServer, openMemoryStore } from 'holdfast'
 import { agent, scriptedModel } from 'holdfast/ai'
+import { createClient } from 'holdfast/client'
 import { z } from 'zod'
 
 const sent: number[] = []
@@ -27,45 +32,17 @@ const clerk = agent({
   },
 })
 
-interface Run {
-  readonly id: string
-  readonly status: string
-  readonly output?: unknown
-  readonly waiting?: readonly {
-    readonly id: string
-    readonly kind: string
-    readonly details: { readonly tool: string }
-  }[]
-}
-
 const server = await createServer({ components: [clerk], store: openMemoryStore() })
+const client = createClient({ url: server.url })
 
-async function post(path: string, body: object): Promise<Run> {
-  const headers = { 'content-type': 'application/json' }
-  return (await (await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as Run
+const run = await client.runs.start({ component: 'clerk', input: 'Send 25 to Ada' })
+for await (const event of run.events()) {
+  if (event.type === 'tool.completed') console.log('result of', event.data.name)
+  if (event.type !== 'run.paused') continue
+  for (const { kind, prompt, details } of event.data.questions) console.log(kind, prompt, details)
+  console.log('sent so far', sent)
+  await run.answer({ answer: true })
 }
-
-async function reached(id: string, status: string): Promise<Run> {
-  for (let look = 0; look < 200; look++) {
-    const run = (await (await fetch(`${server.url}/runs/${id}`)).json()) as Run
-    if (run.status === status) return run
-    await sleep(25)
-  }
-  throw new Error(`run ${id} did not come to ${status}`)
-}
-
-try {
-  const { id } = await post('/runs', { component: 'clerk', input: 'Send 25 to Ada' })
-  const paused = await reached(id, 'paused')
-  deepEqual(
-    paused.waiting?.map(({ kind, details }) => [kind, details.tool]),
-    [['approval', 'send']],
-  )
-  deepEqual(sent, [])
-  await post(`/runs/${id}/answers`, { answer: true })
-  equal((await reached(id, 'completed')).output, 'Done.')
-  deepEqual(sent, [25])
-} finally {
-  await server.stop()
-}
-process.stdout.write('approval: money was sent once, after somebody said yes\n')
+console.log(await run.result())
+console.log('sent', sent)
+await server.stop()

@@ -1,4 +1,4 @@
-/** Runs patterns that somebody else wrote: one of them can keep its thread busy for ever. */
+/** Runs regular expressions that somebody else wrote. One of them can keep its thread busy for ever. */
 import { agent } from 'holdfast'
 
 export const matcher = agent<{ pattern: string; text: string }>({

@@ -1,9 +1,13 @@
-/** A graph of LangGraph.js that asks a person: the run waits, and goes on with the answer where the graph was. */
-import { equal } from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
+/**
+ * A graph of LangGraph.js that asks a person: the run pauses, and continues inside the graph with the answer.
+ *
+ * Run it: node --conditions=holdfast-source examples/langgraph/main.ts
+ * Expect: the question of the graph, then its output. The draft is written once.
+ */
 import { Annotation, END, interrupt, MemorySaver, START, StateGraph } from '@langchain/langgraph'
 import { createServer, openMemoryStore } from 'holdfast'
 import { langGraphAgent } from 'holdfast/adapters'
+import { createClient } from 'holdfast/client'
 
 const State = Annotation.Root({ topic: Annotation<string>, draft: Annotation<string>, verdict: Annotation<string> })
 
@@ -25,35 +29,14 @@ const writer = langGraphAgent({
   },
 })
 
-interface Run {
-  readonly id: string
-  readonly status: string
-  readonly output?: unknown
-  readonly waiting?: readonly { readonly prompt: string }[]
-}
-
 const server = await createServer({ components: [writer], store: openMemoryStore() })
+const client = createClient({ url: server.url })
 
-async function post(path: string, body: object): Promise<Run> {
-  const headers = { 'content-type': 'application/json' }
-  return (await (await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as Run
+const run = await client.runs.start({ component: 'writer', input: { topic: 'kelp' } })
+for await (const event of run.events()) {
+  if (event.type !== 'run.paused') continue
+  for (const { prompt } of event.data.questions) console.log(prompt)
+  await run.answer({ answer: 'printed' })
 }
-
-async function reached(id: string, status: string): Promise<Run> {
-  for (let look = 0; look < 400; look++) {
-    const run = (await (await fetch(`${server.url}/runs/${id}`)).json()) as Run
-    if (run.status === status) return run
-    await sleep(25)
-  }
-  throw new Error(`run ${id} did not come to ${status}`)
-}
-
-try {
-  const { id } = await post('/runs', { component: 'writer', input: { topic: 'kelp' } })
-  equal((await reached(id, 'paused')).waiting?.[0]?.prompt, 'Is this good: kelp, draft 1?')
-  await post(`/runs/${id}/answers`, { answer: 'printed' })
-  equal((await reached(id, 'completed')).output, 'kelp, draft 1: printed')
-} finally {
-  await server.stop()
-}
-process.stdout.write('langgraph: the graph waited for a person, and nothing was done twice\n')
+console.log(await run.result())
+await server.stop()

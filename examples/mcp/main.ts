@@ -1,8 +1,14 @@
-/** Tools of an MCP server: the agent's run starts it, calls it, and ends it. */
-import { equal } from 'node:assert/strict'
+/**
+ * An agent with the tools of an MCP server. The run starts the server, calls its tool, and ends it.
+ * The model is scripted and needs no key; use any AI SDK model in its place.
+ *
+ * Run it: node --conditions=holdfast-source examples/mcp/main.ts
+ * Expect: the call of the tool, and an output that contains the tool's result.
+ */
 import { fileURLToPath } from 'node:url'
 import { createServer, openMemoryStore } from 'holdfast'
 import { agent, mcp, scriptedModel } from 'holdfast/ai'
+import { createClient } from 'holdfast/client'
 
 const pilot = agent({
   id: 'pilot',
@@ -16,18 +22,11 @@ const pilot = agent({
 })
 
 const server = await createServer({ components: [pilot], store: openMemoryStore() })
-try {
-  const response = await fetch(`${server.url}/runs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ component: 'pilot', input: 'Kirkwall' }),
-  })
-  const { id } = (await response.json()) as { id: string }
-  const lines = (await (await fetch(`${server.url}/runs/${id}/events?format=ndjson`)).text()).trim().split('\n')
-  const last = JSON.parse(lines.at(-1)!) as { type: string; data: { output?: unknown } }
-  equal(last.type, 'run.completed')
-  equal(last.data.output, 'High water: Kirkwall: 14:20')
-} finally {
-  await server.stop()
+const client = createClient({ url: server.url })
+
+const run = await client.runs.start({ component: 'pilot', input: 'Kirkwall' })
+for await (const event of run.events()) {
+  if (event.type === 'tool.called') console.log('called', event.data.name, event.data.input)
 }
-process.stdout.write('mcp: the answer rests on a tool of the server\n')
+console.log(await run.result())
+await server.stop()

@@ -1,4 +1,4 @@
-/** An MCP server with one tool, over its standard input and output: any such program will do, in any language. */
+/** An MCP server with one tool, over standard input and output. Any such program works, in any language. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { z } from 'zod'

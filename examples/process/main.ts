@@ -1,42 +1,27 @@
-/** A program in Python as an agent: what it writes is the run's log, and what it asks is asked of whoever watches. */
-import { deepEqual, equal } from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
+/**
+ * A Python program as an agent: it writes events as JSON lines, and asks its questions through the run.
+ *
+ * Run it: node --conditions=holdfast-source examples/process/main.ts
+ * Expect: what agent.py writes, its tool call, its question, and what it returns.
+ */
 import { fileURLToPath } from 'node:url'
 import { createServer, openMemoryStore } from 'holdfast'
 import { processAgent } from 'holdfast/adapters'
+import { createClient } from 'holdfast/client'
 
 const program = fileURLToPath(new URL('./agent.py', import.meta.url))
 const biologist = processAgent({ id: 'biologist', command: 'python3', args: [program] })
 
-interface Run {
-  readonly id: string
-  readonly status: string
-  readonly output?: unknown
-  readonly waiting?: readonly { readonly prompt: string }[]
-}
-
 const server = await createServer({ components: [biologist], store: openMemoryStore() })
+const client = createClient({ url: server.url })
 
-async function post(path: string, body: object): Promise<Run> {
-  const headers = { 'content-type': 'application/json' }
-  return (await (await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as Run
+const run = await client.runs.start({ component: 'biologist', input: 'kelp' })
+for await (const event of run.events()) {
+  if (event.type === 'text.delta') console.log(event.data.text)
+  if (event.type === 'tool.completed') console.log(event.data.name, 'returned', event.data.output)
+  if (event.type !== 'run.paused') continue
+  for (const { prompt } of event.data.questions) console.log(prompt)
+  await run.answer({ answer: 12 })
 }
-
-async function reached(id: string, status: string): Promise<Run> {
-  for (let look = 0; look < 1000; look++) {
-    const run = (await (await fetch(`${server.url}/runs/${id}`)).json()) as Run
-    if (run.status === status) return run
-    await sleep(25)
-  }
-  throw new Error(`run ${id} did not come to ${status}`)
-}
-
-try {
-  const { id } = await post('/runs', { component: 'biologist', input: 'kelp' })
-  equal((await reached(id, 'paused')).waiting?.[0]?.prompt, 'How deep do you want to go?')
-  await post(`/runs/${id}/answers`, { answer: 12 })
-  deepEqual((await reached(id, 'completed')).output, { word: 'kelp', depth: 12 })
-} finally {
-  await server.stop()
-}
-process.stdout.write('process: a program in Python asked, and answered\n')
+console.log(await run.result())
+await server.stop()

@@ -1,113 +1,20 @@
-/** A remote A2A agent, behind the official server of A2A, in another team's process: its task is a run here. */
-import { equal } from 'node:assert/strict'
-import { createServer as createHttpServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { type AgentCard, TaskState } from '@a2a-js/sdk'
-import {
-  AgentEvent,
-  type AgentExecutor,
-  DefaultRequestHandler,
-  InMemoryTaskStore,
-  JsonRpcTransportHandler,
-  ServerCallContext,
-} from '@a2a-js/sdk/server'
+/**
+ * A remote A2A agent as a component: its task is a run here, and its output is in the log. peer.ts is the other agent's server.
+ *
+ * Run it: node --conditions=holdfast-source examples/remote-a2a/main.ts
+ * Expect: the two chunks that the other server streams, then the output.
+ */
 import { createServer, openMemoryStore } from 'holdfast'
 import { remoteA2aAgent } from 'holdfast/adapters'
+import { createClient } from 'holdfast/client'
+import { peer, url } from './peer.ts'
 
-const status = (state: TaskState) => ({ state, message: undefined, timestamp: new Date().toISOString() })
+const biologist = remoteA2aAgent({ id: 'biologist', url })
+const server = await createServer({ components: [biologist], store: openMemoryStore() })
+const client = createClient({ url: server.url })
 
-/** Answers in two pieces of one artifact. */
-const executor: AgentExecutor = {
-  async execute({ taskId, contextId }, bus) {
-    const piece = (text: string, append: boolean) => ({
-      taskId,
-      contextId,
-      artifact: {
-        artifactId: 'answer',
-        name: '',
-        description: '',
-        parts: [{ content: { $case: 'text' as const, value: text }, metadata: undefined, filename: '', mediaType: '' }],
-        metadata: undefined,
-        extensions: [],
-      },
-      append,
-      lastChunk: append,
-      metadata: undefined,
-    })
-    bus.publish(
-      AgentEvent.task({
-        id: taskId,
-        contextId,
-        status: status(TaskState.TASK_STATE_WORKING),
-        artifacts: [],
-        history: [],
-        metadata: undefined,
-      }),
-    )
-    bus.publish(AgentEvent.artifactUpdate(piece('Kelp is ', false)))
-    bus.publish(AgentEvent.artifactUpdate(piece('an alga.', true)))
-    const completed = status(TaskState.TASK_STATE_COMPLETED)
-    bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: completed, metadata: undefined }))
-    bus.finished()
-  },
-  async cancelTask() {},
-}
-
-const peer = createHttpServer((incoming, outgoing) => {
-  let body = ''
-  incoming.on('data', (chunk: Buffer) => (body += chunk.toString()))
-  incoming.on('end', () => void (incoming.method === 'GET' ? outgoing.end(JSON.stringify(card)) : call(body, outgoing)))
-})
-await new Promise<void>((resolve) => peer.listen(0, '127.0.0.1', resolve))
-const url = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`
-
-const card: AgentCard = {
-  name: 'Biologist',
-  description: 'Knows about kelp',
-  version: '1',
-  provider: undefined,
-  supportedInterfaces: [{ url: `${url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' }],
-  capabilities: { streaming: true, extensions: [] },
-  securitySchemes: {},
-  securityRequirements: [],
-  defaultInputModes: ['text/plain'],
-  defaultOutputModes: ['text/plain'],
-  skills: [],
-  signatures: [],
-}
-const rpc = new JsonRpcTransportHandler(new DefaultRequestHandler(card, new InMemoryTaskStore(), executor))
-
-async function call(body: string, outgoing: ServerResponse): Promise<void> {
-  const answer = await rpc.handle(body, new ServerCallContext({ requestedVersion: '1.0' }))
-  if (!(Symbol.asyncIterator in answer)) return void outgoing.end(JSON.stringify(answer))
-  outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
-  for await (const event of answer) outgoing.write(`data: ${JSON.stringify(event)}\n\n`)
-  outgoing.end()
-}
-
-const server = await createServer({
-  components: [remoteA2aAgent({ id: 'biologist', url })],
-  store: openMemoryStore(),
-})
-try {
-  const response = await fetch(`${server.url}/runs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ component: 'biologist', input: 'What is kelp?' }),
-  })
-  const { id } = (await response.json()) as { id: string }
-  const lines = (await (await fetch(`${server.url}/runs/${id}/events?format=ndjson`)).text()).split('\n')
-  const log = lines.flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Logged]))
-  equal(log.flatMap(({ type, data }) => (type === 'text.delta' ? [data.text] : [])).join('|'), 'Kelp is |an alga.')
-  equal(log.at(-1)?.type, 'run.completed')
-  equal(log.at(-1)?.data.output, 'Kelp is an alga.')
-} finally {
-  await server.stop()
-  peer.close()
-}
-process.stdout.write('remote-a2a: another server did the work, and its answer is in the log\n')
-
-interface Logged {
-  readonly type: string
-  readonly data: { readonly text?: string; readonly output?: unknown }
-}
+const run = await client.runs.start({ component: 'biologist', input: 'What is kelp?' })
+for await (const text of run.text()) console.log(text)
+console.log(await run.result())
+await server.stop()
+peer.close()

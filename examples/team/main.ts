@@ -1,7 +1,13 @@
-/** A team: the leader gives its members tasks and answers with what they found. What each says is in one log, under its name. */
-import { equal, ok } from 'node:assert/strict'
+/**
+ * A team: the leader delegates to its members and combines what they return. One log holds the output of each, with its author.
+ * The models are scripted and need no key; use any AI SDK model in their place.
+ *
+ * Run it: node --conditions=holdfast-source examples/team/main.ts
+ * Expect: what each member says, then the output of the team.
+ */
 import { createServer, openMemoryStore } from 'holdfast'
 import { agent, scriptedModel, team } from 'holdfast/ai'
+import { createClient } from 'holdfast/client'
 
 const reporter = (id: string) => agent({ id, model: scriptedModel({ script: ({ text }) => `${id} on ${text}.` }) })
 
@@ -22,26 +28,14 @@ const newsroom = team({
 })
 
 const server = await createServer({ components: [newsroom], store: openMemoryStore() })
-try {
-  const response = await fetch(`${server.url}/runs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ component: 'newsroom', input: 'the kelp' }),
-  })
-  const { id } = (await response.json()) as { id: string }
-  const lines = (await (await fetch(`${server.url}/runs/${id}/events?format=ndjson`)).text()).split('\n')
-  const log = lines.flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Logged]))
-  ok(log.some(({ type, actor }) => type === 'text.delta' && actor?.component === 'harbour'))
-  const last = log.at(-1)!
-  equal(last.type, 'run.completed')
-  equal(last.data.output, 'harbour on the kelp. weather on the kelp.')
-} finally {
-  await server.stop()
-}
-process.stdout.write('team: two members and one answer\n')
+const client = createClient({ url: server.url })
 
-interface Logged {
-  readonly type: string
-  readonly actor?: { readonly component: string }
-  readonly data: { readonly output?: unknown }
+const run = await client.runs.start({ component: 'newsroom', input: 'the kelp' })
+const said: Record<string, string> = {}
+for await (const event of run.events()) {
+  const author = event.actor?.component ?? 'newsroom'
+  if (event.type === 'text.delta') said[author] = (said[author] ?? '') + event.data.text
 }
+console.log(said)
+console.log(await run.result())
+await server.stop()

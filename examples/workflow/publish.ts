@@ -1,26 +1,20 @@
-import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parallel, step, workflow } from 'holdfast'
 
-/** Leaves a trace of everything that is really done. */
-function note(what: string): void {
-  appendFileSync(process.env['DONE_FILE'] ?? 'done.txt', `${what}\n`)
-}
-
+/** Every step prints what it does, so that you see what a recovered run does again. */
 export const publish = workflow({
   id: 'publish',
   steps: [
-    step({ name: 'outline', run: (topic: string) => (note('outline'), topic) }),
+    step({ name: 'outline', run: (topic: string) => (console.log('outline'), topic) }),
     parallel({
       name: 'research',
       branches: [
-        step({ name: 'pictures', run: (_topic: string) => (note('pictures'), 'a picture') }),
+        step({ name: 'pictures', run: (_topic: string) => (console.log('pictures'), 'a picture') }),
         step({
           name: 'facts',
           async run(topic: string) {
-            note('facts begun')
-            await sleep(800)
-            note('facts')
+            await sleep(2000)
+            console.log('facts')
             return `${topic}: 3 facts`
           },
         }),
@@ -28,7 +22,10 @@ export const publish = workflow({
     }),
     step({
       name: 'print',
-      run: ({ facts, pictures }: { facts: string; pictures: string }) => (note('print'), `${facts}, ${pictures}`),
+      run: ({ facts, pictures }: { facts: string; pictures: string }) => (
+        console.log('print'),
+        `${facts}, ${pictures}`
+      ),
     }),
   ],
 })

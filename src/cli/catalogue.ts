@@ -8,15 +8,15 @@ export const catalogue: Catalogue = {
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   dev: {
-    summary: 'Serve them, and take up every change of the module while runs go on',
+    summary: 'Serve a module, and reload it on every change',
     load: async () => (await import('./commands/dev.ts')).dev,
   },
   demo: {
-    summary: 'Serve ready-made components, to try things out',
+    summary: 'Serve ready-made components to try things out',
     load: async () => (await import('./commands/demo.ts')).demo,
   },
   worker: {
-    summary: 'Drive runs without HTTP, on a store that is shared with servers',
+    summary: 'Execute runs from a shared store, without HTTP',
     load: async () => (await import('./commands/worker.ts')).worker,
   },
   run: {
@@ -24,28 +24,28 @@ export const catalogue: Catalogue = {
     load: async () => (await import('./commands/run.ts')).run,
   },
   runs: {
-    summary: 'List runs, newest first; --watch keeps the list current',
+    summary: 'List runs, newest first',
     load: async () => (await import('./commands/runs.ts')).runs,
   },
   show: {
-    summary: 'Say all about a run as it is now',
+    summary: "Show a run's current state",
     load: async () => (await import('./commands/show.ts')).show,
   },
   tail: {
-    summary: 'Follow a run, from its beginning or from an event on',
+    summary: 'Follow a run from the beginning or from a cursor',
     load: async () => (await import('./commands/tail.ts')).tail,
   },
   stop: { summary: 'Stop a run', load: async () => (await import('./commands/stop.ts')).stop },
   answer: {
-    summary: 'Answer what a paused run asks',
+    summary: 'Answer the question of a paused run',
     load: async () => (await import('./commands/answer.ts')).answer,
   },
   share: {
-    summary: 'Make, list and revoke links to one run',
+    summary: 'Create, list and revoke links to one run',
     load: async () => (await import('./commands/share.ts')).share,
   },
   replay: {
-    summary: 'Show a run again as it happened, or faster',
+    summary: 'Replay a run at its original speed or faster',
     load: async () => (await import('./commands/replay.ts')).replay,
   },
   export: {
@@ -53,47 +53,47 @@ export const catalogue: Catalogue = {
     load: async () => (await import('./commands/export.ts')).exportRun,
   },
   import: {
-    summary: 'Put an exported run into a store',
+    summary: 'Import an exported run into a store',
     load: async () => (await import('./commands/import.ts')).importRun,
   },
   copy: {
-    summary: 'Copy everything from one store into another',
+    summary: 'Copy everything from one store to another',
     load: async () => (await import('./commands/copy.ts')).copy,
   },
   backup: {
-    summary: 'Write a verified copy of a SQLite store, also while it is in use',
+    summary: 'Back up a SQLite store, even while it is in use',
     load: async () => (await import('./commands/backup.ts')).backup,
   },
   restore: {
-    summary: 'Put a backup in place of a SQLite store',
+    summary: 'Replace a SQLite store with a backup',
     load: async () => (await import('./commands/restore.ts')).restore,
   },
   doctor: {
-    summary: 'Look for what is wrong, and say what to do',
+    summary: 'Diagnose problems and say how to fix them',
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   gc: {
-    summary: 'Trim finished runs that are too old or too many, now',
+    summary: 'Apply retention limits to a store now',
     load: async () => (await import('./commands/gc.ts')).gc,
   },
   forget: {
-    summary: 'Delete everything that a principal has',
+    summary: 'Delete all data of a principal',
     load: async () => (await import('./commands/forget.ts')).forget,
   },
   migrate: {
-    summary: 'Bring the schema of a store up to date',
+    summary: 'Migrate the schema of a store',
     load: async () => (await import('./commands/migrate.ts')).migrate,
   },
   keys: {
-    summary: 'Make, list and revoke API keys',
+    summary: 'Create, list and revoke API keys',
     load: async () => (await import('./commands/keys.ts')).keysCommand,
   },
   new: {
-    summary: 'Write a small project to start from',
+    summary: 'Create a small project',
     load: async () => (await import('./commands/new.ts')).newProject,
   },
   completion: {
-    summary: 'Print a script that completes commands and options in a shell',
+    summary: 'Print a shell completion script',
     load: async () => (await import('./commands/completion.ts')).completionOf(catalogue),
   },
 }

@@ -52,13 +52,13 @@ export function defineCommand<Table extends OptionTable>(definition: CommandDefi
 function checkOperands(wanted: readonly string[], given: readonly string[]): void {
   const missing = wanted[given.length]
   if (missing !== undefined && !missing.startsWith('['))
-    throw new HoldfastError('invalid_request', `${missing} is missing: give ${wanted.join(' ')}`)
+    throw new HoldfastError('invalid_request', `${missing} is missing: expected ${wanted.join(' ')}`)
   const extra = given[wanted.length]
   if (extra === undefined) return
   const takes = wanted.length === 0 ? 'no operands' : wanted.join(' ')
   throw new HoldfastError(
     'invalid_request',
-    `${JSON.stringify(extra)} is one too many: it takes ${takes}; put quotes around a text with blanks`,
+    `unexpected ${JSON.stringify(extra)}: the command takes ${takes}. Quote text that contains spaces`,
   )
 }
 

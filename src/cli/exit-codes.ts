@@ -8,20 +8,19 @@ interface ExitCode {
 }
 
 export const exitTable = {
-  done: { code: 0, meaning: 'It is done; of a run that was followed: it completed.' },
-  failed: { code: 1, meaning: 'It could not be done: no server, a damaged file, a request that was refused.' },
-  misused: { code: 2, meaning: 'The command line makes no sense; nothing was done.' },
+  done: { code: 0, meaning: 'Success. A run that was followed has completed.' },
+  failed: { code: 1, meaning: 'Failure: no server, a damaged file, a refused request.' },
+  misused: { code: 2, meaning: 'Usage error. Nothing was done.' },
   runFailed: { code: 3, meaning: 'The run failed.' },
   runCancelled: { code: 4, meaning: 'The run was stopped.' },
-  runRejected: { code: 5, meaning: 'The component refused the run.' },
-  runPaused: { code: 6, meaning: 'The run waits for an answer, and nobody watches who could be waited for.' },
+  runRejected: { code: 5, meaning: 'The component rejected the run.' },
+  runPaused: { code: 6, meaning: 'The run is paused and waits for an answer, and the output is not a terminal.' },
   unavailable: {
     code: 75,
-    meaning:
-      'The store cannot be used for now, as while another program reads its file; the same command may work later.',
+    meaning: 'The store is temporarily unavailable, for example while another program locks its file. Try again later.',
   },
-  unread: { code: 141, meaning: 'Whoever read the output went away, as head does; the run goes on.' },
-  detached: { code: 130, meaning: 'Left with Ctrl-C; the run goes on.' },
+  unread: { code: 141, meaning: 'The reader of the output closed it, as head does. The run continues.' },
+  detached: { code: 130, meaning: 'Detached with Ctrl-C. The run continues.' },
 } as const satisfies Readonly<Record<string, ExitCode>>
 
 export const DONE: number = exitTable.done.code

@@ -31,7 +31,7 @@ export async function followRun(
   try {
     const events = run.events({
       signal: interrupts.signal,
-      onGap: ({ earliest }) => presenter.note(`The events before ${earliest} are no longer kept.`),
+      onGap: ({ earliest }) => presenter.note(`Events before ${earliest} were trimmed.`),
       ...(after !== undefined && { after }),
     })
     for await (const event of events) {
@@ -114,16 +114,16 @@ class Interrupts {
     const { local, flags } = this.#target
     const { id } = this.#run
     const goesOn = local
-      ? 'This process drives the run. It is handed over now, and goes on with the next server if its component can be recovered.'
-      : `The run goes on. Come back with:  holdfast tail ${id}${flags}`
-    this.#presenter.note(this.#second === 'stop' ? `${goesOn}\nCtrl-C again stops it.` : goesOn)
+      ? 'This process executes the run. The next server on this store recovers it as its component allows.'
+      : `The run continues. Follow it again with:  holdfast tail ${id}${flags}`
+    this.#presenter.note(this.#second === 'stop' ? `${goesOn}\nPress Ctrl-C again to stop it.` : goesOn)
     this.#timer = setTimeout(() => this.#controller.abort(), this.#second === 'stop' ? SECOND_MS : 0)
   }
 
   #stop(): void {
     this.#presenter.note('Stopping the run …')
     this.#run.stop({ reason: 'Ctrl-C', signal: this.signal }).catch((cause: unknown) => {
-      if (!this.left) this.#presenter.note(`It cannot be stopped now: ${String(cause)}`)
+      if (!this.left) this.#presenter.note(`The run could not be stopped: ${String(cause)}`)
     })
   }
 }

@@ -8,12 +8,12 @@ export const valueOptions = {
   text: {
     fallback: 'false',
     parse: toSwitch,
-    help: 'Take what is given as text, also where it looks like JSON.',
+    help: 'Treat the value as text even if it looks like JSON.',
   },
 } as const satisfies OptionTable
 
 export const VALUE_RULE =
-  'true, false, and what begins with { or [ is taken as JSON; all else is text. A dash (-) reads standard input.'
+  'A value of true or false, or one that begins with { or [, is parsed as JSON. Everything else is text. - reads standard input.'
 
 /** Objects, lists, true and false are meant as such; a number may as well be a word. */
 const MEANT_AS_JSON = /^\s*(?:[{[]|(?:true|false)\s*$)/
@@ -26,7 +26,7 @@ export async function givenValue(given: string, asText: boolean): Promise<unknow
   } catch (cause) {
     throw new HoldfastError(
       'invalid_request',
-      `this begins like JSON and is none (${String(cause)}); --text takes it as text`,
+      `the value looks like JSON but does not parse (${String(cause)}): fix it, or pass it as text with --text`,
     )
   }
 }

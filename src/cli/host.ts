@@ -69,7 +69,7 @@ export async function hostServer(
     throw cause
   }
   io.stdout.write(
-    `Holdfast listens at ${server.url}\nIt is process ${process.pid}, and keeps runs in ${describeStore(config.store)}\n${nextSteps(server.url, server)}`,
+    `Holdfast listens at ${server.url}\nIt is process ${process.pid} and stores runs in ${describeStore(config.store)}\n${nextSteps(server.url, server)}`,
   )
   module.flushCompileCache() // now: a server may be killed rather than ended
   const signal = await ending

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Component } from '../core/ports/component.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import { describeLoadError } from './load-error.ts'
+import { acceptModuleSyntax } from './module-syntax.ts'
 import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
 export async function loadComponents(file: string): Promise<Component[]> {
@@ -14,6 +15,7 @@ export async function loadComponents(file: string): Promise<Component[]> {
     const what = entry === undefined ? 'there is no such file' : 'it is not a file'
     throw new HoldfastError('invalid_request', `${file} cannot be loaded: ${what}`)
   }
+  acceptModuleSyntax()
   let module: Record<string, unknown>
   try {
     module = (await import(pathToFileURL(path).href)) as Record<string, unknown>

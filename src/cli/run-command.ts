@@ -46,11 +46,11 @@ async function help(name: string | undefined, io: CommandIo): Promise<number> {
 }
 
 function unknown(name: string, io: CommandIo): number {
-  io.stderr.write(`holdfast: there is no command ${JSON.stringify(name)}\n\n${usage()}`)
+  io.stderr.write(`holdfast: unknown command ${JSON.stringify(name)}\n\n${usage()}`)
   return MISUSED
 }
 
 function usage(): string {
   const lines = Object.entries(catalogue).map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
-  return `holdfast ${version}: agent runs that outlive their connections\n\nUsage: holdfast COMMAND [options]\n\n${lines.join('\n')}\n\nholdfast COMMAND --help says more, with examples.\n`
+  return `holdfast ${version}: agent runs that outlive their connections\n\nUsage: holdfast COMMAND [options]\n\n${lines.join('\n')}\n\nRun  holdfast COMMAND --help  for options and examples.\n`
 }

@@ -18,7 +18,7 @@ export const targetOptions = {
     value: 'URL',
     env: 'HOLDFAST_URL',
     parse: toWebAddress,
-    help: 'The server to talk to. Without it: the one at port 7777 (HOLDFAST_PORT) of this machine, and if there is none, the store itself.',
+    help: 'Server to use. Default: the server on this machine at port 7777 (HOLDFAST_PORT); if none is running, the store.',
   },
   key: {
     value: 'KEY',
@@ -29,7 +29,7 @@ export const targetOptions = {
   store: {
     value: 'STORE',
     parse: configOptions.store.parse,
-    help: `Open this store, and ask no server: sqlite:PATH, which no server may be using, postgres://… or nats://…. Where no server is found: HOLDFAST_STORE, or ${configOptions.store.fallback}.`,
+    help: `Open this store instead of using a server: postgres://…, nats://…, or sqlite:PATH if no server uses it. Default: HOLDFAST_STORE, or ${configOptions.store.fallback}.`,
   },
 } as const satisfies OptionTable
 
@@ -61,7 +61,7 @@ export async function openTarget(
   if (values.store !== undefined) return openLocal(values.store, ` --store ${storeText(values.store)}`, local)
   if (values.url !== undefined) {
     const problem = await problemOf(values.url)
-    if (problem !== undefined) throw new Error(`${values.url} is no Holdfast server that can be talked to: ${problem}`)
+    if (problem !== undefined) throw new Error(`${values.url} is not a reachable Holdfast server: ${problem}`)
     return atServer(values.url, values.key, env['HOLDFAST_URL'] === values.url ? '' : ` --url ${values.url}`)
   }
   const url = defaultUrl(env)
@@ -97,9 +97,9 @@ export async function problemOf(url: string): Promise<string | undefined> {
   try {
     const response = await fetch(`${url.replace(/\/+$/, '')}/health`, { signal: AbortSignal.timeout(PROBE_MS) })
     const body = (await response.json()) as { store?: unknown; draining?: unknown } | null
-    return body?.store === undefined || body.draining === undefined ? 'something else answers there' : undefined
+    return body?.store === undefined || body.draining === undefined ? 'another program answers there' : undefined
   } catch (cause) {
-    if (cause instanceof SyntaxError) return 'something else answers there'
+    if (cause instanceof SyntaxError) return 'another program answers there'
     return detailOf((cause as { cause?: unknown } | null)?.cause ?? cause)
   }
 }
@@ -119,11 +119,11 @@ async function openLocal(
   }: { readonly components: readonly Component[] | undefined; readonly redact: RedactOptions | undefined },
   asked?: string,
 ): Promise<Target> {
-  const nobody = asked === undefined ? '' : `no server answers at ${asked}, and `
-  if (config.kind === 'memory') throw new Error(`${nobody}a store in memory is only in its server: give --url`)
+  const nobody = asked === undefined ? '' : `no server is running at ${asked}, and `
+  if (config.kind === 'memory') throw new Error(`${nobody}a memory store exists only in its server: use --url`)
   if (config.kind === 'sqlite' && components === undefined && !existsSync(config.path)) {
     throw new Error(
-      `${nobody}there is no store ${config.path}: start a server with  holdfast serve FILE,  or say where with --url or --store`,
+      `${nobody}there is no store ${config.path}: start a server with  holdfast serve FILE,  or name one with --url or --store`,
     )
   }
   const [{ createServer }, { openStore }, { securityKeyAuthenticator }] = await Promise.all([
@@ -133,7 +133,7 @@ async function openLocal(
   ])
   const since = Date.now()
   const opened = await openStore(config).catch((cause: unknown) => {
-    throw new Error(`${nobody}${detailOf(cause)}; a server that uses it is talked to with --url`, { cause })
+    throw new Error(`${nobody}${detailOf(cause)}; if a server uses it, name that server with --url`, { cause })
   })
   const key = randomBytes(32).toString('hex')
   // Without components it drives nothing: a run that it took would fail for want of one.

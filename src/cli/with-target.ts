@@ -20,16 +20,15 @@ export async function withTarget(
 }
 
 export function explained(cause: unknown, { url, key, flags, local }: Omit<Target, 'client' | 'close'>): unknown {
-  if (cause instanceof ConnectionError) return new Error(`${url} no longer answers: ${cause.message}`, { cause })
+  if (cause instanceof ConnectionError) return new Error(`lost the connection to ${url}: ${cause.message}`, { cause })
   if (!(cause instanceof ApiError)) return cause
   if (cause.code === 'unauthenticated') {
-    const next =
-      key === undefined ? 'give its key with --key or HOLDFAST_KEY' : 'the key that was given is not one of its keys'
-    return new Error(`${url} wants to know who is calling: ${next}`, { cause })
+    const next = key === undefined ? 'give a key with --key or HOLDFAST_KEY' : 'the key is not valid there'
+    return new Error(`${url} requires authentication: ${next}`, { cause })
   }
   if (cause.code === 'not_found' && cause.run !== undefined) {
-    const where = local ? 'in this store' : `at ${url}, or it is somebody else's`
-    return new Error(`there is no run ${cause.run} ${where};  holdfast runs${flags}  lists those that there are`, {
+    const where = local ? 'in this store' : `at ${url}, or it belongs to another principal`
+    return new Error(`there is no run ${cause.run} ${where}: list runs with  holdfast runs${flags}`, {
       cause,
     })
   }

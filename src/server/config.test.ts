@@ -238,7 +238,7 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--verbose'], /^unknown flag --verbose: --help lists all/],
     [['--port'], /^--port needs a value: --port PORT$/],
     [['--port', '--lab'], /^--port needs a value/],
-    [['--port='], /^--port is empty: give it a value/],
+    [['--port='], /^--port is empty: set a value/],
     [['--port', 'http'], /^--port: "http" is not a port: give a number from 0 to 65535$/],
     [['--port', '65536'], /not a port/],
     [['--port', '8e1'], /not a port/],
@@ -475,7 +475,7 @@ describe('the table of options', () => {
 
   test('is the help', () => {
     const help = helpText(configOptions)
-    const port = 'Port to listen on; 0 takes a free one. [default 7777; HOLDFAST_PORT]'
+    const port = 'Port to listen on. 0 picks a free one. Default: 7777. [HOLDFAST_PORT]'
     expect(help).toContain(`  --port PORT\n      ${port}\n`)
     expect(help.match(/^ {2}--\S+/gm)).toEqual(Object.keys(table).map((name) => `  --${name}`))
   })

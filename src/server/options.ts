@@ -62,7 +62,7 @@ function fallbackOf({ fallback, parse }: Option): unknown {
 
 function parseGiven(option: Option, { text, source }: GivenFlag): unknown {
   // An empty value is most often a variable that was not set, and must not quietly turn something off.
-  if (text === '') throw usage(`${source} is empty: give it a value, or leave it out`)
+  if (text === '') throw usage(`${source} is empty: set a value, or leave it out`)
   try {
     return option.parse(text)
   } catch (cause) {
@@ -112,7 +112,7 @@ function unknownFlag(table: OptionTable, rawName: string): HoldfastError {
     Object.keys(table).map((name) => `--${name}`),
   )
   return usage(
-    `unknown flag ${rawName}: ${nearest === undefined ? '--help lists all of them' : `did you mean ${nearest}?`}`,
+    `unknown flag ${rawName}: ${nearest === undefined ? '--help lists all flags' : `did you mean ${nearest}?`}`,
   )
 }
 
@@ -175,10 +175,10 @@ export function flagName(name: string, { value }: Option): string {
 
 function helpOf({ help, fallback, value, env }: Option): string {
   const notes = [
-    ...(fallback !== undefined && value !== undefined ? [`default ${fallback}`] : []),
-    ...(env ? [env] : []),
+    ...(fallback !== undefined && value !== undefined ? [`Default: ${fallback}.`] : []),
+    ...(env ? [`[${env}]`] : []),
   ]
-  return notes.length === 0 ? help : `${help} [${notes.join('; ')}]`
+  return [help, ...notes].join(' ')
 }
 
 function usage(message: string): HoldfastError {

@@ -31,7 +31,7 @@ test('a backup of a server at work is restored: runs are there byte for byte, an
   await server.kill()
 
   const restored = await run(['restore', backup, ...store])
-  expect(restored).toMatchObject({ code: 0, stdout: expect.stringContaining('what was there before is') as string })
+  expect(restored).toMatchObject({ code: 0, stdout: expect.stringContaining('the previous store is') as string })
   const again = await startServer({ store: path })
   expect((await readLog(again, finished)).equals(log)).toBe(true)
   expect(await untilFinished(again, underWay)).toMatchObject({ status: 'completed' })
@@ -47,7 +47,7 @@ test('gc --vacuum shrinks the file of a store, and leaves the runs as they are',
   await server.terminate()
   expect(await run(['gc', '--vacuum', '--store', `sqlite:${path}`])).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('the file has') as string,
+    stdout: expect.stringContaining('the file now has') as string,
   })
   const again = await startServer({ store: path })
   expect((await readLog(again, id)).equals(log)).toBe(true)

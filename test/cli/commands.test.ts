@@ -36,7 +36,7 @@ describe('holdfast', () => {
     async (name) => {
       const { code, stdout, stderr } = await call(name)
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toContain(`there is no command ${JSON.stringify(name)}`)
+      expect(stderr).toContain(`unknown command ${JSON.stringify(name)}`)
       expect(stderr).toContain('Usage: holdfast COMMAND')
     },
   )
@@ -101,7 +101,7 @@ test('holdfast demo takes no file, and says which command does', async () => {
 test.each([[[]], [['a.ts', 'b.ts']]])('holdfast serve takes one file, not %j', async (files) => {
   const { code, stderr } = await call('serve', ...files)
   expect(code).toBe(2)
-  expect(stderr).toContain('give one file to serve')
+  expect(stderr).toContain('expected one file to serve')
   expect(stderr).toContain('Usage: holdfast serve FILE')
 })
 

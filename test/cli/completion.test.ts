@@ -82,5 +82,7 @@ test('fish completes commands and options', async () => {
     `run\t${catalogue['run']!.summary}`,
     `runs\t${catalogue['runs']!.summary}`,
   ])
-  expect(await completed('holdfast tail --af')).toEqual(['--after\tIndex of the last event that you have.'])
+  expect(await completed('holdfast tail --af')).toEqual([
+    '--after\tCursor: index of the last event that you have. Default: from the beginning.',
+  ])
 })

@@ -129,7 +129,7 @@ describe('a copy refuses', () => {
     for (const { code, stderr } of await Promise.all(refused)) {
       expect(code).toBe(1)
       expect(stderr).toContain('waiting for the servers and workers of postgres://')
-      expect(stderr).toContain('a node is at work on postgres://')
+      expect(stderr).toContain('a node is using postgres://')
     }
     const other = await serveHouse(old)
     const { code, stderr } = await call('copy', '--from', old, '--to', sqliteHouse())
@@ -138,8 +138,8 @@ describe('a copy refuses', () => {
   })
 
   test.each([
-    [['--from', 'sqlite:a.db'], 'say what to copy, and where to'],
-    [['--from', 'memory:', '--to', 'sqlite:a.db'], 'a store in memory is only in its server'],
+    [['--from', 'sqlite:a.db'], 'source or target is missing'],
+    [['--from', 'memory:', '--to', 'sqlite:a.db'], 'a memory store cannot be copied'],
     [['--from', 'sqlite:a.db', '--to', 'sqlite:a.db'], 'the same store'],
     [['--from', 'sqlite:/nowhere/a.db', '--to', 'sqlite:b.db'], 'there is no store /nowhere/a.db'],
   ])('%j', async (argv, said) => {

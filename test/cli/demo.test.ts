@@ -102,7 +102,7 @@ describe('on a real model', () => {
     const { url, requests } = await openProvider(() => chatAnswer('A ', 'real ', 'story'))
     const server = new CommandLine(MEMORY, { env: { ...NO_KEYS, HOLDFAST_MODEL_URL: url, HOLDFAST_MODEL_KEY: 'k' } })
     expect(await told(server)).toMatchObject({ status: 'completed', output: 'A real story' })
-    expect(server.stdout).toContain(`It runs on the first model at ${url}\n`)
+    expect(server.stdout).toContain(`Model: the first model at ${url}\n`)
     expect(requests.map(({ path }) => path)).toEqual(['/v1/models', '/v1/chat/completions'])
     expect(requests.every(({ headers }) => headers.authorization === 'Bearer k')).toBe(true)
     expect(requests[1]!.body).toMatchObject({ model: 'first', stream: true })
@@ -113,7 +113,7 @@ describe('on a real model', () => {
     const server = new CommandLine([...MEMORY, '--model', 'llama'], { env: { ...NO_KEYS, HOLDFAST_MODEL_URL: url } })
     for (const component of ['newsroom', 'publish'])
       expect(await told(server, component)).toMatchObject({ status: 'completed' })
-    expect(server.stdout).toContain(`It runs on llama at ${url}\n`)
+    expect(server.stdout).toContain(`Model: llama at ${url}\n`)
     expect(new Set(requests.map(({ body }) => body['model']))).toEqual(new Set(['llama']))
     expect(requests).toHaveLength(3) // the editor; the outliner and the researcher
   })
@@ -123,7 +123,7 @@ describe('on a real model', () => {
     const env = { ...NO_KEYS, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: url }
     const server = new CommandLine(MEMORY, { env })
     expect(await told(server)).toMatchObject({ status: 'completed', output: 'A real story' })
-    expect(server.stdout).toMatch(/It runs on claude-\S+ of Anthropic \(ANTHROPIC_API_KEY\)\n/)
+    expect(server.stdout).toMatch(/Model: claude-\S+ of Anthropic \(ANTHROPIC_API_KEY\)\n/)
     expect(requests).toMatchObject([{ path: '/v1/messages', headers: { 'x-api-key': 'k' } }])
   })
 
@@ -136,7 +136,7 @@ describe('on a real model', () => {
     provider.say('A ', 'real ', 'story')
     provider.finish()
     expect(await finished).toMatchObject({ status: 'completed', output: 'A real story' })
-    expect(server.stdout).toContain('It runs on gpt-9 of OpenAI (OPENAI_API_KEY)\n')
+    expect(server.stdout).toContain('Model: gpt-9 of OpenAI (OPENAI_API_KEY)\n')
     expect(provider.seen).toMatchObject([{ headers: { authorization: 'Bearer k' }, body: { model: 'gpt-9' } }])
   })
 

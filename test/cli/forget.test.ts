@@ -131,8 +131,8 @@ test('holdfast forget removes the API keys of the principal, and of nobody else'
 })
 
 test.each([
-  [['forget'], 'say whose data'],
-  [['forget', '--principal', 'anna', '--store', 'memory:'], 'a store in memory'],
+  [['forget'], '--principal ID is missing'],
+  [['forget', '--principal', 'anna', '--store', 'memory:'], 'a memory store'],
   [['forget', '--principal', 'anna', '--store', 'sqlite:/nowhere/x.db'], 'there is no store'],
 ])('%j is refused', async (argv, message) => {
   const { code, stderr } = await call(...argv)

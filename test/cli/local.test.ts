@@ -51,7 +51,7 @@ describe('a store that no server uses', () => {
   test('[RUN-2] has its runs stopped', async () => {
     const { path, store, paused, running } = await leftBehind()
     for (const id of [paused, running])
-      expect(await call('stop', id, '--store', store)).toMatchObject({ code: 0, stdout: `${id} is stopped\n` })
+      expect(await call('stop', id, '--store', store)).toMatchObject({ code: 0, stdout: `${id} was stopped\n` })
     const server = await serveInProcess({ path })
     for (const id of [paused, running]) expect(await getRun(server, id)).toMatchObject({ status: 'cancelled' })
   })
@@ -64,7 +64,7 @@ describe('a store that no server uses', () => {
     ]) {
       const { code, stderr } = await call(...argv, '--store', store)
       expect(code).toBe(1)
-      expect(stderr).toMatch(/no server runs here .*holdfast serve FILE.*--url.*--file FILE/)
+      expect(stderr).toMatch(/no server is running: .*holdfast serve FILE.*--url.*--file FILE/)
     }
   })
 
@@ -74,7 +74,7 @@ describe('a store that no server uses', () => {
       /there is no store .*: start a server with {2}holdfast serve FILE/,
     )
     expect((await callWith({ ...NOBODY, HOLDFAST_STORE: 'memory:' })('runs')).stderr).toMatch(
-      /no server answers at http:\/\/127\.0\.0\.1:1, and a store in memory is only in its server/,
+      /no server is running at http:\/\/127\.0\.0\.1:1, and a memory store exists only in its server/,
     )
     expect(existsSync(path)).toBe(false)
     await serveInProcess({ path })
@@ -133,10 +133,10 @@ describe('--file', () => {
     first.kill('SIGINT')
     const ended = await first.ended()
     expect(ended.code).toBe(130)
-    expect(ended.stderr).toContain('It is handed over now')
+    expect(ended.stderr).toContain('The next server on this store recovers it')
     const id = /run_[0-9a-z]{26}/.exec(ended.stderr)![0]
     const worker = new CommandLine(['worker', 'agents.ts', '--drain-timeout', '15s'], { cwd: folder })
-    await until('it works', () => worker.stdout.includes('drives asker, echo, patient'), { withinMs: 60_000 })
+    await until('it works', () => worker.stdout.includes('executes asker, echo, patient'), { withinMs: 60_000 })
     worker.kill('SIGTERM')
     const left = await worker.ended()
     expect(left.code).toBe(0)
@@ -172,7 +172,7 @@ test('holdfast gc trims finished runs now, and leaves the others', async () => {
     code: 0,
     stdout: expect.stringContaining('trimmed 1 run;') as string,
   })
-  expect((await call('show', done, '--store', store)).stdout).toMatch(/The events before \d are no longer kept/)
+  expect((await call('show', done, '--store', store)).stdout).toMatch(/Events before \d were trimmed/)
   expect((await call('show', paused, '--store', store)).stdout).toContain('? Shall I?')
   expect(await call('export', done, '--store', store)).toMatchObject({
     code: 1,
@@ -192,7 +192,7 @@ describe('holdfast migrate', () => {
     )
     expect(await call('migrate', '--store', store)).toMatchObject({
       code: 0,
-      stdout: `${store}: schema 1 has become schema ${SCHEMA_VERSION}\n`,
+      stdout: `${store}: migrated from schema 1 to ${SCHEMA_VERSION}\n`,
     })
     expect(await call('migrate', '--store', store)).toMatchObject({
       code: 0,
@@ -251,7 +251,7 @@ describe('holdfast doctor', () => {
     await server.service.stop({ id: 'local' }, id)
     expect(await call('doctor', '--url', 'http://127.0.0.1:7')).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/✗ server .*cannot be talked to/) as string,
+      stdout: expect.stringMatching(/✗ server .*is not reachable/) as string,
     })
   })
 })

@@ -97,13 +97,13 @@ describe('it refuses', () => {
     writeFileSync(join(folder, 'package.json'), 'mine')
     const { code, stdout, stderr } = await run(['new', folder])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toBe(`holdfast new: ${folder} is not empty (it has package.json): give a new directory\n`)
+    expect(stderr).toBe(`holdfast new: ${folder} is not empty (it has package.json): use a new directory\n`)
     expect(readdirSync(folder)).toEqual(['package.json'])
     expect(readFileSync(join(folder, 'package.json'), 'utf8')).toBe('mine')
   })
 
   test.for([
-    ['a file', 'file', /is a file: give a new directory/],
+    ['a file', 'file', /is a file: use a new directory/],
     ['a directory below a file', 'file/project', /file/],
   ] as const)('%s', async ([, path, said]) => {
     const folder = temporaryFolder()
@@ -118,7 +118,7 @@ describe('it refuses', () => {
     const cwd = temporaryFolder()
     const { code, stderr } = await run(['new', ...args], { cwd })
     expect(code).toBe(2)
-    expect(stderr).toMatch(/give one directory\n\nUsage: holdfast new DIRECTORY|unknown flag --force/)
+    expect(stderr).toMatch(/expected one directory\n\nUsage: holdfast new DIRECTORY|unknown flag --force/)
     expect(readdirSync(cwd)).toEqual([])
   })
 })

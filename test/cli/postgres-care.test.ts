@@ -23,7 +23,7 @@ test('holdfast gc trims finished runs beside a server, and leaves the others', a
   })
   expect(await call('gc', '--store', store, '--retain', '1ms', '--now')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/trimmed 1 run; the store had \d\S* \wB, and has \d\S* \wB\n/) as string,
+    stdout: expect.stringMatching(/trimmed 1 run; the store had \d\S* \wB, now \d\S* \wB\n/) as string,
   })
   expect(await getRun(server, finished)).toMatchObject({ status: 'completed', earliest: 202, events: 203 })
   expect(await getRun(server, paused)).toMatchObject({ earliest: 0 })
@@ -39,7 +39,7 @@ describe('holdfast migrate', () => {
     expect(told.toSorted((a, b) => a.length - b.length)).toEqual([
       ` is up to date: schema ${SCHEMA_VERSION}\n`,
       ` is up to date: schema ${SCHEMA_VERSION}\n`,
-      `: schema 0 has become schema ${SCHEMA_VERSION}\n`,
+      `: migrated from schema 0 to ${SCHEMA_VERSION}\n`,
     ])
   })
 

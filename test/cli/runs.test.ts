@@ -90,7 +90,7 @@ describe('holdfast run in a pipe', () => {
     })
     expect(await call('run', 'echo', '{oops')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--text takes it as text') as string,
+      stderr: expect.stringContaining('pass it as text with --text') as string,
     })
   })
 
@@ -105,7 +105,7 @@ describe('holdfast run in a pipe', () => {
     const { call } = await lab()
     expect(await call('run', 'lap', 'x')).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/there is no component "lap"; there are: lab, lab-retry/) as string,
+      stderr: expect.stringMatching(/unknown component "lap": the server has lab, lab-retry/) as string,
     })
   })
 
@@ -160,7 +160,7 @@ describe('holdfast runs', () => {
     ).toHaveLength(1)
     const page = (await (await fetch(`${url}/runs?version=1.0&limit=1`)).json()) as { runs: { component: string }[] }
     expect(page.runs.map(({ component }) => component)).toEqual(['a'])
-    expect((await call('runs', '--version', '3.0')).stderr).toContain('There are no such runs')
+    expect((await call('runs', '--version', '3.0')).stderr).toContain('No runs found')
     const answer = await fetch(`${url}/components`)
     const { components } = (await answer.json()) as { components: { id: string; version?: string }[] }
     expect(components.map(({ id, version }) => [id, version])).toEqual([
@@ -189,7 +189,7 @@ describe('holdfast runs', () => {
     expect(await call('runs', '--status', 'paused')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringContaining('no such runs') as string,
+      stderr: expect.stringContaining('No runs found') as string,
     })
     expect(await call('runs', '--status', 'broken')).toMatchObject({ code: 2 })
   })
@@ -232,7 +232,7 @@ describe('holdfast answer', () => {
       await startRun({ url }, 'ask Sure?; say on; throw boom'),
     ]
     for (const { id } of [first, second]) await untilStatus({ url }, id, ['paused'])
-    expect(await call('answer', first.id, 'yes')).toMatchObject({ code: 0, stdout: `${first.id} goes on\n` })
+    expect(await call('answer', first.id, 'yes')).toMatchObject({ code: 0, stdout: `${first.id} continues\n` })
     expect(await untilFinished({ url }, first.id)).toMatchObject({ status: 'completed' })
     expect(await call('answer', second.id, 'yes', '--follow')).toMatchObject({ code: 3, stdout: 'on\n' })
     expect(await call('answer', second.id, 'again')).toMatchObject({
@@ -246,13 +246,13 @@ describe('holdfast stop', () => {
   test('[RUN-2] stops a run, with a reason, and leaves one that has ended as it is', async () => {
     const { call, url } = await lab()
     const { id } = await startRun({ url }, 'hang')
-    expect(await call('stop', id, '--reason', 'enough')).toMatchObject({ code: 0, stdout: `${id} is stopped\n` })
+    expect(await call('stop', id, '--reason', 'enough')).toMatchObject({ code: 0, stdout: `${id} was stopped\n` })
     expect(await getRun({ url }, id)).toMatchObject({ status: 'cancelled', reason: 'enough' })
     const done = await startRun({ url }, 'say hi')
     await untilFinished({ url }, done.id)
     expect(await call('stop', done.id)).toMatchObject({
       code: 0,
-      stdout: `${done.id} had ended before: it is completed\n`,
+      stdout: `${done.id} had already finished: completed\n`,
     })
   })
 })
@@ -289,7 +289,7 @@ describe('an error says what, which and what next', () => {
       const { code, stderr } = await call(...command)
       expect(code, command[0]).toBe(1)
       expect(stderr).toMatch(
-        /^holdfast \w+: there is no run run_x at \S+, or it is somebody else's; {2}holdfast runs {2}lists/,
+        /^holdfast \w+: there is no run run_x at \S+, or it belongs to another principal: list runs with {2}holdfast runs\n$/,
       )
     }
   })
@@ -298,7 +298,9 @@ describe('an error says what, which and what next', () => {
     const { code, stderr } = await callWith({})('runs', '--url', 'http://127.0.0.1:7')
     expect({ code, stderr }).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^holdfast runs: http:\/\/127\.0\.0\.1:7 is no Holdfast server/) as string,
+      stderr: expect.stringMatching(
+        /^holdfast runs: http:\/\/127\.0\.0\.1:7 is not a reachable Holdfast server/,
+      ) as string,
     })
   })
 
@@ -307,8 +309,8 @@ describe('an error says what, which and what next', () => {
       authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
     })
     const call = callWith({ HOLDFAST_URL: url })
-    expect((await call('runs')).stderr).toContain('give its key with --key or HOLDFAST_KEY')
-    expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key that was given is not one of its keys')
+    expect((await call('runs')).stderr).toContain('requires authentication: give a key with --key or HOLDFAST_KEY')
+    expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key is not valid there')
     expect(await call('run', 'lab', 'say hi', '--key', 'sesame-sesame-sesame')).toMatchObject({
       code: 0,
       stdout: 'hi\n',
@@ -316,13 +318,13 @@ describe('an error says what, which and what next', () => {
   })
 
   test.each([
-    [['run'], 'COMPONENT is missing: give COMPONENT INPUT'],
+    [['run'], 'COMPONENT is missing: expected COMPONENT INPUT'],
     [['run', 'lab'], 'INPUT is missing'],
-    [['run', 'lab', 'two', 'words'], '"words" is one too many'],
+    [['run', 'lab', 'two', 'words'], 'unexpected "words"'],
     [['tail', 'x', '--afer', '1'], 'did you mean --after?'],
     [['replay', 'x', '--speed', 'fast'], '"fast" is not a speed'],
-    [['completion', 'tcsh'], '"tcsh" is not known: give bash, zsh, fish'],
-    [['gc'], 'say what may go: --retain 30d'],
+    [['completion', 'tcsh'], '"tcsh" is not a supported shell: use bash, zsh, fish'],
+    [['gc'], 'nothing to do: give --retain 30d'],
   ])('for the command line %j', async (argv, said) => {
     const { code, stdout, stderr } = await callWith(NOBODY)(...argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -152,7 +152,9 @@ describe('holdfast run', () => {
     await terminal.type('holdfast run patient hello')
     await terminal.shows(/^one/m)
     await terminal.press('C-c')
-    const screen = await terminal.shows(/Come back with: {2}holdfast tail run_\S+\nCtrl-C again stops it\.[^]*\n\$ ?$/)
+    const screen = await terminal.shows(
+      /Follow it again with: {2}holdfast tail run_\S+\nPress Ctrl-C again to stop it\.[^]*\n\$ ?$/,
+    )
     const id = idOn(screen)
     await terminal.type('echo "left with $?"')
     await terminal.shows(/left with 130/)
@@ -171,7 +173,7 @@ describe('holdfast run', () => {
     await terminal.type('holdfast run lab "say here; hang"')
     const id = idOn(await terminal.shows(/^here/m))
     await terminal.press('C-c')
-    await terminal.shows(/Ctrl-C again stops it/)
+    await terminal.shows(/Press Ctrl-C again to stop it/)
     await terminal.press('C-c')
     await terminal.shows(/Stopping the run …[^]*■ stopped after [\d.]+s: Ctrl-C\n/)
     await terminal.type('echo "left with $?"')

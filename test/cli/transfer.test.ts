@@ -56,7 +56,7 @@ test('to import a run again changes nothing, and another one under its id is ref
   await call('import', join(folder, 'run.ndjson'), '--store', store)
   expect(await call('import', join(folder, 'run.ndjson'), '--store', store)).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('is there already') as string,
+    stdout: expect.stringContaining('already exists') as string,
   })
   expect(await call('import', join(folder, 'other.ndjson'), '--store', store)).toMatchObject({
     code: 1,
@@ -87,7 +87,7 @@ test('a run that is not over is not exported', async () => {
   expect(await call('export', id, '--url', url)).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringContaining(`${id} is paused: only a run that is over`) as string,
+    stderr: expect.stringContaining(`${id} is paused: only finished runs`) as string,
   })
   await stopRun({ url }, id, 5000)
   expect(await call('export', id, '--url', url)).toMatchObject({ code: 0 })

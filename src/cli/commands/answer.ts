@@ -12,22 +12,22 @@ import { withTarget } from '../with-target.ts'
 
 export const answer = defineCommand({
   operands: ['RUN', 'ANSWER'],
-  about: `Answers the question of a paused run, and lets it go on. holdfast show RUN says what it asks. Where it asks for an approval, true
-and false are the answers. Where it asks several questions, give all answers as a JSON object, by question id.
+  about: `Answers the question of a paused run, which then continues. holdfast show RUN shows the question. Answer an approval with true or false.
+If the run asks several questions, give all answers as one JSON object by question id.
 
 ${VALUE_RULE}`,
   examples: [
     { line: 'holdfast answer run_01k… true', does: 'approve' },
-    { line: 'holdfast answer run_01k… "the blue one" --follow', does: 'answer, and watch what comes of it' },
+    { line: 'holdfast answer run_01k… "the blue one" --follow', does: 'answer, and follow the run' },
   ],
   options: {
     ...targetOptions,
-    follow: { fallback: 'false', parse: toSwitch, help: 'Follow the run from there on.' },
-    json: { fallback: 'false', parse: toSwitch, help: 'Follow it, and print every event as a line of JSON.' },
+    follow: { fallback: 'false', parse: toSwitch, help: 'Follow the run after the answer.' },
+    json: { fallback: 'false', parse: toSwitch, help: 'Follow the run and print one JSON object per event.' },
     file: {
       value: 'FILE',
       parse: toText,
-      help: 'Where no server runs: drive the run here, with the components of this module, and follow it.',
+      help: 'If no server is running, execute the run in this process with the components of this module, and follow it.',
     },
     ...valueOptions,
   },
@@ -41,7 +41,7 @@ ${VALUE_RULE}`,
       async (target) => {
         if (target.local && components === undefined) {
           throw new Error(
-            'no server runs here that could go on with the run: start one with  holdfast serve FILE,  say where with --url, or give --file FILE',
+            'no server is running: start one with  holdfast serve FILE,  name one with --url, or continue the run here with --file FILE',
           )
         }
         const handle = target.client.runs.open(id)
@@ -49,7 +49,7 @@ ${VALUE_RULE}`,
         await handle.answer(answersTo(before, value))
         if (values.follow || values.json || target.local)
           return followRun(handle, target, io, { json: values.json, after: before.events - 1, secondInterrupt: 'stop' })
-        io.stdout.write(`${id} goes on\n`)
+        io.stdout.write(`${id} continues\n`)
         return DONE
       },
       components === undefined ? {} : { components },
@@ -61,5 +61,8 @@ function answersTo({ waiting = [], id }: RunInfo, value: unknown): Answers {
   if (waiting.length < 2) return { answer: value }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { answers: { ...value } }
   const asked = waiting.map((question) => `${question.id} (${question.prompt})`).join(', ')
-  throw new HoldfastError('invalid_request', `${id} asks several questions; give a JSON object by id: ${asked}`)
+  throw new HoldfastError(
+    'invalid_request',
+    `${id} asks several questions: give a JSON object with an answer by id: ${asked}`,
+  )
 }

@@ -8,10 +8,10 @@ import { size } from '../terminal/text.ts'
 
 export const backup = defineCommand({
   operands: ['DEST'],
-  about: `Writes a copy of a SQLite store to the new file DEST, also while a server uses the store. The copy is of one moment: everything that was
-acknowledged before the command began is in it. Every page is verified before the file appears under its name.
+  about: `Writes a copy of a SQLite store to the new file DEST, even while a server uses the store. The copy is a snapshot: it has everything that
+was acknowledged before the command started. Every page is verified before the file appears under its name.
 
-The server goes on meanwhile, and its write-ahead log grows until the copy is done.`,
+The server keeps running, and its write-ahead log grows until the backup is done.`,
   examples: [
     { line: 'holdfast backup backups/2026-11-17.db', does: 'of .holdfast/holdfast.db' },
     { line: 'holdfast backup /mnt/backup/runs.db --store sqlite:/var/lib/holdfast/runs.db', does: 'of another store' },

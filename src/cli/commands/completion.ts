@@ -14,7 +14,7 @@ const shells: Readonly<Record<string, (commands: readonly CompletedCommand[]) =>
 export function completionOf(catalogue: Catalogue): Command {
   return defineCommand({
     operands: ['SHELL'],
-    about: `Prints a script for bash, zsh or fish. With it, the Tab key completes commands, options and files.`,
+    about: `Prints a completion script for bash, zsh or fish. It completes commands, options and files.`,
     examples: [
       { line: 'source <(holdfast completion bash)', does: 'in ~/.bashrc' },
       { line: 'source <(holdfast completion zsh)', does: 'in ~/.zshrc, below compinit' },
@@ -26,7 +26,7 @@ export function completionOf(catalogue: Catalogue): Command {
       if (script === undefined)
         throw new HoldfastError(
           'invalid_request',
-          `${JSON.stringify(shell)} is not known: give ${Object.keys(shells).join(', ')}`,
+          `${JSON.stringify(shell)} is not a supported shell: use ${Object.keys(shells).join(', ')}`,
         )
       io.stdout.write(script(await completedCommands(catalogue)))
       return DONE

@@ -20,28 +20,32 @@ const PROGRESS_MS = 1000
 
 export const copy = defineCommand({
   operands: [],
-  about: `Copies everything from one store into another: runs with their logs, byte for byte, under the same ids, so that a client goes on with
-the cursor that it has; sessions and other documents; idempotency keys; stops that were asked for. A log that was trimmed begins in
-the target where it begins in the source. The source stays as it is.
+  about: `Copies everything from one store to another: runs with their logs, byte for byte and under the same ids, so that clients keep their cursors;
+sessions and other documents; idempotency keys; stop requests. Trimmed logs stay trimmed. The source is not changed.
 
-Stop the servers and workers of both stores first: while one is at work, copy refuses. Runs that are not over are copied too:
-queued and paused ones wait in the target as they did; one that was running is taken up there as if its server had died, by the
-recovery of its component.
+Stop the servers and workers of both stores first: copy refuses to start while one is running. Unfinished runs are copied too. Queued and
+paused runs stay queued and paused. Running ones are recovered in the target as after a crash.
 
-Everything is compared after it was copied, by a digest of all that is kept. What the target already has is compared as well: the
-same is left alone, so a copy that was cut off is finished by the same command; another one under the same id is never changed, is
-named, and makes the command fail.`,
+Everything is verified by digest after the copy. To finish an interrupted copy, run the same command again. If the target has different data
+under the same id, it is left unchanged and reported, and the command fails.`,
   examples: [
-    { line: 'holdfast copy --from sqlite:.holdfast/holdfast.db --to postgres://db.example/app', does: 'to many nodes' },
+    {
+      line: 'holdfast copy --from sqlite:.holdfast/holdfast.db --to postgres://db.example/app',
+      does: 'move to many nodes',
+    },
     {
       line: 'holdfast copy --from postgres://db.example/app --to sqlite:copy.db',
-      does: 'and back, or for a look at home',
+      does: 'move back, or inspect locally',
     },
   ],
   options: {
-    from: { value: 'STORE', parse: configOptions.store.parse, help: 'The store to copy: sqlite:PATH or an address.' },
-    to: { value: 'STORE', parse: configOptions.store.parse, help: 'The store to copy into; made where there is none.' },
-    json: { parse: toSwitch, fallback: 'false', help: 'Say what was done as JSON.' },
+    from: {
+      value: 'STORE',
+      parse: configOptions.store.parse,
+      help: 'Source store: sqlite:PATH, postgres://… or nats://….',
+    },
+    to: { value: 'STORE', parse: configOptions.store.parse, help: 'Target store. Created if it does not exist.' },
+    json: { parse: toSwitch, fallback: 'false', help: 'Print the report as JSON.' },
   },
   async run({ values }, io) {
     const { from, to } = storesOf(values.from, values.to)
@@ -54,7 +58,7 @@ named, and makes the command fail.`,
         await untilIdle(target, toText, io)
         const report = await copyStore(source, target, progressTo(io))
         if ((await source.transfer.workers()).length > 0)
-          throw new Error(`${fromText} was used while it was copied: stop what uses it, and copy again`)
+          throw new Error(`${fromText} was in use during the copy: stop its servers and workers, and copy again`)
         io.stdout.write(values.json ? `${JSON.stringify({ from: fromText, to: toText, ...report })}\n` : textOf(report))
         return report.mismatched === 0 ? DONE : FAILED
       } finally {
@@ -71,9 +75,9 @@ function storesOf(
   to: StoreConfig | undefined,
 ): { readonly from: StoreConfig; readonly to: StoreConfig } {
   if (from === undefined || to === undefined)
-    throw new HoldfastError('invalid_request', 'say what to copy, and where to: --from STORE --to STORE')
+    throw new HoldfastError('invalid_request', 'source or target is missing: give --from STORE --to STORE')
   for (const { kind } of [from, to])
-    if (kind === 'memory') throw new HoldfastError('invalid_request', 'a store in memory is only in its server')
+    if (kind === 'memory') throw new HoldfastError('invalid_request', 'a memory store cannot be copied')
   if (JSON.stringify(from) === JSON.stringify(to))
     throw new HoldfastError('invalid_request', '--from and --to are the same store')
   if (from.kind === 'sqlite' && !existsSync(from.path)) throw new Error(`there is no store ${from.path}`)
@@ -83,13 +87,13 @@ function storesOf(
 async function untilIdle(store: Store, name: string, io: CommandIo): Promise<void> {
   const until = Date.now() + IDLE_WITHIN_MS
   for (let looks = 0; (await store.transfer.workers()).length > 0 && Date.now() < until; looks++) {
-    if (looks === 0) io.stderr.write(`waiting for the servers and workers of ${name} to be gone\n`)
+    if (looks === 0) io.stderr.write(`waiting for the servers and workers of ${name} to stop\n`)
     await wait(LOOK_MS)
   }
   const { length } = await store.transfer.workers()
   if (length === 0) return
   const nodes = length === 1 ? 'a node is' : `${length} nodes are`
-  throw new Error(`${nodes} at work on ${name}: stop the servers and workers that use it, and copy again`)
+  throw new Error(`${nodes} using ${name}: stop its servers and workers, and copy again`)
 }
 
 function progressTo(io: CommandIo): (report: CopyReport) => void {
@@ -103,8 +107,8 @@ function progressTo(io: CommandIo): (report: CopyReport) => void {
 
 function summaryOf({ runs, documents, events }: CopyReport): string {
   const present = runs.present + documents.present
-  const there = present === 0 ? '' : `, ${present} were there`
-  return `${runs.copied + runs.continued} runs and ${documents.copied} documents copied${there}; ${events} events are the same`
+  const there = present === 0 ? '' : `, ${present} already there`
+  return `${runs.copied + runs.continued} runs and ${documents.copied} documents copied${there}; ${events} events verified`
 }
 
 function textOf(report: CopyReport): string {
@@ -112,9 +116,9 @@ function textOf(report: CopyReport): string {
   const going = Object.entries(unfinished).map(([status, number]) => `${number} ${status}`)
   return [
     summaryOf(report),
-    ...(going.length > 0 ? [`not over, and go on there: ${going.join(', ')}`] : []),
+    ...(going.length > 0 ? [`unfinished, continue in the target: ${going.join(', ')}`] : []),
     ...mismatches.map(({ run, document, problem }) => `${run ?? document}: ${problem}`),
-    ...(mismatched > 0 ? [`${mismatched} differ and were left as they are`] : []),
+    ...(mismatched > 0 ? [`${mismatched} differ and were left unchanged`] : []),
   ]
     .map((line) => `${line}\n`)
     .join('')

@@ -7,16 +7,16 @@ import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
 import { lazyLogger } from '../lazy-logger.ts'
 
-const about = `Serves ready-made components: the agent storyteller, the agent clerk (tools, and one that needs approval), the team newsroom,
-the workflow publish, and with --lab the lab (docs/lab.md). They need no key and no network. With OPENAI_API_KEY,
-ANTHROPIC_API_KEY or --model-url they ask a real model.`
+const about = `Serves ready-made components: the agents storyteller and clerk (which has a tool that needs approval), the team newsroom, the workflow
+publish, and with --lab the lab agent (docs/lab.md). They need no key and no network. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or
+--model-url to use a real model.`
 
 export const demo: Command = {
   operands: [],
   about,
   examples: [
-    { line: 'holdfast demo', does: 'and in another terminal:  holdfast run storyteller "the sea"' },
-    { line: 'holdfast demo --lab --supervise', does: 'with the lab, and back when it is killed' },
+    { line: 'holdfast demo', does: 'then, in another terminal:  holdfast run storyteller "the sea"' },
+    { line: 'holdfast demo --lab --supervise', does: 'with the lab agent; restarted when killed' },
     { line: 'holdfast demo --lab --store memory:', does: 'with the lab, and forgetting all at the end' },
   ],
   options: configOptions,
@@ -43,14 +43,14 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
 }
 
 function nextSteps(url: string, model: string): string {
-  return `It runs on ${model}
+  return `Model: ${model}
 
-Look at it: ${url}/console
+Console: ${url}/console
 
-Start a story and watch it:
+Start a story and follow it:
   curl -N ${url}/runs -H 'accept: text/event-stream' --json '{"component":"storyteller","input":"Tell me a story about a brave knight"}'
 
-Cut it with Ctrl-C, or kill this server with kill -9 and start it again. Then go on from the last id that you saw:
+Interrupt it with Ctrl-C, or kill this server with kill -9 and start it again. Then resume from the last id that you saw:
   curl -N ${url}/runs/RUN_ID/events -H 'last-event-id: LAST_ID'
 `
 }

@@ -7,6 +7,7 @@ import type { Command } from '../command.ts'
 import { loadComponents } from '../load-components.ts'
 import { hostServer } from '../host.ts'
 import type { CommandIo } from '../io.ts'
+import { acceptModuleSyntax } from '../module-syntax.ts'
 import { ModuleReloader } from '../module-reloader.ts'
 import { supervise } from '../supervise.ts'
 import { styleOf } from '../terminal/style.ts'
@@ -14,25 +15,25 @@ import { fileOf, labIn, whatToTry } from './serve.ts'
 
 export const dev: Command = {
   operands: ['FILE'],
-  about: `Serves a module as holdfast serve does, and loads it again whenever it, or a module of yours that it imports, is changed. Nothing is
-restarted: runs that are under way go on with the code that they began with, open connections stay open, and runs that are started
-from then on have the new code. A change that does not load is told, and what was served before is served on.
+  about: `Serves a module like holdfast serve, and reloads it when it changes, or when one of your modules that it imports does. Running runs
+keep the code that they started with, connections stay open, and new runs use the new code. If a change does not load, the error is shown
+and the previous code stays in use.
 
-What a module holds open besides its exports (timers, servers) stays open when it is loaded again. CommonJS modules and packages in
-node_modules are not loaded again: restart for these. Pages of localhost may use the server, at any port.
-For anything but development, use holdfast serve.`,
+Timers, servers and other handles that a module opened stay open after a reload. CommonJS modules and packages in node_modules are not
+reloaded: restart for those. Browser pages of localhost may use the server at any port. For production, use holdfast serve.`,
   examples: [{ line: 'holdfast dev agents.ts', does: 'edit agents.ts and start another run' }],
   options: configOptions,
   async run(argv, io) {
     const config = readConfig(argv, io.env)
     if (config.supervise) return supervise('dev', argv, config, io)
     const file = fileOf(config, 'dev')
+    acceptModuleSyntax() // before the reloader, which leaves CommonJS alone
     const reloader = new ModuleReloader()
     const load = async (): ReturnType<typeof loadComponents> => [...(await loadComponents(file)), ...labIn(config)]
     const components = await load()
     return hostServer({ ...config, corsLoopback: true }, components, io, (url, server) => {
       reloader.watch(() => reload(server, load, io))
-      return `${whatToTry(url, components)}\nChanges are taken up while runs go on.\n`
+      return `${whatToTry(url, components)}\nChanges are reloaded while runs continue.\n`
     })
   },
 }
@@ -46,6 +47,6 @@ async function reload(server: Server, load: () => ReturnType<typeof loadComponen
     const took = Math.round(performance.now() - since)
     io.stdout.write(`${style.green('✓')} reloaded in ${took} ms: ${components.map(({ id }) => id).join(', ')}\n`)
   } catch (cause) {
-    io.stdout.write(`${style.red('✗')} not reloaded: ${messageOf(cause)}\n  What was served before is served on.\n`)
+    io.stdout.write(`${style.red('✗')} not reloaded: ${messageOf(cause)}\n  The previous version stays in use.\n`)
   }
 }

@@ -11,12 +11,12 @@ import type { Environment } from '../../server/options.ts'
 
 export const doctor = defineCommand({
   operands: [],
-  about: `Looks at the versions, the store, the disk, the port, the server and the way to it, and says what is wrong and what to do about it. It
-changes nothing. With a run under way it also tries whether events come through at once. The exit code is 1 if something is wrong.`,
-  examples: [{ line: 'holdfast doctor --url https://agents.example.com', does: 'with what stands in between' }],
+  about: `Checks versions, store, disk, port, server and network path, and says what is wrong and how to fix it. It changes nothing. If a run is
+running, it also checks that events arrive without delay. The exit code is 1 if something is wrong.`,
+  examples: [{ line: 'holdfast doctor --url https://agents.example.com', does: 'including proxies on the way' }],
   options: {
     ...targetOptions,
-    json: { fallback: 'false', parse: toSwitch, help: 'Print every finding as a line of JSON.' },
+    json: { fallback: 'false', parse: toSwitch, help: 'Print one JSON object per finding.' },
   },
   async run({ values }, io) {
     const findings = await examine(values, io.env)
@@ -42,7 +42,7 @@ async function examine(values: TargetValues, env: Environment): Promise<Finding[
     ...(store === undefined ? [] : await examineStore(store, runs)),
     ...(runs ? await examineServer({ url, key: values.key }) : []),
     ...(!runs && values.url !== undefined
-      ? [bad('server', `${url} cannot be talked to: ${problem}`, 'check the address, and that the server runs')]
+      ? [bad('server', `${url} is not reachable: ${problem}`, 'check the address, and that the server is running')]
       : []),
     ...(!runs && values.url === undefined ? [await examinePort(url)] : []),
     ...examineProxyVariables(env),

@@ -23,20 +23,20 @@ import { explained } from '../with-target.ts'
 
 const options = {
   ...targetOptions,
-  principal: { value: 'ID', parse: toText, help: 'Whose data: an id as tokens say it, or key:NAME.' },
-  tenant: { value: 'TENANT', parse: toText, help: 'The tenant of that principal.' },
+  principal: { value: 'ID', parse: toText, help: 'Principal to forget: its id in tokens, or key:NAME.' },
+  tenant: { value: 'TENANT', parse: toText, help: 'Tenant of the principal.' },
   'auth-keys': {
     ...configOptions['auth-keys'],
-    help: 'Remove its API keys from this file too. A server removes them from the file that it uses, whatever is said here.',
+    help: 'Also remove its API keys from this file. A running server always uses its own file.',
   },
-  stop: { parse: toSwitch, fallback: 'false', help: 'Stop runs that have not ended.' },
-  'dry-run': { parse: toSwitch, fallback: 'false', help: 'Only say what there is.' },
+  stop: { parse: toSwitch, fallback: 'false', help: 'Stop unfinished runs first.' },
+  'dry-run': { parse: toSwitch, fallback: 'false', help: 'Report without deleting.' },
   vacuum: {
     parse: toSwitch,
     fallback: 'false',
-    help: 'Rewrite a SQLite file without the deleted bytes; not while a server uses it.',
+    help: 'Remove deleted bytes from a SQLite file. No server may be using it.',
   },
-  json: { parse: toSwitch, fallback: 'false', help: 'Report as JSON.' },
+  json: { parse: toSwitch, fallback: 'false', help: 'Print the report as JSON.' },
 } as const satisfies OptionTable
 
 interface ForgetTarget {
@@ -47,29 +47,29 @@ interface ForgetTarget {
 
 export const forget = defineCommand({
   operands: [],
-  about: `Deletes everything that a principal has: API keys first, so that it starts nothing meanwhile; runs with their logs and idempotency
-keys, sessions, webhooks, share links and all other documents. What cannot be undone is worth a --dry-run.
+  about: `Deletes all data of a principal: API keys first, so that it cannot start more runs; then runs with their logs and idempotency keys, sessions,
+webhooks, share links and all other documents. This cannot be undone: try --dry-run first.
 
-Runs that have not ended are refused, or stopped first with --stop. When the command is interrupted, run it again: it goes on.
+Unfinished runs make the command fail, unless --stop stops them first. To continue after an interruption, run the command again.
 
-A running server does it where there is one: the key needs the scope admin, and the audit log says who it was. Otherwise the store is
-opened: a file while no server uses it, a store that servers share at any time. A SQLite file keeps deleted bytes in free pages until they
-are overwritten: --vacuum rewrites it without them. Backups, log files and the audit log are not touched (docs/operations.md).`,
+If a server is running, it does the work: the key needs the scope admin, and the audit log records the caller. Otherwise the command opens the
+store: a SQLite file while no server uses it, a shared store at any time. A SQLite file keeps deleted bytes in free pages until they are
+overwritten; --vacuum removes them. Backups, log files and the audit log are not changed (docs/operations.md).`,
   examples: [
-    { line: 'holdfast forget --principal anna --dry-run', does: 'what would go' },
+    { line: 'holdfast forget --principal anna --dry-run', does: 'only report' },
     {
       line: 'holdfast forget --principal anna --stop --url https://agents.example --key hf_…',
-      does: 'by a running server',
+      does: 'at a running server',
     },
     {
       line: 'holdfast forget --principal key:ci --store sqlite:x.db --auth-keys keys.json --vacuum',
-      does: 'in a file',
+      does: 'in a SQLite file',
     },
   ],
   options,
   async run({ values }, io) {
     const { principal: id, tenant, 'dry-run': dryRun } = values
-    if (id === undefined) throw new HoldfastError('invalid_request', 'say whose data: --principal ID')
+    if (id === undefined) throw new HoldfastError('invalid_request', '--principal ID is missing')
     const who = { id, ...(tenant !== undefined && { tenant }) }
     let told = 0
     const onProgress = ({ runs }: RemovalCount): void => {
@@ -93,7 +93,9 @@ are overwritten: --vacuum rewrites it without them. Backups, log files and the a
     const does = dryRun ? 'has' : 'is forgotten:'
     io.stdout.write(`${where}: ${name} ${does} ${runs} runs${ended}, ${documents} documents, ${apiKeys} API keys\n`)
     if (!dryRun && config?.kind !== 'postgres' && config?.kind !== 'nats' && !values.vacuum)
-      io.stderr.write('Free pages of a SQLite file may still hold deleted bytes: holdfast gc --vacuum removes them.\n')
+      io.stderr.write(
+        'Free pages of a SQLite file may still hold deleted bytes. Remove them with  holdfast gc --vacuum\n',
+      )
     return DONE
   },
 })
@@ -105,15 +107,15 @@ async function serverFor({ store, url }: ForgetTarget['values'], env: Environmen
   const problem = await problemOf(asked)
   if (problem === undefined) return asked
   if (url === undefined) return undefined
-  throw new Error(`${url} is no Holdfast server that can be talked to: ${problem}`)
+  throw new Error(`${url} is not a reachable Holdfast server: ${problem}`)
 }
 
 function storeFor({ store, vacuum }: ForgetTarget['values'], env: Environment): StoreConfig {
   const config = store ?? defaultStore(env)
   if (config.kind === 'memory')
-    throw new HoldfastError('unsupported', 'a store in memory is only in its server: give --url')
+    throw new HoldfastError('unsupported', 'a memory store exists only in its server: use --url')
   if (config.kind === 'sqlite' && !existsSync(config.path)) throw new Error(`there is no store ${config.path}`)
-  if (vacuum && config.kind !== 'sqlite') throw new HoldfastError('invalid_request', '--vacuum is for a SQLite store')
+  if (vacuum && config.kind !== 'sqlite') throw new HoldfastError('invalid_request', '--vacuum needs a SQLite store')
   return config
 }
 
@@ -122,7 +124,7 @@ async function atServer(url: string, { values, who, onProgress }: ForgetTarget):
   if (vacuum)
     throw new HoldfastError(
       'invalid_request',
-      '--vacuum rewrites the file: stop the server, then call holdfast gc --vacuum',
+      '--vacuum needs exclusive use of the file: stop the server, then run holdfast gc --vacuum',
     )
   const { id: principal, tenant } = who
   const body = { principal, ...(tenant !== undefined && { tenant }), stop, dryRun }
@@ -141,7 +143,7 @@ async function inStore(
   const { stop, 'dry-run': dryRun, 'auth-keys': keys, vacuum } = values
   const store = await openStore(config, stderrLogger(io)).catch((cause: unknown) => {
     if (config.kind !== 'sqlite' || isHoldfastError(cause)) throw cause
-    throw new Error(`${detailOf(cause)}; a server that uses it is talked to with --url`, { cause })
+    throw new Error(`${detailOf(cause)}; if a server uses it, name that server with --url`, { cause })
   })
   let report: ForgetResult
   try {

@@ -21,21 +21,21 @@ import { defaultStore, storeText, targetOptions } from '../target.ts'
 
 export const gc = defineCommand({
   operands: [],
-  about: `Trims the events of finished runs that are older than --retain. A trimmed run is still listed, and keeps its last event: how it
-ended. Removes finished runs that are older than --retain-runs, with their idempotency keys and idle sessions. With --retain-size, the
-principals that store most are trimmed to a common level until everything fits (docs/operations.md). Unfinished runs are never touched.
+  about: `Applies retention limits now. --retain trims the events of runs that finished longer ago: they stay listed and keep their last event.
+--retain-runs removes such runs with their idempotency keys, and idle sessions. --retain-size trims the principals that store most to a common
+level until the store fits (docs/operations.md). Unfinished runs are never touched.
 
---vacuum makes the file of a SQLite store as small as what it then holds. It needs as much free space as that. A file that was made by
-this version gives space back by itself while a server runs, a slice at a time; one of an older version only does so after a vacuum.
+--vacuum shrinks the file of a SQLite store, and needs as much free space as the file then has. Files created by this version return space by
+themselves while a server runs; older files do so only after a vacuum.
 
-Ages are trusted only when a server has watched the clock of the store within the last hour, and for 24 hours since the clock last
-jumped; otherwise --retain and --retain-runs do nothing. With --now the clock is believed as it is.
+Ages need a clock that can be trusted: a server must have watched it within the last hour, without a jump for 24 hours. Otherwise --retain and
+--retain-runs do nothing. --now trusts the clock as it is.
 
-It opens the store itself: a file while no server uses it, a store that servers share at any time. A server does this by itself,
-every minute, when it is started with the same options.`,
+The command opens the store itself: a SQLite file while no server uses it, a shared store at any time. A server that is started with the same
+options does this every minute.`,
   examples: [
-    { line: 'holdfast gc --retain 30d --retain-size 10GB', does: 'what is older, or too much' },
-    { line: 'holdfast gc --vacuum', does: 'trims nothing, and shrinks the file' },
+    { line: 'holdfast gc --retain 30d --retain-size 10GB', does: 'by age and by size' },
+    { line: 'holdfast gc --vacuum', does: 'only shrink the file' },
   ],
   options: {
     store: targetOptions.store,
@@ -45,7 +45,7 @@ every minute, when it is started with the same options.`,
     now: {
       parse: toSwitch,
       fallback: 'false',
-      help: 'Believe the clock of this machine, though nobody has watched it.',
+      help: 'Trust the clock of this machine as it is.',
     },
     vacuum: { parse: toSwitch, fallback: 'false', help: 'Shrink the file of a SQLite store.' },
   },
@@ -63,14 +63,14 @@ every minute, when it is started with the same options.`,
     if (!trims && !values.vacuum)
       throw new HoldfastError(
         'invalid_request',
-        'say what may go: --retain 30d, --retain-runs 90d, --retain-size 10GB, several of them, or --vacuum',
+        'nothing to do: give --retain 30d, --retain-runs 90d, --retain-size 10GB or --vacuum',
       )
     const config = values.store ?? defaultStore(io.env)
     if (config.kind === 'sqlite' && !existsSync(config.path)) throw new Error(`there is no store ${config.path}`)
     if (trims) await trim(config, limits, io, { ...retention, believesClock: values.now })
     if (!values.vacuum) return DONE
     const { bytes } = vacuumStore(config, copyProgress(io))
-    io.stdout.write(`${storeText(config)}: the file has ${size(bytes)}\n`)
+    io.stdout.write(`${storeText(config)}: the file now has ${size(bytes)}\n`)
     return DONE
   },
 })
@@ -84,7 +84,7 @@ async function trim(config: StoreConfig, limits: Limits, io: CommandIo, settings
       const { reason, ...rest } = fields as { reason?: string }
       if (message === SWEEP_FAILED) failure = reason
       else if (reason === undefined) io.stderr.write(`${message}: ${printable(JSON.stringify(rest))}\n`)
-      else io.stderr.write(`${message}: ${reason}\nIf the clock of this machine is right, say so with --now.\n`)
+      else io.stderr.write(`${message}: ${reason}\nIf the clock of this machine is right, use --now.\n`)
     }
     const retention = new Retention(store, limits, systemClock, { ...silentLogger, warn }, settings)
     const { trimmed, removed, documents } = await retention.sweep()
@@ -93,7 +93,7 @@ async function trim(config: StoreConfig, limits: Limits, io: CommandIo, settings
     const gone =
       removed + documents === 0 ? '' : `, removed ${counted(removed, 'run')} and ${counted(documents, 'document')}`
     io.stdout.write(
-      `${storeText(config)}: trimmed ${counted(trimmed, 'run')}${gone}; the store had ${size(before)}, and has ${size(await store.usage.total())}\n`,
+      `${storeText(config)}: trimmed ${counted(trimmed, 'run')}${gone}; the store had ${size(before)}, now ${size(await store.usage.total())}\n`,
     )
   } finally {
     await store.close()

@@ -15,30 +15,29 @@ const FILE_BYTES_MAX = 256 * 1024 * 1024
 
 export const importRun = defineCommand({
   operands: ['[FILE]'],
-  about: `Puts a run that holdfast export wrote into a store, under its id, byte for byte: from a file, or from standard input. What is not the
-whole log of one finished run is refused, with the line that is wrong, and a run that the store has is never changed; to import it
-again does nothing.
+  about: `Imports a run that holdfast export wrote, from a file or standard input, under its id and byte for byte. Input that is not the complete log of
+one finished run is refused with the offending line. An existing run is never changed; importing it again does nothing.
 
-It opens the store itself, so no server may be using it. Servers have no such command on purpose: whoever may start runs could else
-write whatever outcome they like into a log.`,
-  examples: [{ line: 'holdfast import run.ndjson --store sqlite:copy.db', does: 'into a store of its own' }],
+The command opens the store itself, so no server may be using a sqlite store. Servers have no import endpoint: otherwise anybody who may start
+runs could forge logs.`,
+  examples: [{ line: 'holdfast import run.ndjson --store sqlite:copy.db', does: 'into another store' }],
   options: {
     store: targetOptions.store,
-    principal: { value: 'ID', fallback: 'local', parse: toText, help: 'Whose run it is from now on.' },
-    tenant: { value: 'TENANT', parse: toText, help: 'The tenant of that principal.' },
+    principal: { value: 'ID', fallback: 'local', parse: toText, help: 'Principal that owns the imported run.' },
+    tenant: { value: 'TENANT', parse: toText, help: 'Tenant of the principal.' },
   },
   async run({ values, operands: [file] }, io) {
     const { principal, tenant } = values
     const owner = ownerKey({ id: principal, ...(tenant !== undefined && { tenant }) })
     const log = readLog(await readText(file), owner)
     const config = values.store ?? defaultStore(io.env)
-    if (config.kind === 'memory') throw new Error('a store in memory ends with this command: give --store sqlite:PATH')
+    if (config.kind === 'memory') throw new Error('a memory store ends with this command: use --store sqlite:PATH')
     const store = await openStore(config, stderrLogger(io))
     try {
       const outcome = await writeLog(store, log)
       const { id, status } = log.run
       const what =
-        outcome === 'existing' ? `${id} is there already` : `Imported ${id}: ${log.records.length} events, ${status}`
+        outcome === 'existing' ? `${id} already exists` : `Imported ${id}: ${log.records.length} events, ${status}`
       io.stdout.write(`${what}\n  holdfast show ${id} --store ${storeText(config)}\n`)
       return DONE
     } finally {
@@ -53,8 +52,7 @@ async function readText(file = '-'): Promise<string> {
   for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
     chunks.push(chunk as Buffer)
     bytes += (chunk as Buffer).length
-    if (bytes > FILE_BYTES_MAX)
-      throw new Error(`${file} has more than the ${size(FILE_BYTES_MAX)} that can be imported`)
+    if (bytes > FILE_BYTES_MAX) throw new Error(`${file} exceeds ${size(FILE_BYTES_MAX)}, the maximum for an import`)
   }
   return Buffer.concat(chunks).toString()
 }

@@ -92,7 +92,7 @@ describe('holdfast keys', () => {
     expect(await run('list')).toEqual({
       code: 0,
       stdout: '',
-      stderr: `There is no key file ${path}. Make one with  holdfast keys create NAME\n`,
+      stderr: `No key file ${path}. Create one with  holdfast keys create NAME\n`,
     })
     expect(await run('list', '--json')).toMatchObject({ code: 0, stdout: '[]\n' })
     expect(await readdir(folder)).toEqual([])

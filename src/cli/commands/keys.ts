@@ -11,49 +11,49 @@ import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
 
 const options = {
-  'auth-keys': { ...configOptions['auth-keys'], fallback: defaultKeysPath, help: 'The file of keys.' },
+  'auth-keys': { ...configOptions['auth-keys'], fallback: defaultKeysPath, help: 'Key file.' },
   principal: {
     value: 'ID',
     parse: toText,
-    help: 'create: who the key speaks for. Keys of one principal own the same runs. [default key:NAME]',
+    help: 'create: principal of the key. Keys of one principal own the same runs. Default: key:NAME.',
   },
-  tenant: { value: 'TENANT', parse: toText, help: 'create: the tenant of that principal.' },
+  tenant: { value: 'TENANT', parse: toText, help: 'create: tenant of the principal.' },
   scopes: {
     value: 'SCOPES',
     parse: toList,
-    help: 'create: what the key may do, such as runs:read or runs:write,component:clerk (docs/config.md). [default everything]',
+    help: 'create: scopes of the key, such as runs:read or runs:write,component:clerk (docs/config.md). Default: everything.',
   },
   expires: {
     value: 'DURATION',
     parse: toDuration,
-    help: 'create: how long the key is good, such as 90d. [default for ever]',
+    help: 'create: lifetime of the key, such as 90d. Default: no expiry.',
   },
-  json: { fallback: 'false', parse: toSwitch, help: 'list: as JSON.' },
-  help: { fallback: 'false', parse: toSwitch, help: 'Show this.' },
+  json: { fallback: 'false', parse: toSwitch, help: 'list: print JSON.' },
+  help: { fallback: 'false', parse: toSwitch, help: 'Show this help.' },
 } as const satisfies OptionTable
 
 type Values = OptionValues<typeof options>
 
 const usageText = `Usage:
   holdfast keys create NAME [--principal ID] [--tenant TENANT] [--scopes SCOPES] [--expires DURATION]
-                                                                 make a key and show it, once
-  holdfast keys list [--json]                                    show what keys there are
-  holdfast keys revoke NAME|ID                                   end a key, for running servers within a second
+                                                                 create a key and print it once
+  holdfast keys list [--json]                                    list all keys
+  holdfast keys revoke NAME|ID                                   revoke a key; servers notice within a second
 
 Options:
 ${helpText(options)}`
 
 export const keysCommand: Command = {
   operands: ['ACTION', '[NAME]'],
-  about: `Makes, lists and revokes the API keys of a file (docs/config.md). A server lets in who has one when it is started with --auth-keys.
-The key is printed once, alone on standard output; the file holds only its hash. Running servers notice a change within a second.`,
+  about: `Creates, lists and revokes the API keys in a file (docs/config.md). A server started with --auth-keys requires one of them. A new key is printed
+once, alone on standard output; the file holds only its hash. Running servers notice changes within a second.`,
   examples: [
-    { line: 'holdfast keys create ci', does: 'make a key and show it, once' },
+    { line: 'holdfast keys create ci', does: 'create a key and print it once' },
     {
       line: 'holdfast keys create viewer --principal key:ci --scopes runs:read --expires 90d',
-      does: 'one that only reads',
+      does: 'a read-only key',
     },
-    { line: 'holdfast keys list --json', does: 'what keys there are' },
+    { line: 'holdfast keys list --json', does: 'list all keys' },
     { line: 'holdfast keys revoke ci', does: 'by name or id' },
   ],
   options,
@@ -114,14 +114,14 @@ async function act(positionals: readonly string[], values: Values, io: CommandIo
 async function create(name: string, values: Values, io: CommandIo): Promise<number> {
   const path = values['auth-keys']
   const { principal, tenant, scopes, expires } = values
-  if (expires === 0) throw misuse('--expires 0 would make a key that is never good')
+  if (expires === 0) throw misuse('--expires 0 would create a key that is never valid')
   const { entry, key } = await createKey(path, { name, principal, tenant, scopes, expiresInMs: expires })
   // The key alone on standard output, so that a script can take it from there.
   io.stdout.write(`${key}\n`)
   io.stderr.write(
     `Created the key "${name}" (id ${entry.id}) for the principal ${whoIs(entry)}.\n` +
-      `It may ${entry.scopes === undefined ? 'do everything' : `do what ${entry.scopes.join(', ')} allows`}${entry.expiresAt === undefined ? '' : `, until ${entry.expiresAt}`}.\n` +
-      'It is not shown again: keep it now. Send it as  Authorization: Bearer <key>\n' +
+      `Scopes: ${entry.scopes === undefined ? 'everything' : entry.scopes.join(', ')}${entry.expiresAt === undefined ? '' : `; expires ${entry.expiresAt}`}.\n` +
+      'It is not shown again: store it now. Send it as  Authorization: Bearer <key>\n' +
       `A server accepts it when started with  --auth-keys ${path}\n`,
   )
   return OK
@@ -134,8 +134,8 @@ async function list(_operand: string, values: Values, io: CommandIo): Promise<nu
     const shown = (entries ?? []).map((entry) => ({ ...withoutHash(entry), lastUsedAt: lastUse(entry, used) }))
     io.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`)
   } else if (entries === undefined || entries.length === 0) {
-    const what = entries === undefined ? `There is no key file ${path}.` : `There are no keys in ${path}.`
-    io.stderr.write(`${what} Make one with  holdfast keys create NAME\n`)
+    const what = entries === undefined ? `No key file ${path}.` : `No keys in ${path}.`
+    io.stderr.write(`${what} Create one with  holdfast keys create NAME\n`)
   } else {
     io.stdout.write(table(entries, used))
   }

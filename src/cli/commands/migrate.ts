@@ -6,12 +6,11 @@ import { defaultStore, storeText, targetOptions } from '../target.ts'
 
 export const migrate = defineCommand({
   operands: [],
-  about: `Brings the tables of a store to the version that this Holdfast uses. A server does the same when it opens the store; this is for those
-who want to do it before, with a backup at hand. Each version is one transaction: it is done or not. A store of a newer Holdfast is
-refused.`,
+  about: `Migrates the schema of a store to this version of Holdfast. A server does the same when it opens the store; use this command to do it
+beforehand, with a backup at hand. Each step is one transaction. A store of a newer Holdfast is refused.`,
   examples: [
     { line: 'holdfast migrate --store sqlite:runs.db', does: 'while no server uses it' },
-    { line: 'holdfast migrate --store postgres://db.example/app', does: 'also while servers use it' },
+    { line: 'holdfast migrate --store postgres://db.example/app', does: 'even while servers use it' },
   ],
   options: { store: targetOptions.store },
   async run({ values }, io) {
@@ -25,5 +24,5 @@ refused.`,
 function changeText(change: SchemaChange | undefined): string {
   if (change === undefined) return ' is up to date'
   const { from, to } = change
-  return from === to ? ` is up to date: schema ${to}` : `: schema ${from} has become schema ${to}`
+  return from === to ? ` is up to date: schema ${to}` : `: migrated from schema ${from} to ${to}`
 }

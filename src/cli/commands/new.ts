@@ -9,8 +9,7 @@ import { projectFiles, type ProjectVersions } from '../new/project.ts'
 
 export const newProject: Command = {
   operands: ['DIRECTORY'],
-  about:
-    'Writes a small project: an agent with a tool, which starts with npm install and npm start. The directory is made, or is empty.',
+  about: `Creates a small project: one agent with one tool. Start it with npm install and npm start. The directory must be new or empty.`,
   examples: [{ line: 'holdfast new my-agents', does: 'then: cd my-agents, npm install, npm start' }],
   options: {},
   run: writeProject,
@@ -19,7 +18,7 @@ export const newProject: Command = {
 async function writeProject(argv: readonly string[], io: CommandIo): Promise<number> {
   const [directory, ...others] = parseOptions({}, argv, {}).positionals
   if (directory === undefined || others.length > 0)
-    throw new HoldfastError('invalid_request', 'give one directory\n\nUsage: holdfast new DIRECTORY')
+    throw new HoldfastError('invalid_request', 'expected one directory\n\nUsage: holdfast new DIRECTORY')
   checkEmpty(directory)
   const files = Object.entries(projectFiles(packageName(directory), versions()))
   mkdirSync(directory, { recursive: true })
@@ -34,10 +33,10 @@ async function writeProject(argv: readonly string[], io: CommandIo): Promise<num
 function checkEmpty(directory: string): void {
   const found = statSync(directory, { throwIfNoEntry: false })
   if (found === undefined) return
-  if (!found.isDirectory()) throw new HoldfastError('invalid_request', `${directory} is a file: give a new directory`)
+  if (!found.isDirectory()) throw new HoldfastError('invalid_request', `${directory} is a file: use a new directory`)
   const [first] = readdirSync(directory)
   if (first === undefined) return
-  throw new HoldfastError('invalid_request', `${directory} is not empty (it has ${first}): give a new directory`)
+  throw new HoldfastError('invalid_request', `${directory} is not empty (it has ${first}): use a new directory`)
 }
 
 /** The directory's name, as far as npm takes it. */

@@ -13,22 +13,27 @@ const SPEED_MAX = 1_000_000
 
 export const replay = defineCommand({
   operands: ['RUN'],
-  about: `Shows the events of a run with the pauses that were between them, or faster. It looks as it did on a terminal that followed the run.
-A run that has not ended is shown up to where it is now. The exit code is that of the run.`,
+  about: `Replays the events of a run with their original timing, or faster, as a terminal that followed the run would have shown them. A run that
+has not finished is replayed up to its last event. The exit code is the run's outcome.`,
   examples: [
     { line: 'holdfast replay run_01k… --speed 4', does: 'four times as fast' },
-    { line: 'holdfast replay run_01k… --speed 0 > text.txt', does: 'without any pause' },
+    { line: 'holdfast replay run_01k… --speed 0 > text.txt', does: 'without pauses' },
   ],
   options: {
     ...targetOptions,
-    speed: { value: 'FACTOR', fallback: '1', parse: toSpeed, help: '2 is twice as fast; 0 makes no pauses.' },
+    speed: {
+      value: 'FACTOR',
+      fallback: '1',
+      parse: toSpeed,
+      help: 'Speed factor: 2 is twice as fast, 0 does not pause at all.',
+    },
     'max-pause': {
       value: 'DURATION',
       fallback: '10s',
       parse: toDuration,
-      help: 'The longest pause: a run may have waited for days.',
+      help: 'Longest pause between two events.',
     },
-    json: { fallback: 'false', parse: toSwitch, help: 'Print every event as a line of JSON, when its time has come.' },
+    json: { fallback: 'false', parse: toSwitch, help: 'Print one JSON object per event.' },
   },
   run: ({ values, operands }, io) =>
     withTarget(values, io.env, async ({ client }) => {
@@ -41,7 +46,7 @@ A run that has not ended is shown up to where it is now. The exit code is that o
       process.once('SIGINT', leave)
       try {
         const onGap = ({ earliest }: { earliest: number }): void =>
-          presenter.note(`The events before ${earliest} are no longer kept.`)
+          presenter.note(`Events before ${earliest} were trimmed.`)
         for await (const event of handle.events({ signal: left.signal, onGap })) {
           await pace.until(Date.parse(event.time), left.signal)
           presenter.event(event)

@@ -8,16 +8,16 @@ import { size } from '../terminal/text.ts'
 
 export const restore = defineCommand({
   operands: ['SRC'],
-  about: `Copies the backup SRC into a SQLite store that no server uses, after it has verified every page. The store that was there is kept
-beside the new one, under a name that ends with the time of the restore. SRC stays as it is.
+  about: `Replaces a SQLite store with the backup SRC after verifying every page. No server may be using the store. The previous store is kept beside
+the new one, with the time of the restore at the end of its name. SRC is not changed.
 
-Runs that were under way when the backup was made are recovered by the next server, as if their server had died then.`,
+Runs that were running when the backup was made are recovered by the next server, as after a crash.`,
   examples: [{ line: 'holdfast restore backups/2026-11-17.db', does: 'into .holdfast/holdfast.db' }],
   options: { store: targetOptions.store },
   async run({ values, operands: [from] }, io) {
     const config = values.store ?? defaultStore(io.env)
     const { runs, bytes, replaced } = await restoreStore(config, from!, copyProgress(io))
-    const before = replaced === undefined ? '' : `what was there before is ${replaced}\n`
+    const before = replaced === undefined ? '' : `the previous store is ${replaced}\n`
     io.stdout.write(`${storeText(config)}: ${runs} runs, ${size(bytes)}, verified\n${before}`)
     return DONE
   },

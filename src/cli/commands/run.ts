@@ -16,27 +16,27 @@ const options = {
   file: {
     value: 'FILE',
     parse: toText,
-    help: 'Where no server runs: drive the run here, with the components of this module.',
+    help: 'If no server is running, execute the run in this process with the components of this module.',
   },
-  session: { value: 'ID', parse: toText, help: 'Session that the run belongs to; a new one where none is given.' },
-  detach: { fallback: 'false', parse: toSwitch, help: 'Only start it, and print its id.' },
-  json: { fallback: 'false', parse: toSwitch, help: 'Print every event as a line of JSON.' },
+  session: { value: 'ID', parse: toText, help: 'Session of the run. Default: a new session.' },
+  detach: { fallback: 'false', parse: toSwitch, help: 'Start the run, print its id and exit.' },
+  json: { fallback: 'false', parse: toSwitch, help: 'Print one JSON object per event.' },
   ...valueOptions,
 } as const satisfies OptionTable
 
 export const run = defineCommand({
   operands: ['COMPONENT', 'INPUT'],
-  about: `Starts a run of a component and follows it. On a terminal you see its text as it comes, and its tools, steps and members as a
-tree that moves; in a pipe the text goes to standard output and everything else to standard error, in plain lines.
+  about: `Starts a run and follows it. On a terminal, the text appears as it arrives, with a live tree of tools, steps and members. In a pipe,
+text goes to standard output and everything else to standard error, in plain lines.
 
-Ctrl-C leaves, and the run goes on: it says how to come back. Twice stops the run. The exit code is that of the run: 0 only if it
-completed, 3 if it failed. In a pipe, a run that asks a question ends the command with 6.
+Ctrl-C detaches: the run continues, and the command prints how to follow it again. Ctrl-C twice stops the run. The exit code is the run's
+outcome: 0 if it completed, 3 if it failed. In a pipe, a run that pauses for an answer ends the command with 6.
 
 ${VALUE_RULE}`,
   examples: [
     { line: 'holdfast run storyteller "the sea"', does: 'start and follow' },
-    { line: 'holdfast run summarize - < page.txt > summary.txt', does: 'input from a file, text into another' },
-    { line: 'id=$(holdfast run publish "bees" --detach)', does: 'start only; follow later with holdfast tail $id' },
+    { line: 'holdfast run summarize - < page.txt > summary.txt', does: 'input from a file, text to another' },
+    { line: 'id=$(holdfast run publish "bees" --detach)', does: 'start only; follow it later with holdfast tail $id' },
     { line: 'holdfast run assistant "hello" --file agents.ts', does: 'without a server' },
   ],
   options,
@@ -50,10 +50,7 @@ ${VALUE_RULE}`,
       async (target) => {
         await checkComponent(target, component, values.file)
         if (target.local && values.detach)
-          throw new HoldfastError(
-            'invalid_request',
-            '--detach needs a server: nobody would drive the run after this command',
-          )
+          throw new HoldfastError('invalid_request', '--detach needs a server: the run would end with this command')
         const { session } = values
         const started = await target.client.runs.start({ component, input, ...(session !== undefined && { session }) })
         if (values.detach) {
@@ -75,9 +72,9 @@ async function checkComponent(target: Target, component: string, file: string | 
   if (known.includes(component)) return
   if (target.local && file === undefined) {
     throw new Error(
-      'no server runs here that could drive a run: start one with  holdfast serve FILE,  say where with --url, or give --file FILE to drive it here',
+      'no server is running: start one with  holdfast serve FILE,  name one with --url, or execute the run here with --file FILE',
     )
   }
   const some = known.slice(0, 20).join(', ')
-  throw new Error(`there is no component ${JSON.stringify(component)}; there are: ${some}`)
+  throw new Error(`unknown component ${JSON.stringify(component)}: the server has ${some}`)
 }

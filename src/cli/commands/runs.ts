@@ -29,13 +29,13 @@ const PAGE_RUNS = 200
 
 export const runs = defineCommand({
   operands: [],
-  about: `Lists your runs, newest first. With --watch the list is kept current until Ctrl-C; in a pipe, --watch prints a line whenever a run
-is new or has another status.`,
+  about: `Lists your runs, newest first. --watch updates the list until Ctrl-C. In a pipe, --watch prints a line when a run is created or its status
+changes.`,
   examples: [
-    { line: 'holdfast runs --status running,paused', does: 'what is not over' },
-    { line: 'holdfast runs --component publish --watch', does: 'runs of one component, as they go' },
-    { line: 'holdfast runs --status paused --version 2.1.0', does: 'what a deployment left waiting' },
-    { line: 'holdfast runs --json | jq .id', does: 'one run a line' },
+    { line: 'holdfast runs --status running,paused', does: 'unfinished runs' },
+    { line: 'holdfast runs --component publish --watch', does: 'runs of one component, live' },
+    { line: 'holdfast runs --status paused --version 2.1.0', does: 'paused runs of one version' },
+    { line: 'holdfast runs --json | jq .id', does: 'one run per line' },
   ],
   options: {
     ...targetOptions,
@@ -44,16 +44,16 @@ is new or has another status.`,
     status: {
       value: 'STATUSES',
       parse: toStatuses,
-      help: `Only runs with one of these, separated by commas: ${Object.keys(colours).join(', ')}.`,
+      help: `Only runs with one of these statuses, separated by commas: ${Object.keys(colours).join(', ')}.`,
     },
     version: {
       value: 'VERSION',
       parse: toText,
-      help: 'Only runs whose component last had this version.',
+      help: 'Only runs last executed by this version of their component.',
     },
-    limit: { value: 'N', fallback: '20', parse: toCount(1, 10_000), help: 'How many at most.' },
-    watch: { fallback: 'false', parse: toSwitch, help: 'Keep the list current.' },
-    json: { fallback: 'false', parse: toSwitch, help: 'Print every run as a line of JSON.' },
+    limit: { value: 'N', fallback: '20', parse: toCount(1, 10_000), help: 'Maximum number of runs.' },
+    watch: { fallback: 'false', parse: toSwitch, help: 'Update the list until Ctrl-C.' },
+    json: { fallback: 'false', parse: toSwitch, help: 'Print one JSON object per run.' },
   },
   run: ({ values, operands: _none }, io) =>
     withTarget(values, io.env, async (target) => {
@@ -69,7 +69,7 @@ is new or has another status.`,
       const found = await list()
       if (json) for (const each of found) io.stdout.write(`${JSON.stringify(each)}\n`)
       else if (found.length > 0) io.stdout.write(`${rows(found, styleOf(io.stdout, io.env)).join('\n')}\n`)
-      else io.stderr.write('There are no such runs.  holdfast run COMPONENT "INPUT"  starts one\n')
+      else io.stderr.write('No runs found. Start one with  holdfast run COMPONENT "INPUT"\n')
       return DONE
     }),
 })
@@ -145,6 +145,6 @@ async function watchRuns(list: () => Promise<RunInfo[]>, io: CommandIo, json: bo
 function toStatuses(text: string): RunStatus[] {
   return text.split(',').map((status) => {
     if (Object.hasOwn(colours, status)) return status as RunStatus
-    throw new Error(`${JSON.stringify(status)} is no status: give ${Object.keys(colours).join(', ')}`)
+    throw new Error(`${JSON.stringify(status)} is not a status: use ${Object.keys(colours).join(', ')}`)
   })
 }

@@ -11,11 +11,16 @@ import { supervise } from '../supervise.ts'
 
 export const serve: Command = {
   operands: ['FILE'],
-  about: `Serves the components that a JavaScript or TypeScript module exports, each one and each one in an exported array. TypeScript runs as
-it is. Ctrl-C or SIGTERM drains: runs may finish within --drain-timeout, and the rest are handed over to whoever opens the store next.`,
+  about: `Serves the components that a JavaScript or TypeScript module exports, as values or in arrays. TypeScript runs without a build.
+
+Ctrl-C or SIGTERM drains the server: running runs may finish within --drain-timeout. The others are recovered by the next server that opens the
+store.`,
   examples: [
-    { line: 'holdfast serve agents.ts', does: 'on this machine, runs in .holdfast/holdfast.db' },
-    { line: 'holdfast serve agents.ts --host 0.0.0.0 --auth-keys .holdfast/keys.json', does: 'for others, with keys' },
+    { line: 'holdfast serve agents.ts', does: 'local only, runs in .holdfast/holdfast.db' },
+    {
+      line: 'holdfast serve agents.ts --host 0.0.0.0 --auth-keys .holdfast/keys.json',
+      does: 'for other machines, with API keys',
+    },
   ],
   options: configOptions,
   async run(argv, io) {
@@ -29,7 +34,7 @@ it is. Ctrl-C or SIGTERM drains: runs may finish within --drain-timeout, and the
 /** The one file that a command is given. */
 export function fileOf({ positionals: [file, ...others] }: Config, command: string): string {
   if (file !== undefined && others.length === 0) return file
-  throw new HoldfastError('invalid_request', `give one file to serve\n\nUsage: holdfast ${command} FILE [options]`)
+  throw new HoldfastError('invalid_request', `expected one file to serve\n\nUsage: holdfast ${command} FILE [options]`)
 }
 
 export function labIn({ lab }: Config): Component[] {

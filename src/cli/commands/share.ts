@@ -11,13 +11,13 @@ import { withTarget } from '../with-target.ts'
 
 export const share = defineCommand({
   operands: ['RUN'],
-  about: `Prints a link that gives access to one run, and to nothing else, for whoever has it. It works in a browser, in an EventSource and in the
-client, until it expires or is revoked. It cannot be shown again: keep it secret.`,
+  about: `Prints a link that gives its holder access to one run and nothing else, in a browser, an EventSource or the client, until it expires or is
+revoked. The link is a secret and is not shown again.`,
   examples: [
-    { line: 'holdfast share run_01k…', does: 'to read the run, for one day' },
-    { line: 'holdfast share run_01k… --can read,answer,stop --expires 7d', does: 'to answer and stop it too' },
-    { line: 'holdfast share run_01k… --list', does: 'the links that have not expired' },
-    { line: 'holdfast share run_01k… --revoke 01k…', does: 'ends the link with this id' },
+    { line: 'holdfast share run_01k…', does: 'read-only, for one day' },
+    { line: 'holdfast share run_01k… --can read,answer,stop --expires 7d', does: 'may also answer and stop the run' },
+    { line: 'holdfast share run_01k… --list', does: 'list links that have not expired' },
+    { line: 'holdfast share run_01k… --revoke 01k…', does: 'revoke the link with this id' },
   ],
   options: {
     ...targetOptions,
@@ -27,7 +27,7 @@ client, until it expires or is revoked. It cannot be shown again: keep it secret
       parse: toActions,
       help: `What the link allows, separated by commas: ${shareActions.join(', ')}.`,
     },
-    expires: { value: 'DURATION', fallback: '1d', parse: toDuration, help: 'How long the link lasts; at most 365d.' },
+    expires: { value: 'DURATION', fallback: '1d', parse: toDuration, help: 'Lifetime of the link, at most 365d.' },
     list: { fallback: 'false', parse: toSwitch, help: 'List the links of the run instead.' },
     revoke: { value: 'ID', parse: toText, help: 'Revoke the link with this id instead.' },
   },
@@ -36,13 +36,13 @@ client, until it expires or is revoked. It cannot be shown again: keep it secret
       if (local)
         throw new HoldfastError(
           'invalid_request',
-          'a link leads to a server, and none answers: start it, or give --url',
+          'a share link needs a running server: start one, or name one with --url',
         )
       const run = client.runs.open(operands[0]!)
       if (values.list) return list(run, io)
       if (values.revoke !== undefined) {
         await run.revokeShare(values.revoke)
-        io.stdout.write(`${values.revoke} is revoked\n`)
+        io.stdout.write(`Revoked ${values.revoke}\n`)
         return DONE
       }
       const { url, ...made } = await run.share({ can: values.can, expiresIn: values.expires })
@@ -65,6 +65,6 @@ function toActions(text: string): readonly ShareAction[] {
   const given = toList(text)
   const wrong = given.find((each) => !(shareActions as readonly string[]).includes(each))
   if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong)} is not one of ${shareActions.join(', ')}`)
-  if (!given.includes('read')) throw new Error('a link always allows to read: add read')
+  if (!given.includes('read')) throw new Error('read is required: add it')
   return given as ShareAction[]
 }

@@ -14,8 +14,8 @@ import { withTarget } from '../with-target.ts'
 
 export const show = defineCommand({
   operands: ['RUN'],
-  about: `Says all about a run as it is now: what it was given, what it did, what it said, how it ended or what it waits for. It does not wait;
-holdfast tail does. The exit code is 0 whatever became of the run.`,
+  about: `Shows a run's current state: input, steps, text, and its outcome or its open questions. It does not wait for the run; holdfast tail does.
+The exit code is 0 whatever the outcome of the run.`,
   examples: [{ line: 'holdfast show run_01k… --json', does: 'the run as JSON, without its events' }],
   options: { ...targetOptions, json: { fallback: 'false', parse: toSwitch, help: 'Print the run as JSON.' } },
   run: ({ values, operands }, io) =>
@@ -41,7 +41,7 @@ async function describe(run: RunInfo, target: Target, io: CommandIo): Promise<vo
   const section = (title: string, body: string): string =>
     body === '' ? '' : `\n${style.bold(title)}\n${printable(body)}\n`
   io.stdout.write(fieldsText(run, style))
-  if (earliest > 0) io.stdout.write(`\nThe events before ${earliest} are no longer kept.\n`)
+  if (earliest > 0) io.stdout.write(`\nEvents before ${earliest} were trimmed.\n`)
   if (input !== undefined) io.stdout.write(section('Input', valueText(input)))
   if (lines.length > 0) io.stdout.write(`\n${style.bold('Done')}\n${lines.join('\n')}\n`)
   io.stdout.write(section('Text', text))

@@ -8,13 +8,13 @@ import { withTarget } from '../with-target.ts'
 
 export const stop = defineCommand({
   operands: ['RUN'],
-  about: `Asks a run to stop, and waits for its end. The agent is given a moment to clean up. To stop a run again, or one that has ended,
+  about: `Requests a stop and waits for the run to end. The agent gets a grace period to clean up. Stopping a run twice, or one that has finished,
 changes nothing.`,
-  examples: [{ line: 'holdfast stop run_01k… --reason "wrong customer"', does: 'the reason is kept in its log' }],
+  examples: [{ line: 'holdfast stop run_01k… --reason "wrong customer"', does: 'the reason is recorded in the log' }],
   options: {
     ...targetOptions,
-    reason: { value: 'TEXT', parse: toText, help: 'Why; kept in the log.' },
-    wait: { value: 'DURATION', fallback: '30s', parse: toDuration, help: 'How long to wait for the end.' },
+    reason: { value: 'TEXT', parse: toText, help: 'Reason, recorded in the log.' },
+    wait: { value: 'DURATION', fallback: '30s', parse: toDuration, help: 'How long to wait for the run to end.' },
   },
   run: ({ values, operands }, io) =>
     withTarget(values, io.env, async ({ client, flags }) => {
@@ -24,10 +24,12 @@ changes nothing.`,
         ...(reason !== undefined && { reason }),
       })
       if (isFinished(status)) {
-        io.stdout.write(status === 'cancelled' ? `${id} is stopped\n` : `${id} had ended before: it is ${status}\n`)
+        io.stdout.write(status === 'cancelled' ? `${id} was stopped\n` : `${id} had already finished: ${status}\n`)
         return DONE
       }
-      io.stderr.write(`${id} is still ${status}; the stop is noted.  holdfast tail ${id}${flags}  shows its end\n`)
+      io.stderr.write(
+        `${id} is still ${status}. The stop is recorded; follow the run with  holdfast tail ${id}${flags}\n`,
+      )
       return FAILED
     }),
 })

@@ -7,16 +7,20 @@ import { withTarget } from '../with-target.ts'
 
 export const tail = defineCommand({
   operands: ['RUN'],
-  about: `Shows a run from its beginning, or from an event on, and follows it to its end. A connection that breaks is opened again where it
-was; a server that restarts is waited for. Ctrl-C leaves, and the run goes on. The exit code is that of the run.`,
+  about: `Shows a run from its beginning, or after an event, and follows it to its end. It reconnects after a broken connection or a server restart
+and resumes from its cursor. Ctrl-C detaches and the run continues. The exit code is the run's outcome.`,
   examples: [
-    { line: 'holdfast tail run_01k…', does: 'the whole run, then what comes' },
+    { line: 'holdfast tail run_01k…', does: 'the whole run, then live' },
     { line: 'holdfast tail run_01k… --after 41 --json', does: 'events 42, 43 and so on, as JSON' },
   ],
   options: {
     ...targetOptions,
-    after: { value: 'INDEX', parse: toCount(0, 1e15), help: 'Index of the last event that you have.' },
-    json: { fallback: 'false', parse: toSwitch, help: 'Print every event as a line of JSON.' },
+    after: {
+      value: 'INDEX',
+      parse: toCount(0, 1e15),
+      help: 'Cursor: index of the last event that you have. Default: from the beginning.',
+    },
+    json: { fallback: 'false', parse: toSwitch, help: 'Print one JSON object per event.' },
   },
   run: ({ values, operands }, io) =>
     withTarget(values, io.env, async (target) => {

@@ -28,20 +28,17 @@ const options = {
 
 export const worker: Command = {
   operands: ['FILE'],
-  about: `Drives runs of the components that a module exports, without listening on any port. It is for a store that several processes share:
-servers take requests, workers do the work, and either may die. A worker must have every component whose runs it may meet.
+  about: `Executes runs of the components that a module exports, without listening on a port. Use it with a store that several processes share:
+servers accept requests, workers execute runs, and any of them may die. A worker needs every component whose runs are in the store.
 
-The sqlite store is for one process. A worker can open it while no server does, and then finishes what is in it.`,
+A sqlite store is for one process. A worker can open it while no server uses it, and executes the runs that are in it.`,
   examples: [{ line: 'holdfast worker agents.ts --max-runs 50', does: 'at most fifty runs at once' }],
   options,
   async run(argv, io) {
     const config = readConfig(argv, io.env)
     const components = [...(await loadComponents(fileOf(config, 'worker'))), ...labIn(config)]
     if (config.store.kind === 'memory')
-      throw new HoldfastError(
-        'invalid_request',
-        'a store in memory has no runs for a worker: give it the store of a server',
-      )
+      throw new HoldfastError('invalid_request', 'a memory store has no runs for a worker: use the store of a server')
     const ending = nextSignal()
     boundYoungGeneration()
     const registered = new Registry(components).list() // before anything is made on disk
@@ -58,11 +55,11 @@ The sqlite store is for one process. A worker can open it while no server does, 
     })
     const where = describeStore(config.store)
     io.stdout.write(
-      `Holdfast works on ${where}\nIt is process ${process.pid}, and drives ${registered.map(({ id }) => id).join(', ')}\n`,
+      `Holdfast worker on ${where}\nIt is process ${process.pid} and executes ${registered.map(({ id }) => id).join(', ')}\n`,
     )
     if (!opened.capabilities.shared) {
       io.stderr.write(
-        `${where} is for one process: no server can open it, and no run can be started in it, while this worker has it. It drives what is in it.\nFor servers and workers side by side, use a store that is shared; holdfast serve alone drives runs, too.\n`,
+        `${where} is for one process: while this worker uses it, no server can open it and no run can be started.\nTo use servers and workers together, use a shared store. Without workers, holdfast serve executes the runs itself.\n`,
       )
     }
     const signal = await ending

@@ -37,7 +37,7 @@ export async function expectTheSameThereAndBack(shared: string): Promise<void> {
 
   const moved = await call('copy', '--from', old, '--to', shared)
   expect(moved).toMatchObject({ code: 0, stdout: expect.stringContaining('7 runs and ') as string })
-  expect(moved.stdout).toContain('not over, and go on there: 1 paused, 1 queued, 1 running')
+  expect(moved.stdout).toContain('unfinished, continue in the target: 1 paused, 1 queued, 1 running')
   expect(await contentsIn(shared)).toEqual(before)
 
   const again = await call('copy', '--from', shared, '--to', back, '--json')

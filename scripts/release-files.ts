@@ -1,0 +1,83 @@
+/** What a release changes in files: the version wherever it is written, and the changelog. Pure: text in, text out. */
+import { Failure } from './command.ts'
+
+/** Every file that names the version of the package, and where. */
+const versionPlaces: Readonly<Record<string, readonly RegExp[]>> = {
+  'package.json': [/^( {2}"version": ")[^"]+(?=")/m],
+  'package-lock.json': [/^( {2}"version": ")[^"]+(?=")/m, /^( {6}"version": ")[^"]+(?=")/m],
+  'deploy/kubernetes.yaml': [/(image: registry\.example\/holdfast:)\S+/],
+}
+
+export const versionedFiles: readonly string[] = Object.keys(versionPlaces)
+
+/** Versions that a file names. */
+export function versionsIn(file: string, text: string): string[] {
+  return placesOf(file).map((place) => {
+    const [found, before = ''] = place.exec(text) ?? []
+    if (found === undefined) throw new Failure(`${file} names no version`)
+    return found.slice(before.length)
+  })
+}
+
+export function withVersion(file: string, text: string, version: string): string {
+  return placesOf(file).reduce(
+    (changed, place) => changed.replace(place, (_, before: string) => before + version),
+    text,
+  )
+}
+
+function placesOf(file: string): readonly RegExp[] {
+  const places = versionPlaces[file]
+  if (places === undefined) throw new Failure(`${file} is not known to name the version`)
+  return places
+}
+
+export interface Section {
+  readonly version: string
+  /** ISO date of the release, `unreleased` or `not published`. */
+  readonly date: string
+  readonly body: string
+}
+
+const HEADING = /^## (\d+\.\d+\.\d+) \((unreleased|not published|\d{4}-\d{2}-\d{2})\)$/gm
+
+/** Sections of the changelog, newest first. */
+export function sectionsOf(changelog: string): Section[] {
+  const headings = [...changelog.matchAll(HEADING)]
+  return headings.map((heading, index) => {
+    const [line, version = '', date = ''] = heading
+    const end = headings[index + 1]?.index ?? changelog.length
+    return { version, date, body: changelog.slice(heading.index + line.length, end).trim() }
+  })
+}
+
+/** The section that is about to be released. Throws when there is none, or nothing in it. */
+export function unreleased(changelog: string, version: string): Section {
+  const [newest] = sectionsOf(changelog)
+  if (newest?.version !== version || newest.date !== 'unreleased')
+    throw new Failure(`CHANGELOG.md must begin with "## ${version} (unreleased)"`)
+  if (newest.body === '') throw new Failure(`CHANGELOG.md says nothing about ${version}`)
+  return newest
+}
+
+export function withDate(changelog: string, version: string, date: string): string {
+  unreleased(changelog, version)
+  return changelog.replace(`## ${version} (unreleased)`, `## ${version} (${date})`)
+}
+
+/** With an empty section for the next version on top. */
+export function withNext(changelog: string, version: string): string {
+  const [newest] = sectionsOf(changelog)
+  if (newest === undefined) throw new Failure('CHANGELOG.md has no section')
+  if (newest.date === 'unreleased') throw new Failure(`${newest.version} is not released yet: add to its section`)
+  if (!isLater(version, newest.version)) throw new Failure(`${version} is not later than ${newest.version}`)
+  const heading = `## ${newest.version} (${newest.date})`
+  return changelog.replace(heading, `## ${version} (unreleased)\n\n${heading}`)
+}
+
+function isLater(version: string, than: string): boolean {
+  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Failure(`${JSON.stringify(version)} is not a version: use 1.2.3`)
+  const [left, right] = [version, than].map((text) => text.split('.').map(Number))
+  const differing = left!.findIndex((number, index) => number !== right![index])
+  return differing >= 0 && left![differing]! > right![differing]!
+}

@@ -1,0 +1,41 @@
+/**
+ * Loads files with `import` and `export` as ES modules, also where package.json says `"type": "commonjs"`, as `npm init -y` writes it.
+ * Without a type, Node finds out by itself; with this one it fails.
+ */
+import { readFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+const MODULE_SYNTAX =
+  /^(?:import\b\s*[\w{*'"]|export\s+(?:const|let|class|function|async|default|type|interface)\b|export\s*[{*])/m
+const COMMONJS_SYNTAX = /\brequire\s*\(|\bmodule\.exports\b|^exports\.\w/m
+
+const asModule: Readonly<Record<string, string>> = {
+  commonjs: 'module',
+  'commonjs-typescript': 'module-typescript',
+}
+
+let registered = false
+
+/** From here on. Hooks that are registered later see the format that this one decides on. */
+export function acceptModuleSyntax(): void {
+  if (registered) return
+  registered = true
+  registerHooks({
+    resolve: (specifier, context, next) => {
+      const found = next(specifier, context)
+      const format = asModule[found.format ?? '']
+      if (format === undefined || !/^file:(?!.*\/node_modules\/).*\.[jt]s$/.test(found.url)) return found
+      return hasModuleSyntax(found.url) ? { ...found, format } : found
+    },
+  })
+}
+
+function hasModuleSyntax(url: string): boolean {
+  try {
+    const source = readFileSync(fileURLToPath(url), 'utf8')
+    return MODULE_SYNTAX.test(source) && !COMMONJS_SYNTAX.test(source)
+  } catch {
+    return false // Node says what is wrong with the file when it loads it.
+  }
+}
