@@ -1,4 +1,8 @@
-/** Honest runs on a quiet server, and the same beside hostile connections: what that costs them, and what it costs the server. */
+/**
+ * Honest runs on a quiet server, and the same beside hostile connections: what that costs them, and what it costs the server. A second
+ * server, which nobody attacks, serves as many runs at the same time: it shows what the machine costs them at that moment, since the
+ * hostile processes and whatever else runs share its processors.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +19,8 @@ export interface AbuseOptions extends HonestOptions {
 export interface AbuseReport {
   readonly quiet: HonestReport
   readonly abused: HonestReport
+  /** Of the other server, at the same time. */
+  readonly control: HonestReport
   readonly hostile: HostileReport
   /** Resident memory of the server, in MB: before the hostile connections, and the most beside them. */
   readonly quietMegabytes: number
@@ -28,23 +34,26 @@ const SETTLE_MS = 2000
 
 export async function abuse({ connections, floodPerSecond, ...honest }: AbuseOptions): Promise<AbuseReport> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-abuse-'))
-  const server = new Child('server-program.ts', [folder])
+  const server = new Child('server-program.ts', [mkdtempSync(join(folder, 'abused-'))])
+  const other = new Child('server-program.ts', [mkdtempSync(join(folder, 'control-'))])
   const hostile = new Child('hostile-program.ts')
   try {
-    const ready = await server.next<AbusedServer>()
+    const [ready, unharmed] = await Promise.all([server.next<AbusedServer>(), other.next<AbusedServer>()])
     const largeRun = await makeLargeRun(ready)
-    await honestRuns(ready, { runs: honest.runs, seconds: 2 }) // what is slow the first time is no measure
+    // What is slow the first time is no measure.
+    for (const each of [ready, unharmed]) await honestRuns(each, { runs: honest.runs, seconds: 2 })
     const quiet = await honestRuns(ready, honest)
     const quietMegabytes = await megabytes(server)
     const job: HostileJob = { server: ready, largeRun, connections, floodPerSecond }
     hostile.tell(job)
     const memory = new MemoryWatch(server)
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
-    const abused = await honestRuns(ready, honest)
+    const [abused, control] = await Promise.all([honestRuns(ready, honest), honestRuns(unharmed, honest)])
     const abusedMegabytes = await memory.stop()
-    return { quiet, abused, hostile: await hostile.next<HostileReport>('stop'), quietMegabytes, abusedMegabytes }
+    const report = await hostile.next<HostileReport>('stop')
+    return { quiet, abused, control, hostile: report, quietMegabytes, abusedMegabytes }
   } finally {
-    await Promise.all([hostile.kill(), server.kill()])
+    await Promise.all([hostile.kill(), server.kill(), other.kill()])
     rmSync(folder, { recursive: true, force: true })
   }
 }

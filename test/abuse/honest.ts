@@ -1,5 +1,9 @@
-/** Honest clients: each starts a run, reads it to its end, and notes how late every delta came and whether any was missing. */
-import { request } from 'node:http'
+/**
+ * Honest clients: each starts a run, reads it to its end, and notes how late every delta came and whether any was missing. A client
+ * that is refused or cut tries again as real ones do: it repeats the start with its idempotency key, or resumes after the last event.
+ */
+import { type IncomingMessage, request } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import { EventParser } from '../../src/sse/index.ts'
 import type { AbusedServer } from './messages.ts'
 
@@ -13,67 +17,106 @@ export interface HonestReport {
   readonly latencies: readonly number[]
   /** What was lost or wrong. */
   readonly problems: readonly string[]
+  /** Why clients had to connect again. */
+  readonly interruptions: readonly string[]
 }
 
 /** How often each run says something. */
 const EVERY_MS = 200
 /** After the time that a run takes by itself. */
 const LATE_MS_MAX = 60_000
+const CONNECTIONS_MAX = 10
+/** Before the next connection, where the server does not say when. */
+const AGAIN_MS = 250
 
 export async function honestRuns(server: AbusedServer, { runs, seconds }: HonestOptions): Promise<HonestReport> {
   const count = Math.ceil((seconds * 1000) / EVERY_MS)
-  const followed = await Promise.all(Array.from({ length: runs }, () => follow(server, count)))
+  const clients = Array.from({ length: runs }, () => new HonestClient(server, count))
+  await Promise.all(clients.map((client) => client.follow()))
   return {
-    latencies: followed.flatMap(({ latencies }) => latencies).toSorted((a, b) => a - b),
-    problems: followed.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
+    latencies: clients.flatMap(({ latencies }) => latencies).toSorted((a, b) => a - b),
+    problems: clients.flatMap(({ problems }) => problems),
+    interruptions: clients.flatMap(({ interruptions }) => interruptions),
   }
 }
 
-interface Followed {
-  readonly latencies: readonly number[]
-  readonly problem?: string
-}
+class HonestClient implements HonestReport {
+  readonly latencies: number[] = []
+  readonly problems: string[] = []
+  readonly interruptions: string[] = []
+  readonly #server: AbusedServer
+  readonly #count: number
+  readonly #key = crypto.randomUUID()
+  #run: string | undefined
+  #next = 0
+  #last = ''
 
-function follow({ url, honestKey }: AbusedServer, count: number): Promise<Followed> {
-  const { promise, resolve } = Promise.withResolvers<Followed>()
-  const latencies: number[] = []
-  let next = 0
-  let last = ''
-  let problem: string | undefined
-  const parser = new EventParser({
-    event({ event, data }) {
-      if (event.startsWith('stream.')) return
-      const arrived = process.hrtime.bigint()
-      const { index, data: body } = JSON.parse(data) as { index: number; data: { readonly text?: string } }
-      if (index !== next++) problem ??= `event ${index} came where ${next - 1} belongs`
-      last = event
-      if (event === 'text.delta') latencies.push(Number(arrived - BigInt(body.text!)) / 1e6)
-    },
-  })
-  const client = request(`${url}/runs`, {
-    method: 'POST',
-    agent: false,
-    timeout: count * EVERY_MS + LATE_MS_MAX,
-    headers: {
-      accept: 'text/event-stream',
-      'content-type': 'application/json',
-      authorization: `Bearer ${honestKey}`,
-    },
-  })
-  const finish = (how: string): void => {
-    if (last !== 'run.completed') problem ??= `${how} after ${next} events, the last of which was ${last}`
-    if (latencies.length !== count) problem ??= `${latencies.length} of ${count} deltas came`
-    resolve({ latencies, ...(problem !== undefined && { problem }) })
+  constructor(server: AbusedServer, count: number) {
+    this.#server = server
+    this.#count = count
   }
-  client.on('response', (response) => {
-    if (response.statusCode !== 200) problem = `the start was answered with ${response.statusCode}`
-    response.setEncoding('utf8').on('data', (text: string) => parser.push(text))
-    response.on('close', () => finish('the stream ended'))
-  })
-  client.on('timeout', () => client.destroy(new Error('nothing was heard any more')))
-  client.on('error', (cause) => finish(`the connection failed (${cause.message})`))
-  client.end(JSON.stringify({ component: 'ticker', input: { count, everyMs: EVERY_MS } }))
-  return promise
+
+  async follow(): Promise<void> {
+    for (let connection = 0; connection < CONNECTIONS_MAX && this.#last !== 'run.completed'; connection++) {
+      const { why, afterMs = AGAIN_MS } = await this.#connect()
+      if (why === undefined) break
+      this.interruptions.push(why)
+      await wait(afterMs)
+    }
+    if (this.#last !== 'run.completed') this.problems.push(`after ${this.#next} events the last was ${this.#last}`)
+    if (this.latencies.length !== this.#count)
+      this.problems.push(`${this.latencies.length} of ${this.#count} deltas came`)
+  }
+
+  /** Reads one connection to its end, and says why it ended before the run did. */
+  #connect(): Promise<{ readonly why?: string; readonly afterMs?: number }> {
+    const { promise, resolve } = Promise.withResolvers<{ readonly why?: string; readonly afterMs?: number }>()
+    const client = this.#request()
+    client.on('response', (response: IncomingMessage) => {
+      if (response.statusCode !== 200) {
+        response.resume()
+        const afterMs = Number(response.headers['retry-after'] ?? 0) * 1000 || AGAIN_MS
+        return resolve({ why: `refused with ${response.statusCode}`, afterMs })
+      }
+      this.#run ??= response.headers['holdfast-run'] as string
+      const parser = new EventParser({ event: (event) => this.#take(event) })
+      response.setEncoding('utf8').on('data', (text: string) => parser.push(text))
+      response.on('close', () =>
+        resolve(this.#last === 'run.completed' ? {} : { why: `cut after ${this.#next} events` }),
+      )
+    })
+    client.on('timeout', () => client.destroy(new Error('nothing was heard any more')))
+    client.on('error', (cause) => resolve({ why: `the connection failed (${cause.message})` }))
+    return promise
+  }
+
+  #request(): ReturnType<typeof request> {
+    const { url, honestKey } = this.#server
+    const timeout = this.#count * EVERY_MS + LATE_MS_MAX
+    const headers = { accept: 'text/event-stream', authorization: `Bearer ${honestKey}` }
+    if (this.#run !== undefined)
+      return request(`${url}/runs/${this.#run}/events`, {
+        agent: false,
+        timeout,
+        headers: { ...headers, ...(this.#next > 0 && { 'last-event-id': String(this.#next - 1) }) },
+      }).end()
+    return request(`${url}/runs`, {
+      method: 'POST',
+      agent: false,
+      timeout,
+      headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': this.#key },
+    }).end(JSON.stringify({ component: 'ticker', input: { count: this.#count, everyMs: EVERY_MS } }))
+  }
+
+  #take({ event, data }: { readonly event: string; readonly data: string }): void {
+    if (event.startsWith('stream.')) return
+    const arrived = process.hrtime.bigint()
+    const { index, data: body } = JSON.parse(data) as { index: number; data: { readonly text?: string } }
+    if (index !== this.#next) this.problems.push(`event ${index} came where ${this.#next} belongs`)
+    this.#next = index + 1
+    this.#last = event
+    if (event === 'text.delta') this.latencies.push(Number(arrived - BigInt(body.text!)) / 1e6)
+  }
 }
 
 /** Of values in ascending order. */

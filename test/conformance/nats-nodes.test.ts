@@ -7,6 +7,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 import { inspectNats, openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
 import { LAYOUT_VERSION } from '../../src/stores/nats/setup.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
+import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { startNats } from '../support/nats.ts'
 import { startServer } from '../support/process.ts'
@@ -91,6 +92,31 @@ test('[LOG-5] a long log is found message by message, by a node that has seen no
   heir.complete()
   await heir.flush()
   expect(await readRecords(await open(name), 'run_1')).toEqual(heir.records)
+})
+
+test('[RUN-1] NATS: a run whose node is not known as an owner can be claimed once its lease has expired', async () => {
+  const [name, clock] = [newName(), createFakeClock()]
+  const store = await open(name, { clock, partitions: 1 })
+  await store.renew('worker-1', 60_000)
+  const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
+  const scribe = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
+  scribe.start()
+  await scribe.flush()
+  // Another node swept the message as that of an idle owner; then worker-1 died.
+  const connection = await connect({ servers: server.address })
+  onTestFinished(() => connection.close())
+  const purge = await connection.request(
+    `$JS.API.STREAM.PURGE.${name}-state-0`,
+    JSON.stringify({ filter: `${name}.state.0.owner.>` }),
+    { timeout: 10_000 },
+  )
+  expect(purge.json()).toMatchObject({ success: true, purged: 1 })
+  const fresh = await open(name, { clock })
+  clock.advance(9999)
+  expect(await fresh.claimable(10)).toEqual([])
+  clock.advance(1)
+  expect(await fresh.claimable(10)).toEqual(['run_1'])
+  expect(await fresh.claim('run_1', 'worker-2', 10_000)).toMatchObject({ epoch: 2 })
 })
 
 describe('the streams', () => {

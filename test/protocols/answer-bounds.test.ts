@@ -20,6 +20,7 @@ beforeEach(async () => {
   const about = { component: 'chatter', eventsPerRun: 10, text: 'x'.repeat(100) }
   ids = await addLongSession(store, { ...about, session: 'talk', runs: RUNS })
   await addLongSession(store, { ...about, session: 'huge', runs: 1, eventsPerRun: 1000 })
+  await addLongSession(store, { ...about, session: 'fine', runs: 1, eventsPerRun: 1000, text: 'x' })
   await addLongSession(store, { ...about, session: 'heavy', runs: 1, eventsPerRun: 2, text: 'x'.repeat(10_000) })
   server = await serveInProcess({
     store: overriding(store, {
@@ -175,6 +176,9 @@ test.each([
   ['/v1/responses/resp_huge0000', 413],
   ['/agents/chatter/runs/run_huge0000?session_id=huge', 413],
   ['/a2a/chatter/tasks/run_huge0000', 413],
+  ['/v1/responses/resp_fine0000', 413],
+  ['/agents/chatter/runs/run_fine0000?session_id=fine', 413],
+  ['/a2a/chatter/tasks/run_fine0000', 413],
   ['/v1/responses/resp_heavy0000', 413],
   ['/v1/conversations/heavy/items', 413],
   ['/agents/chatter/runs/run_heavy0000?session_id=heavy', 413],

@@ -1,4 +1,5 @@
 /** Behind a proxy that the operator trusts, a server sees its clients, and its addresses, as they are before the proxy. */
+import { get } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AuditEntry } from '../../src/core/access/audit.ts'
@@ -6,7 +7,8 @@ import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { call } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
-import { temporaryFolder } from '../support/temporary.ts'
+import { startServer } from '../support/process.ts'
+import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
 import { Peer } from './a2a/peer.ts'
 import { serveA2a } from './a2a/serve.ts'
 
@@ -39,6 +41,19 @@ test('a page behind a trusted proxy that ends TLS may change things, and one beh
   const given = { allowedHosts: ['agents.example'] }
   expect((await call(await serveA2a({ ...given, trustProxy: ['loopback'] }), 'POST', '/runs', start)).status).toBe(202)
   expect((await call(await serveA2a(given), 'POST', '/runs', start)).status).toBe(403)
+})
+
+test('the command line answers to the names of --allowed-hosts, and to no other', async () => {
+  const server = await startServer({ store: temporaryDatabase(), args: ['--allowed-hosts', 'agents.example'] })
+  const ask = (host: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const asked = get(`${server.url}/runs`, { headers: { host } }, (response) => {
+        response.resume()
+        resolve(response.statusCode!)
+      })
+      asked.on('error', reject)
+    })
+  expect([await ask('agents.example'), await ask('evil.example'), await ask('localhost')]).toEqual([200, 403, 200])
 })
 
 test('audit log and throttle of wrong credentials go by the address of the client, over HTTP and gRPC', async () => {

@@ -12,7 +12,9 @@ const server = await startPostgres()
 const RUNS = 1500
 const LATENCY_MS = 20
 const LEASE_MS = 6000
-const RENEWALS = 6
+/** How long the database stays slow. */
+const SLOW_MS = Number(process.env['HOLDFAST_TEST_LEASES_MS'] ?? 12_000)
+const RENEWALS = Math.max(6, Math.floor(SLOW_MS / LEASE_MS) * 2)
 
 const idle = subject(
   async function* (_, { signal }) {
@@ -24,7 +26,7 @@ const idle = subject(
 
 test(
   `[RUN-1] two nodes with ${RUNS} idle runs and ${LATENCY_MS} ms to the database lose no lease`,
-  { timeout: 240_000 },
+  { timeout: 240_000 + 4 * SLOW_MS },
   async () => {
     const proxy = await startTcpProxy(server.port)
     const losses: string[] = []
@@ -44,15 +46,17 @@ test(
       everyMs: 200,
     })
     proxy.delay(LATENCY_MS)
+    const slowUntil = performance.now() + SLOW_MS
     const seen = new Map<string, Set<string>>()
     await until(
       `both nodes renewed their leases ${RENEWALS} times`,
       async () => {
         const owners = await server.query<{ owner: string; until: string }>('SELECT owner, until FROM holdfast.owners')
         for (const { owner, until: moment } of owners) seen.set(owner, (seen.get(owner) ?? new Set()).add(moment))
-        return [...seen.values()].filter(({ size }) => size > RENEWALS).length === 2
+        const renewed = [...seen.values()].filter(({ size }) => size > RENEWALS).length === 2
+        return renewed && performance.now() >= slowUntil
       },
-      { withinMs: 90_000, everyMs: 200 },
+      { withinMs: 90_000 + 3 * SLOW_MS, everyMs: 200 },
     )
     proxy.delay(0)
     const taken = await server.query(`SELECT id FROM holdfast.heads WHERE epoch > 1`)

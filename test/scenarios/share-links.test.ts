@@ -5,6 +5,7 @@ import { createClient, type ShareLink } from '../../src/client/index.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import type { AuditEntry } from '../../src/core/access/audit.ts'
+import { SHARES } from '../../src/core/access/share-links.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { configOptions } from '../../src/server/config-options.ts'
@@ -122,6 +123,7 @@ test('share link: it survives a restart, and a changed one is refused', async ()
   for (const wrong of forged) expect((await fetch(`${second.url}/runs/${run.id}?share=${wrong}`)).status).toBe(401)
   await clientOf(second).runs.delete(run.id)
   expect((await fetch(moved)).status).toBe(401)
+  expect((await second.store.documents.list({ collection: SHARES, limit: 10 })).documents).toEqual([])
 })
 
 test('share link: a browser that opens it is sent to the page of the run, with the token behind the #', async () => {
@@ -149,6 +151,24 @@ test('share link: wrong requests are refused, and a run has a bounded number of 
   await run.share()
   await run.share()
   await expect(run.share()).rejects.toMatchObject({ code: 'quota_exceeded' })
+})
+
+test('share link: a principal has a bounded number of links on all its runs', async () => {
+  const server = await serve({ limits: { sharesPerPrincipalMax: 2 } })
+  const runs = await Promise.all([1, 2, 3].map(() => clientOf(server).runs.start({ component: 'lab', input: 'say a' })))
+  await runs[0]!.share()
+  await runs[1]!.share()
+  await expect(runs[2]!.share()).rejects.toMatchObject({ code: 'quota_exceeded' })
+})
+
+test('share link: expired links leave room for new ones', async () => {
+  const clock = createFakeClock()
+  const server = await serve({ clock, limits: { sharesPerRunMax: 1 } })
+  const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp' })
+  await run.share({ expiresIn: 60_000 })
+  await expect(run.share()).rejects.toMatchObject({ code: 'quota_exceeded' })
+  clock.advance(61_000)
+  await run.share()
 })
 
 const postgres = await startPostgres()

@@ -1,7 +1,7 @@
 /** Programs as components: real children, in Python and in Node. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { temporaryFolder } from '../../../test/support/temporary.ts'
@@ -10,6 +10,7 @@ import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { processAgent, type ProcessAgentDefinition } from './agent.ts'
+import { inheritedNames } from './environment.ts'
 import { writeLine } from './write-line.ts'
 
 const PRELUDE = `
@@ -73,6 +74,19 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     await until('both lines were passed on', () => lines.length === 2)
     expect(lines).toEqual(['one', 'two'])
     expect(JSON.stringify(log)).not.toContain('two')
+  })
+
+  test('[SEC-2] processAgent: without env a child gets no variable of the server beyond those that programs need', async () => {
+    process.env['HOLDFAST_TEST_SECRET'] = 'server-master-key'
+    onTestFinished(() => void delete process.env['HOLDFAST_TEST_SECRET'])
+    const program = `console.log(JSON.stringify({ type: 'result', output: Object.keys(process.env) }))`
+    const namesOf = async (more: Partial<ProcessAgentDefinition>): Promise<unknown> =>
+      dataOf(await logOf(node(program, more)), 'run.completed')[0]!.output
+    const inherited = (await namesOf({})) as string[]
+    expect(inherited).toContain('PATH')
+    expect(inherited.filter((name) => !inheritedNames.has(name))).toEqual([])
+    expect(await namesOf({ env: { ...process.env } })).toContain('HOLDFAST_TEST_SECRET')
+    expect(await namesOf({ env: { ONLY: 'this' } })).toContain('ONLY')
   })
 
   test('more than a pipe holds is read at the pace of the log', async () => {

@@ -3,6 +3,7 @@ import { type Component, type Emission, type RunContext, WorkFailure } from '../
 import { messageOf } from '../../core/model/errors.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { Child, type Exit } from './child.ts'
+import { inheritedEnvironment } from './environment.ts'
 import { LineError } from './lines.ts'
 import { type Message, MessageError, parseMessage } from './messages.ts'
 import { writeLine } from './write-line.ts'
@@ -11,7 +12,7 @@ export interface ProcessAgentDefinition extends CommonDefinition {
   readonly command: string
   readonly args?: readonly string[]
   readonly cwd?: string
-  /** Its environment. Default: the server's own. */
+  /** Its whole environment. Default: `PATH`, `HOME`, the locale and other variables that programs need, but no other of the server's. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** The longest line that it may write. Default: 4 MiB. */
   readonly lineBytesMax?: number
@@ -67,7 +68,14 @@ async function* run(
 }
 
 function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: RunContext): Child {
-  const { command, args = [], cwd, env, lineBytesMax = LINE_BYTES_MAX, graceMs = GRACE_MS } = definition
+  const {
+    command,
+    args = [],
+    cwd,
+    env = inheritedEnvironment(),
+    lineBytesMax = LINE_BYTES_MAX,
+    graceMs = GRACE_MS,
+  } = definition
   const pass = stderr ?? ((line) => writeLine(process.stderr, `${id} ${context.run}: ${line}`))
   return new Child({
     command,
@@ -75,8 +83,8 @@ function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: R
     lineBytesMax,
     graceMs,
     stderr: (line) => pass(line, context),
+    env,
     ...(cwd !== undefined && { cwd }),
-    ...(env !== undefined && { env }),
   })
 }
 

@@ -8,7 +8,7 @@ export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string
-  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly env: Readonly<Record<string, string | undefined>>
   readonly lineBytesMax: number
   /** Between the polite signal and the one that cannot be ignored. */
   readonly graceMs: number
@@ -34,7 +34,7 @@ export class Child {
   constructor({ command, args, cwd, env, lineBytesMax, graceMs, stderr }: ChildOptions) {
     this.#child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
-      ...(env !== undefined && { env }),
+      env,
       ...(cwd !== undefined && { cwd }),
     })
     this.#graceMs = graceMs

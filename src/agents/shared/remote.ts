@@ -34,20 +34,30 @@ const ANSWER_CHARS_MAX = 16 * 1024 * 1024
 /** How much of a refusal is told. */
 const REFUSAL_CHARS_MAX = 500
 
-/** The answer, whatever its status; a `RemoteError` where there is none. */
+/** The answer, whatever its status; a `RemoteError` where there is none. A redirect could lead anywhere, with keys and prompt: it fails. */
 export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest): Promise<Response> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
   try {
-    return await fetch(url, { ...init, signal: AbortSignal.any([signal, late.signal]) })
+    const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.any([signal, late.signal]) })
+    if (response.status >= 300 && response.status < 400) throw await redirected(url, response)
+    return response
   } catch (thrown) {
     signal.throwIfAborted()
+    if (thrown instanceof WorkFailure) throw thrown
     const { code, message } = ((thrown as Error).cause ?? {}) as { code?: unknown; message?: string }
     const unheard = code === 'ECONNREFUSED' || code === 'ENOTFOUND'
     throw new RemoteError(`${new URL(url).host} cannot be reached: ${message ?? messageOf(thrown)}`, { unheard })
   } finally {
     clearTimeout(timer)
   }
+}
+
+async function redirected(url: string, { status, headers, body }: Response): Promise<WorkFailure> {
+  await body?.cancel()
+  const where = (headers.get('location') ?? 'nowhere').slice(0, REFUSAL_CHARS_MAX)
+  const message = `${new URL(url).host} answered with a redirect (${status}) to ${where}, which is not followed: use that address as the url`
+  return new WorkFailure({ code: 'agent_failed', message, details: { status } })
 }
 
 /** The same, where anything but a success is an error: one that lasts, or one that may pass. */

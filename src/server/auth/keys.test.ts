@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ManualClock } from '../../../test/support/manual-clock.ts'
+import { CredentialWatch } from '../../core/access/credential-watch.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { ownerKey } from '../../core/model/principal.ts'
 import { KeyUsageRecorder, readKeyUsage } from './key-usage.ts'
@@ -233,6 +235,31 @@ describe('key authenticator', () => {
     await expect(authenticator.authenticate({ bearer: key })).rejects.toMatchObject(refused)
   })
 })
+
+test.each([0, 400, 800, 1200, 1600])(
+  '[SEC-2] a key that is revoked %i ms after it was first shown ends what it has open within two seconds, whatever the phase',
+  async (phaseMs) => {
+    const { key } = await createKey(path, { name: 'mallory' })
+    const clock = new ManualClock()
+    const authenticator = await openKeyAuthenticator(path, clock)
+    let check: Promise<boolean> | undefined
+    const isRevoked = (facts: object): Promise<boolean> => (check = authenticator.isRevoked!(facts))
+    const watch = new CredentialWatch({ isRevoked }, clock)
+    const pass = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 100) {
+        await clock.pass(100)
+        await check // reads the file, in a time that is not the clock's
+      }
+    }
+    const ended: string[] = []
+    watch.watch(await authenticator.authenticate({ bearer: key }), ({ code }) => void ended.push(code))
+    await pass(phaseMs)
+    expect(ended).toEqual([])
+    await revokeKey(path, 'mallory')
+    await pass(2000)
+    expect(ended).toEqual(['unauthenticated'])
+  },
+)
 
 describe('a key file', () => {
   const good = {

@@ -1,0 +1,38 @@
+/** The environment of a child process: what programs need to run, and none of the server's secrets. */
+
+/** On POSIX systems, and on Windows. */
+export const inheritedNames: ReadonlySet<string> = new Set([
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'LANG',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TZ',
+  'TMPDIR',
+  'APPDATA',
+  'COMSPEC',
+  'LOCALAPPDATA',
+  'PATHEXT',
+  'PROGRAMFILES',
+  'SYSTEMDRIVE',
+  'SYSTEMROOT',
+  'TEMP',
+  'TMP',
+  'USERNAME',
+  'USERPROFILE',
+  'WINDIR',
+])
+
+/** Of the server's own variables, those that every child gets. */
+export function inheritedEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value !== undefined && inheritedNames.has(process.platform === 'win32' ? name.toUpperCase() : name)
+        ? [[name, value]]
+        : [],
+    ),
+  )
+}

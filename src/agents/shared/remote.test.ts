@@ -1,0 +1,35 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { request } from './remote.ts'
+
+async function listen(answer: Parameters<typeof createServer>[1]): Promise<string> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close().closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test.each([301, 302, 303, 307, 308])(
+  'remote agent: a redirect (%i) is refused, and neither key nor prompt goes where it leads',
+  async (status) => {
+    const got: IncomingMessage[] = []
+    const other = await listen((incoming, outgoing) => {
+      got.push(incoming)
+      outgoing.end('{}')
+    })
+    const url = await listen((_, outgoing) => outgoing.writeHead(status, { location: `${other}/elsewhere` }).end())
+    const asked = request({
+      url,
+      method: 'POST',
+      headers: { 'x-api-key': 'K3Y' },
+      body: new URLSearchParams({ message: 'private prompt' }),
+      signal: AbortSignal.timeout(30_000),
+      timeoutMs: 30_000,
+    })
+    await expect(asked).rejects.toMatchObject({
+      failure: { code: 'agent_failed', message: expect.stringContaining('redirect') as string, details: { status } },
+    })
+    expect(got).toEqual([])
+  },
+)
