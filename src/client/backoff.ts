@@ -42,13 +42,15 @@ export class Backoff {
   /** Waits for the next try; throws the failure when it was one too many. */
   async pause(failure: ClientError, signal: AbortSignal | undefined): Promise<void> {
     if (++this.#failures > this.#retries) throw failure
-    failure.retrying = true
-    this.#hasTold = true
-    this.#tell(failure)
     const grown = Math.min(DELAY_MS_MAX, this.#baseMs * 2 ** (this.#failures - 1))
     const asked = failure instanceof ApiError ? Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX) : 0
     // Jitter on top of what the server asks for: those that it sent away together shall not come back together.
-    await sleep(asked + grown * (0.5 + Math.random() / 2), signal)
+    const delayMs = asked + grown * (0.5 + Math.random() / 2)
+    failure.retrying = true
+    failure.retryInMs = delayMs
+    this.#hasTold = true
+    this.#tell(failure)
+    await sleep(delayMs, signal)
   }
 }
 
