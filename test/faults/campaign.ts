@@ -30,6 +30,8 @@ export interface CampaignOptions {
   /** Every run must end within this time after its start and after the fault. */
   readonly boundS: number
   readonly seed: number
+  /** Half of the runs last for so many seconds; 0 for none. */
+  readonly longS?: number
   readonly partition: PartitionMethod
   readonly release?: NatsRelease
   /** Where histories are written; those of rounds without a violation are removed. */
@@ -66,7 +68,7 @@ const outages: Record<StoreName, readonly FaultName[]> = {
 const { fallback, parse } = configOptions['store-outage']
 const STORE_OUTAGE_MS = parse(fallback)
 /** Servers that come back need some of the time that nodes bear an outage. */
-const COMING_BACK_MS = 10_000
+const COMING_BACK_MS = 4000
 
 function isOutage(store: StoreName, fault: FaultName, faultMs: number): boolean {
   return outages[store].includes(fault) && faultMs + COMING_BACK_MS <= STORE_OUTAGE_MS
@@ -134,6 +136,7 @@ async function runRound(
     clients,
     boundS,
     seed: options.seed + number,
+    longS: options.longS ?? 0,
     withinMs: 2 * faults.length * (faultMs + BETWEEN_FAULTS_MS) + 4 * boundS * 1000 + 120_000,
   })
   const onAbort = (): void => void judge.abandon()

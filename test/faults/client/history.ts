@@ -29,10 +29,8 @@ export class History {
   }
 
   /** One line for each try, pause and restart, with seconds since the wave began. */
-  of(place: number, tries: Tries, began: number): string {
-    const session = `view-${place}`
-    const run = tries.runs[session]
-    const own = tries.entries.filter(({ about }) => about === session || about === run)
+  of(place: number, run: string | undefined, tries: Tries, began: number): string {
+    const own = tries.entries.filter(({ about }) => about === `view-${place}` || about === run)
     const lines = own.map((entry) => ({ at: entry.at, line: this.#described(entry) }))
     const away = this.#restarts.map(({ since, until }) => ({
       at: since,
@@ -47,10 +45,11 @@ export class History {
   }
 
   /** The history of the view whose last try was the latest. */
-  slowest(tries: Tries, began: number): string {
+  slowest(runs: readonly (string | undefined)[], tries: Tries, began: number): string {
     const { about } = tries.entries.findLast(({ number }) => number !== undefined) ?? { about: '' }
-    const session = Object.entries(tries.runs).find(([, run]) => run === about)?.[0] ?? about
-    return `${session}:\n${this.of(Number(session.slice('view-'.length)), tries, began)}`
+    const place = runs.includes(about) ? runs.indexOf(about) : Number(about.slice('view-'.length))
+    return `view ${place}:
+${this.of(place, runs[place], tries, began)}`
   }
 
   #described({ what, number, end, tookMs }: Try): string {

@@ -149,12 +149,13 @@ async function openWave(
     const found = await Promise.all(
       shown.map(async (view, place) => {
         const problem = await problemOf(view, place, node, options.texts)
-        return problem === undefined ? undefined : `${problem}\n${history.of(place, tries, began)}`
+        return problem === undefined ? undefined : `${problem}\n${history.of(place, view.id, tries, began)}`
       }),
     )
     const finished = shown.filter(({ status }) => ENDS.includes(status)).length
+    const ids = shown.map(({ id }) => id)
     const wrong = found.filter((problem) => problem !== undefined)
-    return { number, tookMs, finished, wrong, slowest: history.slowest(tries, began) }
+    return { number, tookMs, finished, wrong, slowest: history.slowest(ids, tries, began) }
   } finally {
     await context.close()
   }

@@ -22,13 +22,11 @@ export interface Try {
 
 export interface Tries {
   readonly entries: Try[]
-  /** Runs by their sessions. */
-  readonly runs: Record<string, string>
   left: number
 }
 
 export function recordTries(): { tries: Tries; fetch: typeof fetch; onProblem: OnProblem } {
-  const tries: Tries = { entries: [], runs: {}, left: 0 }
+  const tries: Tries = { entries: [], left: 0 }
   let number = 0
   const add = (entry: Try): Try => {
     if (tries.entries.length < ENTRIES_MAX) tries.entries.push(entry)
@@ -52,7 +50,6 @@ export function recordTries(): { tries: Tries; fetch: typeof fetch; onProblem: O
         const headers = { ...(init?.headers as Record<string, string>), [TRY_HEADER]: String(number) }
         const response = await fetch(input, { ...init, headers })
         close(`${response.status} ${response.headers.get('content-type') ?? ''}`)
-        if (session !== undefined && response.ok) void keepRun(response.clone(), session, tries)
         return response
       } catch (cause) {
         close(String(cause))
@@ -66,11 +63,6 @@ export function recordTries(): { tries: Tries; fetch: typeof fetch; onProblem: O
       add({ at: Date.now(), about: run, what })
     },
   }
-}
-
-async function keepRun(response: Response, session: string, { runs }: Tries): Promise<void> {
-  const { id } = (await response.json().catch(() => ({}))) as { id?: string }
-  if (id !== undefined) runs[session] = id
 }
 
 function described(url: URL, method = 'GET'): string {
