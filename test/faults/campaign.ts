@@ -12,7 +12,9 @@ import { openNatsWorld } from './worlds/nats.ts'
 import { openPostgresWorld } from './worlds/postgres.ts'
 import { openSqliteWorld } from './worlds/sqlite.ts'
 
+/** The fault comes when every client has a run that executes, also on a busy machine. */
 const LEAD_MS = 2500
+const LEAD_MS_PER_CLIENT = 40
 const BETWEEN_FAULTS_MS = 1000
 const TRAIL_MS = 1500
 const DISK_MEBIBYTES = { sqlite: 64, postgres: 512, nats: 512 } as const
@@ -137,12 +139,13 @@ async function runRound(
     boundS,
     seed: options.seed + number,
     longS: options.longS ?? 0,
-    withinMs: 2 * faults.length * (faultMs + BETWEEN_FAULTS_MS) + 4 * boundS * 1000 + 120_000,
+    withinMs:
+      clients * LEAD_MS_PER_CLIENT + 2 * faults.length * (faultMs + BETWEEN_FAULTS_MS) + 4 * boundS * 1000 + 120_000,
   })
   const onAbort = (): void => void judge.abandon()
   signal?.addEventListener('abort', onAbort)
   try {
-    await wait(LEAD_MS)
+    await wait(LEAD_MS + clients * LEAD_MS_PER_CLIENT)
     let injected = 0
     for (const [place, fault] of faults.entries()) {
       if (place > 0) await wait(BETWEEN_FAULTS_MS)
