@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000, help="most runs that are started")
     parser.add_argument("--seconds", type=float, default=30, help="how long runs are started")
     parser.add_argument("--bound", type=float, default=60, help="seconds in which a run must end after the faults")
+    parser.add_argument("--long", type=int, default=0, help="half of the runs last for so many seconds, silent or slow")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commands", action="store_true", help="read fault, outage, healed and finish from standard input")
     parser.add_argument("--json", action="store_true", help="print the verdict as one line of JSON")
@@ -37,6 +38,7 @@ def main() -> int:
         seconds=args.seconds,
         bound_s=args.bound,
         seed=args.seed,
+        long_s=args.long,
         told=args.commands,
     )
     commands = stdin_lines() if args.commands else no_commands()

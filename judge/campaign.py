@@ -29,6 +29,8 @@ class Options:
     """A run must end within this time after its start and after the faults are over."""
     bound_s: float
     seed: int
+    """Half of the runs last for so many seconds; 0 for none."""
+    long_s: int = 0
     """Every fault is told by a command, so what happens to a run without one is the server's own doing."""
     told: bool = False
 
@@ -51,7 +53,7 @@ async def run_campaign(options: Options, commands: AsyncIterator[str]) -> Verdic
     )
     # Two readers and two commands for each client, and the audit.
     async with open_http(options.clients * 4 + 32) as http:
-        load = Load(TARGETS[options.target], options.nodes, http, history, random, group, options.runs_max)
+        load = Load(TARGETS[options.target], options.nodes, http, history, random, group, options.runs_max, options.long_s)
         clients = [asyncio.create_task(load.client()) for _ in range(options.clients)]
         try:
             async with asyncio.timeout(options.seconds):

@@ -45,6 +45,7 @@ class Load:
     random: Random
     group: str
     runs_max: int
+    long_s: int
     started: list[Started] = field(default_factory=list)
     finishing: bool = False
     _keys: int = 0
@@ -55,7 +56,7 @@ class Load:
         while not self.finishing and self._keys < self.runs_max:
             self._keys += 1
             key = f"{self.group}-{self._keys}"
-            work = self.target.draw_work(self.random)
+            work = self.target.draw_work(self.random, self.long_s)
             run = Started(key, await self._start(key, work), work)
             self.started.append(run)
             if len(self.nodes) > 1 and self.random.random() < WATCHED_SHARE:

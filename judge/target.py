@@ -58,7 +58,8 @@ class Target(Protocol):
 
     name: str
 
-    def draw_work(self, random: Random) -> Work: ...
+    def draw_work(self, random: Random, long_s: int) -> Work:
+        """`long_s`: some runs last for so many seconds, silent or slow; 0 for none."""
 
     async def start(self, http: httpx.AsyncClient, node: str, work: Work, key: str, group: str) -> str:
         """Returns the run's id. Raises `Conflict` if the key was used with another request."""

@@ -42,7 +42,7 @@ class Simple(Holdfast):
 
     name = "selftest"
 
-    def draw_work(self, random: Random) -> Work:
+    def draw_work(self, random: Random, long_s: int) -> Work:
         request = {"component": "lab", "input": f"text {TEXTS}"}
         return Work(request, frozenset({"completed"}), TEXTS, frozenset({"failed:interrupted"}))
 

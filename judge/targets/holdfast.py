@@ -27,16 +27,27 @@ SCRIPTS = [
     Work({"input": "text 20 every 30; hang"}, frozenset({"cancelled"}), 20, stops_at=19),
     Work({"input": "text 10 every 40; throw boom"}, frozenset({"failed:agent_failed"}), 10),
 ]
+# One of two, where runs are to be under way for as long as a fault lasts.
+LONG_SHARE = 0.5
 # Only a run of the first may end because its process died.
 COMPONENTS = ["lab", "lab-retry", "lab-resume", "lab-resume"]
+
+
+def _long_scripts(seconds: int) -> list[Work]:
+    completed = frozenset({"completed"})
+    return [
+        Work({"input": f"text 3 every 30; sleep {seconds * 1000}; text 3 every 30"}, completed, 6),
+        Work({"input": f"text {seconds} every 1000"}, completed, seconds),
+    ]
 
 
 class Holdfast:
     name = "holdfast"
 
-    def draw_work(self, random: Random) -> Work:
+    def draw_work(self, random: Random, long_s: int) -> Work:
         component = random.choice(COMPONENTS)
-        work = random.choice(SCRIPTS)
+        is_long = long_s > 0 and random.random() < LONG_SHARE
+        work = random.choice(_long_scripts(long_s) if is_long else SCRIPTS)
         interrupted = frozenset({"failed:interrupted"} if component == "lab" else ())
         return replace(work, request={"component": component, **work.request}, outcomes_of_death=interrupted)
 

@@ -17,6 +17,8 @@ export class ClientError extends Error {
   readonly details: unknown
   /** The client is trying again by itself: what `onProblem` is told. Of what is thrown it is false. */
   retrying = false
+  /** While `retrying`: milliseconds between this failure and the next try. */
+  retryInMs: number | undefined
 
   constructor(message: string, { code, retryable, run, details, cause }: ClientErrorFacts) {
     super(message, cause === undefined ? undefined : { cause })

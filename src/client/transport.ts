@@ -9,9 +9,9 @@ export interface TransportOptions {
   /** Sent as a bearer token; a function is asked before every request, so it may hand out a fresh one. */
   readonly key?: string | (() => string | Promise<string>)
   readonly fetch?: typeof fetch
-  /** Failures in a row before it gives up; progress resets the count. Default: 10. */
+  /** Failures in a row before it gives up; progress resets the count. Default: 20, which takes about two minutes. */
   readonly retries?: number
-  /** Delay before the first try again; it grows from there. Default: 500. A stream's own `retry:` takes precedence. */
+  /** Delay before the first try again; it grows to ten seconds. Default: 500. A stream's own `retry:` takes precedence. */
   readonly retryDelayMs?: number
   /** Silence after which a connection is taken for dead. Servers send a heartbeat every 15 seconds. Default: 45,000. */
   readonly idleTimeoutMs?: number
@@ -66,7 +66,7 @@ export class Transport {
   readonly #onProblem: OnProblem | undefined
 
   constructor(options: TransportOptions) {
-    const { url = globalThis.location?.origin, key, retries = 10, retryDelayMs = 500, idleTimeoutMs = 45_000 } = options
+    const { url = globalThis.location?.origin, key, retries = 20, retryDelayMs = 500, idleTimeoutMs = 45_000 } = options
     if (url === undefined) throw new TypeError('url is missing: say where the server is')
     this.url = url.replace(/\/+$/, '')
     this.key = key

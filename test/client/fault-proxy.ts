@@ -50,6 +50,8 @@ export function drawFault(random: Random): Fault {
 export interface FaultProxyOptions {
   /** What happens to a request; nothing where none is given. */
   readonly draw?: (request: IncomingMessage) => Fault
+  /** Told of a request that the server did not take, or left without an answer. */
+  readonly onAway?: (request: IncomingMessage) => void
   /** Served at `/page…`, for browsers. */
   readonly files?: Readonly<Record<string, { readonly type: string; readonly body: string }>>
   readonly port?: number
@@ -67,7 +69,7 @@ export async function openFaultProxy(
   target: () => string,
   options: FaultProxyOptions = {},
 ): Promise<FaultProxy & { readonly close: () => Promise<void> }> {
-  const { draw = (): Fault => ({}), files = {}, port = 0 } = options
+  const { draw = (): Fault => ({}), onAway, files = {}, port = 0 } = options
   const streams = { open: 0, most: 0, total: 0 }
   const counts = new Map<string, number>()
   const server = createServer((incoming, outgoing) => {
@@ -86,7 +88,10 @@ export async function openFaultProxy(
     const headers = { ...incoming.headers, host: 'localhost' }
     delete (headers as { origin?: string }).origin
     const relayed = httpRequest(target() + incoming.url, { method: incoming.method!, headers, agent: false }, onAnswer)
-    relayed.on('error', () => outgoing.destroy())
+    relayed.on('error', () => {
+      if (!outgoing.destroyed) onAway?.(incoming) // the client did not end it
+      outgoing.destroy()
+    })
     outgoing.on('close', () => relayed.destroy())
     incoming.pipe(relayed)
   })

@@ -165,3 +165,58 @@ function changingFetch(): typeof fetch {
     return new Response(response.body!.pipeThrough(cut), response)
   }
 }
+
+test('a reader that waits for its next try takes what the tab that leads tells meanwhile', async () => {
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3; ask "go?"; text 3')
+  const leading = tab({ url: server.url, share: 'told' })
+  let told = 0
+  const led = (async () => {
+    for await (const event of leading.runs.stream(id)) if (event.type === 'run.paused') told++
+  })()
+  await until('a tab leads', () => told === 1)
+  let pages = 0
+  // Its first page comes, and afterwards it is asked to come back in five minutes.
+  const once: typeof fetch = (input, init) =>
+    pages++ === 0
+      ? fetch(input, init)
+      : Promise.resolve(new Response('', { status: 503, headers: { 'retry-after': '300' } }))
+  const following = tab({ url: server.url, share: 'told', fetch: once })
+  const events = collect(following.runs.stream(id))
+  await until('its second page was refused', () => pages === 2)
+  await answerRun(server, id, true)
+  expect((await events).at(-1)).toMatchObject({ type: 'run.completed' })
+  await led
+})
+
+test('a tab does not take the lead from itself', async () => {
+  const server = await serveNative()
+  const held = await Promise.all(Array.from({ length: STREAMS }, () => startRun(server, 'ask "go?"')))
+  const { id } = await startRun(server, 'text 3; ask "go?"; text 3')
+  const requests = vi.spyOn(navigator.locks, 'request')
+  onTestFinished(() => requests.mockRestore())
+  let looks = 0
+  // In its turn the run is refused for minutes; the page that its reader looks at meanwhile comes.
+  const busy: typeof fetch = (input, init) => {
+    if (!(input as string).includes(id) || !isPage(input as string)) return fetch(input, init)
+    if (!(input as string).includes('wait=0'))
+      return Promise.resolve(new Response('', { status: 503, headers: { 'retry-after': '300' } }))
+    looks++
+    return fetch(input, init)
+  }
+  const client = tab({ url: server.url, fetch: busy, share: 'steal', silenceMs: 1000 })
+  const waiting = new AbortController()
+  const loops = held.map(({ id: run }) =>
+    collect(client.runs.stream(run, { signal: waiting.signal })).catch(() => undefined),
+  )
+  await until('four streams are held', async () => {
+    const { held: locks = [] } = await navigator.locks.query()
+    return locks.filter(({ name }) => name!.includes(':stream:')).length >= STREAMS
+  })
+  const following = collect(client.runs.stream(id, { signal: waiting.signal })).catch(() => undefined)
+  await until('it has looked twice', () => looks >= 2)
+  const steals = requests.mock.calls.filter(([, options]) => (options as LockOptions).steal === true)
+  expect(steals).toEqual([])
+  waiting.abort(new Error('enough'))
+  await Promise.all([following, ...loops])
+})

@@ -12,7 +12,9 @@ import { openNatsWorld } from './worlds/nats.ts'
 import { openPostgresWorld } from './worlds/postgres.ts'
 import { openSqliteWorld } from './worlds/sqlite.ts'
 
+/** The fault comes when every client has a run that executes, also on a busy machine. */
 const LEAD_MS = 2500
+const LEAD_MS_PER_CLIENT = 40
 const BETWEEN_FAULTS_MS = 1000
 const TRAIL_MS = 1500
 const DISK_MEBIBYTES = { sqlite: 64, postgres: 512, nats: 512 } as const
@@ -30,6 +32,8 @@ export interface CampaignOptions {
   /** Every run must end within this time after its start and after the fault. */
   readonly boundS: number
   readonly seed: number
+  /** Half of the runs last for so many seconds; 0 for none. */
+  readonly longS?: number
   readonly partition: PartitionMethod
   readonly release?: NatsRelease
   /** Where histories are written; those of rounds without a violation are removed. */
@@ -66,7 +70,7 @@ const outages: Record<StoreName, readonly FaultName[]> = {
 const { fallback, parse } = configOptions['store-outage-timeout']
 const STORE_OUTAGE_MS = parse(fallback)
 /** Servers that come back need some of the time that nodes bear an outage. */
-const COMING_BACK_MS = 10_000
+const COMING_BACK_MS = 4000
 
 function isOutage(store: StoreName, fault: FaultName, faultMs: number): boolean {
   return outages[store].includes(fault) && faultMs + COMING_BACK_MS <= STORE_OUTAGE_MS
@@ -134,12 +138,14 @@ async function runRound(
     clients,
     boundS,
     seed: options.seed + number,
-    withinMs: 2 * faults.length * (faultMs + BETWEEN_FAULTS_MS) + 4 * boundS * 1000 + 120_000,
+    longS: options.longS ?? 0,
+    withinMs:
+      clients * LEAD_MS_PER_CLIENT + 2 * faults.length * (faultMs + BETWEEN_FAULTS_MS) + 4 * boundS * 1000 + 120_000,
   })
   const onAbort = (): void => void judge.abandon()
   signal?.addEventListener('abort', onAbort)
   try {
-    await wait(LEAD_MS)
+    await wait(LEAD_MS + clients * LEAD_MS_PER_CLIENT)
     let injected = 0
     for (const [place, fault] of faults.entries()) {
       if (place > 0) await wait(BETWEEN_FAULTS_MS)

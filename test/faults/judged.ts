@@ -25,6 +25,8 @@ export interface JudgeOptions {
   readonly clients: number
   readonly boundS: number
   readonly seed: number
+  /** Half of the runs last for so many seconds; 0 for none. */
+  readonly longS: number
   /** The judge is ended after this time. */
   readonly withinMs: number
 }
@@ -52,9 +54,9 @@ export class Judge {
     this.#verdict.catch(() => {}) // told to whoever asks for it
   }
 
-  static async start({ urls, history, clients, boundS, seed, withinMs }: JudgeOptions): Promise<Judge> {
+  static async start({ urls, history, clients, boundS, seed, longS, withinMs }: JudgeOptions): Promise<Judge> {
     const python = await ensurePython(join(root, 'judge/requirements.txt'))
-    const numbers = { clients, bound: boundS, seed, seconds: Math.ceil(withinMs / 1000) }
+    const numbers = { clients, bound: boundS, seed, long: longS, seconds: Math.ceil(withinMs / 1000) }
     const flags = Object.entries(numbers).flatMap(([name, value]) => [`--${name}`, String(value)])
     const nodes = urls.flatMap((url) => ['--url', url])
     const child = spawn(python, ['-m', 'judge', '--commands', '--json', '--history', history, ...nodes, ...flags], {

@@ -23,6 +23,8 @@ const { values } = parseArgs({
     'lease-ms': { type: 'string', default: '10000' },
     /** Seconds in which a run must end after its start and after the fault. */
     bound: { type: 'string', default: '90' },
+    /** Half of the runs last for so many seconds, silent or slow. */
+    long: { type: 'string', default: '0' },
     seed: { type: 'string' },
     partition: { type: 'string', default: partitionMethod() },
     release: { type: 'string', default: 'newest' },
@@ -42,6 +44,7 @@ const settings = {
   leaseMs: wholeNumber('lease-ms', 300, 3_600_000),
   boundS: wholeNumber('bound', 1, 3600),
   seed,
+  longS: wholeNumber('long', 0, 3600),
   partition: oneOf('partition', ['packets', 'proxy'] as const),
   release: oneOf('release', ['oldest', 'newest'] as const),
   folder,

@@ -52,22 +52,35 @@ export class Inbox {
 
   /** Waits until something is heard; false when nothing is for too long. Throws what the reading of the log failed with. */
   async wait(idleTimeoutMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+    this.wasSilent = !(await this.#until(() => true, idleTimeoutMs, signal))
+    return !this.wasSilent
+  }
+
+  /** Waits for so long, or until there is something for a reader at this cursor. Throws as `wait` does. */
+  async waitForNext(cursor: number, milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+    const isNext = (): boolean => this.#hasChanged || this.#events.some(({ index }) => index === cursor + 1)
+    if (!isNext()) await this.#until(isNext, milliseconds, signal)
+  }
+
+  /** Whether it came true, as something was heard, within the time. */
+  async #until(isTrue: () => boolean, milliseconds: number, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
+    let came = false
     if (this.#failure === undefined) {
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const wake = (): void => this.#wake?.()
-      const heard = new Promise<boolean>((resolve) => {
-        this.#wake = () => resolve(true)
-        timer = setTimeout(() => resolve(false), idleTimeoutMs)
-        signal?.addEventListener('abort', wake)
-      })
-      this.wasSilent = !(await heard)
+      const { promise: over, resolve } = Promise.withResolvers<boolean>()
+      const wake = (): void => {
+        if (signal?.aborted === true || this.#failure !== undefined || isTrue()) resolve(true)
+      }
+      const timer = setTimeout(() => resolve(false), milliseconds)
+      this.#wake = wake
+      signal?.addEventListener('abort', wake)
+      came = await over
       clearTimeout(timer)
       signal?.removeEventListener('abort', wake)
       this.#wake = undefined
     }
     signal?.throwIfAborted()
     if (this.#failure !== undefined) throw this.#failure.cause
-    return !this.wasSilent
+    return came
   }
 }

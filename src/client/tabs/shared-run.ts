@@ -40,6 +40,8 @@ export class SharedRun {
   readonly #readers = new Set<Reader>()
   readonly #closed = new AbortController()
   #toldAt = 0
+  /** This tab reads the log for all. */
+  #isLeading = false
   /** Whether this tab leads, once that is known. */
   #leads: Promise<boolean> | undefined
 
@@ -68,18 +70,24 @@ export class SharedRun {
         const event = inbox.take(position.cursor)
         if (event !== undefined) {
           position.cursor = event.index
+          backoff.progress()
           yield event
           if (isLast(event)) return
         } else if (upToDate && !inbox.isAhead) {
           upToDate = await inbox.wait(this.#transport.idleTimeoutMs * SILENCES, options.signal)
         } else {
           const before = position.cursor
-          if (yield* this.#page(position, options, backoff, 0)) return
-          const isNews = position.cursor > before
-          if (isNews && inbox.wasSilent) this.#takeLead() // the tab that leads is stuck: it did not tell
-          if (isNews) inbox.wasSilent = false
-          else if (inbox.isAhead) await backoff.pause(this.#missing(position), options.signal)
-          upToDate = !isNews
+          const page = yield* this.#page(position, options, backoff)
+          if (page === 'end') return
+          if (page === 'read') upToDate = position.cursor === before
+          // What is told meanwhile is as good as a page.
+          else await inbox.waitForNext(position.cursor, backoff.delay(page), options.signal)
+          if (position.cursor > before) {
+            if (inbox.wasSilent && !this.#isLeading) this.#takeLead() // the tab that leads is stuck: it did not tell
+            inbox.wasSilent = false
+          } else if (page === 'read' && inbox.isAhead) {
+            await backoff.pause(this.#missing(position), options.signal)
+          }
         }
       }
     } finally {
@@ -92,26 +100,25 @@ export class SharedRun {
     return new ConnectionError(`run ${run}: the server does not have what comes after event ${cursor}`, { run })
   }
 
-  /** One page of the log after the cursor, or what comes within the wait; true when it holds the end. */
+  /** One page of what the log has after the cursor; says whether it holds the end, or why it may be tried again. */
   async *#page(
     position: Position,
     options: FollowOptions,
     backoff: Backoff,
-    waitMs: number,
-  ): AsyncGenerator<LoggedEvent, boolean> {
+  ): AsyncGenerator<LoggedEvent, 'end' | 'read' | ClientError> {
     for (;;) {
       const connection = new Connection(this.#transport, position, options, backoff)
       try {
-        for await (const event of connection.page(waitMs)) {
+        for await (const event of connection.page(0)) {
           backoff.progress()
           yield event
-          if (isLast(event)) return true
+          if (isLast(event)) return 'end'
         }
-        return connection.done
+        return connection.done ? 'end' : 'read'
       } catch (cause) {
         if (goesOn(cause, position, options)) continue
         if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
-        await backoff.pause(cause, options.signal)
+        return cause
       }
     }
   }
@@ -164,6 +171,7 @@ export class SharedRun {
       onProblem: (problem) => this.#send(problem === undefined ? 'alive' : { failing: problem.message }),
     }
     const backoff = this.#transport.newBackoff(options.onProblem)
+    this.#isLeading = true
     try {
       let over = false
       while (!over && !signal.aborted) {
@@ -174,6 +182,8 @@ export class SharedRun {
       }
     } catch (cause) {
       if (!signal.aborted) throw cause
+    } finally {
+      this.#isLeading = false
     }
   }
 

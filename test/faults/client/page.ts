@@ -1,8 +1,9 @@
-/** A page with many runs, each shown by `useRun`; the program that opened it reads `window.views`. */
+/** A page with many runs, each shown by `useRun`; the program that opened it reads `window.views` and `window.tries`. */
 import { createElement as h, useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createClient } from '../../../src/client/index.ts'
 import { useRun } from '../../../src/react/index.ts'
+import { recordTries, type Tries } from './tries.ts'
 
 /** What a view shows. */
 export interface Shown {
@@ -16,19 +17,25 @@ export interface Shown {
 declare global {
   interface Window {
     views: Shown[]
+    tries: Tries
   }
 }
 
 const query = new URLSearchParams(location.search)
 const script = query.get('script')!
+window.views = []
+const { tries, fetch, onProblem } = recordTries()
+window.tries = tries
 const client = createClient({
   retries: Number(query.get('retries')),
   idleTimeoutMs: Number(query.get('idleTimeoutMs')),
+  fetch,
+  onProblem,
 })
-window.views = []
 
 function View({ place }: { readonly place: number }) {
-  const run = useRun({ client, component: 'lab-resume', keep: 'nowhere', name: `view-${place}` })
+  const name = `view-${place}`
+  const run = useRun({ client, component: 'lab-resume', keep: 'nowhere', name, session: name })
   const { id, status, text, events, problem, start } = run
   useEffect(() => void start(script), [start])
   window.views[place] = { id, status, text, events: events.length, problem: problem?.message }

@@ -6,8 +6,11 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '600' },
     views: { type: 'string', default: '52' },
+    'away-ms': { type: 'string', default: '0' },
     'silence-ms': { type: 'string', default: '6000' },
     retries: { type: 'string', default: '50' },
+    /** Print what the slowest view of every wave tried and met. */
+    history: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 })
@@ -16,6 +19,7 @@ const options = {
   forMs: Number(values.seconds) * 1000,
   waveMs: 300_000,
   killEveryMs: 20_000,
+  awayMs: Number(values['away-ms']),
   script: 'text 60 every 150',
   texts: 60,
   idleTimeoutMs: Number(values['silence-ms']),
@@ -23,15 +27,16 @@ const options = {
   seed: Number(values.seed),
 }
 if (Object.values(options).some((value) => typeof value === 'number' && !Number.isInteger(value))) {
-  console.error('--seconds, --views, --silence-ms, --retries and --seed take whole numbers')
+  console.error('--seconds, --views, --away-ms, --silence-ms, --retries and --seed take whole numbers')
   process.exit(2)
 }
 
 console.log(`seed ${options.seed}; ${options.views} views per wave\n`)
 console.log('| wave | finished | wrong | took |\n| --- | --- | --- | --- |')
-const { waves, kills, faults } = await tortureViews(options, ({ number, finished, wrong, tookMs }) => {
+const { waves, kills, faults } = await tortureViews(options, ({ number, finished, wrong, tookMs, slowest }) => {
   console.log(`| ${number} | ${finished} of ${options.views} | ${wrong.length} | ${(tookMs / 1000).toFixed(0)} s |`)
   for (const problem of wrong) console.log(problem)
+  if (values.history) console.log(slowest)
 })
 const finished = waves.reduce((sum, wave) => sum + wave.finished, 0)
 const wrong = waves.reduce((sum, wave) => sum + wave.wrong.length, 0)

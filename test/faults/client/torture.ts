@@ -10,6 +10,7 @@ import { type Fault, type FaultProxy, openFaultProxy } from '../../client/fault-
 import { freePort } from '../../support/free-port.ts'
 import { Random } from '../../support/random.ts'
 import { NodeProcess } from '../node-process.ts'
+import { History } from './history.ts'
 import type { Shown } from './page.ts'
 
 const LOOK_EVERY_MS = 500
@@ -22,6 +23,8 @@ export interface TortureOptions {
   /** A view that shows no end within this time is unfinished. */
   readonly waveMs: number
   readonly killEveryMs: number
+  /** How long a killed server stays away before it is started again. */
+  readonly awayMs: number
   readonly script: string
   /** Texts of the script. */
   readonly texts: number
@@ -37,6 +40,8 @@ export interface Wave {
   readonly finished: number
   /** Views whose text or number of events is not that of the log, or that show a problem or no end. */
   readonly wrong: readonly string[]
+  /** What the view that tried for longest tried and met. */
+  readonly slowest: string
 }
 
 export interface Tortured {
@@ -55,21 +60,23 @@ export async function tortureViews(options: TortureOptions, onWave: (wave: Wave)
   let browser: Browser | undefined
   let killing: Promise<number> | undefined
   const waves: Wave[] = []
+  const history = new History()
   try {
     await node.start()
     const script = await bundle(join(import.meta.dirname, 'page.ts'))
     proxy = await openFaultProxy(() => node.url, {
-      draw: () => drawHostility(random),
+      draw: (request) => history.note(request, drawHostility(random)),
+      onAway: (request) => history.noteAway(request),
       files: {
         '/page': { type: 'text/html', body: '<div id="root"></div><script type="module" src="/page.js"></script>' },
         '/page.js': { type: 'text/javascript', body: script },
       },
     })
     browser = await launchChromium()
-    killing = killRepeatedly(node, options.killEveryMs, ending.signal)
+    killing = killRepeatedly(node, options, history, ending.signal)
     const until = Date.now() + options.forMs
     do {
-      const wave = await openWave(browser, proxy.url, node, options, waves.length + 1)
+      const wave = await openWave(browser, proxy.url, node, options, history, waves.length + 1)
       waves.push(wave)
       onWave(wave)
     } while (Date.now() < until)
@@ -101,14 +108,22 @@ function drawHostility(random: Random): Fault {
 }
 
 /** Resolves with how many kills there were. */
-async function killRepeatedly(node: NodeProcess, everyMs: number, signal: AbortSignal): Promise<number> {
+async function killRepeatedly(
+  node: NodeProcess,
+  { killEveryMs, awayMs }: TortureOptions,
+  history: History,
+  signal: AbortSignal,
+): Promise<number> {
   let kills = 0
   for (;;) {
-    await wait(everyMs, undefined, { signal }).catch(() => {})
+    await wait(killEveryMs, undefined, { signal }).catch(() => {})
     if (signal.aborted) return kills
     await node.kill()
+    const since = Date.now()
     kills++
+    await wait(awayMs, undefined, { signal }).catch(() => {})
     await node.start()
+    history.noteRestart(since, Date.now())
   }
 }
 
@@ -117,9 +132,11 @@ async function openWave(
   url: string,
   node: NodeProcess,
   options: TortureOptions,
+  history: History,
   number: number,
 ): Promise<Wave> {
   const began = Date.now()
+  history.clear()
   const context = await browser.newContext()
   try {
     const page = await context.newPage()
@@ -133,9 +150,17 @@ async function openWave(
     await page.goto(`${url}/page?${query.toString()}`)
     const shown = await watch(page, options, began + options.waveMs)
     const tookMs = Date.now() - began
-    const found = await Promise.all(shown.map((view, place) => problemOf(view, place, node, options.texts)))
+    const tries = await page.evaluate(() => window.tries)
+    const found = await Promise.all(
+      shown.map(async (view, place) => {
+        const problem = await problemOf(view, place, node, options.texts)
+        return problem === undefined ? undefined : `${problem}\n${history.of(place, view.id, tries, began)}`
+      }),
+    )
     const finished = shown.filter(({ status }) => ENDS.includes(status)).length
-    return { number, tookMs, finished, wrong: found.filter((problem) => problem !== undefined) }
+    const ids = shown.map(({ id }) => id)
+    const wrong = found.filter((problem) => problem !== undefined)
+    return { number, tookMs, finished, wrong, slowest: history.slowest(ids, tries, began) }
   } finally {
     await context.close()
   }

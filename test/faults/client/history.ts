@@ -1,0 +1,64 @@
+/** Puts together what the page tried, what the proxy did to it, and when the server was away: the history of one view. */
+import type { IncomingMessage } from 'node:http'
+import type { Fault } from '../../client/fault-proxy.ts'
+import { type Tries, type Try, TRY_HEADER } from './tries.ts'
+
+export class History {
+  readonly #met = new Map<number, string>()
+  #restarts: { readonly since: number; readonly until: number }[] = []
+
+  /** A new page numbers its tries anew. */
+  clear(): void {
+    this.#met.clear()
+    this.#restarts = []
+  }
+
+  note(request: IncomingMessage, fault: Fault): Fault {
+    const number = Number(request.headers[TRY_HEADER])
+    if (!Number.isNaN(number)) this.#met.set(number, JSON.stringify(fault))
+    return fault
+  }
+
+  noteAway(request: IncomingMessage): void {
+    const number = Number(request.headers[TRY_HEADER])
+    this.#met.set(number, `${this.#met.get(number) ?? ''} the server is away`)
+  }
+
+  noteRestart(since: number, until: number): void {
+    this.#restarts.push({ since, until })
+  }
+
+  /** One line for each try, pause and restart, with seconds since the wave began. */
+  of(place: number, run: string | undefined, tries: Tries, began: number): string {
+    const own = tries.entries.filter(({ about }) => about === `view-${place}` || about === run)
+    const lines = own.map((entry) => ({ at: entry.at, line: this.#described(entry) }))
+    const away = this.#restarts.map(({ since, until }) => ({
+      at: since,
+      line: `-- the server is killed, and listens again after ${seconds(until - since)}`,
+    }))
+    const left = tries.left === 0 ? [] : [`  and ${tries.left} later tries of all views, which are not recorded`]
+    return [...lines, ...away]
+      .sort((a, b) => a.at - b.at)
+      .map(({ at, line }) => `  +${seconds(at - began)} ${line}`)
+      .concat(left)
+      .join('\n')
+  }
+
+  /** The history of the view whose last try was the latest. */
+  slowest(runs: readonly (string | undefined)[], tries: Tries, began: number): string {
+    const { about } = tries.entries.findLast(({ number }) => number !== undefined) ?? { about: '' }
+    const place = runs.includes(about) ? runs.indexOf(about) : Number(about.slice('view-'.length))
+    return `view ${place}:
+${this.of(place, runs[place], tries, began)}`
+  }
+
+  #described({ what, number, end, tookMs }: Try): string {
+    if (number === undefined) return what
+    const ended = end === undefined ? 'still open' : `${end} after ${seconds(tookMs!)}`
+    return `${what} → ${ended}; proxy: ${this.#met.get(number) ?? 'never came'}`
+  }
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}

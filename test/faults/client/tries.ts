@@ -1,0 +1,71 @@
+/** What a page tried and met, request by request, so that a view that does not finish can say why. */
+import type { OnProblem } from '../../../src/client/index.ts'
+
+/** Names a request to the proxy, which knows what it did to it. */
+export const TRY_HEADER = 'x-torture-try'
+const ENTRIES_MAX = 50_000
+const MESSAGE_CHARS_MAX = 120
+
+/** A request, or a pause of the client. */
+export interface Try {
+  /** Milliseconds of the page's clock, which is that of the program too. */
+  readonly at: number
+  /** A run, or the session of one that is not started yet. */
+  readonly about: string
+  readonly what: string
+  /** Of a request: its name to the proxy. */
+  readonly number?: number
+  /** How it ended, if it did. */
+  end?: string
+  tookMs?: number
+}
+
+export interface Tries {
+  readonly entries: Try[]
+  left: number
+}
+
+export function recordTries(): { tries: Tries; fetch: typeof fetch; onProblem: OnProblem } {
+  const tries: Tries = { entries: [], left: 0 }
+  let number = 0
+  const add = (entry: Try): Try => {
+    if (tries.entries.length < ENTRIES_MAX) tries.entries.push(entry)
+    else tries.left++
+    return entry
+  }
+  return {
+    tries,
+    async fetch(input, init) {
+      const url = new URL(input as string, location.href)
+      const { session } = (typeof init?.body === 'string' ? JSON.parse(init.body) : {}) as { session?: string }
+      const about = session ?? url.pathname.split('/')[2]!
+      const entry = add({ at: Date.now(), about, what: described(url, init?.method), number: ++number })
+      const close = (end: string): void => {
+        if (entry.end !== undefined) return
+        entry.end = end
+        entry.tookMs = Date.now() - entry.at
+      }
+      init?.signal?.addEventListener('abort', () => close('given up by the client'))
+      try {
+        const headers = { ...(init?.headers as Record<string, string>), [TRY_HEADER]: String(number) }
+        const response = await fetch(input, { ...init, headers })
+        close(`${response.status} ${response.headers.get('content-type') ?? ''}`)
+        return response
+      } catch (cause) {
+        close(String(cause))
+        throw cause
+      }
+    },
+    onProblem(problem) {
+      if (problem?.retryInMs === undefined) return
+      const { run = '', message, retryInMs } = problem
+      const what = `pauses for ${(retryInMs / 1000).toFixed(1)} s: ${message.slice(0, MESSAGE_CHARS_MAX)}`
+      add({ at: Date.now(), about: run, what })
+    },
+  }
+}
+
+function described(url: URL, method = 'GET'): string {
+  const asked = [...url.searchParams].map(([name, value]) => `${name}=${value}`).join(' ')
+  return `${method} ${url.pathname.split('/')[3] ?? 'start'} ${asked}`
+}
