@@ -204,7 +204,7 @@ test('a tab does not take the lead from itself', async () => {
     looks++
     return fetch(input, init)
   }
-  const client = tab({ url: server.url, fetch: busy, share: 'steal', silenceMs: 1000 })
+  const client = tab({ url: server.url, fetch: busy, share: 'steal', idleTimeoutMs: 1000 })
   const waiting = new AbortController()
   const loops = held.map(({ id: run }) =>
     collect(client.runs.stream(run, { signal: waiting.signal })).catch(() => undefined),

@@ -43,6 +43,16 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
     expect(typesOf(log)).toContain('text.completed')
   })
 
+  test('an artifact longer than an event is text in pieces, and is not repeated as output', async () => {
+    const text = 'A line of text: ☂ and 🦊.\n'.repeat(250_000)
+    const peer = await start([{ artifact: text, last: true }, { status: 'completed' }])
+    const log = await logOf(remote(peer.url))
+    expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: {} })
+    expect(textOf(log) === text).toBe(true)
+    expect(outputOf(log)).toBeUndefined()
+    expect(dataOf(log, 'text.delta').length).toBeGreaterThan(10)
+  })
+
   test('an answer without a task is the whole of it', async () => {
     const log = await logOf(remote((await start([{ message: 'Good day' }])).url))
     expect([textOf(log), outputOf(log)]).toEqual(['Good day', 'Good day'])

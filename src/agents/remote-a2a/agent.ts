@@ -13,6 +13,7 @@ import { cardUrl } from '../../a2a/card.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
+import { isLongText, OUTPUT_CHARS_MAX } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { textOf as inputText } from '../shared/text-of.ts'
 import { asFailure } from './failure.ts'
@@ -67,7 +68,8 @@ type SentMessage = { readonly task: string; readonly context?: string } | { read
 interface LegEnd {
   readonly status: TaskStatus
   readonly note: string
-  readonly output: unknown
+  /** Absent where it is a long text, which is in the log already. */
+  readonly output?: unknown
   readonly marks?: Marks
 }
 
@@ -89,7 +91,8 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       })
       if ('answer' in sent) {
         yield* new ShownTask(context.run).message(sent.answer)
-        return textOf(sent.answer.parts)
+        const said = textOf(sent.answer.parts)
+        return isLongText(said) ? undefined : said
       }
       const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
       try {
@@ -197,8 +200,17 @@ async function* toEnd(updates: AsyncIterable<Update>, shown: ShownTask): AsyncGe
     throw asFailure(thrown)
   }
   const { status, note } = shown
-  const waits = isWaiting(status.state)
-  return { status, note, output: waits ? null : shown.output, ...(waits && { marks: shown.marks }) }
+  if (isWaiting(status.state)) return { status, note, marks: marksOf(shown) }
+  const { output } = shown
+  return { status, note, ...(!isLongText(output) && { output }) }
+}
+
+/** A task that goes on is compared with what it has said so far, so that all of that is recorded. */
+function marksOf({ marks }: ShownTask): Marks {
+  const chars = Object.values(marks.artifacts).reduce((sum, { text }) => sum + text.length, 0)
+  if (chars <= OUTPUT_CHARS_MAX) return marks
+  const message = `the remote agent asked a question after ${chars} characters of text; at most ${OUTPUT_CHARS_MAX} can be recorded`
+  throw new WorkFailure({ code: 'agent_failed', message })
 }
 
 /** Only a completed task is a success. */

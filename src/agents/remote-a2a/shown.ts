@@ -12,6 +12,7 @@ import {
 import { detached } from '../../a2a/detached.ts'
 import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
+import { piecesOf } from '../shared/long-text.ts'
 
 /** How far it is shown, for a later leg of the same task. */
 export interface Marks {
@@ -120,7 +121,7 @@ export class ShownTask {
     const message = `${this.#id}/${id}${mark.versions === 0 ? '' : `.${mark.versions + 1}`}`
     if (more !== '') {
       if (mark.text === '') yield emit('text.started', { message })
-      yield emit('text.delta', { text: more, message })
+      for (const piece of piecesOf(more)) yield emit('text.delta', { text: piece, message })
     }
     for (const part of others) yield this.#other(id, name, part)
     if (last && text !== '') yield emit('text.completed', { message })
@@ -149,6 +150,6 @@ function nameOf({ messageId, parts }: Message): string {
 
 function* whole(message: string, text: string): Generator<Event> {
   yield emit('text.started', { message })
-  yield emit('text.delta', { text, message })
+  for (const piece of piecesOf(text)) yield emit('text.delta', { text: piece, message })
   yield emit('text.completed', { message })
 }

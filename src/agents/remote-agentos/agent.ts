@@ -82,7 +82,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       const { end, index }: LegEnd = await leg(context, 'remote', () =>
         follow(client, shown, position, settings, signal),
       )
-      if (end.event !== 'RunPaused') return yield emit('run.completed', { output: outcome(end) })
+      if (end.event !== 'RunPaused') return yield emit('run.completed', outcome(end))
       after = index
       const answers = await answersTo(end, kind, context)
       send = () => client.continue(current, { ...common, ...answers })
@@ -174,8 +174,8 @@ async function* reopened(
 }
 
 /** A cancelled run says that it is completed, after it has said that it was cancelled: the first word counts. */
-function outcome({ event, content, error_type: type, reason }: RemoteEvent): unknown {
-  if (event === 'RunCompleted') return content ?? null
+function outcome({ event, content, error_type: type, reason }: RemoteEvent): { output?: unknown } {
+  if (event === 'RunCompleted') return content === undefined ? {} : { output: content }
   const said = typeof content === 'string' && content !== '' ? content : reason
   if (event === 'RunCancelled')
     throw new WorkFailure({ code: 'agent_failed', message: said ?? 'the remote run was cancelled' })

@@ -1,6 +1,7 @@
 /** The events of a remote run as ours. Runs within it, of members and executors, are steps. */
 import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
+import { isLongText, piecesOf } from '../shared/long-text.ts'
 import { usageOf } from '../shared/usage.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Tool } from './wire.ts'
@@ -13,8 +14,8 @@ export class ShownRun {
   #open: { readonly type: 'text' | 'reasoning'; readonly message: string } | undefined
   #messages = 0
   #requests = 0
-  #text = ''
-  /** The event that ended the run, or paused it. */
+  #hasText = false
+  /** The event that ended the run, or paused it; without a long content, which is in the log as text. */
   end: RemoteEvent | undefined
 
   constructor(id: string, run: string, kind: RemoteKind) {
@@ -78,7 +79,7 @@ export class ShownRun {
         yield emit('step.started', { step, name: title, kind: team_name === undefined ? 'agent' : 'team' })
         return true
       case 'RunCompleted':
-        yield emit('step.completed', { step, name: title, output: content ?? null })
+        yield emit('step.completed', { step, name: title, output: isLongText(content) ? null : (content ?? null) })
         return true
       case 'RunError':
       case 'RunCancelled': {
@@ -93,9 +94,10 @@ export class ShownRun {
 
   /** What was not streamed is told by its end, as when only the end was stored. */
   *#ended(event: RemoteEvent, name: string): Generator<Event> {
-    if (name === 'RunCompleted' && this.#text === '') yield* this.#piece('text', event.content)
+    if (name === 'RunCompleted' && !this.#hasText) yield* this.#piece('text', event.content)
     yield* this.#close()
-    this.end = { ...event, event: name }
+    const { content, ...rest } = event
+    this.end = { ...rest, event: name, ...(!isLongText(content) && { content: content ?? null }) }
   }
 
   #responded(event: RemoteEvent): Event {
@@ -119,8 +121,9 @@ export class ShownRun {
       this.#open = { type, message: `${this.#id}/message-${++this.#messages}` }
       yield emit(`${type}.started`, { message: this.#open.message })
     }
-    if (type === 'text') this.#text += text
-    yield emit(`${type}.delta`, { text, message: this.#open.message })
+    if (type === 'text') this.#hasText = true
+    const { message } = this.#open
+    for (const piece of piecesOf(text)) yield emit(`${type}.delta`, { text: piece, message })
   }
 
   *#close(): Generator<Event> {

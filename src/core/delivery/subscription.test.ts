@@ -189,6 +189,35 @@ describe('[SUB-1] a subscriber that does not read', () => {
     expect(Math.max(...listener.slices.map(({ bytes }) => bytes.length))).toBeLessThanOrEqual(400)
   })
 
+  test('has one page read ahead, and none once it has stalled', async () => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    await say(scribe, 'a', 'b', 'c', 'd')
+    const reads: number[] = []
+    const counting = overriding(store, {
+      read: (id, after, bytesMax) => {
+        reads.push(after)
+        return store.read(id, after, bytesMax)
+      },
+    })
+    const listener = new Listener()
+    listener.room = 1
+    const subscription = openFeeds(counting, { readBytesMax: 1 }).open(RUN, -1, listener)
+    await settle()
+    expect(reads).toEqual([-1, 0])
+    listener.room = 1
+    subscription.resume()
+    await settle()
+    expect(listener.slices.map(({ first }) => first)).toEqual([0, 1])
+    expect(reads).toEqual([-1, 0, 1])
+    await polls()
+    listener.room = 1
+    subscription.resume()
+    await settle()
+    expect(listener.slices.map(({ first }) => first)).toEqual([0, 1, 2])
+    expect(reads.slice(3)).toEqual([0, 1, 2]) // the record at the cursor is looked at again after the pause
+  })
+
   test('holds up no other', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
@@ -248,7 +277,7 @@ async function stalled(): Promise<{ store: Store; scribe: RunWriter; listener: L
   const listener = new Listener()
   listener.room = 1
   const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
-  await settle()
+  await polls() // what was read ahead for it is let go
   expect(listener.room).toBe(0)
   return { store, scribe, listener, subscription }
 }

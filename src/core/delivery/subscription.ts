@@ -11,6 +11,9 @@ import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/
 import type { Hint, Store } from '../ports/store.ts'
 import { repeatTimer } from '../runtime/timer.ts'
 
+/** A page with fewer bytes than this share of what a read may return was most likely the last one. */
+const FULL_PAGE_SHARE = 0.5
+
 /** Where a subscription delivers. */
 export interface Sink {
   /** Takes a slice; false when it has no room for another until `resume` is called. */
@@ -75,7 +78,10 @@ export class Feeds {
 
   /** Hints may be lost; the log is looked at all the same. */
   #poll(): void {
-    for (const feed of this.#feeds.values()) void feed.poll()
+    for (const feed of this.#feeds.values()) {
+      feed.dropReadAhead()
+      void feed.poll()
+    }
   }
 }
 
@@ -115,6 +121,10 @@ class Feed {
     this.#subscriptions.add(subscription)
     subscription.resume()
     return subscription
+  }
+
+  dropReadAhead(): void {
+    for (const subscription of this.#subscriptions) subscription.dropReadAhead()
   }
 
   /** Asks once at a time, however long the store takes to answer. */
@@ -167,6 +177,11 @@ export class Subscription {
   /** Records known to be durable. */
   #known = 0
   #state: 'tail' | 'reading' | 'full' | 'closed' = 'tail'
+  /** The page after the one that was delivered last: the store reads it while the sink takes that one. */
+  #ahead: Promise<Slice | undefined> | undefined
+  #isAheadHere = false
+  /** Reading has paused, so that the log may have changed: the next read looks at the record at the cursor, too. */
+  #hasPaused = true
 
   constructor(store: Store, run: string, after: number, sink: Sink, readBytesMax: number, onClose: () => void) {
     this.#store = store
@@ -217,23 +232,54 @@ export class Subscription {
     this.#onClose()
   }
 
+  /** Lets go of a page that waits for a sink which has been full for a while: stalled sinks hold none (SUB-1). */
+  dropReadAhead(): void {
+    if (this.#state === 'full' && this.#isAheadHere) this.#ahead = undefined
+  }
+
   async #read(): Promise<void> {
     this.#state = 'reading'
-    let isFirst = true
     try {
       while (this.#state === 'reading') {
         await shareEventLoop()
         if (this.#isClosed()) return
         const known = this.#known
-        const slice = (isFirst ? await this.#checkedNext() : undefined) ?? (await this.#readAfter(this.#cursor))
+        const slice = await this.#next()
         if (this.#isClosed()) return
-        isFirst = this.#isDoubted = false
-        if (slice !== undefined) this.#deliver(slice)
-        else if (this.#known === known) this.#state = 'tail' // nothing was announced while we looked
+        this.#isDoubted = false
+        if (slice !== undefined) {
+          if (!slice.closed && slice.bytes.length >= this.#readBytesMax * FULL_PAGE_SHARE)
+            this.#readAhead(lastOf(slice))
+          this.#deliver(slice)
+        } else if (this.#known === known) {
+          this.#state = 'tail' // nothing was announced while we looked
+        }
       }
     } catch (cause) {
       this.fail(cause)
     }
+    this.#hasPaused ||= this.#ahead === undefined
+  }
+
+  async #next(): Promise<Slice | undefined> {
+    const ahead = this.#ahead
+    this.#ahead = undefined
+    if (ahead !== undefined) return ahead
+    const overlapping = this.#hasPaused ? await this.#checkedNext() : undefined
+    this.#hasPaused = false
+    return overlapping ?? this.#readAfter(this.#cursor)
+  }
+
+  #readAhead(after: number): void {
+    this.#isAheadHere = false
+    const ahead = this.#readAfter(after)
+    this.#ahead = ahead
+    const arrived = (): void => {
+      if (this.#ahead !== ahead || this.#state !== 'full') return
+      this.#isAheadHere = true
+      this.#hasPaused = true // what comes after it is read later, when the sink has room
+    }
+    ahead.then(arrived, arrived)
   }
 
   /**

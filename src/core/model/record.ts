@@ -128,9 +128,11 @@ function indexAt(bytes: Uint8Array, start: number): number {
   return Number(decoder.decode(bytes.subarray(digits, bytes.indexOf(10, digits))))
 }
 
-/** Where a record other than the first starts. */
+/** Where a record other than the first starts. Looked for from the nearer end. */
 function startOf(slice: Slice, index: number): number {
-  const start = indexOfBytes(slice.bytes, encoder.encode(`\n\nid: ${index}\n`))
+  const pattern = encoder.encode(`\n\nid: ${index}\n`)
+  const isNearEnd = index - slice.first > slice.count / 2
+  const start = isNearEnd ? lastIndexOfBytes(slice.bytes, pattern) : indexOfBytes(slice.bytes, pattern)
   assert(start >= 0, `record ${index} is in the slice from ${slice.first} to ${lastOf(slice)}`)
   return start + 2
 }
@@ -165,6 +167,19 @@ export function events(slice: Slice): LoggedEvent[] {
 
 function indexOfBytes(bytes: Uint8Array, pattern: Uint8Array): number {
   search: for (let start = bytes.indexOf(pattern[0]!); start >= 0; start = bytes.indexOf(pattern[0]!, start + 1)) {
+    for (let offset = 1; offset < pattern.length; offset++)
+      if (bytes[start + offset] !== pattern[offset]) continue search
+    return start
+  }
+  return -1
+}
+
+function lastIndexOfBytes(bytes: Uint8Array, pattern: Uint8Array): number {
+  search: for (
+    let start = bytes.lastIndexOf(pattern[0]!);
+    start >= 0;
+    start = start === 0 ? -1 : bytes.lastIndexOf(pattern[0]!, start - 1)
+  ) {
     for (let offset = 1; offset < pattern.length; offset++)
       if (bytes[start + offset] !== pattern[offset]) continue search
     return start

@@ -6,6 +6,10 @@ import { hangAtFirst, recovered, ManualWorld, recovering, World } from '../../..
 import type { Component, RunContext } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 
+function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
 /** Long enough for what a recovered run asks for at once, short enough to wait for in a test. */
 const limits = { replayTimeoutMs: 300 }
 
@@ -148,6 +152,47 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     const log = await world.worker().ended(id)
     expect(outputOf(log)).toEqual([['receipt of alice', 'receipt of bob'], 'receipt of alice'])
     expect(charged).toEqual(['alice', 'bob', 'alice'])
+  })
+
+  test('of equal calls in parallel branches, although the other branch takes it and waits with new work', async () => {
+    const { charged, charge } = till()
+    const component = recovering(
+      'resume',
+      async function* (_, context) {
+        const secondWaits = gate()
+        const first = async (): Promise<string[]> => {
+          if (context.attempt > 1) await secondWaits.opened
+          const receipts = [await charge(context, 'alice'), await charge(context, 'bob')]
+          await hangAtFirst(context)
+          return receipts
+        }
+        const second = async (): Promise<string[]> => {
+          await hangAtFirst(context)
+          const receipt = await charge(context, 'alice')
+          const held = charge(context, 'carol')
+          await eventLoopTurn()
+          secondWaits.open()
+          return [receipt, await held]
+        }
+        const receipts = await Promise.all([first(), second()])
+        yield ''
+        return receipts
+      },
+      { limits },
+    )
+    const world = new World(component)
+    const worker = world.worker()
+    const id = await worker.start('subject')
+    await until('both calls of the first branch are recorded', async () =>
+      has('tool.completed', 2)(await worker.log(id)),
+    )
+    world.kill()
+    const log = await world.worker().ended(id)
+    expect(outputOf(log)).toEqual([
+      ['receipt of alice', 'receipt of bob'],
+      ['receipt of alice', 'receipt of carol'],
+    ])
+    expect(charged.toSorted()).toEqual(['alice', 'alice', 'bob', 'carol'])
   })
 
   test('of equal questions in parallel branches, although the other branch takes the recorded answer', async () => {

@@ -1,6 +1,6 @@
 /** Random programs, random latencies, a crash at every event: nothing is mixed up, done twice or lost. */
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFailed, test } from 'vitest'
 import { type Ended, live } from '../../../test/support/programs/crashes.ts'
 import {
   edit,
@@ -14,6 +14,8 @@ import {
 
 /** Programs that are tried; more of them in a campaign. */
 const PROGRAMS = Number(process.env['HOLDFAST_PROGRAMS'] ?? 10)
+/** Tries the programs of an earlier run again. */
+const SEED = Number(process.env['HOLDFAST_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const TIMEOUT_MS = 120_000 + PROGRAMS * 20_000
 /** A program of equal calls in parallel branches waits for so long: the latencies of its work are some milliseconds. */
 const REPLAY_WAIT_MS = 1000
@@ -24,6 +26,15 @@ function seeded(seed: number): () => number {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return state / 2 ** 32
   }
+}
+
+/** Says how to try it again whenever the test fails; fast-check does not when time runs out. */
+function reported(): (...tried: unknown[]) => void {
+  let last: unknown[] = []
+  onTestFailed(() =>
+    console.error(`HOLDFAST_SEED=${SEED} HOLDFAST_PROGRAMS=${PROGRAMS}, last: ${JSON.stringify(last)}`),
+  )
+  return (...tried) => (last = tried)
 }
 
 function expectSound({ mixedUp, repeated }: Ended): void {
@@ -42,8 +53,10 @@ describe('[RUN-5] a random program', () => {
   test(
     'comes to the same end, with every effect once, wherever its worker dies',
     async () => {
+      const report = reported()
       await fc.assert(
         fc.asyncProperty(program, fc.nat(), async (given, seed) => {
+          report(given, seed)
           const random = seeded(seed)
           const whole = await live([{ program: given }], random, REPLAY_WAIT_MS)
           expectWhole(whole, given)
@@ -53,7 +66,7 @@ describe('[RUN-5] a random program', () => {
             expectWhole(await live(lives, random, REPLAY_WAIT_MS), given)
           }
         }),
-        { numRuns: PROGRAMS, endOnFailure: true },
+        { numRuns: PROGRAMS, endOnFailure: true, seed: SEED },
       )
     },
     TIMEOUT_MS,
@@ -62,8 +75,10 @@ describe('[RUN-5] a random program', () => {
   test(
     'that is changed after a crash comes to its new end, or has diverged before it did anything new',
     async () => {
+      const report = reported()
       await fc.assert(
         fc.asyncProperty(namedProgram, edit, fc.nat(), async (given, change, seed) => {
+          report(given, change, seed)
           const random = seeded(seed)
           const changed = edited(given, change)
           const whole = await live([{ program: given }], random, REPLAY_WAIT_MS)
@@ -74,7 +89,7 @@ describe('[RUN-5] a random program', () => {
             else expectNothingNew(ended)
           }
         }),
-        { numRuns: PROGRAMS, endOnFailure: true },
+        { numRuns: PROGRAMS, endOnFailure: true, seed: SEED },
       )
     },
     TIMEOUT_MS,

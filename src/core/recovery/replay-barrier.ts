@@ -38,6 +38,9 @@ export class ReplayBarrier {
   /** Cut-off work that is being done again: what the log has below it may be asked for as long as that takes. */
   readonly #redone = new Set<string>()
   #deciding: Promise<void> | undefined
+  /** Requests that repeat what the log has and are held now, and how many were let go. */
+  #repeatsHeld = 0
+  #repeatsLetGo = 0
 
   constructor(options: ReplayBarrierOptions) {
     this.#ledger = options.ledger
@@ -70,24 +73,38 @@ export class ReplayBarrier {
   async #hold(missing: () => WorkRecord | undefined, held: HeldWork): Promise<void> {
     for (;;) {
       if (missing() === undefined) return
-      await this.#wait(missing, held)
+      await this.#waitAs(missing, held)
       const record = missing()
       if (record === undefined) return
       const replaced = held.instead?.()
       if (replaced !== undefined) this.#ledger.pass(replaced)
-      else if (held.isRepeat === true) return
+      else if (held.isRepeat === true) return void this.#repeatsLetGo++
       else await this.#diverge(record, held.wanted)
     }
   }
 
+  async #waitAs(missing: () => WorkRecord | undefined, held: HeldWork): Promise<void> {
+    if (held.isRepeat !== true) return this.#wait(missing, held)
+    this.#repeatsHeld++
+    try {
+      await this.#wait(missing, held)
+    } finally {
+      this.#repeatsHeld--
+    }
+  }
+
   /** Until nothing is missing, or nothing recorded was asked for during the wait. */
-  #wait(missing: () => WorkRecord | undefined, { enclosure, signal }: HeldWork): Promise<void> {
+  #wait(missing: () => WorkRecord | undefined, { enclosure, signal, isRepeat }: HeldWork): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     let stopTimer: () => void
     const start = (): void => {
       const { changes } = this.#ledger
-      const expired = (): void => (changes !== this.#ledger.changes || this.#isComing(enclosure) ? start() : resolve())
+      const letGo = this.#repeatsLetGo
+      // What is missing may come after a repeat: those go first.
+      const isAfterRepeat = (): boolean => isRepeat !== true && (this.#repeatsHeld > 0 || letGo !== this.#repeatsLetGo)
+      const expired = (): void =>
+        changes !== this.#ledger.changes || isAfterRepeat() || this.#isComing(enclosure) ? start() : resolve()
       stopTimer = startTimer(expired, this.#options.waitMs, this.#options.clock)
     }
     const forget = this.#ledger.onChange(() => missing() === undefined && resolve())

@@ -40,7 +40,7 @@ export class Reader {
     )
   }
 
-  /** Segments from the one that holds an index on, until they have enough bytes. */
+  /** Segments from the one that holds an index on, as long as another one of the same size has room. */
   segments(run: number, from: number, bytesMax: number): StoredSegment[] {
     const segments: StoredSegment[] = []
     let bytes = 0
@@ -48,7 +48,7 @@ export class Reader {
       const segment = segmentIn(row)
       segments.push(segment)
       bytes += segment.bytes.length
-      if (bytes >= bytesMax || !segment.isSound) break
+      if (bytes + segment.bytes.length > bytesMax || !segment.isSound) break
     }
     return segments
   }

@@ -8,6 +8,8 @@ export const READY = 'ready'
 export interface ReadingRequest {
   readonly name: keyof Readings
   readonly args: readonly unknown[]
+  /** A page may come in shared memory; otherwise its bytes are transferred. */
+  readonly mayShare: boolean
 }
 
 export interface ReadingFault {

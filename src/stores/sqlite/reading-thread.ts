@@ -6,6 +6,8 @@ import { Fifo } from './fifo.ts'
 import type { Reader } from './reader.ts'
 import { READY, type ReadingFault, type ReadingReply, type ReadingRequest } from './reading-messages.ts'
 import { type Readings, readingsOf } from './readings.ts'
+import type { LogPage } from './log-page.ts'
+import { SharedPages } from './shared-pages.ts'
 
 const entry = new URL(import.meta.url.endsWith('.ts') ? './reading-worker.ts' : './reading-worker.js', import.meta.url)
 
@@ -19,7 +21,7 @@ const UNDER_WAY_MAX = 2
 const WAITING_MAX = 10_000
 const RETRY_MS = 1000
 
-interface Asked extends ReadingRequest {
+interface Asked extends Omit<ReadingRequest, 'mayShare'> {
   readonly resolve: (result: never) => void
   readonly reject: (cause: unknown) => void
 }
@@ -33,6 +35,7 @@ export class ReadingThread {
   readonly #waiting = new Fifo<Asked>()
   /** Oldest first. */
   readonly #underWay: (readonly Asked[])[] = []
+  readonly #shared = new SharedPages()
   #answered = 0
   #closed = false
 
@@ -101,7 +104,9 @@ export class ReadingThread {
       this.#worker ??= this.#started()
       const asked = this.#take(REQUESTS_PER_MESSAGE)
       this.#underWay.push(asked)
-      this.#worker.postMessage(asked.map(({ name, args }) => ({ name, args })))
+      const mayShare = this.#shared.hasRoom
+      const requests: ReadingRequest[] = asked.map(({ name, args }) => ({ name, args, mayShare }))
+      this.#worker.postMessage(requests)
     }
   }
 
@@ -149,9 +154,13 @@ export class ReadingThread {
     const asked = this.#underWay.shift()!
     this.#send() // before the delivery of this one: the thread works meanwhile
     for (const [place, reading] of reply.entries()) {
-      const { resolve, reject } = asked[place]!
-      if ('fault' in reading) reject(errorOf(reading.fault))
-      else resolve(reading.result as never)
+      const { name, resolve, reject } = asked[place]!
+      if ('fault' in reading) {
+        reject(errorOf(reading.fault))
+        continue
+      }
+      if (name === 'page') this.#shared.add(reading.result as LogPage)
+      resolve(reading.result as never)
     }
   }
 

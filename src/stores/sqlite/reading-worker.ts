@@ -8,6 +8,7 @@ import type { LogPage } from './log-page.ts'
 import { Reader } from './reader.ts'
 import { READY, type Reading, type ReadingFault, type ReadingReply, type ReadingRequest } from './reading-messages.ts'
 import { readingsOf } from './readings.ts'
+import { inSharedMemory } from './shared-pages.ts'
 
 function serve(port: MessagePort, path: string): void {
   let reader: Reader | undefined
@@ -27,11 +28,11 @@ function serve(port: MessagePort, path: string): void {
       return
     }
     const moved: ArrayBuffer[] = []
-    const answer = ({ name, args }: ReadingRequest): Reading => {
+    const answer = ({ name, args, mayShare }: ReadingRequest): Reading => {
       try {
         open()
         const result = readings![name]!(...(args as never[]))
-        return { result: name === 'page' ? handedOver(result as LogPage, moved) : result }
+        return { result: name === 'page' ? handedOver(result as LogPage, mayShare ? undefined : moved) : result }
       } catch (cause) {
         return { fault: faultOf(cause) }
       }
@@ -42,14 +43,18 @@ function serve(port: MessagePort, path: string): void {
   port.postMessage(READY)
 }
 
-/** The bytes of a page are handed over, and not copied. */
-function handedOver(page: LogPage, moved: ArrayBuffer[]): LogPage {
+/** A page whose bytes this thread does not touch again: in shared memory, or in `moved`, to be transferred. */
+function handedOver(page: LogPage, moved: ArrayBuffer[] | undefined): LogPage {
   const { slice } = page
   if (slice === undefined) return page
-  // Node keeps small buffers in a pool, which cannot be handed over.
-  const bytes = isMarkedAsUntransferable(slice.bytes.buffer) ? new Uint8Array(slice.bytes) : slice.bytes
-  moved.push(bytes.buffer as ArrayBuffer)
+  const bytes = moved === undefined ? inSharedMemory(slice.bytes) : transferable(slice.bytes)
+  moved?.push(bytes.buffer as ArrayBuffer)
   return { ...page, slice: { ...slice, bytes } }
+}
+
+/** Node keeps small buffers in a pool, which cannot be transferred. */
+function transferable(bytes: Uint8Array): Uint8Array {
+  return isMarkedAsUntransferable(bytes.buffer) ? new Uint8Array(bytes) : bytes
 }
 
 function faultOf(cause: unknown): ReadingFault {
