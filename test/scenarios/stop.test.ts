@@ -223,7 +223,7 @@ describe('[RUN-2] after a kill', () => {
   })
 })
 
-test('[RUN-2] to disconnect is not to stop', async () => {
+test('[RUN-2] a run goes on when its client disconnects', async () => {
   const server = await serveInProcess()
   const body = { component: 'lab', input: 'text 20 every 5' }
   const stream = new EventStream(`${server.url}/runs`, { method: 'POST', body, cutAfter: 4 })
