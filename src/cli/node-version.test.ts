@@ -46,6 +46,7 @@ describe('the check of the Node version', () => {
     },
   )
 
+  // The version is decided by the machine: where every Node is new enough, there is nothing to start.
   const old = olderNode()
   test.skipIf(old === undefined)('is what an old Node says of the sources, and it ends with 1', () => {
     const program = fileURLToPath(new URL('main.ts', import.meta.url))

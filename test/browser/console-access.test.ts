@@ -14,7 +14,7 @@ import { expectShown, expectStatus, openConsole } from './console/world.ts'
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('axe finds nothing serious', { timeout: INSTALL_MS + 240_000 }, () => {
+describe.skipIf(!hasChromium)('the console: axe finds nothing serious', { timeout: INSTALL_MS + 240_000 }, () => {
   test('on any page', async () => {
     const components = demoComponents({ description: 'scripted', load: async () => undefined })
     const server = await serveInProcess({ components: [...components, ...labComponents(), packer] })

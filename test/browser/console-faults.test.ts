@@ -17,7 +17,7 @@ const openContext = useChromium()
 /** What a browser says of a connection that the test broke. */
 const forgives = /net::ERR|Failed to load resource/
 
-describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
+describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS }, () => {
   test('[LOG-1] goes on when the server is killed in the middle of a run and started again', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })

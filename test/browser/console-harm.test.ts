@@ -14,7 +14,7 @@ import { openConsole, startFromPage, expectShown, expectStatus } from './console
 const TIMEOUT_MS = INSTALL_MS + 120_000
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
+describe.skipIf(!hasChromium)('the console with hostile content', { timeout: TIMEOUT_MS }, () => {
   test('shows whatever an agent says, and lets none of it do anything', async () => {
     const server = await serveInProcess({ components: [hostile, ...labComponents()] })
     const session = ATTACKS[1]!.slice(0, 200)

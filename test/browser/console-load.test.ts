@@ -9,7 +9,7 @@ import { expectShown, expectStatus, openConsole } from './console/world.ts'
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('a run of 10,000 events', { timeout: INSTALL_MS + 120_000 }, () => {
+describe.skipIf(!hasChromium)('the console with a run of 10,000 events', { timeout: INSTALL_MS + 120_000 }, () => {
   test('is drawn with a few hundred elements, and any of them can be gone to', async ({ annotate }) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 10000')

@@ -14,7 +14,7 @@ import { expectShown, expectStatus, openConsole, WITHIN } from './console/world.
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the list of runs', { timeout: INSTALL_MS + 120_000 }, () => {
+describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL_MS + 120_000 }, () => {
   test('is kept current, filtered by the address, and paged through', async () => {
     const server = await serveNative()
     for (let count = 0; count < 60; count++) await startRun(server, 'say x', { session: count < 3 ? 'few' : 'many' })

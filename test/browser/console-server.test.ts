@@ -14,7 +14,7 @@ import { expectShown, openConsole, WITHIN } from './console/world.ts'
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the server page', { timeout: INSTALL_MS + 120_000 }, () => {
+describe.skipIf(!hasChromium)('the console’s server page', { timeout: INSTALL_MS + 120_000 }, () => {
   test('[RUN-1] counts the runs of a dead worker that went on, and those that could not', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })

@@ -62,7 +62,7 @@ function endOf(tab: Page, id: string): Promise<string> {
   return until('the stream of a tab ends', () => tab.evaluate((run) => page.ended[run], id), WITHIN)
 }
 
-describe.skipIf(!hasChromium)('eight tabs', () => {
+describe.skipIf(!hasChromium)('client: eight tabs of one browser', () => {
   test(
     '[LOG-1] that watch one run have one connection, and each the whole log, however late it came',
     async () => {

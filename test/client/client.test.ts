@@ -267,10 +267,11 @@ describe('an abort', () => {
   })
 
   test('ends a wait for the next try', async () => {
-    const client = createClient({ url: 'http://127.0.0.1:1', retryDelayMs: 60_000 })
     const leave = new AbortController()
+    const failing: typeof fetch = (...request) =>
+      fetch(...request).finally(() => setImmediate(() => leave.abort(new Error('left'))))
+    const client = createClient({ url: 'http://127.0.0.1:1', retryDelayMs: 600_000, fetch: failing })
     const start = client.runs.start({ component: 'lab', input: '' }, { signal: leave.signal })
-    setTimeout(() => leave.abort(new Error('left')), 100)
     await expect(start).rejects.toThrow('left')
   })
 })

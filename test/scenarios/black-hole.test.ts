@@ -6,14 +6,16 @@ import { createServer } from '../../src/server/create-server.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { call, startRun, untilFinished } from '../support/http.ts'
+import { startLoopTime } from '../support/loop-time.ts'
 import { startNats } from '../support/nats.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
-/** As documented: two seconds for readiness, ten for a request; and what a busy machine adds. */
+/** As documented. */
 const READY_MS = 2000
 const REQUEST_MS = 10_000
-const SLACK_MS = 5000
+/** Between a timer and its answer, in the time of the loop that both share. */
+const SLACK_MS = 3000
 
 const [postgres, nats] = [await startPostgres(), await startNats()]
 const stores: Record<string, { readonly port: number; readonly open: (port: number) => Promise<Store> }> = {
@@ -24,8 +26,8 @@ const stores: Record<string, { readonly port: number; readonly open: (port: numb
   NATS: { port: nats.port, open: (port) => openNatsStore({ servers: [`127.0.0.1:${port}`], partitions: 1 }) },
 }
 
-describe.each(Object.entries(stores))('a node that is cut off from %s without a word', (_, { port, open }) => {
-  test('is not ready within two seconds, answers every request within ten, and works again when it is reached', async () => {
+describe.each(Object.entries(stores))('a node whose packets to %s vanish', (_, { port, open }) => {
+  test('is not ready after two seconds, refuses every request within ten, and works again when it is reached', async () => {
     const proxy = await startTcpProxy(port)
     const store = await open(proxy.port)
     const server = await createServer({ components: [labAgent()], store, limits: { drainTimeoutMs: 0 } })
@@ -34,9 +36,9 @@ describe.each(Object.entries(stores))('a node that is cut off from %s without a 
     await untilFinished(server, run)
     proxy.block()
     const timed = async (method: string, path: string, body?: object): Promise<[string, number, number]> => {
-      const since = performance.now()
+      const elapsed = startLoopTime()
       const { status } = await call(server, method, path, { body })
-      return [`${method} ${path}`, status, performance.now() - since]
+      return [`${method} ${path}`, status, elapsed()]
     }
     const ready = await timed('GET', '/health/ready')
     expect(ready[1]).toBe(503)

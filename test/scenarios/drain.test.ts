@@ -122,7 +122,7 @@ describe('[SUB-3] [RUN-1] a server that is told to end', () => {
 })
 
 describe('[SUB-3] the end of a server is not held up', () => {
-  test('by agents that do not obey', async () => {
+  test('by agents that ignore the abort signal', async () => {
     const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '100ms'] })
     for (const script of ['ignore-abort; sleep 600000', 'ignore-abort; hang', 'ignore-abort; text 1000000 every 1'])
       await startRun(server, script)

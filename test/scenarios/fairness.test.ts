@@ -50,7 +50,7 @@ async function listed(target: Target, query: string): Promise<RunShape[]> {
   return (await call<{ runs: RunShape[] }>(target, 'GET', `/runs?${query}`)).body.runs
 }
 
-describe.each(['sqlite', 'postgres, one node', 'postgres, two nodes'])('with %s', (name) => {
+describe.each(['sqlite', 'postgres, one node', 'postgres, two nodes'])('fair scheduling on %s', (name) => {
   test("one principal's two hundred runs do not keep another's three from their turn", async () => {
     const stores = await openNodes(name)
     const { anna, bert } = await serve(stores)
@@ -72,7 +72,7 @@ describe.each(['sqlite', 'postgres, one node', 'postgres, two nodes'])('with %s'
   })
 })
 
-test('a principal who fills the queue is told to come back later, and another finds room', async () => {
+test('admission control: a principal who fills the queue is told to come back later, and another finds room', async () => {
   const { anna, bert } = await serve(await openNodes('sqlite'), 20)
   for (let count = 0; count < PLACES + 10; count++) await startRun(anna, 'hang')
   const refused = await postRun(anna, 'hang')

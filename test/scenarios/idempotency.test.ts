@@ -61,7 +61,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
   })
 
   test('are one run although the server is killed while they come', async () => {
-    await withSeed(async (random) => {
+    await withSeed(async (random, progress) => {
       const store = temporaryDatabase()
       const ids: string[] = []
       for (let kill = 0; kill < 6; kill++) {
@@ -77,6 +77,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
         ids.push(expectOneRun([...answered, ...retried]))
         await expectWholeListing(again, ids)
         await again.kill()
+        Object.assign(progress, { kills: kill + 1, answered: answered.length })
       }
     })
   })

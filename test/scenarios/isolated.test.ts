@@ -1,7 +1,6 @@
 /** Components in threads of their own: they can do all that others can, and harm nobody but their run. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isolated, type IsolatedOptions } from '../../src/agents/isolated/component.ts'
 import type { Component, Emission, RunContext } from '../../src/core/ports/component.ts'
@@ -143,22 +142,31 @@ describe('an isolated run', () => {
   })
 
   test('gets no further ahead than the log takes', async () => {
-    const path = join(temporaryFolder(), 'progress')
-    const { signal } = new AbortController()
-    const context = { run: 'r', session: 's', owner: 'o', metadata: {}, attempt: 1, replaying: false, signal }
-    const stream = (await load('writer')).run(path, {
-      ...context,
-      sleep: () => Promise.resolve(),
-    } as unknown as RunContext) as AsyncGenerator<Emission, unknown, void>
-    onTestFinished(async () => void (await stream.return(undefined)))
-    for (let n = 1; n <= 20; n++) {
-      expect(await stream.next()).toEqual({ done: false, value: 'x' })
-      expect(statSync(path).size).toBe(n)
+    const writer = await load('writer')
+    const [first, second] = [openWriter(writer), openWriter(writer)]
+    // While one is asked for its texts, the other has the time to run ahead.
+    for (const { path, stream } of [first, second]) {
+      for (let n = 1; n <= 20; n++) {
+        expect(await stream.next()).toEqual({ done: false, value: 'x' })
+        expect(statSync(path).size).toBe(n)
+      }
     }
-    await pause(100)
-    expect(statSync(path).size).toBe(20)
+    expect(statSync(first.path).size).toBe(20)
   })
 })
+
+/** The writer as a run drives it, each in a thread of its own. */
+function openWriter(writer: Component): { path: string; stream: AsyncGenerator<Emission, unknown, void> } {
+  const path = join(temporaryFolder(), 'progress')
+  const { signal } = new AbortController()
+  const context = { run: 'r', session: 's', owner: 'o', metadata: {}, attempt: 1, replaying: false, signal }
+  const stream = writer.run(path, {
+    ...context,
+    sleep: () => Promise.resolve(),
+  } as unknown as RunContext) as AsyncGenerator<Emission, unknown, void>
+  onTestFinished(async () => void (await stream.return(undefined)))
+  return { path, stream }
+}
 
 describe('a server with isolated components', () => {
   const open = (store: string): Promise<ServerProcess> =>

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import { pino } from 'pino'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFailed, test } from 'vitest'
 import { agent, redactions, type Server, type ServerOptions, type Store } from '../../src/index.ts'
 import { emit } from '../../src/core/ports/component.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
@@ -120,7 +120,9 @@ function expectRedacted(what: string, text: string): void {
 async function serve(store: Store, more: Partial<ServerOptions> = {}): Promise<{ server: Server; lines: string[] }> {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
-  const components = [teller(new Random(testSeed()))]
+  const seed = testSeed()
+  onTestFailed(() => console.info(`HOLDFAST_TEST_SEED=${seed}`))
+  const components = [teller(new Random(seed))]
   return { server: await serveInProcess({ store, components, redact, logger, ...more }), lines }
 }
 

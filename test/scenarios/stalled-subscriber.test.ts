@@ -1,19 +1,30 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { agent } from '../../src/agents/generator.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { assertSeenIsInLog, checkedEnd } from '../support/checker.ts'
 import type { EventStream } from '../support/event-stream.ts'
-import { call, followRun, readLog, startRun, type Target, untilFinished } from '../support/http.ts'
+import {
+  answerRun,
+  call,
+  followRun,
+  readLog,
+  startRun,
+  type Target,
+  untilFinished,
+  untilStatus,
+} from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
+import { ManualClock } from '../support/manual-clock.ts'
 import { heldMegabytes } from '../support/memory.ts'
-import { until } from '../support/until.ts'
 
 /** 60 MB, in events of 256 KiB. */
 const LARGE = `sleep 200; ${Array.from({ length: 240 }, () => 'big 256').join('; ')}`
 const STALLED = 20
 /** Twice STALLED clients hold a slice each, of 256 KiB and an event at most: 20 MB. The output is three times as large. */
 const BOUND_MB = 30
+const STALL_MS = 2000
+/** So slow that 16 MB take twice as long as a subscriber may stall; in that time the buffers between the two are emptied once. */
+const BYTES_PER_MS = 4000
 
 test('[SUB-1] stalled subscribers hold bounded memory, and a reader next to them gets everything while they stall', async () => {
   const server = await serveInProcess()
@@ -33,12 +44,19 @@ test('[SUB-1] stalled subscribers hold bounded memory, and a reader next to them
 }, 240_000)
 
 test('[SUB-1] [SUB-2] a stalled subscriber is cut after the bound, and comes back with its cursor for the exact rest', async () => {
-  const server = await serveInProcess({ limits: { subscriberStallTimeoutMs: 300 } })
-  const { id } = await startRun(server, `sleep 100; ${Array.from({ length: 100 }, () => 'big 200').join('; ')}`)
+  // Time passes only once the honest reader is through: on a busy machine it might be cut as well.
+  const clock = new ManualClock()
+  const server = await serveInProcess({ clock, limits: { subscriberStallTimeoutMs: STALL_MS } })
+  const { id } = await startRun(server, `ask Go on?; ${Array.from({ length: 100 }, () => 'big 200').join('; ')}`)
+  await untilStatus(server, id, ['paused'])
   const stalled = followRun(server, id, { stalled: true })
+  expect(await stalled.status()).toBe(200)
+  await answerRun(server, id, 'yes')
   const log = await readLog(server, id)
   checkedEnd(id, log)
-  await until('the stalled subscriber is cut', async () => (await subscribers(server)) === 0)
+  expect(await subscribers(server)).toBe(1)
+  await clock.pass(2 * STALL_MS)
+  expect(await subscribers(server)).toBe(0)
 
   await stalled.read()
   expect(await stalled.ended).toBe('broken')
@@ -60,24 +78,30 @@ test('[SUB-1] a subscriber that is stalled at the last event is cut as well', as
       return 'long '.repeat(1_600_000)
     },
   })
-  const limits = { subscriberStallTimeoutMs: 200, eventBytesMax: 16 * 1024 * 1024 }
-  const server = await serveInProcess({ components: [wordy], limits })
+  const clock = new ManualClock()
+  const limits = { subscriberStallTimeoutMs: STALL_MS, eventBytesMax: 16 * 1024 * 1024 }
+  const server = await serveInProcess({ components: [wordy], clock, limits })
   const { id } = await startRun(server, '', { component: 'wordy' })
   await untilFinished(server, id)
   const stalled = followRun(server, id, { stalled: true })
   await stalled.answered
-  await wait(1200)
+  await clock.pass(2 * STALL_MS)
   await stalled.read()
   expect(await stalled.ended).toBe('broken')
 })
 
 test('[SUB-1] a slow subscriber that keeps reading is not cut, however long one event takes it', async () => {
-  const limits = { subscriberStallTimeoutMs: 2500, eventBytesMax: 32 * 1024 * 1024 }
-  const server = await serveInProcess({ components: labComponents(), limits })
+  const clock = new ManualClock()
+  const limits = { subscriberStallTimeoutMs: STALL_MS, eventBytesMax: 32 * 1024 * 1024 }
+  const server = await serveInProcess({ components: labComponents(), clock, limits })
   const { id } = await startRun(server, 'big 16000')
   await untilFinished(server, id)
-  const slow = followRun(server, id, { restMs: 20 })
+  const since = clock.elapsed()
+  const slow = followRun(server, id)
+  const response = await slow.answered
+  response!.on('data', (piece: Buffer) => clock.advance(piece.length / BYTES_PER_MS))
   expect(await slow.ended).toBe('closed')
+  expect(clock.elapsed() - since).toBeGreaterThan(1.5 * STALL_MS)
   expect(slow.log.equals(await readLog(server, id))).toBe(true)
 })
 

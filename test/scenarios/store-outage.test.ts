@@ -88,9 +88,9 @@ test('[RUN-1] a run that could not write for longer than the bound is recovered,
   const nodes = await openNodes(component, { schema, outageTimeoutMs: 1000 })
   const id = await nodes[0]!.start('subject')
   await nodes[0]!.emitted(id, 'text.delta')
-  const stopped = stopFor(LEASE_MS)
-  await wait(500)
+  await server.stop('SIGQUIT')
   speak.resolve()
-  await stopped
+  await wait(LEASE_MS)
+  await server.start()
   expect(textOf(await nodes[1]!.ended(id, 60_000))).toBe('[2]')
 })

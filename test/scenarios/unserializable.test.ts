@@ -120,7 +120,7 @@ describe('[EVT-1] wherever the value sits, the failure names its event and path:
   })
 })
 
-describe.each(['thrower', 'stepper'])('a %s', (component) => {
+describe.each(['thrower', 'stepper'])('an agent of kind %s', (component) => {
   test('[EVT-1] that throws what is hard to look at fails its own run and no other', async () => {
     const server = await startServer({ store: temporaryDatabase(), command: ['serve', module] })
     const bystander = await startRun(server, '', { component: 'bystander' })

@@ -55,6 +55,7 @@ test('wider modes of a store that exists are warned of, with what to do, and lef
   expect(modeOf(path)).toBe('644')
 })
 
+// Only Linux has a folder in which nobody, not even root, can make another.
 test.skipIf(process.platform !== 'linux')('a directory that cannot be made is said at once', () => {
   expect(() => makeFolder('/proc/nope/deeper')).toThrow(/the directory \/proc\/nope cannot be created .*--store/)
 })
@@ -65,7 +66,7 @@ test('a file in place of the directory is said', async () => {
   await expect(openSqliteStore({ path: join(file, 'runs.db') })).rejects.toThrow(`${file} is not a directory`)
 })
 
-// Root may write anywhere, so another user tries.
+// Root may write anywhere, so another user tries; only root can become another user.
 test.skipIf(process.getuid?.() !== 0)('a directory that is read-only is called that, with what to do', async () => {
   const folder = temporaryFolder()
   const url = new URL('./file-access.ts', import.meta.url)

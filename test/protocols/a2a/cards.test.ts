@@ -3,8 +3,9 @@ import { type AgentCard as OfficialCard, verifyAgentCardSignature } from '@a2a-j
 import { flattenedVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { canonical } from '../../../src/protocols/a2a/wire/signing.ts'
-import type { AgentCard } from '../../../src/protocols/a2a/wire/wire.ts'
+import type { AgentCard, AgentInterface } from '../../../src/protocols/a2a/wire/wire.ts'
 import { openAuthenticator } from '../../../src/server/auth/index.ts'
+import { Peer } from './peer.ts'
 import { current, message, rpc, serveA2a } from './serve.ts'
 
 async function cardAt(url: string, headers: Record<string, string> = { 'a2a-version': '1.0' }): Promise<AgentCard> {
@@ -19,39 +20,73 @@ test('every component has a card, and the server has that of the default one', a
   expect((await cardAt(first.url)).skills[0]!.id).toBe(first.service.components()[0]!.id)
 })
 
-test('[O-16] the card says that streaming works, and it does on every interface that the card names, with nothing to opt into', async () => {
-  const server = await serveA2a()
-  const components = server.service.components().filter(({ id }) => id !== 'single') // which never ends by itself
-  for (const { id } of components) {
-    const { capabilities, supportedInterfaces } = await cardAt(server.agent(id))
+describe('[O-16] A2A: the card says that streaming works, with nothing to opt into', () => {
+  const bindings = ['JSONRPC 1.0', 'HTTP+JSON 1.0', 'JSONRPC 0.3', 'HTTP+JSON 0.3', 'GRPC 1.0', 'GRPC 0.3']
+
+  test('and the cards name every binding and version that is tried here', async () => {
+    const server = await serveA2a({ a2a: { default: 'lab', grpcPort: 0 } })
+    const { capabilities, supportedInterfaces } = await cardAt(server.agent())
     expect(capabilities.streaming).toBe(true)
-    for (const { url, protocolBinding, protocolVersion } of supportedInterfaces) {
-      const isLegacy = protocolVersion === '0.3'
-      const said = message('ask Go on?')
-      const legacy = { ...said, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'ask Go on?' }] }
-      const params = { message: isLegacy && protocolBinding === 'JSONRPC' ? legacy : said }
-      const method = isLegacy ? 'message/stream' : 'SendStreamingMessage'
-      const isRest = protocolBinding === 'HTTP+JSON'
-      const path = isRest ? `${isLegacy ? '/v1' : ''}/message:stream` : ''
-      const body = isRest ? params : { jsonrpc: '2.0', id: 1, method, params }
-      const response = await fetch(url + path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'a2a-version': protocolVersion },
-        body: JSON.stringify(body),
-      })
-      expect(response.headers.get('content-type'), `${id} ${protocolBinding} ${protocolVersion}`).toBe(
-        'text/event-stream',
-      )
-      // The stream itself says what becomes of the task, and not only that there is a stream.
-      let text = ''
-      for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-        text += chunk
-        if (OUTCOME.test(text)) break
+    expect(supportedInterfaces.map(bindingOf).toSorted()).toEqual(bindings.toSorted())
+  })
+
+  test.each(bindings)('and it does over %s, for every component', async (binding) => {
+    const server = await serveA2a({ a2a: { default: 'lab', grpcPort: 0 } })
+    const components = server.service.components().filter(({ id }) => id !== 'single') // which never ends by itself
+    let streamed = 0
+    for (const { id } of components) {
+      const { capabilities, supportedInterfaces } = await cardAt(server.agent(id))
+      expect(capabilities.streaming).toBe(true)
+      for (const named of supportedInterfaces.filter((each) => bindingOf(each) === binding)) {
+        expect(await streamOver(named), id).toMatch(OUTCOME)
+        streamed++
       }
-      expect(text, `${id} ${protocolBinding} ${protocolVersion}`).toMatch(OUTCOME)
     }
-  }
+    // Over gRPC, 0.3 cannot say which component is meant.
+    expect(streamed).toBe(binding === 'GRPC 0.3' ? 1 : components.length)
+  })
 })
+
+function bindingOf({ protocolBinding, protocolVersion }: AgentInterface): string {
+  return `${protocolBinding} ${protocolVersion}`
+}
+
+/** What a stream says until it is known what becomes of the task: that there is a stream is not enough. */
+async function streamOver(named: AgentInterface): Promise<string> {
+  let text = ''
+  for await (const piece of named.protocolBinding === 'GRPC' ? grpcStream(named) : await httpStream(named)) {
+    text += piece
+    if (OUTCOME.test(text)) break
+  }
+  return text
+}
+
+async function* grpcStream({ url, protocolVersion, tenant }: AgentInterface): AsyncGenerator<string> {
+  const said = message('ask Go on?')
+  const request =
+    protocolVersion === '0.3'
+      ? { message: { messageId: said.messageId, role: 'ROLE_USER', content: said['parts'] } }
+      : { message: said, ...(tenant !== undefined && { tenant }) }
+  const peer = new Peer(url, protocolVersion === '0.3' ? '0.3' : '1.0')
+  for await (const reply of peer.stream('SendStreamingMessage', request)) yield JSON.stringify(reply)
+}
+
+async function httpStream({ url, protocolBinding, protocolVersion }: AgentInterface): Promise<ReadableStream<string>> {
+  const isLegacy = protocolVersion === '0.3'
+  const said = message('ask Go on?')
+  const legacy = { ...said, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'ask Go on?' }] }
+  const params = { message: isLegacy && protocolBinding === 'JSONRPC' ? legacy : said }
+  const method = isLegacy ? 'message/stream' : 'SendStreamingMessage'
+  const isRest = protocolBinding === 'HTTP+JSON'
+  const path = isRest ? `${isLegacy ? '/v1' : ''}/message:stream` : ''
+  const response = await fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'a2a-version': protocolVersion },
+    body: JSON.stringify(isRest ? params : { jsonrpc: '2.0', id: 1, method, params }),
+  })
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  return response.body!.pipeThrough(new TextDecoderStream())
+}
 
 /** A state in which a task waits or has ended, in the words of either version; or the answer of an agent without tasks. */
 const OUTCOME =

@@ -208,7 +208,7 @@ describe('findings of the reviews of pull request 43', () => {
     expect(assembled(updates)).toEqual({ answer: 'x' })
   })
 
-  test('no lock is held across sends: a client that stalls does not keep another one from leaving [O-11]', async () => {
+  test('A2A: no lock is held across sends: a client that stalls does not keep another one from leaving [O-11]', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), `${'big 1024; '.repeat(10)}hang`)
     const stalled = subscribe(server.agent(), id, { stalled: true })
@@ -219,18 +219,18 @@ describe('findings of the reviews of pull request 43', () => {
     stalled.cut()
   })
 
-  test('the failure path publishes [O-13]', async () => {
+  test('A2A: a task that fails tells its subscribers so [O-13]', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'sleep 300; throw boom')
     expect(states(await drained(subscribe(server.agent(), id))).at(-1)).toBe('FAILED')
   })
 
-  test('`rejected` ends the stream [O-12]', async () => {
+  test('A2A: a rejected task ends the stream [O-12]', async () => {
     const server = await serveA2a()
     expect(states(await drained(stream(server.agent(), 'reject no')))).toEqual(['SUBMITTED', 'WORKING', 'REJECTED'])
   })
 
-  test('history is not truncated by a read [O-14]', async () => {
+  test('A2A: a read with a history length does not truncate the stored history [O-14]', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'ask a; text 1')
     await send(server.agent(), 'b', { taskId: id })
@@ -238,7 +238,7 @@ describe('findings of the reviews of pull request 43', () => {
     expect((await getTask(server.agent(), id)).history).toHaveLength(3)
   })
 
-  test('metadata is the same for send and stream [O-15]', async () => {
+  test('A2A: send and stream treat metadata alike [O-15]', async () => {
     const server = await serveA2a()
     const sent = { message: message('text 1', { contextId: 'one' }), metadata: { key: 'value' } }
     const streamed = { ...sent, message: message('text 1', { contextId: 'one' }) }
@@ -247,7 +247,7 @@ describe('findings of the reviews of pull request 43', () => {
     for (const each of [task, first!.task]) expect(each).toMatchObject({ contextId: 'one', metadata: { key: 'value' } })
   })
 
-  test('exceptions of background work are never lost, and nobody waits for ever [O-10]', async () => {
+  test('A2A: exceptions of background work are never lost, and nobody waits for ever [O-10]', async () => {
     const careless = agent<unknown>({
       id: 'careless',
       async *run() {

@@ -38,7 +38,7 @@ function statesOf(replies: readonly Reply[]): string[] {
   return replies.flatMap(({ task, statusUpdate }) => task?.status.state ?? statusUpdate?.status.state ?? [])
 }
 
-test('a message is sent, its task is shown and listed, and a finished one is not canceled', async () => {
+test('A2A over gRPC: a message is sent, its task is shown and listed, and a finished one is not canceled', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const { task } = await peer.call('SendMessage', { message: message('text 2') })
@@ -49,7 +49,7 @@ test('a message is sent, its task is shown and listed, and a finished one is not
   expect(refusal).toMatchObject({ code: grpc.status.FAILED_PRECONDITION })
 })
 
-test('a stream tells what the others tell', async () => {
+test('A2A over gRPC: a stream has the same states and texts as the other bindings', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const replies = await all(peer.stream('SendStreamingMessage', { message: message('text 3') }))
@@ -57,7 +57,7 @@ test('a stream tells what the others tell', async () => {
   expect(textsOf(replies)).not.toBe('')
 })
 
-test('an error has its reason in the details of its status', async () => {
+test('A2A over gRPC: an error has its reason in the details of its status', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const decode = (type: string, bytes: Buffer): Fields => peer.codecs[type]!.deserialize(bytes) as Fields
@@ -203,7 +203,7 @@ test('[SUB-3] a server that ends says that the task goes on', async () => {
   expect(await ended).toMatchObject({ code: grpc.status.UNAVAILABLE })
 })
 
-describe('0.3', () => {
+describe('A2A over gRPC: version 0.3', () => {
   const content = (text: string): object => ({
     message: { messageId: `m-${text}`, role: 'ROLE_USER', content: [{ text }] },
   })

@@ -33,7 +33,7 @@ import { startServer } from '../../support/process.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 
-test('a stream begins with the task, tells each change in order, and is put together to what the task has', async () => {
+test('A2A: a stream begins with the task, tells each change in order, and is put together to what the task has', async () => {
   const server = await serveA2a()
   const updates = await drained(stream(server.agent(), 'text 5; artifact report 130; text 2'))
   expect(updates[0]!.task?.status.state).toBe('TASK_STATE_SUBMITTED')
@@ -43,7 +43,7 @@ test('a stream begins with the task, tells each change in order, and is put toge
   expect(assembled(updates)).toEqual(texts(task))
 })
 
-test('text comes in pieces that are never sent again: `append` on all but the first, `lastChunk` on the last', async () => {
+test('A2A: text comes in pieces that are never sent again: `append` on all but the first, `lastChunk` on the last', async () => {
   const server = await serveA2a()
   const updates = await drained(stream(server.agent(), 'text 4'))
   const chunks = updates.flatMap(({ artifactUpdate }) => (artifactUpdate === undefined ? [] : [artifactUpdate]))
@@ -132,7 +132,7 @@ test('[O-11] a subscriber that takes nothing delays neither the others nor those
   stalled.cut()
 })
 
-describe('[O-12] every state has one rule for streams', () => {
+describe('[O-12] A2A: every state has one rule for streams', () => {
   test.each([
     ['text 1', 'COMPLETED', true],
     ['throw x', 'FAILED', true],
@@ -213,14 +213,15 @@ test('[O-17] each event is on the wire once, encoded once, in camel case, with n
   expect(lines).toHaveLength(updates.length)
 })
 
-describe('a subscription', () => {
+describe('A2A: a subscription', () => {
   test('begins with the task as it is and goes on with what comes, and nothing is lost or doubled [LOG-5]', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'text 300 every 1')
     const subscribers = []
     for (let at = 0; at < 8; at++) {
-      subscribers.push(subscribe(server.agent(), id))
-      await wait(20)
+      const subscriber = subscribe(server.agent(), id)
+      subscribers.push(subscriber)
+      await until('the subscriber was told of more than the task', () => seen(subscriber).length > 3)
     }
     const whole = texts(await settled(server.agent(), id))
     for (const subscriber of subscribers) {
@@ -279,7 +280,7 @@ describe('a subscription', () => {
   })
 })
 
-test('text that is withdrawn is replaced: what is left is sent anew, without `append`', async () => {
+test('A2A: text that is withdrawn is replaced: what is left is sent anew, without `append`', async () => {
   const store = openMemoryStore()
   let attempts = 0
   const fickle = agent<unknown>({
@@ -305,7 +306,7 @@ test('text that is withdrawn is replaced: what is left is sent anew, without `ap
   expect(texts(await getTask(server.agent('fickle'), updates[0]!.task!.id))).toEqual({ answer: 'kept draft 2' })
 })
 
-test('members of a team are told apart, and their words are artifacts of their own', async () => {
+test('A2A: members of a team are told apart, and their words are artifacts of their own', async () => {
   const server = await serveA2a()
   const updates = await drained(stream(server.agent('lab-team'), 'text 2'))
   const said = updates.find(({ artifactUpdate }) => artifactUpdate?.artifact.parts[0]?.text?.startsWith('[0]'))
@@ -315,7 +316,7 @@ test('members of a team are told apart, and their words are artifacts of their o
   expect(assembled(updates)).toEqual(texts(await getTask(server.agent('lab-team'), updates[0]!.task!.id)))
 })
 
-test('a task of ten thousand events sends as many bytes as it has, and reading it is one pass', async () => {
+test('A2A: the bytes of a stream grow in proportion to its events', async () => {
   const server = await serveA2a()
   const short = stream(server.agent(), 'text 1000')
   const long = stream(server.agent(), 'text 10000')
@@ -327,7 +328,7 @@ test('a task of ten thousand events sends as many bytes as it has, and reading i
   expect(assembled(seen(long))).toEqual(texts(await getTask(server.agent(), seen(long)[0]!.task!.id)))
 })
 
-test('a reader that leaves at the last event harms nobody, and the task has ended (adversity: gone at the end)', async () => {
+test('A2A: a reader that leaves at the last event harms nobody, and the task has ended (adversity: gone at the end)', async () => {
   const server = await serveA2a()
   const opened = stream(server.agent(), 'text 1', {}, { cutAfter: 5 })
   expect(await opened.ended).toBe('cut')
@@ -335,7 +336,7 @@ test('a reader that leaves at the last event harms nobody, and the task has ende
   expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
 })
 
-test('a store that fails for a moment while a task is at work: the task ends, and every event that was seen is in it (adversity: store error) [LOG-2]', async () => {
+test('A2A: a store that fails for a moment while a task is at work: the task ends, and every event that was seen is in it (adversity: store error) [LOG-2]', async () => {
   const store = openMemoryStore()
   let failures = 1
   const failing = overriding(store, {
@@ -361,7 +362,7 @@ test('a store that fails for a moment while a task is at work: the task ends, an
   expect(failures).toBeLessThan(1)
 })
 
-test('a server that is killed while a task is at work: another process goes on with it, and a subscriber loses nothing (adversity: kill) [RUN-1]', async () => {
+test('A2A: a server that is killed while a task is at work: another process goes on with it, and a subscriber loses nothing (adversity: kill) [RUN-1]', async () => {
   const path = temporaryDatabase()
   const first = await startServer({ store: path })
   const { id } = await begin(`${first.url}/a2a/lab-resume`, 'text 400 every 5')
@@ -378,7 +379,7 @@ test('a server that is killed while a task is at work: another process goes on w
   await second.kill()
 })
 
-test('a value that cannot be serialized is a failure that is told and kept, and the task can be read (adversity: unserializable payload) [EVT-1]', async () => {
+test('A2A: a value that cannot be serialized is a failure that is told and kept, and the task can be read (adversity: unserializable payload) [EVT-1]', async () => {
   const server = await serveA2a()
   const opened = stream(server.agent(), 'text 2; circular; text 2')
   const updates = await drained(opened)
@@ -389,7 +390,7 @@ test('a value that cannot be serialized is a failure that is told and kept, and 
   expect(texts(task)).toEqual(assembled(updates))
 })
 
-test('a task is told once, first, whatever an agent says about itself (adversity: second task event)', async () => {
+test('A2A: a task is told once, first, whatever an agent says about itself (adversity: second task event)', async () => {
   const custom = (name: string, value: unknown) => ({ type: 'custom.emitted', data: { name, value } }) as const
   const insistent = agent<unknown>({
     id: 'insistent',
@@ -439,7 +440,7 @@ test('A2A: a stalled reader holds no more memory than the sockets take, and then
   expect(whole.length).toBeGreaterThan(MEGABYTES * 1024 * 1024)
 }, 300_000)
 
-test('a stream that the server ends says so as an error, since an end alone would be taken for that of the task [SUB-3]', async () => {
+test('A2A: a stream that the server ends says so as an error, since an end alone would be taken for that of the task [SUB-3]', async () => {
   const server = await serveA2a({ limits: { drainTimeoutMs: 0 } })
   const opened = stream(server.agent('lab-resume'), 'text 1; hang')
   await until('it is open', () => seen(opened)[2])
