@@ -16,17 +16,22 @@ const runtimeLoop: EventLoop = {
   now: () => performance.now(),
 }
 
+let turns = 0
+let counting = false
+
 /** The event loop of this process. */
 export let eventLoop = runtimeLoop
 
 /** For simulations: puts another event loop in the place of the runtime's. Returns what undoes it. */
 export function replaceEventLoop(loop: EventLoop): () => void {
-  eventLoop = loop
-  return () => (eventLoop = runtimeLoop)
+  const use = (next: EventLoop): void => {
+    eventLoop = next
+    counting = false // what the other loop was to call may never come
+    turns++
+  }
+  use(loop)
+  return () => use(runtimeLoop)
 }
-
-let turns = 0
-let counting = false
 
 export function eventLoopTick(): number {
   if (!counting) {
