@@ -74,7 +74,7 @@ async function perform(world: AgentWorld, op: Op, context: RunContext, run: stri
     case 'tool': {
       const call = { name, input: { n: op.n }, idempotent: op.idempotent }
       const result = await context.tool(call, async ({ key, signal }) => {
-        world.model.effect(run, 'tool', key.slice(context.run.length + 1), op.idempotent, world.owner())
+        world.model.effect(run, key.slice(context.run.length + 1), op.idempotent, world.owner())
         await world.delay(op.ms, signal)
         return { of: name, nonce: world.nonce() }
       })
@@ -105,6 +105,7 @@ async function step(
 ): Promise<void> {
   try {
     const result = await context.step(name, async (signal) => {
+      world.model.stepping(run, name, world.owner())
       await world.delay(op.ms, signal)
       if (op.fails) throw new Error(`${name} fails`)
       return { of: name, nonce: world.nonce() }

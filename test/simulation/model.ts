@@ -283,24 +283,33 @@ export class Model {
     if (run !== undefined) run.stopAsked = true
   }
 
-  /** A tool or step of a run is about to have its effect, on a node that claims under this name. */
-  effect(id: string, kind: 'tool' | 'step', key: string, isIdempotent: boolean, owner: string | undefined): void {
+  /** A tool of a run is about to have its effect, on a node that claims under this name. */
+  effect(id: string, key: string, isIdempotent: boolean, owner: string | undefined): void {
     const run = this.of(id)
-    const isBegun = run.events.some(
-      ({ type, data, index }) =>
-        index >= run.eraFrom && type === `${kind}.${kind === 'tool' ? 'called' : 'started'}` && data['key'] === key,
-    )
-    if (!isBegun)
-      throw this.violation('LOG-2', `run ${id}: ${kind} ${key} has its effect before the log says that it begins`)
-    if (run.holder !== owner) return // of a node that lost the run without noticing: what it does can't be recorded
-    const isDone = run.events.some(
-      ({ type, data, index }) => index >= run.eraFrom && type === `${kind}.completed` && data['key'] === key,
-    )
-    if (isDone) throw this.violation('RUN-5', `run ${id}: ${kind} ${key} is done again although the log has its result`)
+    // A node that lost the run without noticing may still do what it noted before. Nothing of it can be recorded.
+    const isCurrent = run.holder === owner
+    const from = isCurrent ? run.eraFrom : 0
+    const has = (wanted: string): boolean =>
+      run.events.some(({ type, data, index }) => index >= from && type === wanted && data['key'] === key)
+    if (!has('tool.called'))
+      throw this.violation('LOG-2', `run ${id}: tool ${key} has its effect before the log says that it begins`)
+    if (!isCurrent) return
+    if (has('tool.completed'))
+      throw this.violation('RUN-5', `run ${id}: tool ${key} is done again although the log has its result`)
     const times = (run.executions.get(key) ?? 0) + 1
     run.executions.set(key, times)
-    if (kind === 'tool' && !isIdempotent && times > 1 + (run.decisions.get(key) ?? 0))
+    if (!isIdempotent && times > 1 + (run.decisions.get(key) ?? 0))
       throw this.violation('RUN-5', `run ${id}: tool ${key} is not idempotent and was executed ${times} times`)
+  }
+
+  /** A step is about to be done, on a node that claims under this name. */
+  stepping(id: string, name: string, owner: string | undefined): void {
+    const run = this.of(id)
+    if (run.holder !== owner) return
+    const isDone = run.events.some(
+      ({ type, data, index }) => index >= run.eraFrom && type === 'step.completed' && data['name'] === name,
+    )
+    if (isDone) throw this.violation('RUN-5', `run ${id}: step ${name} is done again although the log has its result`)
   }
 
   /** A piece of work gave its caller a result. */

@@ -3,7 +3,7 @@ import { isHoldfastError } from '../../src/core/model/errors.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
 import type { Projection } from '../../src/core/ports/projection.ts'
 import { events, lastOf, type Slice } from '../../src/core/model/record.ts'
-import type { Run } from '../../src/core/model/run.ts'
+import { isFinished, type Run } from '../../src/core/model/run.ts'
 import type { Sink, Subscription } from '../../src/core/delivery/subscription.ts'
 import type { Client } from './client.ts'
 import type { Wire } from './plan.ts'
@@ -57,12 +57,18 @@ export class Subscriber {
     const connection = ++this.#connections
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const opened = await this.#client.call(async (service, node, process) => {
-      const { run } = await service.startReading(this.#client.principal, this.#run)
+      const { run, next } = await service.startReading(this.#client.principal, this.#run)
+      // As the routes do: whoever has everything is told so, and nothing is left to stream.
+      if (isFinished(run.status) && after === next - 1) return undefined
       const sink = new Connection(this.#world, node, process, this.#reader(run, connection), end)
       const subscription = await service.subscribe(this.#client.principal, this.#run, after, sink)
       sink.opened(subscription)
       return sink
     })
+    if (opened === undefined) {
+      this.isDone = true
+      return
+    }
     opened.connected()
     await ended
     opened.close()

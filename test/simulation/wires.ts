@@ -35,5 +35,6 @@ const CUT = /withdrawn|retract/i
 /** Whether the frames tell a success; undefined where the stream does not tell how the run ended. */
 export function isSuccess(wire: Wire, frames: readonly string[]): boolean | undefined {
   if (wire === 'native' || frames.some((frame) => CUT.test(frame))) return undefined
-  return frames.some((frame) => SUCCESS[wire].test(frame))
+  // What a called component tells of its own end is not the end of the run.
+  return frames.some((frame) => SUCCESS[wire].test(frame) && !frame.includes('"parent_run_id"'))
 }
