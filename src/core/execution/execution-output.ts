@@ -3,7 +3,7 @@ import type { EncodedEvent } from './emission.ts'
 import type { Actor } from '../model/event.ts'
 import { eventOf } from '../model/record.ts'
 import type { Replay } from '../recovery/replay.ts'
-import { eventLoopTick } from '../runtime/event-loop-tick.ts'
+import { eventLoop, eventLoopTick } from '../runtime/event-loop-tick.ts'
 import type { RunLog } from './run-log.ts'
 import type { TokenUsage } from './token-usage.ts'
 
@@ -41,7 +41,7 @@ export class ExecutionOutput {
     if (redaction === undefined) this.#addNew(encoded)
     else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
     if (this.#log.pressed) return this.#log.flush()
-    return this.#keepsTheThread(now) ? new Promise((resolve) => setTimeout(resolve, 0)) : undefined
+    return this.#keepsTheThread(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
   }
 
   /** Adds what is held back of an actor's text; with `isEnd` nothing more of it comes. */

@@ -14,6 +14,7 @@ import { iterate } from './iterate.ts'
 import { type ExecutionTrace, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
+import { eventLoop } from '../runtime/event-loop-tick.ts'
 import { OpenQuestions } from './open-questions.ts'
 import type { Digest, NodeDeps } from '../ports/node-deps.ts'
 import type { Replay } from '../recovery/replay.ts'
@@ -332,7 +333,7 @@ export class RunExecution {
   wait(question: Question, work?: WorkMarks): Promise<unknown> {
     if (this.#over) return Promise.reject(runEndedError())
     const answer = this.#questions.ask(question, work)
-    if (!this.#pausing) setTimeout(() => void this.#pause(), 0)
+    if (!this.#pausing) eventLoop.soon(() => void this.#pause())
     this.#pausing = true
     return answer
   }

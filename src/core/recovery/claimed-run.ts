@@ -16,7 +16,7 @@ import { redactorOf } from '../redaction/redactor.ts'
 import { Replay } from './replay.ts'
 import { SLOT_KEPT_MS_MAX } from '../execution/sleep-detector.ts'
 import type { Run } from '../model/run.ts'
-import { RunLog } from '../execution/run-log.ts'
+import { refusalOf, RunLog } from '../execution/run-log.ts'
 import { RunExecution, type ExecutionEnd } from '../execution/run-execution.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 import { TokenUsage } from '../execution/token-usage.ts'
@@ -65,7 +65,7 @@ export async function proceedWithClaim(
     return await settleOrExecute(parts, claimed, circumstances)
   } catch (cause) {
     await circumstances.parked?.release() // an agent that is not continued comes to its `finally`
-    throw cause
+    throw refusalOf(cause)
   }
 }
 
@@ -78,7 +78,9 @@ export async function releaseWithAnswers(
   const log = new RunLog(parts, claimed)
   log.append({ type: 'run.resumed', data: continuation })
   log.append({ type: 'run.released', data: { reason: ANSWERED } })
-  await log.flush()
+  await log.flush().catch((cause: unknown) => {
+    throw refusalOf(cause)
+  })
 }
 
 /** Ends a run that could not be begun, if it is still ours. */
@@ -122,7 +124,11 @@ async function settleOrExecute(
   }
   if (isParked) {
     const [written] = await write(log, [resumed!])
-    return { begun: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
+    if (!parked.isOver) return { begun: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
+    // Another branch of the agent wrote under the claim before, and lost it: the run goes on from its log.
+    const whole = await RecordingReader.read(store, run.id, log.next, limits.readBytesMax)
+    const origin = await originOf(parts, run.id)
+    return started({ parts, log, component, origin, slot }, await whole.recording(), false)
   }
   const origin = await originOf(parts, run.id)
   if (resumed !== undefined) {
