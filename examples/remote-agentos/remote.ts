@@ -16,5 +16,10 @@ const biologist = agent({
 
 /** Hands its runs over at once when it is stopped, so that the next one continues them. */
 export async function startRemote(path: string, port = 0): Promise<Server> {
-  return createServer({ components: [biologist], store: await openSqliteStore({ path }), port, limits: { drainTimeoutMs: 0 } })
+  return createServer({
+    components: [biologist],
+    store: await openSqliteStore({ path }),
+    port,
+    limits: { drainTimeoutMs: 0 },
+  })
 }

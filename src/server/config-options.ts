@@ -60,9 +60,9 @@ export const configOptions = {
     parse: toStore,
     help: 'Store for runs: sqlite:PATH for one node, postgres://… or nats://… for many, or memory: for runs that end with the process.',
   },
-  'store-outage-timeout': {
+  'store-outage': {
     value: 'DURATION',
-    env: 'HOLDFAST_STORE_OUTAGE_TIMEOUT',
+    env: 'HOLDFAST_STORE_OUTAGE',
     fallback: '60s',
     parse: toDuration,
     help: 'How long a run waits while a postgres:// or nats:// store is unreachable. After that, the run is interrupted and recovered.',

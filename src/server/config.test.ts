@@ -92,7 +92,7 @@ describe('configuration', () => {
     'jwt-tenant-claim': 'org',
     'jwt-scopes-claim': 'permissions',
     'jwt-require-exp': 'false',
-    'store-outage-timeout': '90s',
+    'store-outage': '90s',
     'tls-cert': 'cert.pem',
     'tls-key': 'key.pem',
     'secret-key': 'file:secret.key',
@@ -292,7 +292,7 @@ describe('a mistake is answered with what, which and what next', () => {
     const url = 'postgres://user:hunter2@db:6432/runs?sslmode=require'
     const outageTimeoutMs = 60_000
     expect(store(url)).toEqual({ kind: 'postgres', url, outageTimeoutMs })
-    expect(readConfig(['--store', url, '--store-outage-timeout', '2m'], {}).store).toMatchObject({
+    expect(readConfig(['--store', url, '--store-outage', '2m'], {}).store).toMatchObject({
       outageTimeoutMs: 120_000,
     })
     expect(withoutPassword(url)).toBe('postgres://user@db:6432/runs')

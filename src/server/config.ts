@@ -65,7 +65,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
   return {
     port: values.port,
     host: values.host,
-    store: withOutage(values.store, values['store-outage-timeout']),
+    store: withOutage(values.store, values['store-outage']),
     lab: values.lab,
     supervise: values.supervise,
     logLevel: values['log-level'],

@@ -140,7 +140,9 @@ describe('--file', () => {
     worker.kill('SIGTERM')
     const left = await worker.ended()
     expect(left.code).toBe(0)
-    expect(left.stderr).toMatch(/\.holdfast\/holdfast\.db is for one process: no server can open it/)
+    expect(left.stderr).toMatch(
+      /\.holdfast\/holdfast\.db is for one process: while this worker uses it, no server can open it/,
+    )
     const tail = await run(['tail', id], { cwd: folder, env: NOBODY })
     expect(tail).toMatchObject({ code: 0, stdout: 'begun done\n' })
     expect(tail.stderr).toContain('started again, attempt 2')

@@ -67,7 +67,7 @@ const outages: Record<StoreName, readonly FaultName[]> = {
   postgres: ['backend-kill', 'crash', 'partition-server', 'full-disk'],
   nats: ['crash', 'quorum', 'full-disk'],
 }
-const { fallback, parse } = configOptions['store-outage-timeout']
+const { fallback, parse } = configOptions['store-outage']
 const STORE_OUTAGE_MS = parse(fallback)
 /** Servers that come back need some of the time that nodes bear an outage. */
 const COMING_BACK_MS = 4000

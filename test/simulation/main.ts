@@ -36,7 +36,14 @@ export async function main(parameters: readonly string[]): Promise<number> {
     return values.help ? 0 : 2
   }
   if (values.seed !== undefined) return replay(Number(values.seed), size, values.trace, values.shrink)
-  return many({ from: from!, seeds: seeds!, seconds: seconds!, size, keepGoing: values['keep-going'], shrinks: values.shrink })
+  return many({
+    from: from!,
+    seeds: seeds!,
+    seconds: seconds!,
+    size,
+    keepGoing: values['keep-going'],
+    shrinks: values.shrink,
+  })
 }
 
 async function replay(seed: number, size: PlanSize, trace: boolean, shrinks: boolean): Promise<number> {
@@ -115,7 +122,9 @@ function printTrace({ trace }: Outcome): void {
 async function printShrunk(seed: number, size: PlanSize, { violation }: Outcome): Promise<void> {
   const { plan, outcome, randomSteps, tries } = await shrink(planOf(seed, size), violation!.invariant)
   printTrace(outcome)
-  console.log(`shrunk in ${tries} tries to ${plan.nodes} nodes, ${plan.runs.length} runs, ${plan.faults.length} faults, random up to step ${randomSteps}`)
+  console.log(
+    `shrunk in ${tries} tries to ${plan.nodes} nodes, ${plan.runs.length} runs, ${plan.faults.length} faults, random up to step ${randomSteps}`,
+  )
   console.log(JSON.stringify(plan))
   console.log(summary(outcome))
 }

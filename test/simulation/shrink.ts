@@ -36,7 +36,11 @@ export async function shrink(failing: Plan, invariant: string): Promise<Shrunk> 
       if (best.chances[kind] > 0) await attempt({ ...best, chances: { ...best.chances, [kind]: 0 } })
     const fewer = best.nodes - 1
     if (fewer >= 1)
-      await attempt({ ...best, nodes: fewer, faults: best.faults.filter((fault) => !('node' in fault) || fault.node < fewer) })
+      await attempt({
+        ...best,
+        nodes: fewer,
+        faults: best.faults.filter((fault) => !('node' in fault) || fault.node < fewer),
+      })
     for (const { name } of best.runs) await shrinkRun(best, name, attempt)
   }
 

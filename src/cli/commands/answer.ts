@@ -12,8 +12,8 @@ import { withTarget } from '../with-target.ts'
 
 export const answer = defineCommand({
   operands: ['RUN', 'ANSWER'],
-  about: `Answers the question of a paused run, which then continues. holdfast show RUN shows the question. Answer an approval with true or false.
-If the run asks several questions, give all answers as one JSON object by question id.
+  about: `Answers the question of a paused run, which then continues. holdfast show RUN shows the question. Answer an approval
+with true or false. If the run asks several questions, give all answers as one JSON object by question id.
 
 ${VALUE_RULE}`,
   examples: [

@@ -8,8 +8,9 @@ import { size } from '../terminal/text.ts'
 
 export const backup = defineCommand({
   operands: ['DEST'],
-  about: `Writes a copy of a SQLite store to the new file DEST, even while a server uses the store. The copy is a snapshot: it has everything that
-was acknowledged before the command started. Every page is verified before the file appears under its name.
+  about: `Writes a copy of a SQLite store to the new file DEST, even while a server uses the store. The copy is a snapshot: it has
+everything that was acknowledged before the command started. Every page is verified before the file appears under its
+name.
 
 The server keeps running, and its write-ahead log grows until the backup is done.`,
   examples: [

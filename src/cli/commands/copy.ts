@@ -20,14 +20,15 @@ const PROGRESS_MS = 1000
 
 export const copy = defineCommand({
   operands: [],
-  about: `Copies everything from one store to another: runs with their logs, byte for byte and under the same ids, so that clients keep their cursors;
-sessions and other documents; idempotency keys; stop requests. Trimmed logs stay trimmed. The source is not changed.
+  about: `Copies everything from one store to another: runs with their logs, byte for byte and under the same ids, so that clients
+keep their cursors; sessions and other documents; idempotency keys; stop requests. Trimmed logs stay trimmed. The source
+is not changed.
 
-Stop the servers and workers of both stores first: copy refuses to start while one is running. Unfinished runs are copied too. Queued and
-paused runs stay queued and paused. Running ones are recovered in the target as after a crash.
+Stop the servers and workers of both stores first: copy refuses to start while one is running. Unfinished runs are
+copied too. Queued and paused runs stay queued and paused. Running ones are recovered in the target as after a crash.
 
-Everything is verified by digest after the copy. To finish an interrupted copy, run the same command again. If the target has different data
-under the same id, it is left unchanged and reported, and the command fails.`,
+Everything is verified by digest after the copy. To finish an interrupted copy, run the same command again. If the
+target has different data under the same id, it is left unchanged and reported, and the command fails.`,
   examples: [
     {
       line: 'holdfast copy --from sqlite:.holdfast/holdfast.db --to postgres://db.example/app',

@@ -7,9 +7,9 @@ import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
 import { lazyLogger } from '../lazy-logger.ts'
 
-const about = `Serves ready-made components: the agents storyteller and clerk (which has a tool that needs approval), the team newsroom, the workflow
-publish, and with --lab the lab agent (docs/lab.md). They need no key and no network. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or
---model-url to use a real model.`
+const about = `Serves ready-made components: the agents storyteller and clerk (which has a tool that needs approval), the team
+newsroom, the workflow publish, and with --lab the lab agent (docs/lab.md). They need no key and no network. Set
+OPENAI_API_KEY, ANTHROPIC_API_KEY or --model-url to use a real model.`
 
 export const demo: Command = {
   operands: [],

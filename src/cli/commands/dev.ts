@@ -15,12 +15,13 @@ import { fileOf, labIn, whatToTry } from './serve.ts'
 
 export const dev: Command = {
   operands: ['FILE'],
-  about: `Serves a module like holdfast serve, and reloads it when it changes, or when one of your modules that it imports does. Running runs
-keep the code that they started with, connections stay open, and new runs use the new code. If a change does not load, the error is shown
-and the previous code stays in use.
+  about: `Serves a module like holdfast serve, and reloads it when it changes, or when one of your modules that it imports does.
+Running runs keep the code that they started with, connections stay open, and new runs use the new code. If a change
+does not load, the error is shown and the previous code stays in use.
 
-Timers, servers and other handles that a module opened stay open after a reload. CommonJS modules and packages in node_modules are not
-reloaded: restart for those. Browser pages of localhost may use the server at any port. For production, use holdfast serve.`,
+Timers, servers and other handles that a module opened stay open after a reload. CommonJS modules and packages in
+node_modules are not reloaded: restart for those. Browser pages of localhost may use the server at any port. For
+production, use holdfast serve.`,
   examples: [{ line: 'holdfast dev agents.ts', does: 'edit agents.ts and start another run' }],
   options: configOptions,
   async run(argv, io) {

@@ -11,8 +11,8 @@ import type { Environment } from '../../server/options.ts'
 
 export const doctor = defineCommand({
   operands: [],
-  about: `Checks versions, store, disk, port, server and network path, and says what is wrong and how to fix it. It changes nothing. If a run is
-running, it also checks that events arrive without delay. The exit code is 1 if something is wrong.`,
+  about: `Checks versions, store, disk, port, server and network path, and says what is wrong and how to fix it. It changes
+nothing. If a run is running, it also checks that events arrive without delay. The exit code is 1 if something is wrong.`,
   examples: [{ line: 'holdfast doctor --url https://agents.example.com', does: 'including proxies on the way' }],
   options: {
     ...targetOptions,

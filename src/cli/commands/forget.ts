@@ -47,14 +47,16 @@ interface ForgetTarget {
 
 export const forget = defineCommand({
   operands: [],
-  about: `Deletes all data of a principal: API keys first, so that it cannot start more runs; then runs with their logs and idempotency keys, sessions,
-webhooks, share links and all other documents. This cannot be undone: try --dry-run first.
+  about: `Deletes all data of a principal: API keys first, so that it cannot start more runs; then runs with their logs and
+idempotency keys, sessions, webhooks, share links and all other documents. This cannot be undone: try --dry-run first.
 
-Unfinished runs make the command fail, unless --stop stops them first. To continue after an interruption, run the command again.
+Unfinished runs make the command fail, unless --stop stops them first. To continue after an interruption, run the
+command again.
 
-If a server is running, it does the work: the key needs the scope admin, and the audit log records the caller. Otherwise the command opens the
-store: a SQLite file while no server uses it, a shared store at any time. A SQLite file keeps deleted bytes in free pages until they are
-overwritten; --vacuum removes them. Backups, log files and the audit log are not changed (docs/operations.md).`,
+If a server is running, it does the work: the key needs the scope admin, and the audit log records the caller. Otherwise
+the command opens the store: a SQLite file while no server uses it, a shared store at any time. A SQLite file keeps
+deleted bytes in free pages until they are overwritten; --vacuum removes them. Backups, log files and the audit log are
+not changed (docs/operations.md).`,
   examples: [
     { line: 'holdfast forget --principal anna --dry-run', does: 'only report' },
     {

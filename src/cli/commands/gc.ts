@@ -21,18 +21,19 @@ import { defaultStore, storeText, targetOptions } from '../target.ts'
 
 export const gc = defineCommand({
   operands: [],
-  about: `Applies retention limits now. --retain trims the events of runs that finished longer ago: they stay listed and keep their last event.
---retain-runs removes such runs with their idempotency keys, and idle sessions. --retain-size trims the principals that store most to a common
-level until the store fits (docs/operations.md). Unfinished runs are never touched.
+  about: `Applies retention limits now. --retain trims the events of runs that finished longer ago: they stay listed and keep
+their last event. --retain-runs removes such runs with their idempotency keys, and idle sessions. --retain-size trims
+the principals that store most to a common level until the store fits (docs/operations.md). Unfinished runs are never
+touched.
 
---vacuum shrinks the file of a SQLite store, and needs as much free space as the file then has. Files created by this version return space by
-themselves while a server runs; older files do so only after a vacuum.
+--vacuum shrinks the file of a SQLite store, and needs as much free space as the file then has. Files created by this
+version return space by themselves while a server runs; older files do so only after a vacuum.
 
-Ages need a clock that can be trusted: a server must have watched it within the last hour, without a jump for 24 hours. Otherwise --retain and
---retain-runs do nothing. --now trusts the clock as it is.
+Ages need a clock that can be trusted: a server must have watched it within the last hour, without a jump for 24 hours.
+Otherwise --retain and --retain-runs do nothing. --now trusts the clock as it is.
 
-The command opens the store itself: a SQLite file while no server uses it, a shared store at any time. A server that is started with the same
-options does this every minute.`,
+The command opens the store itself: a SQLite file while no server uses it, a shared store at any time. A server that is
+started with the same options does this every minute.`,
   examples: [
     { line: 'holdfast gc --retain 30d --retain-size 10GB', does: 'by age and by size' },
     { line: 'holdfast gc --vacuum', does: 'only shrink the file' },

@@ -15,11 +15,12 @@ const FILE_BYTES_MAX = 256 * 1024 * 1024
 
 export const importRun = defineCommand({
   operands: ['[FILE]'],
-  about: `Imports a run that holdfast export wrote, from a file or standard input, under its id and byte for byte. Input that is not the complete log of
-one finished run is refused with the offending line. An existing run is never changed; importing it again does nothing.
+  about: `Imports a run that holdfast export wrote, from a file or standard input, under its id and byte for byte. Input that is
+not the complete log of one finished run is refused with the offending line. An existing run is never changed; importing
+it again does nothing.
 
-The command opens the store itself, so no server may be using a sqlite store. Servers have no import endpoint: otherwise anybody who may start
-runs could forge logs.`,
+The command opens the store itself, so no server may be using a sqlite store. Servers have no import endpoint: otherwise
+anybody who may start runs could forge logs.`,
   examples: [{ line: 'holdfast import run.ndjson --store sqlite:copy.db', does: 'into another store' }],
   options: {
     store: targetOptions.store,

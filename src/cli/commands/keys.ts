@@ -45,8 +45,9 @@ ${helpText(options)}`
 
 export const keysCommand: Command = {
   operands: ['ACTION', '[NAME]'],
-  about: `Creates, lists and revokes the API keys in a file (docs/config.md). A server started with --auth-keys requires one of them. A new key is printed
-once, alone on standard output; the file holds only its hash. Running servers notice changes within a second.`,
+  about: `Creates, lists and revokes the API keys in a file (docs/config.md). A server started with --auth-keys requires one of
+them. A new key is printed once, alone on standard output; the file holds only its hash. Running servers notice changes
+within a second.`,
   examples: [
     { line: 'holdfast keys create ci', does: 'create a key and print it once' },
     {

@@ -6,8 +6,9 @@ import { defaultStore, storeText, targetOptions } from '../target.ts'
 
 export const migrate = defineCommand({
   operands: [],
-  about: `Migrates the schema of a store to this version of Holdfast. A server does the same when it opens the store; use this command to do it
-beforehand, with a backup at hand. Each step is one transaction. A store of a newer Holdfast is refused.`,
+  about: `Migrates the schema of a store to this version of Holdfast. A server does the same when it opens the store; use this
+command to do it beforehand, with a backup at hand. Each step is one transaction. A store of a newer Holdfast is
+refused.`,
   examples: [
     { line: 'holdfast migrate --store sqlite:runs.db', does: 'while no server uses it' },
     { line: 'holdfast migrate --store postgres://db.example/app', does: 'even while servers use it' },

@@ -9,7 +9,8 @@ import { projectFiles, type ProjectVersions } from '../new/project.ts'
 
 export const newProject: Command = {
   operands: ['DIRECTORY'],
-  about: `Creates a small project: one agent with one tool. Start it with npm install and npm start. The directory must be new or empty.`,
+  about: `Creates a small project: one agent with one tool. Start it with npm install and npm start. The directory must be new or
+empty.`,
   examples: [{ line: 'holdfast new my-agents', does: 'then: cd my-agents, npm install, npm start' }],
   options: {},
   run: writeProject,

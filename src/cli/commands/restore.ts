@@ -8,8 +8,8 @@ import { size } from '../terminal/text.ts'
 
 export const restore = defineCommand({
   operands: ['SRC'],
-  about: `Replaces a SQLite store with the backup SRC after verifying every page. No server may be using the store. The previous store is kept beside
-the new one, with the time of the restore at the end of its name. SRC is not changed.
+  about: `Replaces a SQLite store with the backup SRC after verifying every page. No server may be using the store. The previous
+store is kept beside the new one, with the time of the restore at the end of its name. SRC is not changed.
 
 Runs that were running when the backup was made are recovered by the next server, as after a crash.`,
   examples: [{ line: 'holdfast restore backups/2026-11-17.db', does: 'into .holdfast/holdfast.db' }],

@@ -26,11 +26,12 @@ const options = {
 
 export const run = defineCommand({
   operands: ['COMPONENT', 'INPUT'],
-  about: `Starts a run and follows it. On a terminal, the text appears as it arrives, with a live tree of tools, steps and members. In a pipe,
-text goes to standard output and everything else to standard error, in plain lines.
+  about: `Starts a run and follows it. On a terminal, the text appears as it arrives, with a live tree of tools, steps and
+members. In a pipe, text goes to standard output and everything else to standard error, in plain lines.
 
-Ctrl-C detaches: the run continues, and the command prints how to follow it again. Ctrl-C twice stops the run. The exit code is the run's
-outcome: 0 if it completed, 3 if it failed. In a pipe, a run that pauses for an answer ends the command with 6.
+Ctrl-C detaches: the run continues, and the command prints how to follow it again. Ctrl-C twice stops the run. The exit
+code is the run's outcome: 0 if it completed, 3 if it failed. In a pipe, a run that pauses for an answer ends the
+command with 6.
 
 ${VALUE_RULE}`,
   examples: [

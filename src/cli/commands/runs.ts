@@ -29,8 +29,8 @@ const PAGE_RUNS = 200
 
 export const runs = defineCommand({
   operands: [],
-  about: `Lists your runs, newest first. --watch updates the list until Ctrl-C. In a pipe, --watch prints a line when a run is created or its status
-changes.`,
+  about: `Lists your runs, newest first. --watch updates the list until Ctrl-C. In a pipe, --watch prints a line when a run is
+created or its status changes.`,
   examples: [
     { line: 'holdfast runs --status running,paused', does: 'unfinished runs' },
     { line: 'holdfast runs --component publish --watch', does: 'runs of one component, live' },

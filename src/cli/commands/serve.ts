@@ -11,10 +11,11 @@ import { supervise } from '../supervise.ts'
 
 export const serve: Command = {
   operands: ['FILE'],
-  about: `Serves the components that a JavaScript or TypeScript module exports, as values or in arrays. TypeScript runs without a build.
+  about: `Serves the components that a JavaScript or TypeScript module exports, as values or in arrays. TypeScript runs without a
+build.
 
-Ctrl-C or SIGTERM drains the server: running runs may finish within --drain-timeout. The others are recovered by the next server that opens the
-store.`,
+Ctrl-C or SIGTERM drains the server: running runs may finish within --drain-timeout. The others are recovered by the next
+server that opens the store.`,
   examples: [
     { line: 'holdfast serve agents.ts', does: 'local only, runs in .holdfast/holdfast.db' },
     {

@@ -11,8 +11,8 @@ import { withTarget } from '../with-target.ts'
 
 export const share = defineCommand({
   operands: ['RUN'],
-  about: `Prints a link that gives its holder access to one run and nothing else, in a browser, an EventSource or the client, until it expires or is
-revoked. The link is a secret and is not shown again.`,
+  about: `Prints a link that gives its holder access to one run and nothing else, in a browser, an EventSource or the client,
+until it expires or is revoked. The link is a secret and is not shown again.`,
   examples: [
     { line: 'holdfast share run_01k…', does: 'read-only, for one day' },
     { line: 'holdfast share run_01k… --can read,answer,stop --expires 7d', does: 'may also answer and stop the run' },

@@ -7,8 +7,8 @@ import { withTarget } from '../with-target.ts'
 
 export const tail = defineCommand({
   operands: ['RUN'],
-  about: `Shows a run from its beginning, or after an event, and follows it to its end. It reconnects after a broken connection or a server restart
-and resumes from its cursor. Ctrl-C detaches and the run continues. The exit code is the run's outcome.`,
+  about: `Shows a run from its beginning, or after an event, and follows it to its end. It reconnects after a broken connection or
+a server restart and resumes from its cursor. Ctrl-C detaches and the run continues. The exit code is the run's outcome.`,
   examples: [
     { line: 'holdfast tail run_01k…', does: 'the whole run, then live' },
     { line: 'holdfast tail run_01k… --after 41 --json', does: 'events 42, 43 and so on, as JSON' },

@@ -17,7 +17,7 @@ import { fileOf, labIn } from './serve.ts'
 
 const options = {
   store: configOptions.store,
-  'store-outage-timeout': configOptions['store-outage-timeout'],
+  'store-outage': configOptions['store-outage'],
   lab: configOptions.lab,
   'log-level': configOptions['log-level'],
   redact: configOptions.redact,
@@ -28,8 +28,9 @@ const options = {
 
 export const worker: Command = {
   operands: ['FILE'],
-  about: `Executes runs of the components that a module exports, without listening on a port. Use it with a store that several processes share:
-servers accept requests, workers execute runs, and any of them may die. A worker needs every component whose runs are in the store.
+  about: `Executes runs of the components that a module exports, without listening on a port. Use it with a store that several
+processes share: servers accept requests, workers execute runs, and any of them may die. A worker needs every component
+whose runs are in the store.
 
 A sqlite store is for one process. A worker can open it while no server uses it, and executes the runs that are in it.`,
   examples: [{ line: 'holdfast worker agents.ts --max-runs 50', does: 'at most fifty runs at once' }],

@@ -60,7 +60,7 @@ export interface ExecutionHost {
   /** What was said before in the run's session. */
   history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
   readonly clock: Clock
-  readonly replayTimeoutMs: number
+  readonly replayWaitMs: number
   /** Knows when the run does nothing but sleep. */
   readonly rest: SleepDetector
   /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
@@ -86,7 +86,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     ledger,
     past: new ReplayBarrier({
       ledger,
-      waitMs: limits.replayTimeoutMs,
+      waitMs: limits.replayWaitMs,
       clock,
       diverged: (divergence) => settleDivergence(diverging, divergence),
     }),
@@ -96,7 +96,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     digest,
     bounds: output.log.bounds,
     clock,
-    replayTimeoutMs: limits.replayTimeoutMs,
+    replayWaitMs: limits.replayWaitMs,
     rest,
     slept: () => execution.sleep(),
     isReplaying: (actor) => replay?.isReplaying(actor) ?? false,

@@ -51,7 +51,7 @@ async function recordedSleep(scope: ActorScope, input: object, wanted: number): 
     await asleep(scope, wake - host.clock.now())
   }
   // A length that varies between attempts must not stop a run: a short one is slept again, a long one waits for the past.
-  if (known !== undefined || rest <= host.replayTimeoutMs) return go()
+  if (known !== undefined || rest <= host.replayWaitMs) return go()
   await perform(scope, work, { isExclusive: false }, go)
 }
 

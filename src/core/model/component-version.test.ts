@@ -23,7 +23,7 @@ function payments(version: string, amount: number, more?: (context: RunContext) 
       if (context.attempt === 1) await aborted(context.signal)
       if (more !== undefined) yield `, ${String(await more(context))}`
     },
-    { version, recovery: 'resume', limits: { replayTimeoutMs: 50 } },
+    { version, recovery: 'resume', limits: { replayWaitMs: 50 } },
   )
 }
 

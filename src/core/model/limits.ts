@@ -75,7 +75,7 @@ export interface Limits {
   /** Where nodes share a store: how long a run that this node does not serve is left to others before it is failed. */
   readonly unservedTimeoutMs: number
   /** How long a recovered run may take to ask for what its log has before it counts as diverged. */
-  readonly replayTimeoutMs: number
+  readonly replayWaitMs: number
   /** Steps, tools, calls and questions of one run that are under way at once. */
   readonly workInFlightMax: number
   /** Steps, tools, calls and questions in the whole life of a run. */
@@ -187,7 +187,7 @@ export const defaultLimits: Limits = {
   storeProbeTimeoutMs: 2 * SECOND,
   leaseMs: 10 * SECOND, // with the look every third of it, a dead worker's runs are taken over within 15 seconds
   unservedTimeoutMs: 1 * HOUR,
-  replayTimeoutMs: 30 * SECOND,
+  replayWaitMs: 30 * SECOND,
   workInFlightMax: 1000,
   workTotalMax: 100_000,
   callsTotalMax: 10_000,

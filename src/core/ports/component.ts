@@ -61,7 +61,7 @@ export interface Component<Input = unknown> {
       Limits,
       | 'runTimeoutMs'
       | 'runIdleTimeoutMs'
-      | 'replayTimeoutMs'
+      | 'replayWaitMs'
       | 'attemptsMax'
       | 'stopGraceMs'
       | 'workInFlightMax'

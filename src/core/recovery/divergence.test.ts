@@ -4,7 +4,7 @@ import { aborted, subject, textOf, type TestNode, typesOf } from '../../../test/
 import { World } from '../../../test/support/world.ts'
 import type { Component, RunContext } from '../ports/component.ts'
 
-const limits = { replayTimeoutMs: 100 }
+const limits = { replayWaitMs: 100 }
 
 class Bank {
   readonly effects: string[] = []

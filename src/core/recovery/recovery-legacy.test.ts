@@ -55,7 +55,7 @@ async function* all(_: unknown, context: RunContext): AsyncGenerator<string> {
 test('[RUN-5] the log of an older server is recovered as it would have been, and new work is recorded as it is now', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
-  const component = subject(all, { recovery: 'resume', limits: { replayTimeoutMs: 50 } })
+  const component = subject(all, { recovery: 'resume', limits: { replayWaitMs: 50 } })
   const before = older(store)
   const first = openNode({ components: [component], store: before.store, clock })
   const id = await first.start('subject')

@@ -11,7 +11,7 @@ function eventLoopTurn(): Promise<void> {
 }
 
 /** Long enough for what a recovered run asks for at once, short enough to wait for in a test. */
-const limits = { replayTimeoutMs: 300 }
+const limits = { replayWaitMs: 300 }
 
 /** Charges somebody, and tells everybody who was charged. */
 function till() {
@@ -216,7 +216,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
         yield ''
         return answers
       },
-      { limits: { replayTimeoutMs: 600_000 } },
+      { limits: { replayWaitMs: 600_000 } },
     )
     const world = new World(component)
     const worker = world.worker()
@@ -443,7 +443,7 @@ describe('[RUN-5] new work waits until the code has asked for what the log has',
           hangAtFirst(context).then(() => context.tool({ name: 'new', input: 5 }, effect('new'))),
         ])
       },
-      { limits: { replayTimeoutMs: 20 } },
+      { limits: { replayWaitMs: 20 } },
     )
     const world = new ManualWorld(component)
     const first = world.worker()

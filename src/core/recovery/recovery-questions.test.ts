@@ -4,7 +4,7 @@ import { subject, textOf, type TestNode, typesOf } from '../../../test/support/n
 import { World } from '../../../test/support/world.ts'
 import type { AskOptions, Component } from '../ports/component.ts'
 
-const limits = { replayTimeoutMs: 200 }
+const limits = { replayWaitMs: 200 }
 
 function asking(...questions: readonly (string | AskOptions)[]): Component {
   return subject(

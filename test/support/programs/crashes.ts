@@ -36,7 +36,7 @@ export interface Ended {
 }
 
 /** The worker of each life dies as it says, and the next one takes over. */
-export async function live(lives: readonly Life[], random: () => number, replayTimeoutMs: number): Promise<Ended> {
+export async function live(lives: readonly Life[], random: () => number, replayWaitMs: number): Promise<Ended> {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   const world = new Effects()
@@ -52,7 +52,7 @@ export async function live(lives: readonly Life[], random: () => number, replayT
     const dying = overriding(connection.store, {
       writer: (...claim) => counting(connection.store.writer(...claim), diesAt, cut),
     })
-    const component = subjectOf(program, world, life, random, replayTimeoutMs)
+    const component = subjectOf(program, world, life, random, replayWaitMs)
     const limits = { leaseMs: LEASE_MS, attemptsMax: 100 }
     const node = openNode({ components: [component], store: dying, clock, limits })
     before = { effects: world.effects.length, events: id === undefined ? 0 : (await store.get(id))!.next }
@@ -143,13 +143,13 @@ function subjectOf(
   world: Effects,
   life: Living,
   random: () => number,
-  replayTimeoutMs: number,
+  replayWaitMs: number,
 ): Component {
   const interpreter = new Interpreter(world, life, random)
   return agent<unknown>({
     id: 'subject',
     recovery: 'resume',
-    limits: { replayTimeoutMs },
+    limits: { replayWaitMs },
     run: (_, context) => interpreter.aloud(program, context),
   })
 }
