@@ -70,7 +70,7 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
   const headers = { location: `/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
   if (!follows) return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
-  await follow(call, service, streams, id, undefined, 'sse')
+  await follow(call, service, streams, stored, undefined, 'sse')
 }
 
 async function listRuns(call: Call, service: Service): Promise<void> {
@@ -143,16 +143,14 @@ async function stopRun(call: Call, service: Service): Promise<void> {
 }
 
 async function continueRun(call: Call, service: Service): Promise<void> {
-  const id = call.params['id']!
-  await service.get(call.principal, id)
+  const stored = await service.get(call.principal, call.params['id']!)
   const { parseBody, answerBody } = await loadShapes()
   const { answers, answer } = parseBody(answerBody, await readJson(call.request, service.limits.bodyBytesMax))
-  const stored = await service.answer(call.principal, id, answers ?? (await answerToOne(call, service, answer)))
-  respondJson(call.response, 202, toRun(stored))
+  const continued = await service.answer(call.principal, stored, answers ?? answerToOne(stored, answer))
+  respondJson(call.response, 202, toRun(continued))
 }
 
-async function answerToOne(call: Call, service: Service, answer: unknown): Promise<Record<string, unknown>> {
-  const { run } = await service.get(call.principal, call.params['id']!)
+function answerToOne({ run }: StoredRun, answer: unknown): Record<string, unknown> {
   const [question, another] = run.waiting ?? []
   if (question === undefined)
     throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
