@@ -20,7 +20,10 @@ import { toComponent, toRun } from './wire.ts'
 /** Checking takes longer to load than the server to start, so it is loaded by the first request that needs it. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
 
-export function nativeRoutes(service: Service, streams: Streams, startedAt: string): Route[] {
+/** What other protocols of the server have their clients look for in health reports, besides what they say here. */
+export type HealthFields = Readonly<Record<string, unknown>>
+
+export function nativeRoutes(service: Service, streams: Streams, healthFields: HealthFields): Route[] {
   return [
     {
       method: 'GET',
@@ -41,12 +44,17 @@ export function nativeRoutes(service: Service, streams: Streams, startedAt: stri
     { method: 'POST', path: '/runs/{id}/answers', shareable: true, handle: (call) => continueRun(call, service) },
     ...shareRoutes(service),
     forgetRoute(service),
-    { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service.health(), startedAt) },
+    {
+      method: 'GET',
+      path: '/health',
+      public: true,
+      handle: (call) => reportHealth(call, service.health(), healthFields),
+    },
     {
       method: 'GET',
       path: '/health/ready',
       public: true,
-      handle: async (call) => reportHealth(call, await service.ready(), startedAt),
+      handle: async (call) => reportHealth(call, await service.ready(), healthFields),
     },
   ]
 }
@@ -172,9 +180,9 @@ function sharedWith({ scopes = [], credential }: Principal): RunShape['shared'] 
   return { can: shareActions.filter((action) => scopes.some((scope) => scope.endsWith(`:${action}`))), expiresAt }
 }
 
-/** Anybody may ask: why a store is unavailable is in the log. `instantiated_at` is what clients of AgentOS look for here. */
-function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, startedAt: string): void {
+/** Anybody may ask: why a store is unavailable is in the log. */
+function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, healthFields: HealthFields): void {
   const status = ok ? 'ok' : 'unavailable'
   const shown = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }
-  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, instantiated_at: startedAt })
+  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, ...healthFields })
 }
