@@ -5,6 +5,7 @@ const commands: Readonly<Record<string, readonly [string, ...string[]]>> = {
   format: ['oxfmt', '--check', '.'],
   lint: ['oxlint', '--type-aware'],
   types: ['tsc', '--noEmit', '-p', '.'],
+  unused: ['knip', '--no-progress'],
   build: ['node', 'scripts/build.ts'],
   package: ['node', 'scripts/pack-check.ts'],
 }

@@ -58,7 +58,7 @@ function isBareText(part: Part): part is { readonly text: string } {
   )
 }
 
-export function isSame(one: Part, other: Part): boolean {
+function isSame(one: Part, other: Part): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other)
 }
 

@@ -18,7 +18,7 @@ export interface RunViewState {
   readonly error?: Failure
 }
 
-export const emptyView: RunViewState = { status: 'queued', text: '', events: [], questions: [] }
+const emptyView: RunViewState = { status: 'queued', text: '', events: [], questions: [] }
 
 export class RunView {
   #state = emptyView

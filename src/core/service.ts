@@ -63,6 +63,9 @@ export interface ListRequest {
   readonly limit?: number
 }
 
+/** A run by its id, or as this service gave it a moment ago within the same request: then the store is not asked again. */
+export type KnownRun = string | StoredRun
+
 /** The outcome of a run as its log says it. */
 export type RunOutcome = Extract<
   LoggedEvent,
@@ -148,9 +151,10 @@ export class Service {
   }
 
   /** Answers what a paused run waits for, and lets it go on. */
-  async answer(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+  async answer(principal: Principal, known: KnownRun, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
     this.#assertOpen()
-    const { run } = await this.#access.own(principal, id, 'answer')
+    const { run } = await this.#access.ownKnown(principal, known, 'answer')
+    const { id } = run
     const isServed = this.#parts.registry.find(run.component) !== undefined
     if (!isServed && !this.#dispatcher.isForOthers(run))
       throw new HoldfastError('unsupported', `component ${run.component} is not served here`)
@@ -255,10 +259,10 @@ export class Service {
   }
 
   /** Delivers the records after an index to a sink: what is there, then what comes. */
-  async subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {
-    const stored = await this.get(principal, id)
+  async subscribe(principal: Principal, known: KnownRun, after: number, sink: Sink): Promise<Subscription> {
+    const stored = await this.#access.ownKnown(principal, known, 'read')
     assertReadable(stored, after)
-    return this.#openStream(principal, id, after, sink)
+    return this.#openStream(principal, stored.run.id, after, sink)
   }
 
   /** The run whose events a protocol is about to stream with `read` and `waitForMore`, and not with `subscribe`. */
@@ -282,13 +286,13 @@ export class Service {
   /** The records after an index that are there now; undefined when there is none. */
   async read(
     principal: Principal,
-    id: string,
+    known: KnownRun,
     after: number,
     bytesMax: number = this.limits.readBytesMax,
   ): Promise<Slice | undefined> {
     await shareEventLoop()
-    await this.get(principal, id)
-    return readLog(this.#store, id, after, bytesMax)
+    const { run } = await this.#access.ownKnown(principal, known, 'read')
+    return readLog(this.#store, run.id, after, bytesMax)
   }
 
   /** Resolves when the log has a record after an index, or when the time is over; true in the first case. */

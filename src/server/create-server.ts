@@ -28,6 +28,7 @@ import { createUpgradeListener } from '../http/upgrade.ts'
 import type { GrpcServer } from '../protocols/a2a/grpc/index.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
 import type { Pushes } from '../protocols/a2a/push/index.ts'
+import { agentOsHealth } from '../protocols/agentos/wire/health.ts'
 import { nativeProtocol } from '../protocols/native/index.ts'
 import { loggedAudit } from './audit-sinks.ts'
 import { auditedAuthenticator } from './auth/audited.ts'
@@ -162,7 +163,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     },
   )
   const mounts = new Mounts(
-    nativeProtocol(service, streams, version, clock),
+    nativeProtocol(service, streams, version, agentOsHealth(new Date(clock.now()).toISOString())),
     mountedProtocols({ service, streams, logger, ids, auth, version, store, supervised, a2a }),
   )
   const cors: Cors = {

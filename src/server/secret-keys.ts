@@ -27,7 +27,7 @@ export function parseSecretKey(text: string): Buffer {
 }
 
 /** Where the key of a SQLite database is when none is configured. */
-export function keyFileOf(database: string): string {
+function keyFileOf(database: string): string {
   return `${database}.key`
 }
 

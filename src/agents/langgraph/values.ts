@@ -23,7 +23,7 @@ export interface Message {
   getType(): string
 }
 
-export function isMessage(value: unknown): value is Message {
+function isMessage(value: unknown): value is Message {
   return typeof (value as Partial<Message> | null)?.getType === 'function'
 }
 

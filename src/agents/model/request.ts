@@ -147,7 +147,7 @@ function assertWhole(finish: string): void {
   })
 }
 
-export function nameOf(model: LanguageModel): { model: string; provider?: string } {
+function nameOf(model: LanguageModel): { model: string; provider?: string } {
   return typeof model === 'string' ? { model } : { model: model.modelId, provider: model.provider }
 }
 

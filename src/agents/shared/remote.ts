@@ -73,7 +73,7 @@ export async function requestOk(asked: RemoteRequest): Promise<Response> {
 }
 
 /** A bounded body. */
-export async function readText(response: Response): Promise<string> {
+async function readText(response: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   for await (const chunk of response.body ?? []) {

@@ -42,7 +42,7 @@ export interface TeamDefinition extends CommonDefinition {
   readonly history?: AgentHistory
 }
 
-export const MAX_DELEGATIONS = 20
+const MAX_DELEGATIONS = 20
 
 export function team(definition: TeamDefinition): Component<ModelInput> {
   const { id, members } = definition

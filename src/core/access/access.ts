@@ -13,6 +13,7 @@ import {
   type Target,
 } from './scopes.ts'
 import type { RunPage, StoredRun } from '../ports/store.ts'
+import type { KnownRun } from '../service.ts'
 import type { Subscription } from '../delivery/subscription.ts'
 
 export class Access {
@@ -27,11 +28,14 @@ export class Access {
   /** A run of the caller's that it may do this to. Somebody else's does not exist for it (SEC-1). */
   async own(principal: Principal, id: string, action: Action): Promise<StoredRun> {
     await this.#credentials?.check(principal)
-    const stored = await this.#parts.store.get(id)
-    if (stored === undefined || !this.#isSeen(principal, stored))
-      throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
-    requirePermission(principal, action, this.#targetOf(stored.run))
-    return stored
+    return this.#permit(principal, id, await this.#parts.store.get(id), action)
+  }
+
+  /** The same of a run that the caller of the service has just been given: the store is not asked again. */
+  async ownKnown(principal: Principal, run: KnownRun, action: Action): Promise<StoredRun> {
+    if (typeof run === 'string') return this.own(principal, run, action)
+    await this.#credentials?.check(principal) // it may have ended while the request's body arrived
+    return this.#permit(principal, run.run.id, run, action)
   }
 
   async requireStart(principal: Principal, component: string): Promise<void> {
@@ -75,6 +79,13 @@ export class Access {
 
   close(): void {
     this.#credentials?.close()
+  }
+
+  #permit(principal: Principal, id: string, stored: StoredRun | undefined, action: Action): StoredRun {
+    if (stored === undefined || !this.#isSeen(principal, stored))
+      throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
+    requirePermission(principal, action, this.#targetOf(stored.run))
+    return stored
   }
 
   #isSeen(principal: Principal, { run }: StoredRun): boolean {

@@ -3,7 +3,7 @@ import type { Audit } from './audit.ts'
 import type { StartRequest } from '../scheduling/draft-run.ts'
 import type { ForgetRequest } from './forget.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
-import { type ForgetResult, Service, type ServiceOptions, type StartedRun } from '../service.ts'
+import { type ForgetResult, type KnownRun, Service, type ServiceOptions, type StartedRun } from '../service.ts'
 import type { Share, ShareRequest } from './share-links.ts'
 import type { StoredRun } from '../ports/store.ts'
 import type { Sink, Subscription } from '../delivery/subscription.ts'
@@ -29,8 +29,8 @@ export class AuditedService extends Service {
     return this.#audit.around(principal, 'stop', about(id), () => super.stop(principal, id, reason))
   }
 
-  override answer(principal: Principal, id: string, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
-    return this.#audit.around(principal, 'answer', about(id), () => super.answer(principal, id, answers))
+  override answer(principal: Principal, run: KnownRun, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
+    return this.#audit.around(principal, 'answer', about(idOf(run)), () => super.answer(principal, run, answers))
   }
 
   override remove(principal: Principal, id: string): Promise<void> {
@@ -60,8 +60,8 @@ export class AuditedService extends Service {
     return this.#audit.around(principal, action, { subject: ownerKey(who).slice(0, CHARS_MAX) }, work)
   }
 
-  override subscribe(principal: Principal, id: string, after: number, sink: Sink): Promise<Subscription> {
-    return this.#audit.around(principal, 'read', about(id), () => super.subscribe(principal, id, after, sink))
+  override subscribe(principal: Principal, run: KnownRun, after: number, sink: Sink): Promise<Subscription> {
+    return this.#audit.around(principal, 'read', about(idOf(run)), () => super.subscribe(principal, run, after, sink))
   }
 
   override startReading(principal: Principal, id: string): Promise<StoredRun> {
@@ -71,6 +71,10 @@ export class AuditedService extends Service {
 
 /** What a client names may be anything. */
 const CHARS_MAX = 256
+
+function idOf(run: KnownRun): string {
+  return typeof run === 'string' ? run : run.run.id
+}
 
 function about(run: string): { readonly run: string } {
   return { run: run.slice(0, CHARS_MAX) }

@@ -7,6 +7,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import type { Principal } from '../../core/model/principal.ts'
 import { sliceBefore } from '../../core/model/record.ts'
 import type { Service } from '../../core/service.ts'
+import type { StoredRun } from '../../core/ports/store.ts'
 import { checksumOf } from '../../sse/checksum.ts'
 
 export interface CheckedCursor {
@@ -23,16 +24,16 @@ export function parseCheckedCursor(text: string, run: string): CheckedCursor {
 export async function assertSameLog(
   service: Service,
   principal: Principal,
-  run: string,
+  stored: StoredRun,
   { index, checksum }: CheckedCursor,
 ): Promise<void> {
   if (checksum === undefined || index < 0) return
-  const { first, next } = await service.get(principal, run)
+  const { first, next } = stored
   if (index < first) return
-  const slice = index < next ? await service.read(principal, run, index - 1) : undefined
+  const slice = index < next ? await service.read(principal, stored, index - 1) : undefined
   if (slice !== undefined && checksumOf(sliceBefore(slice, index + 1).bytes) === checksum) return
   throw new HoldfastError(
     'log_changed',
-    `run ${run}: event ${index} is not the one that this cursor stands at; the log was restored or lost events. Read it from the beginning`,
+    `run ${stored.run.id}: event ${index} is not the one that this cursor stands at; the log was restored or lost events. Read it from the beginning`,
   )
 }

@@ -4,7 +4,8 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import type { Principal } from '../../core/model/principal.ts'
 import { lastOf, rawRecords } from '../../core/model/record.ts'
 import { isFinished } from '../../core/model/run.ts'
-import type { Service } from '../../core/service.ts'
+import type { StoredRun } from '../../core/ports/store.ts'
+import type { KnownRun, Service } from '../../core/service.ts'
 import type { Subscription } from '../../core/delivery/subscription.ts'
 import { respondEmpty, respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
@@ -22,13 +23,13 @@ export async function serveEvents(call: Call, service: Service, streams: Streams
     return void call.response.writeHead(303, { location: pageOf(id, token), 'cache-control': 'no-store' }).end()
   const cursor = readCursor(call, id)
   const format = readFormat(call)
-  if (cursor !== undefined) await assertSameLog(service, call.principal, id, cursor)
+  const stored = await service.get(call.principal, id)
+  if (cursor !== undefined) await assertSameLog(service, call.principal, stored, cursor)
   const after = cursor?.index
-  if (format === 'json') return servePage(call, service, id, after)
-  const { run, next } = await service.get(call.principal, id)
+  if (format === 'json') return servePage(call, service, stored, after)
   // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
-  if (isFinished(run.status) && after === next - 1) return respondEmpty(call.response, 204)
-  await follow(call, service, streams, id, after, format)
+  if (isFinished(stored.run.status) && after === stored.next - 1) return respondEmpty(call.response, 204)
+  await follow(call, service, streams, stored, after, format)
 }
 
 /** Streams a run from a cursor; from the earliest event that is kept when there is no cursor. */
@@ -36,29 +37,31 @@ export async function follow(
   call: Call,
   service: Service,
   streams: Streams,
-  id: string,
+  stored: StoredRun,
   after: number | undefined,
   format: 'sse' | 'ndjson',
 ): Promise<void> {
-  const { first } = await service.get(call.principal, id)
+  const { first, run } = stored
   const from = after ?? Math.max(START, first - 1)
   const gap = after === undefined && first > 0 ? ({ kind: 'gap', earliest: first } as const) : undefined
-  const subscribe = (stream: Stream): Promise<Subscription> => service.subscribe(call.principal, id, from, stream)
-  await streams.serve(call.response, formatOf(format, id, service), subscribe, gap)
+  const subscribe = (stream: Stream): Promise<Subscription> => service.subscribe(call.principal, stored, from, stream)
+  await streams.serve(call.response, formatOf(format, run.id, service), subscribe, gap)
 }
 
 function formatOf(format: 'sse' | 'ndjson', id: string, service: Service): StreamFormat {
   return format === 'sse' ? sseFormat(id, service.limits) : ndjsonFormat(id, service.limits)
 }
 
-async function servePage(call: Call, service: Service, id: string, after: number | undefined): Promise<void> {
+async function servePage(call: Call, service: Service, stored: StoredRun, after: number | undefined): Promise<void> {
   const { principal, query, response } = call
   const limit = readNumber(query, 'limit', service.limits.pageEventsMax, 1)
-  const { first } = await service.get(principal, id)
+  const { first } = stored
+  const { id } = stored.run
   const from = after ?? Math.max(START, first - 1)
   const wait = readNumber(query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
   const page =
-    (await readPage(service, principal, id, from, limit)) ?? (await waitForPage(call, service, id, from, limit, wait))
+    (await readPage(service, principal, stored, from, limit)) ??
+    (await waitForPage(call, service, id, from, limit, wait))
   const { run, next } = await service.get(principal, id)
   const cursor = page?.cursor ?? from
   const done = isFinished(run.status) && cursor === next - 1
@@ -80,11 +83,11 @@ interface Page {
 async function readPage(
   service: Service,
   principal: Principal,
-  id: string,
+  known: KnownRun,
   after: number,
   limit: number,
 ): Promise<Page | undefined> {
-  const slice = await service.read(principal, id, after)
+  const slice = await service.read(principal, known, after)
   if (slice === undefined) return undefined
   const records = rawRecords(slice).slice(0, limit)
   return { events: records.map(({ envelope }) => envelope).join(','), cursor: records.at(-1)?.index ?? lastOf(slice) }

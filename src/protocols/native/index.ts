@@ -1,20 +1,18 @@
 /** The native protocol, ready to be mounted. */
-import { type Clock, systemClock } from '../../core/ports/clock.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Protocol, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { toProblem } from './errors.ts'
-import { nativeRoutes } from './routes.ts'
+import { type HealthFields, nativeRoutes } from './routes.ts'
 
 export function nativeProtocol(
   service: Service,
   streams: Streams,
   version: string,
-  clock: Clock = systemClock,
+  healthFields: HealthFields = {},
 ): Protocol {
-  const startedAt = new Date(clock.now()).toISOString()
-  const routes = [...nativeRoutes(service, streams, startedAt), openApiRoute(version)]
+  const routes = [...nativeRoutes(service, streams, healthFields), openApiRoute(version)]
   return { name: 'native', routes, error: toProblem }
 }
 

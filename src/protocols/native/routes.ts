@@ -20,7 +20,10 @@ import { toComponent, toRun } from './wire.ts'
 /** Checking takes longer to load than the server to start, so it is loaded by the first request that needs it. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
 
-export function nativeRoutes(service: Service, streams: Streams, startedAt: string): Route[] {
+/** What other protocols of the server have their clients look for in health reports, besides what they say here. */
+export type HealthFields = Readonly<Record<string, unknown>>
+
+export function nativeRoutes(service: Service, streams: Streams, healthFields: HealthFields): Route[] {
   return [
     {
       method: 'GET',
@@ -41,12 +44,17 @@ export function nativeRoutes(service: Service, streams: Streams, startedAt: stri
     { method: 'POST', path: '/runs/{id}/answers', shareable: true, handle: (call) => continueRun(call, service) },
     ...shareRoutes(service),
     forgetRoute(service),
-    { method: 'GET', path: '/health', public: true, handle: (call) => reportHealth(call, service.health(), startedAt) },
+    {
+      method: 'GET',
+      path: '/health',
+      public: true,
+      handle: (call) => reportHealth(call, service.health(), healthFields),
+    },
     {
       method: 'GET',
       path: '/health/ready',
       public: true,
-      handle: async (call) => reportHealth(call, await service.ready(), startedAt),
+      handle: async (call) => reportHealth(call, await service.ready(), healthFields),
     },
   ]
 }
@@ -70,7 +78,7 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
   const headers = { location: `/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
   if (!follows) return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
-  await follow(call, service, streams, id, undefined, 'sse')
+  await follow(call, service, streams, stored, undefined, 'sse')
 }
 
 async function listRuns(call: Call, service: Service): Promise<void> {
@@ -143,16 +151,14 @@ async function stopRun(call: Call, service: Service): Promise<void> {
 }
 
 async function continueRun(call: Call, service: Service): Promise<void> {
-  const id = call.params['id']!
-  await service.get(call.principal, id)
+  const stored = await service.get(call.principal, call.params['id']!)
   const { parseBody, answerBody } = await loadShapes()
   const { answers, answer } = parseBody(answerBody, await readJson(call.request, service.limits.bodyBytesMax))
-  const stored = await service.answer(call.principal, id, answers ?? (await answerToOne(call, service, answer)))
-  respondJson(call.response, 202, toRun(stored))
+  const continued = await service.answer(call.principal, stored, answers ?? answerToOne(stored, answer))
+  respondJson(call.response, 202, toRun(continued))
 }
 
-async function answerToOne(call: Call, service: Service, answer: unknown): Promise<Record<string, unknown>> {
-  const { run } = await service.get(call.principal, call.params['id']!)
+function answerToOne({ run }: StoredRun, answer: unknown): Record<string, unknown> {
   const [question, another] = run.waiting ?? []
   if (question === undefined)
     throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
@@ -174,9 +180,9 @@ function sharedWith({ scopes = [], credential }: Principal): RunShape['shared'] 
   return { can: shareActions.filter((action) => scopes.some((scope) => scope.endsWith(`:${action}`))), expiresAt }
 }
 
-/** Anybody may ask: why a store is unavailable is in the log. `instantiated_at` is what clients of AgentOS look for here. */
-function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, startedAt: string): void {
+/** Anybody may ask: why a store is unavailable is in the log. */
+function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, healthFields: HealthFields): void {
   const status = ok ? 'ok' : 'unavailable'
   const shown = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }
-  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, instantiated_at: startedAt })
+  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, ...healthFields })
 }

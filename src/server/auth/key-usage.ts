@@ -7,7 +7,7 @@ export type KeyUsage = ReadonlyMap<string, number>
 /** How long a use may be known to this process alone. */
 const WRITE_AFTER_MS = 10_000
 
-export function usagePath(keysPath: string): string {
+function usagePath(keysPath: string): string {
   return `${keysPath}.used`
 }
 

@@ -37,7 +37,7 @@ export function encodeBack(places: readonly MessagePosition[]): number[] {
 }
 
 /** The places that a message lists, oldest first. */
-export function placesBefore({ place, from, back }: Head): MessagePosition[] {
+function placesBefore({ place, from, back }: Head): MessagePosition[] {
   const places: MessagePosition[] = []
   let [seq, next] = [0, from]
   for (let at = 0; at < back.length; at += 2) {

@@ -42,7 +42,7 @@ export async function migrated(pg: Pg, config: ClientConfig, schema: string): Pr
 }
 
 /** Says which version was there before, 0 for none. */
-export async function migrate(session: Session, schema: string): Promise<number> {
+async function migrate(session: Session, schema: string): Promise<number> {
   await checkServer(session)
   // Who finds it done needs no right to change tables, and waits for nobody.
   if (newest(await versionOf(session, schema), schema)) return SCHEMA_VERSION

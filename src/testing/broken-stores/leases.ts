@@ -40,7 +40,7 @@ export const brokenLeases: readonly BrokenStore[] = [
   { name: 'frees the lane of a paused run', section: 'lanes', breakStore: freesPausedLane },
 ]
 
-export function neverGivesStopped(store: Store): Store {
+function neverGivesStopped(store: Store): Store {
   return overriding(store, {
     claim: async (id, owner, ttlMs, options = {}) => {
       const stored = await store.get(id)
@@ -50,7 +50,7 @@ export function neverGivesStopped(store: Store): Store {
   })
 }
 
-export function countsAllAsQueued(store: Store): Store {
+function countsAllAsQueued(store: Store): Store {
   return overriding(store, {
     queued: async () => (await store.list({ limit: 1000 })).runs.filter(({ run }) => !isFinished(run.status)).length,
   })

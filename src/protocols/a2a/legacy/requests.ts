@@ -6,7 +6,7 @@ const roles: ReadonlyMap<string, string> = new Map([
   ['agent', 'ROLE_AGENT'],
 ])
 
-export function toMessage(value: unknown): unknown {
+function toMessage(value: unknown): unknown {
   if (!isRaw(value)) return value
   const { kind: _kind, role, parts, ...rest } = value
   return { ...rest, role: roles.get(String(role)) ?? role, parts: Array.isArray(parts) ? parts.map(toPart) : parts }

@@ -5,16 +5,7 @@
 import type * as A2a from '../../../a2a/types.ts'
 import type { TaskState } from '../view/states.ts'
 
-export type {
-  Artifact,
-  ListRequest,
-  Message,
-  Metadata,
-  Part,
-  PushConfig,
-  SendConfiguration,
-  SendRequest,
-} from '../../../a2a/types.ts'
+export type { Artifact, ListRequest, Message, Metadata, Part, PushConfig, SendRequest } from '../../../a2a/types.ts'
 
 export interface TaskStatus extends A2a.TaskStatus {
   readonly state: TaskState

@@ -60,7 +60,7 @@ function isText({ content }: Message): boolean {
   return typeof content === 'string' || content.every(({ type }) => type === 'text')
 }
 
-export function textOf({ content }: Message): string {
+function textOf({ content }: Message): string {
   if (typeof content === 'string') return content
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
 }

@@ -89,8 +89,8 @@ export function toErrorResponse(error: HoldfastError, requestId: string): ErrorR
 }
 
 /** A run that came to nothing. The same request would start another one, so it is not for an SDK to repeat by itself. */
-export function toVerdictResponse(verdict: Verdict, headers: Readonly<Record<string, string>>): ErrorResponse {
-  return errorResponse(verdict, false, headers)
+export function toVerdictResponse(ended: Verdict, headers: Readonly<Record<string, string>>): ErrorResponse {
+  return errorResponse(ended, false, headers)
 }
 
 function errorResponse(
