@@ -6,6 +6,7 @@ import { type Presenter, presenterFor } from './display/presenter.ts'
 import { codeOfEnd, DETACHED, PAUSED } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 import { isTerminal } from './terminal/style.ts'
+import { inOneLine } from './terminal/text.ts'
 import type { Target } from './target.ts'
 
 export interface FollowOptions {
@@ -66,7 +67,8 @@ async function endIfPaused(run: RunHandle, signal: AbortSignal): Promise<number>
 function tellHowToAnswer({ run, data }: Pause, presenter: Presenter, { flags, local }: Target): void {
   const [first, second] = data.questions
   const one = first?.kind === 'approval' ? 'true' : '"your answer"'
-  const example = second === undefined ? one : `'{"${first?.id}": …, "${second.id}": …}'`
+  const example =
+    second === undefined ? one : `'{"${inOneLine(first?.id, 300)}": …, "${inOneLine(second.id, 300)}": …}'`
   presenter.note(`  Answer with:  holdfast answer ${run} ${example}${flags}${local ? ' --file FILE' : ''}`)
 }
 

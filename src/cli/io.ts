@@ -3,6 +3,8 @@ import type { Environment } from '../server/options.ts'
 
 export interface Output {
   write(text: string): unknown
+  /** Sequences that move the cursor. Absent where `write` takes them too. */
+  control?(sequences: string): unknown
   /** A person watches. */
   readonly isTTY?: boolean
   readonly columns?: number

@@ -6,8 +6,10 @@ import { commandHelp } from './command.ts'
 import { DONE, FAILED, MISUSED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 import { isSupervised } from './supervised.ts'
+import { safeIo } from './terminal/safe-output.ts'
 
-export async function runCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+export async function runCommand(argv: readonly string[], given: CommandIo): Promise<number> {
+  const io = safeIo(given)
   const [name = 'help', ...rest] = argv
   if (name === '--version' || name === '-v') {
     io.stdout.write(`${version}\n`)

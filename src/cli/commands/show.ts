@@ -8,7 +8,7 @@ import { DONE } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import { printable } from '../../core/model/printable.ts'
-import { duration } from '../terminal/text.ts'
+import { duration, inOneLine } from '../terminal/text.ts'
 import { type Target, targetOptions } from '../target.ts'
 import { withTarget } from '../with-target.ts'
 
@@ -47,7 +47,7 @@ async function describe(run: RunInfo, target: Target, io: CommandIo): Promise<vo
   io.stdout.write(section('Text', text))
   if (run.output !== undefined && run.output !== text) io.stdout.write(section('Output', valueText(run.output)))
   for (const { id, prompt } of run.waiting ?? [])
-    io.stdout.write(`\n${style.yellow('?')} ${printable(prompt)} ${style.dim(`(${id})`)}\n`)
+    io.stdout.write(`\n${style.yellow('?')} ${printable(prompt)} ${style.dim(`(${inOneLine(id, 300)})`)}\n`)
   if (run.waiting !== undefined) io.stdout.write(`  Answer with:  holdfast answer ${run.id} ANSWER${target.flags}\n`)
 }
 

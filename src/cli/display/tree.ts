@@ -186,7 +186,7 @@ function noteOf(event: LoggedEvent): Line[] {
         depth: 0,
         mark: 'asked',
         text: inOneLine(prompt, 500),
-        detail: id,
+        detail: inOneLine(id, 300),
       }))
     case 'run.resumed':
       return [noted('answered')]

@@ -26,9 +26,13 @@ export class Screen {
   draw(staying: readonly string[], rows: readonly string[]): void {
     const up = this.#drawn > 1 ? `\u001b[${this.#drawn - 1}A` : ''
     const shown = rows.slice(-this.rows).map((row) => cut(row, this.columns))
-    this.#output.write(
-      `${this.#drawn > 0 ? `${up}\r\u001b[J` : ''}${staying.map((line) => `${line}\n`).join('')}${shown.join('\n')}`,
-    )
+    if (this.#drawn > 0) this.#control(`${up}\r\u001b[J`)
+    this.#output.write(`${staying.map((line) => `${line}\n`).join('')}${shown.join('\n')}`)
     this.#drawn = shown.length
+  }
+
+  #control(sequences: string): void {
+    if (this.#output.control === undefined) this.#output.write(sequences)
+    else this.#output.control(sequences)
   }
 }
