@@ -216,7 +216,7 @@ test('a tab does not take the lead from itself', async () => {
   })
   const following = collect(client.runs.stream(id, { signal: waiting.signal })).catch(() => undefined)
   await until('it has looked twice', () => looks >= 2)
-  const steals = requests.mock.calls.filter(([, options]) => (options as LockOptions).steal === true)
+  const steals = requests.mock.calls.filter(([, options]) => options.steal === true)
   expect(steals).toEqual([])
   waiting.abort(new Error('enough'))
   await Promise.all([following, ...loops])

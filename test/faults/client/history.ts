@@ -38,7 +38,7 @@ export class History {
     }))
     const left = tries.left === 0 ? [] : [`  and ${tries.left} later tries of all views, which are not recorded`]
     return [...lines, ...away]
-      .sort((a, b) => a.at - b.at)
+      .toSorted((a, b) => a.at - b.at)
       .map(({ at, line }) => `  +${seconds(at - began)} ${line}`)
       .concat(left)
       .join('\n')
