@@ -19,6 +19,21 @@ export interface Idempotency {
   readonly fingerprint: string
 }
 
+/** What a commit takes of a run. */
+export interface TakenWork {
+  readonly revision: number
+  readonly text: string
+  /** Of the records in `text`. */
+  readonly first: number
+  readonly count: number
+  readonly next: number
+  /** The durable view once the commit is through, and the row, where more than `next` changes. */
+  readonly changed: StoredRun | undefined
+  readonly row: RunRow | undefined
+  /** Records before this one are dropped. */
+  readonly trimmedBefore: number | undefined
+}
+
 /**
  * Two views of one run: what was accepted, which decides about the next command, and what is durable, which is all that
  * anyone may see. They differ by what is on its way to the disk.
@@ -26,87 +41,231 @@ export interface Idempotency {
 export class ActiveRun {
   readonly number: number
   readonly idempotency: Idempotency | undefined
-
-  // Accepted.
-  run: Run
-  first: number
-  next: number
-  epoch: number
-  lease: Lease | undefined
-  stop: StopRequest | undefined
-  damage: LogDamage | undefined
-
-  /** Counts what was accepted: records and changes of the row. */
-  revision = 0
-  /** Text of accepted records that no commit has taken yet. */
-  text = ''
-  textCount = 0
-  /** The row must be written by the next commit. */
-  dirty = false
-  /** No commit has taken its creation yet. */
-  isNew = false
-  /** The next commit drops the records before `first`. */
-  trimmed = false
-  /** A commit takes the run away: it takes nothing more. */
-  removed = false
-
-  /** Undefined until the commit that creates the run is through. Nobody is given it: it goes on with the run. */
-  durable: Durable | undefined
   readonly tail = new Tail()
 
-  /** Of the last one who claimed it: told when what was accepted is dropped, whether or not anybody waits for it. */
-  onFailed: ((cause: unknown) => void) | undefined
+  // Accepted.
+  #run: Run
+  #first: number
+  #next: number
+  #epoch: number
+  #lease: Lease | undefined
+  #stop: StopRequest | undefined
+  #damage: LogDamage | undefined
+  /** A commit takes the run away: it takes nothing more. */
+  #isRemoved = false
 
+  /** Counts what was accepted: records and changes of the row. */
+  #revision = 0
+  /** Text of accepted records that no commit has taken yet. */
+  #text = ''
+  #textCount = 0
+  /** The row must be written by the next commit. */
+  #isDirty = false
+  /** No commit has taken its creation yet. */
+  #isNew = false
+  /** The next commit drops the records before `first`. */
+  #isTrimmed = false
+
+  /** Undefined until the commit that creates the run is through. Nobody is given it: it goes on with the run. */
+  #durable: Durable | undefined
+
+  /** Of the last one who claimed it: told when what was accepted is dropped, whether or not anybody waits for it. */
+  #onFailed: ((cause: unknown) => void) | undefined
   #waiters: Waiter[] = []
 
-  constructor(number: number, stored: StoredRun, idempotency?: Idempotency) {
+  private constructor(number: number, stored: StoredRun, idempotency: Idempotency | undefined) {
     this.number = number
     this.idempotency = idempotency
-    this.run = stored.run
-    this.first = stored.first
-    this.next = stored.next
-    this.epoch = stored.epoch
-    this.lease = stored.lease
-    this.stop = stored.stop
-    this.damage = stored.damage
+    this.#run = stored.run
+    this.#first = stored.first
+    this.#next = stored.next
+    this.#epoch = stored.epoch
+    this.#lease = stored.lease
+    this.#stop = stored.stop
+    this.#damage = stored.damage
+  }
+
+  /** A run that is not in the file yet, with its first record. */
+  static created(number: number, stored: StoredRun, record: string, idempotency?: Idempotency): ActiveRun {
+    const active = ActiveRun.imported(number, stored, record, idempotency)
+    active.#isNew = true
+    return active
+  }
+
+  /** The same for one of another store, which may be imported for the second time. */
+  static imported(number: number, stored: StoredRun, record: string, idempotency?: Idempotency): ActiveRun {
+    const active = new ActiveRun(number, stored, idempotency)
+    active.#text = record
+    active.#textCount = 1
+    return active
+  }
+
+  /** A run that the file has. */
+  static loaded(number: number, stored: StoredRun, idempotency?: Idempotency): ActiveRun {
+    const active = new ActiveRun(number, stored, idempotency)
+    active.#durable = { ...stored }
+    return active
+  }
+
+  get run(): Run {
+    return this.#run
+  }
+
+  get first(): number {
+    return this.#first
+  }
+
+  get next(): number {
+    return this.#next
+  }
+
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  get lease(): Lease | undefined {
+    return this.#lease
+  }
+
+  get stop(): StopRequest | undefined {
+    return this.#stop
+  }
+
+  get damage(): LogDamage | undefined {
+    return this.#damage
+  }
+
+  get isRemoved(): boolean {
+    return this.#isRemoved
+  }
+
+  get durable(): Readonly<Durable> | undefined {
+    return this.#durable
+  }
+
+  /** Characters of accepted records that no commit has taken yet. */
+  get waitingChars(): number {
+    return this.#text.length
   }
 
   get finished(): boolean {
-    return isFinished(this.run.status)
+    return isFinished(this.#run.status)
+  }
+
+  /** Accepts a record, and what it makes of the run. */
+  append(record: string, change: Run | undefined): void {
+    this.#text += record
+    this.#textCount++
+    this.#next++
+    if (change === undefined) return
+    this.#run = change
+    if (this.finished || change.status === 'paused') this.#lease = undefined
+  }
+
+  /** What was accepted counts as a revision, which can be waited for. */
+  revise(isRowChanged: boolean): void {
+    this.#revision++
+    if (isRowChanged) this.#isDirty = true
+  }
+
+  claim(owner: string, until: number): void {
+    this.#epoch++
+    this.#lease = { owner, until }
+  }
+
+  renew(until: number): void {
+    if (this.#lease !== undefined) this.#lease = { ...this.#lease, until }
+  }
+
+  release(): void {
+    this.#lease = undefined
+  }
+
+  requestStop(stop: StopRequest): void {
+    this.#stop = stop
+  }
+
+  trim(first: number): void {
+    this.#first = first
+    this.#isTrimmed = true
+  }
+
+  remove(): void {
+    this.#isRemoved = true
+  }
+
+  /** It is damaged: nobody reads it, and whoever drives it is fenced. */
+  setApart(damage: LogDamage): void {
+    this.#damage ??= damage
+    if (this.#durable !== undefined) this.#durable = { ...this.#durable, damage }
+    this.#epoch++
+    this.#lease = undefined
+  }
+
+  /** `callback` replaces that of whoever wrote to it before. */
+  onFailed(callback: ((cause: unknown) => void) | undefined): void {
+    this.#onFailed = callback
+  }
+
+  /** Gives all that was accepted since the last time to a commit. */
+  take(): TakenWork {
+    const count = this.#textCount
+    const taken: TakenWork = {
+      revision: this.#revision,
+      text: this.#text,
+      first: this.#next - count,
+      count,
+      next: this.#next,
+      changed: this.#isDirty ? this.snapshot() : undefined,
+      row: this.#isDirty ? this.row() : undefined,
+      trimmedBefore: this.#isTrimmed ? this.#first : undefined,
+    }
+    this.#text = ''
+    this.#textCount = 0
+    this.#isDirty = false
+    this.#isNew = false
+    this.#isTrimmed = false
+    return taken
+  }
+
+  /** A commit is through: what it took may be seen. */
+  commit({ next, changed }: Pick<TakenWork, 'next' | 'changed'>): void {
+    if (changed === undefined) this.#durable!.next = next
+    else this.#durable = { ...changed }
   }
 
   /** Held by someone at a moment. */
   isHeld(now: number): boolean {
-    return this.lease !== undefined && this.lease.until > now
+    return this.#lease !== undefined && this.#lease.until > now
   }
 
   /** Records accepted and not yet durable. */
   get pending(): number {
-    return this.next - (this.durable?.next ?? 0)
+    return this.#next - (this.#durable?.next ?? 0)
   }
 
   /** What may be seen: what is durable, and the lease, which is only kept in memory. */
   view(): StoredRun | undefined {
-    if (this.durable === undefined) return undefined
-    const { lease: _asOfCommit, ...stored } = this.durable
-    return this.lease === undefined ? stored : { ...stored, lease: this.lease }
+    if (this.#durable === undefined) return undefined
+    const { lease: _asOfCommit, ...stored } = this.#durable
+    return this.#lease === undefined ? stored : { ...stored, lease: this.#lease }
   }
 
   /** What the next commit will make durable. */
   snapshot(): StoredRun {
     return {
-      run: this.run,
-      first: this.first,
-      next: this.next,
-      epoch: this.epoch,
-      ...(this.lease !== undefined && { lease: this.lease }),
-      ...(this.stop !== undefined && { stop: this.stop }),
-      ...(this.damage !== undefined && { damage: this.damage }),
+      run: this.#run,
+      first: this.#first,
+      next: this.#next,
+      epoch: this.#epoch,
+      ...(this.#lease !== undefined && { lease: this.#lease }),
+      ...(this.#stop !== undefined && { stop: this.#stop }),
+      ...(this.#damage !== undefined && { damage: this.#damage }),
     }
   }
 
   row(): RunRow {
-    const { run } = this
+    const run = this.#run
     return {
       number: this.number,
       id: run.id,
@@ -116,24 +275,24 @@ export class ActiveRun {
       status: run.status,
       created: run.createdAt,
       finished: run.finishedAt ?? null,
-      epoch: this.epoch,
-      first: this.first,
-      next: this.next,
+      epoch: this.#epoch,
+      first: this.#first,
+      next: this.#next,
       run: JSON.stringify(run),
-      stop: this.stop === undefined ? null : JSON.stringify(this.stop),
+      stop: this.#stop === undefined ? null : JSON.stringify(this.#stop),
       idempotencyKey: this.idempotency?.key ?? null,
       fingerprint: this.idempotency?.fingerprint ?? null,
-      isNew: this.isNew,
+      isNew: this.#isNew,
     }
   }
 
   /** Until everything accepted so far is durable. Whoever is not patient is refused when the disk stalls. */
   wait({ patient = false } = {}): Promise<void> {
-    return new Promise((resolve, reject) => this.#waiters.push({ revision: this.revision, resolve, reject, patient }))
+    return new Promise((resolve, reject) => this.#waiters.push({ revision: this.#revision, resolve, reject, patient }))
   }
 
-  /** A revision is durable: whoever waited for it or an earlier one goes on. */
-  settle(revision: number): void {
+  /** A revision is durable: whoever waited for it or an earlier one goes on. Default: all that was accepted. */
+  settle(revision = this.#revision): void {
     if (this.#waiters.length === 0) return
     const waiters = this.#waiters
     this.#waiters = waiters.filter((waiter) => waiter.revision > revision)
@@ -151,6 +310,6 @@ export class ActiveRun {
     const waiters = this.#waiters
     this.#waiters = []
     for (const waiter of waiters) waiter.reject(cause)
-    this.onFailed?.(cause)
+    this.#onFailed?.(cause)
   }
 }

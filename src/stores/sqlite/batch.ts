@@ -1,17 +1,11 @@
 /** Makes one commit out of what many runs have waiting: one join, one encoding, one directory entry per run. */
 import type { Slice } from '../../core/model/record.ts'
-import type { StoredRun } from '../../core/ports/store.ts'
-import type { ActiveRun } from './active-run.ts'
+import type { ActiveRun, TakenWork } from './active-run.ts'
 import type { RunRow } from './messages.ts'
 
 /** A run's part of a commit. */
-export interface BatchEntry {
+export interface BatchEntry extends Pick<TakenWork, 'revision' | 'next' | 'changed'> {
   readonly active: ActiveRun
-  /** What the commit makes durable. */
-  readonly revision: number
-  readonly next: number
-  /** The durable view once the commit is through, where more than `next` changes. */
-  readonly changed: StoredRun | undefined
   /** Undefined when only the row changes. */
   readonly slice: Slice | undefined
 }
@@ -28,15 +22,16 @@ export interface Batch {
 
 /** Takes from `waiting`, oldest first, until the commit is large enough; what it takes is removed there. */
 export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
-  const taken: ActiveRun[] = []
+  const taken: Taken[] = []
   let chars = 0
   for (const active of waiting) {
     waiting.delete(active)
-    taken.push(active)
-    chars += active.text.length
+    const work = active.take()
+    taken.push({ active, ...work })
+    chars += work.text.length
     if (chars >= charsMax) break
   }
-  const text = taken.map((active) => active.text).join('')
+  const text = taken.map((each) => each.text).join('')
   const bytes = Buffer.byteLength(text)
   // Not from the shared pool: a view on the pool would carry the whole pool to the other thread.
   const data = Buffer.allocUnsafeSlow(bytes)
@@ -45,37 +40,25 @@ export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
   return { ...describe(taken, data, ascii), chars }
 }
 
-function describe(taken: readonly ActiveRun[], data: Uint8Array, ascii: boolean): Omit<Batch, 'chars'> {
+type Taken = TakenWork & { readonly active: ActiveRun }
+
+function describe(taken: readonly Taken[], data: Uint8Array, ascii: boolean): Omit<Batch, 'chars'> {
   const entries: BatchEntry[] = []
   const directory: number[] = []
   const rows: RunRow[] = []
   const ended: number[] = []
   const trimmed: [number, number][] = []
   let offset = 0
-  for (const active of taken) {
-    const count = active.textCount
-    const length = ascii ? active.text.length : Buffer.byteLength(active.text)
-    const first = active.next - count
-    entries.push({
-      active,
-      revision: active.revision,
-      next: active.next,
-      changed: active.dirty ? active.snapshot() : undefined,
-      slice:
-        count > 0
-          ? { first, count, bytes: data.subarray(offset, offset + length), closed: active.finished }
-          : undefined,
-    })
-    if (count > 0) directory.push(active.number, first, count, length)
-    if (active.dirty) rows.push(active.row())
-    if (active.finished) ended.push(active.number)
-    if (active.trimmed) trimmed.push([active.number, active.first])
+  for (const { active, text, first, count, revision, next, changed, row, trimmedBefore } of taken) {
+    const { number, finished: closed } = active
+    const length = ascii ? text.length : Buffer.byteLength(text)
+    const bytes = data.subarray(offset, offset + length)
+    entries.push({ active, revision, next, changed, slice: count > 0 ? { first, count, bytes, closed } : undefined })
+    if (count > 0) directory.push(number, first, count, length)
+    if (row !== undefined) rows.push(row)
+    if (closed) ended.push(number)
+    if (trimmedBefore !== undefined) trimmed.push([number, trimmedBefore])
     offset += length
-    active.text = ''
-    active.textCount = 0
-    active.dirty = false
-    active.isNew = false
-    active.trimmed = false
   }
   return { entries, data, directory: Int32Array.from(directory), rows, ended, trimmed }
 }

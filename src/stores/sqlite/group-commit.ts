@@ -76,8 +76,7 @@ export class GroupCommit {
 
   /** Records were added to a run, or its row changed, or both. */
   appended(active: ActiveRun, chars: number, rowChanged: boolean): void {
-    active.revision++
-    if (rowChanged) active.dirty = true
+    active.revise(rowChanged)
     this.#waiting.add(active)
     this.#waitingChars += chars
     this.#schedule()
@@ -87,23 +86,18 @@ export class GroupCommit {
   changed(active: ActiveRun): Promise<void> {
     const isNew = active.durable === undefined && !this.#creating.has(active)
     if (isNew) this.#creating.add(active)
-    this.appended(active, isNew ? active.text.length : 0, true)
+    this.appended(active, isNew ? active.waitingChars : 0, true)
     return active.wait()
-  }
-
-  trim(active: ActiveRun): Promise<void> {
-    active.trimmed = true
-    return this.changed(active)
   }
 
   /** What is still to be written of the run goes with it: its row would bring it back. */
   async remove(active: ActiveRun): Promise<void> {
-    active.removed = true
-    if (this.#waiting.delete(active)) this.#waitingChars -= active.text.length
+    active.remove()
+    if (this.#waiting.delete(active)) this.#waitingChars -= active.waitingChars
     this.#removed.push(active.number)
     if (this.#unsealed.delete(active.number)) this.#backlogBytes -= active.tail.byteLength
     await this.#control()
-    active.settle(active.revision)
+    active.settle()
   }
 
   /** Sets a damaged run apart, for as long as the file exists. */
@@ -252,11 +246,10 @@ export class GroupCommit {
   #deliver(batch: Batch, sealed: ReadonlyMap<number, number>): void {
     this.#forgetSealed(sealed)
     for (const { active, revision, next, changed, slice } of batch.entries) {
-      if (changed === undefined) active.durable!.next = next
-      else active.durable = changed
+      active.commit({ next, changed })
       this.#creating.delete(active)
       const sealedNext = sealed.get(active.number) ?? 0
-      if (slice !== undefined && sealedNext < next && !active.removed) {
+      if (slice !== undefined && sealedNext < next && !active.isRemoved) {
         const rest = sliceAfter(slice, sealedNext - 1)
         active.tail.push(rest)
         this.#backlogBytes += rest.bytes.length

@@ -174,8 +174,7 @@ export class SqliteStore implements Store {
     this.#damage.unreadable(unfinished.unreadable)
     for (const { number, stored, idempotency } of unfinished.runs) {
       // No lease: the lock says that whoever held one is dead.
-      const active = new ActiveRun(number, stored, idempotency)
-      active.durable = active.snapshot()
+      const active = ActiveRun.loaded(number, stored, idempotency)
       if (stored.damage === undefined) {
         this.#active.add(active)
         continue
@@ -212,19 +211,11 @@ export class SqliteStore implements Store {
     const busy = request.rejectIfBusy ? this.#active.head(run.lane) : undefined
     if (busy !== undefined) return { kind: 'busy', stored: busy.view() ?? busy.snapshot() }
     this.#assertKeepsUp()
-    const active = new ActiveRun(
-      ++this.#highestNumber,
-      { run: request.run, first: 0, next: 1, epoch: 0 },
-      request.idempotency,
-    )
-    active.text = request.record
-    active.textCount = 1
-    active.isNew = true
+    const head: StoredRun = { run, first: 0, next: 1, epoch: 0 }
+    const active = ActiveRun.created(++this.#highestNumber, head, request.record, idempotency)
     this.#active.add(active)
-    if (request.claim !== undefined && this.#active.isHead(active)) {
-      active.epoch = 1
-      active.lease = { owner: request.claim.owner, until: this.#options.clock.now() + request.claim.ttlMs }
-    }
+    if (request.claim !== undefined && this.#active.isHead(active))
+      active.claim(request.claim.owner, this.#options.clock.now() + request.claim.ttlMs)
     const stored = active.snapshot()
     await this.#claimed(active)
     if (stored.lease === undefined && this.#active.isHead(active))
@@ -278,7 +269,7 @@ export class SqliteStore implements Store {
     onRefused?: (cause: unknown) => void,
   ): LogWriter {
     const active = this.#active.get(id)
-    if (active !== undefined) active.onFailed = onRefused
+    active?.onFailed(onRefused)
     return new SqliteWriter(this.#commits, active, id, claim, (changed) => this.#active.changed(changed))
   }
 
@@ -316,11 +307,11 @@ export class SqliteStore implements Store {
   async #trim(id: string, before: number): Promise<void> {
     this.#assertHealthy()
     const active = await this.#loaded(id)
-    if (active === undefined || active.removed || active.damage !== undefined) return
+    if (active === undefined || active.isRemoved || active.damage !== undefined) return
     const first = Math.min(before, active.next - 1)
     if (first <= active.first) return
-    active.first = first
-    await this.#commits.trim(active)
+    active.trim(first)
+    await this.#commits.changed(active)
     if (active.finished) this.#forget(active)
   }
 
@@ -333,8 +324,7 @@ export class SqliteStore implements Store {
     const active = this.#active.get(id)
     const now = this.#options.clock.now()
     if (active === undefined || !this.#active.isClaimable(active, now, options)) return undefined
-    active.epoch++
-    active.lease = { owner, until: now + ttlMs }
+    active.claim(owner, now + ttlMs)
     const stored = active.snapshot()
     await this.#claimed(active)
     return stored
@@ -346,7 +336,7 @@ export class SqliteStore implements Store {
     const renewed: HeldRun[] = []
     for (const active of this.#active.all()) {
       if (active.lease?.owner !== owner) continue
-      active.lease = { owner, until }
+      active.renew(until)
       const { next = 0, stop } = active.durable ?? {}
       renewed.push({ id: active.run.id, epoch: active.epoch, next, ...(stop && { stop }) })
     }
@@ -356,7 +346,7 @@ export class SqliteStore implements Store {
   release(id: string, epoch: number): Promise<void> {
     const active = this.#active.get(id)
     if (active !== undefined && active.epoch === epoch) {
-      active.lease = undefined
+      active.release()
       if (!active.finished) this.#hints.give({ run: id, next: active.durable?.next ?? 0, claimable: true })
     }
     return Promise.resolve()
@@ -383,7 +373,7 @@ export class SqliteStore implements Store {
     if (active.damage !== undefined) return active.view()
     if (active.finished) return active.pending > 0 ? active.wait().then(() => active.view()) : active.view()
     if (active.stop === undefined) {
-      active.stop = stop
+      active.requestStop(stop)
       this.#active.changed(active)
       await this.#commits.changed(active)
       this.#hints.give({ run: id, next: active.durable!.next, stop: true })
@@ -430,9 +420,7 @@ export class SqliteStore implements Store {
       throw new HoldfastError('conflict', `run ${run.id}: its idempotency key is in use`)
     this.#assertHealthy()
     const head: StoredRun = { run, first, next: first + 1, epoch, ...(stop !== undefined && { stop }) }
-    const active = new ActiveRun(++this.#highestNumber, head, idempotency)
-    active.text = record
-    active.textCount = 1
+    const active = ActiveRun.imported(++this.#highestNumber, head, record, idempotency)
     this.#active.add(active)
     await this.#commits.changed(active)
   }
@@ -469,8 +457,7 @@ export class SqliteStore implements Store {
     const found = await this.#ask('run', id)
     this.#assertHealthy()
     if (found === undefined) return undefined
-    const active = new ActiveRun(found.number, found.stored, found.idempotency)
-    active.durable = found.stored
+    const active = ActiveRun.loaded(found.number, found.stored, found.idempotency)
     this.#active.hold(active)
     return active
   }
@@ -485,10 +472,7 @@ export class SqliteStore implements Store {
     this.#damage.found(id, damage)
     const active = this.#active.get(id)
     if (active === undefined) return
-    active.damage ??= damage
-    if (active.durable !== undefined) active.durable = { ...active.durable, damage }
-    active.epoch++ // whoever drives it is fenced
-    active.lease = undefined
+    active.setApart(damage)
     this.#active.setApart(active)
     this.#hintHeir(active.run.lane)
   }
@@ -562,7 +546,7 @@ export class SqliteStore implements Store {
     try {
       await this.#commits.changed(active)
     } catch (cause) {
-      active.lease = undefined
+      active.release()
       const { id } = active.run
       const offer = (): void => this.#hints.give({ run: id, next: active.durable?.next ?? 0, claimable: true })
       active.wait({ patient: true }).then(offer, () => {})

@@ -38,20 +38,14 @@ export class SqliteWriter implements LogWriter {
   }
 
   get pendingChars(): number {
-    return this.#active?.text.length ?? 0
+    return this.#active?.waitingChars ?? 0
   }
 
   append(record: string, change?: Run): void {
     const active = this.#assertFits()
-    active.text += record
-    active.textCount++
-    active.next++
+    active.append(record, change)
     this.#next++
-    if (change !== undefined) {
-      active.run = change
-      if (active.finished || change.status === 'paused') active.lease = undefined
-      this.#onChanged(active)
-    }
+    if (change !== undefined) this.#onChanged(active)
     this.#commits.appended(active, record.length, change !== undefined)
   }
 
