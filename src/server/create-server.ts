@@ -18,7 +18,7 @@ import { ShareLinks } from '../core/access/share-links.ts'
 import type { Store } from '../core/ports/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { createApp } from '../http/app.ts'
-import { limitConnections } from '../http/limit-connections.ts'
+import { limitConnections, LISTEN_BACKLOG } from '../http/limit-connections.ts'
 import type { Cors } from '../http/cors.ts'
 import { Mounts } from '../http/mounts.ts'
 import { RequestRate } from '../http/request-rate.ts'
@@ -299,6 +299,6 @@ const CLOSE_MS = 2000
 function listen(http: HttpServer, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     http.once('error', reject)
-    http.listen(port, host, resolve)
+    http.listen(port, host, LISTEN_BACKLOG, resolve)
   })
 }

@@ -51,7 +51,7 @@ test.each([['runs'], ['show', 'run_x'], ['tail', 'run_x'], ['stop', 'run_x']])(
       response.writeHead(404, { 'content-type': 'application/problem+json' }).end(JSON.stringify(body))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close().closeAllConnections())
+    onTestFinished(() => server.close().closeAllConnections())
     const seen = await seenBy(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, argv, 'xterm')
     expect(seen).not.toBe('')
     expect(seen.replaceAll(/[^\p{Cc}]|\n/gu, '')).toBe('')

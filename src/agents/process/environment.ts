@@ -29,6 +29,7 @@ export const inheritedNames: ReadonlySet<string> = new Set([
 /** Of the server's own variables, those that every child gets. */
 export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(
+    // oxlint-disable-next-line node/no-process-env -- what a child inherits is that of the process
     Object.entries(process.env).flatMap(([name, value]) =>
       value !== undefined && inheritedNames.has(process.platform === 'win32' ? name.toUpperCase() : name)
         ? [[name, value]]

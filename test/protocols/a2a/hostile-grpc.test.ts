@@ -118,6 +118,14 @@ describe('[SEC-2] after authentication', () => {
     expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
   })
 
+  test('large messages that are never completed end with their deadline, and their connection is of use again', async () => {
+    const opened = await session(await serveGuarded({ messageTimeoutMs: 1000 }))
+    const partial = Buffer.alloc(LARGE)
+    const sent = Array.from({ length: 60 }, () => send(opened, partial, { announced: LARGE + 1, key: KEY }))
+    expect(new Set(await Promise.all(sent.map(({ status }) => status)))).toEqual(new Set([DEADLINE_EXCEEDED]))
+    expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
+  })
+
   const crowded = 'the message holds more than'
   const malformed = 'the message is no SendMessageRequest'
   test.each<[string, Buffer, string]>([

@@ -7,7 +7,7 @@ import type { Limits } from '../../../core/model/limits.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import { optionalPackage } from '../../../core/runtime/optional-package.ts'
 import type { Authenticator } from '../../../core/model/principal.ts'
-import { limitConnections } from '../../../http/limit-connections.ts'
+import { limitConnections, LISTEN_BACKLOG } from '../../../http/limit-connections.ts'
 import type { RequestRate } from '../../../http/request-rate.ts'
 import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
 import { Agents, type AgentsOptions } from '../requests/agents.ts'
@@ -139,7 +139,7 @@ function createListener(server: Grpc.Server, credentials: Grpc.ServerCredentials
 function listen(listener: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     listener.once('error', reject)
-    listener.listen(port, host, resolve)
+    listener.listen(port, host, LISTEN_BACKLOG, resolve)
   })
 }
 
