@@ -12,7 +12,7 @@ import { openNatsWorld } from './worlds/nats.ts'
 import { openPostgresWorld } from './worlds/postgres.ts'
 import { openSqliteWorld } from './worlds/sqlite.ts'
 
-/** The fault comes when every client has a run that executes, also on a busy machine. */
+/** Time for every client to have a run that executes, also on a busy machine. */
 const LEAD_MS = 2500
 const LEAD_MS_PER_CLIENT = 40
 const BETWEEN_FAULTS_MS = 1000
