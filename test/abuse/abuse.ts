@@ -1,7 +1,6 @@
 /**
- * Honest runs on a quiet server, and the same beside hostile connections: what that costs them, and what it costs the server. A second
- * server, which nobody attacks, serves as many runs at the same time: it shows what the machine costs them at that moment, since the
- * hostile processes and whatever else runs share its processors.
+ * Measures honest runs three times: on a quiet server, while another server is attacked, and while their own server is attacked. The
+ * second one shows what the hostile processes cost by taking processor time of the machine.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,8 +18,8 @@ export interface AbuseOptions extends HonestOptions {
 export interface AbuseReport {
   readonly quiet: HonestReport
   readonly abused: HonestReport
-  /** Of the other server, at the same time. */
-  readonly control: HonestReport
+  /** While the other server was attacked. */
+  readonly elsewhere: HonestReport
   readonly hostile: HostileReport
   /** Resident memory of the server, in MB: before the hostile connections, and the most beside them. */
   readonly quietMegabytes: number
@@ -35,25 +34,35 @@ const SETTLE_MS = 2000
 export async function abuse({ connections, floodPerSecond, ...honest }: AbuseOptions): Promise<AbuseReport> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-abuse-'))
   const server = new Child('server-program.ts', [mkdtempSync(join(folder, 'abused-'))])
-  const other = new Child('server-program.ts', [mkdtempSync(join(folder, 'control-'))])
-  const hostile = new Child('hostile-program.ts')
+  const other = new Child('server-program.ts', [mkdtempSync(join(folder, 'other-'))])
+  const attack = async <Result>(
+    target: AbusedServer,
+    during: () => Promise<Result>,
+  ): Promise<[Result, HostileReport]> => {
+    const hostile = new Child('hostile-program.ts')
+    try {
+      const job: HostileJob = { server: target, largeRun: await makeLargeRun(target), connections, floodPerSecond }
+      hostile.tell(job)
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
+      const result = await during()
+      return [result, await hostile.next<HostileReport>('stop')]
+    } finally {
+      await hostile.kill()
+    }
+  }
   try {
-    const [ready, unharmed] = await Promise.all([server.next<AbusedServer>(), other.next<AbusedServer>()])
-    const largeRun = await makeLargeRun(ready)
+    const [ready, decoy] = await Promise.all([server.next<AbusedServer>(), other.next<AbusedServer>()])
     // What is slow the first time is no measure.
-    for (const each of [ready, unharmed]) await honestRuns(each, { runs: honest.runs, seconds: 2 })
+    await honestRuns(ready, { runs: honest.runs, seconds: 2 })
     const quiet = await honestRuns(ready, honest)
+    const [elsewhere] = await attack(decoy, () => honestRuns(ready, honest))
     const quietMegabytes = await megabytes(server)
-    const job: HostileJob = { server: ready, largeRun, connections, floodPerSecond }
-    hostile.tell(job)
     const memory = new MemoryWatch(server)
-    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
-    const [abused, control] = await Promise.all([honestRuns(ready, honest), honestRuns(unharmed, honest)])
+    const [abused, report] = await attack(ready, () => honestRuns(ready, honest))
     const abusedMegabytes = await memory.stop()
-    const report = await hostile.next<HostileReport>('stop')
-    return { quiet, abused, control, hostile: report, quietMegabytes, abusedMegabytes }
+    return { quiet, elsewhere, abused, hostile: report, quietMegabytes, abusedMegabytes }
   } finally {
-    await Promise.all([hostile.kill(), server.kill(), other.kill()])
+    await Promise.all([server.kill(), other.kill()])
     rmSync(folder, { recursive: true, force: true })
   }
 }

@@ -12,7 +12,7 @@ import { openNatsWorld } from './worlds/nats.ts'
 import { openPostgresWorld } from './worlds/postgres.ts'
 import { openSqliteWorld } from './worlds/sqlite.ts'
 
-/** The fault comes when every client has a run that executes, also on a busy machine. */
+/** Time for every client to have a run that executes, also on a busy machine. */
 const LEAD_MS = 2500
 const LEAD_MS_PER_CLIENT = 40
 const BETWEEN_FAULTS_MS = 1000
@@ -69,11 +69,11 @@ const outages: Record<StoreName, readonly FaultName[]> = {
 }
 const { fallback, parse } = configOptions['store-outage']
 const STORE_OUTAGE_MS = parse(fallback)
-/** Servers that come back need some of the time that nodes bear an outage. */
-const COMING_BACK_MS = 4000
+/** Servers that come back need some of the time that nodes bear an outage; those of NATS elect leaders first. */
+const COMING_BACK_MS: Record<StoreName, number> = { sqlite: 0, postgres: 4000, nats: 15_000 }
 
 function isOutage(store: StoreName, fault: FaultName, faultMs: number): boolean {
-  return outages[store].includes(fault) && faultMs + COMING_BACK_MS <= STORE_OUTAGE_MS
+  return outages[store].includes(fault) && faultMs + COMING_BACK_MS[store] <= STORE_OUTAGE_MS
 }
 
 /** Why a fault cannot be injected here; undefined where it can. */
