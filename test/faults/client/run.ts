@@ -7,7 +7,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '600' },
     views: { type: 'string', default: '52' },
     'away-ms': { type: 'string', default: '0' },
-    'silence-ms': { type: 'string', default: '6000' },
+    'idle-timeout-ms': { type: 'string', default: '6000' },
     retries: { type: 'string', default: '50' },
     /** Print what the slowest view of every wave tried and met. */
     history: { type: 'boolean', default: false },
@@ -22,12 +22,12 @@ const options = {
   awayMs: Number(values['away-ms']),
   script: 'text 60 every 150',
   texts: 60,
-  idleTimeoutMs: Number(values['silence-ms']),
+  idleTimeoutMs: Number(values['idle-timeout-ms']),
   retries: Number(values.retries),
   seed: Number(values.seed),
 }
 if (Object.values(options).some((value) => typeof value === 'number' && !Number.isInteger(value))) {
-  console.error('--seconds, --views, --away-ms, --silence-ms, --retries and --seed take whole numbers')
+  console.error('--seconds, --views, --away-ms, --idle-timeout-ms, --retries and --seed take whole numbers')
   process.exit(2)
 }
 
