@@ -6,6 +6,7 @@ import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { defaultLimits } from '../model/limits.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
+import { startTimer } from '../runtime/timer.ts'
 import type { DocumentName } from '../ports/store-transfer.ts'
 import { isFinished, type RunStatus } from '../model/run.ts'
 import type { Store, StoredRun } from '../ports/store.ts'
@@ -93,7 +94,7 @@ async function stopAll(
       if (isFinished(stored.run.status) || stored.damage !== undefined) break
       if (elapsedOf(clock) > deadline) throw notEnded([stored])
       report(request, { runs: 0, documents: 0 })
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+      await new Promise<void>((resolve) => startTimer(resolve, POLL_MS, clock))
     }
   }
 }

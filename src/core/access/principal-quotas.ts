@@ -3,7 +3,7 @@
  * The service asks for every protocol.
  * Everyone on a server without authentication is one principal, to which no share of anything applies.
  */
-import type { Clock } from '../ports/clock.ts'
+import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { localOwner } from '../model/principal.ts'
@@ -22,7 +22,7 @@ export class PrincipalQuotas {
     this.#limits = limits
     this.#storage = new StorageQuota(limits, usage, clock)
     const { startsPerSecondMax: perSecond, startsBurstMax: burst } = limits
-    this.#starts = new TokenBuckets({ perSecond, burst })
+    this.#starts = new TokenBuckets({ perSecond, burst, now: () => elapsedOf(clock) })
     this.#streams = new Shares(limits.streamsPerPrincipalMax)
     this.#slots = new Shares(slotsPerPrincipal(limits))
   }

@@ -20,7 +20,7 @@ import { iterate } from './iterate.ts'
 import { type ExecutionTrace, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
-import { eventLoopTick } from '../runtime/event-loop-tick.ts'
+import { eventLoop, eventLoopTick } from '../runtime/event-loop-tick.ts'
 import { OpenQuestions } from './open-questions.ts'
 import type { Digest, NodeDeps } from '../ports/node-deps.ts'
 import { eventOf } from '../model/record.ts'
@@ -288,7 +288,7 @@ export class RunExecution {
     if (redaction === undefined) this.#addNew(encoded)
     else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
     if (this.#log.pressed) return this.#log.flush()
-    return this.#keepsTheThread() ? new Promise((resolve) => setTimeout(resolve, 0)) : undefined
+    return this.#keepsTheThread() ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
   }
 
   /** Adds what the log does not have already. */
@@ -377,7 +377,7 @@ export class RunExecution {
   #wait(question: Question, work?: WorkMarks): Promise<unknown> {
     if (this.#over) return Promise.reject(runEndedError())
     const answer = this.#questions.ask(question, work)
-    if (!this.#pausing) setTimeout(() => void this.#pause(), 0)
+    if (!this.#pausing) eventLoop.soon(() => void this.#pause())
     this.#pausing = true
     return answer
   }

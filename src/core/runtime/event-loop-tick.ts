@@ -1,11 +1,42 @@
 /** Turns of the event loop, counted as far as anyone asks: who gets the same number twice has kept the loop from going on. */
+
+/** What is taken of the runtime's event loop. */
+export interface EventLoop {
+  /** Calls `act` in the next turn. */
+  defer(act: () => void): void
+  /** Calls `act` as soon as what waits now has had its turn. */
+  soon(act: () => void): void
+  /** Milliseconds of a clock that never steps. */
+  now(): number
+}
+
+const runtimeLoop: EventLoop = {
+  defer: (act) => void setImmediate(act),
+  soon: (act) => void setTimeout(act, 0),
+  now: () => performance.now(),
+}
+
 let turns = 0
 let counting = false
+
+/** The event loop of this process. */
+export let eventLoop = runtimeLoop
+
+/** For simulations: puts another event loop in the place of the runtime's. Returns what undoes it. */
+export function replaceEventLoop(loop: EventLoop): () => void {
+  const use = (next: EventLoop): void => {
+    eventLoop = next
+    counting = false // what the other loop was to call may never come
+    turns++
+  }
+  use(loop)
+  return () => use(runtimeLoop)
+}
 
 export function eventLoopTick(): number {
   if (!counting) {
     counting = true
-    setImmediate(() => {
+    eventLoop.defer(() => {
       counting = false
       turns++
     })

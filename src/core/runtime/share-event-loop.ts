@@ -3,7 +3,7 @@
  * awaits nothing that lets others run. Whatever may read much awaits `shareLoop` before each step. Runs are not driven through
  * here: a claimed run that waited for a turn would be overtaken by others that fit into this one.
  */
-import { eventLoopTick } from './event-loop-tick.ts'
+import { eventLoop, eventLoopTick } from './event-loop-tick.ts'
 
 /** How long the work of one turn of the event loop may take before the rest of it waits for the next turn. */
 const TURN_MS = 10
@@ -27,7 +27,7 @@ export function shareEventLoop(): Promise<void> | undefined {
 
 function hasTimeLeft(): boolean {
   const current = eventLoopTick()
-  const now = performance.now()
+  const now = eventLoop.now()
   if (current !== turn) {
     turn = current
     began = now
@@ -36,7 +36,7 @@ function hasTimeLeft(): boolean {
 }
 
 function schedule(): void {
-  for (; scheduled < Math.min(waiting.length, AT_ONCE_MAX); scheduled++) setImmediate(goOn)
+  for (; scheduled < Math.min(waiting.length, AT_ONCE_MAX); scheduled++) eventLoop.defer(goOn)
 }
 
 /** Immediates of one turn run one after the other, each with all that its promise leads to. */

@@ -15,6 +15,7 @@ import { StartRetries } from '../recovery/start-retries.ts'
 import { SleepingRuns } from './sleeping-runs.ts'
 import type { ClaimableQuery, HeldRun, Hint, StopRequest, StoredRun } from '../ports/store.ts'
 import { type Suspicion, Suspects, wasInterrupted } from '../recovery/crash-suspects.ts'
+import { eventLoop } from '../runtime/event-loop-tick.ts'
 import { repeatTimer, startTimer } from '../runtime/timer.ts'
 import { UnservedComponents } from './unserved-components.ts'
 
@@ -185,7 +186,7 @@ export class Dispatcher {
     await this.#setbacks.end()
     await Promise.all([...this.#parked.all(), ...this.#drives.values()].map((drive) => drive.release()))
     // Those that were just being started hand themselves over.
-    while (this.#starting.size > 0) await pause(5)
+    while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.soon(resolve))
     await Promise.all(this.#ending)
     this.#stopTending?.()
     this.#leases.stop() // not before: what still runs keeps its claims
