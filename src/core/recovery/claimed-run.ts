@@ -121,7 +121,11 @@ async function settleOrDrive(
   }
   if (isParked) {
     const [written] = await write(log, [resumed!])
-    return { begun: { drive: parked, ended: parked.continueWith(log, written!.data.answers) } }
+    if (!parked.isOver) return { begun: { drive: parked, ended: parked.continueWith(log, written!.data.answers) } }
+    // Another branch of the agent wrote under the claim before, and lost it: the run goes on from its log.
+    const whole = await RecordingReader.read(store, run.id, log.next, limits.readBytesMax)
+    const origin = await originOf(parts, run.id)
+    return started({ parts, log, component, origin, slot }, await whole.history(), false)
   }
   const origin = await originOf(parts, run.id)
   if (resumed !== undefined) {

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import type { Store } from '../ports/store.ts'
+import { openMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { openNode, subject, typesOf } from '../../../test/support/node.ts'
+
+test('[RUN-1] a run whose other branch writes while it is being continued goes on from its log', async () => {
+  const memory = openMemoryStore()
+  const branchMayWrite = Promise.withResolvers<void>()
+  const refused = Promise.withResolvers<void>()
+  let isClaimedAgain = false
+  const store: Store = overriding(memory, {
+    claim: async (id, owner, ttlMs, options) => {
+      const claimed = await memory.claim(id, owner, ttlMs, options)
+      isClaimedAgain ||= claimed !== undefined && options?.paused === true
+      return claimed
+    },
+    // The branch writes under the claim before this one, and is refused, while the answer is on its way into the log.
+    get: async (id) => {
+      if (isClaimedAgain) {
+        isClaimedAgain = false
+        branchMayWrite.resolve()
+        await refused.promise
+      }
+      return memory.get(id)
+    },
+    writer: (id, claim, onRefused) =>
+      memory.writer(id, claim, (cause) => {
+        onRefused?.(cause)
+        refused.resolve()
+      }),
+  })
+  const component = subject(
+    async function* (_input, { ask, step }) {
+      const branch = step('branch', () => branchMayWrite.promise)
+      const answer = await ask('go on?')
+      await branch
+      yield String(answer)
+    },
+    { recovery: 'resume' },
+  )
+  const node = openNode({ components: [component], store, limits: { replayWaitMs: 50 } })
+  const id = await node.start('subject')
+  const { run } = await node.reached(id, 'paused')
+  await node.answer(id, { [run.waiting![0]!.id]: 'yes' })
+  const log = await node.ended(id)
+  expect(typesOf(log).at(-1)).toBe('run.completed')
+})
