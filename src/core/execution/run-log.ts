@@ -20,6 +20,11 @@ export class LogLostError extends Error {
   override readonly name = 'LogLostError'
 }
 
+/** What the store said, where a log was lost: whether it is worth another try depends on it. */
+export function refusalOf(cause: unknown): unknown {
+  return cause instanceof LogLostError ? (cause.cause ?? cause) : cause
+}
+
 export class RunLog {
   /** Told as soon as the store refuses something, also while nobody writes or waits. */
   onLost: (cause: LogLostError) => void = () => {}

@@ -15,7 +15,7 @@ import { redactorOf } from '../redaction/redactor.ts'
 import { Replay } from './replay.ts'
 import { SLOT_KEPT_MS_MAX } from '../execution/sleep-detector.ts'
 import type { Run } from '../model/run.ts'
-import { RunLog } from '../execution/run-log.ts'
+import { refusalOf, RunLog } from '../execution/run-log.ts'
 import { RunExecution, type ExecutionEnd } from '../execution/run-execution.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 import { TokenUsage } from '../execution/token-usage.ts'
@@ -64,7 +64,7 @@ export async function proceedWithClaim(
     return await settleOrDrive(parts, claimed, circumstances)
   } catch (cause) {
     await circumstances.parked?.release() // an agent that is not continued comes to its `finally`
-    throw cause
+    throw refusalOf(cause)
   }
 }
 
@@ -77,7 +77,9 @@ export async function releaseWithAnswers(
   const log = new RunLog(parts, claimed)
   log.append({ type: 'run.resumed', data: continuation })
   log.append({ type: 'run.released', data: { reason: ANSWERED } })
-  await log.flush()
+  await log.flush().catch((cause: unknown) => {
+    throw refusalOf(cause)
+  })
 }
 
 /** Ends a run that could not be begun, if it is still ours. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Store } from '../ports/store.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { LogWriter, Store } from '../ports/store.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'
@@ -46,3 +47,54 @@ test('[RUN-1] a run whose other branch writes while it is being continued goes o
   const log = await node.ended(id)
   expect(typesOf(log).at(-1)).toBe('run.completed')
 })
+
+test('a start that the store could not write is tried again for as long as it takes, and not counted against the run', async () => {
+  const memory = openMemoryStore()
+  let failures = 3 // as many as may fail for a reason of the run
+  const store: Store = overriding(memory, {
+    writer: (id, claim, onRefused) =>
+      failures-- > 0 ? unavailableWriter(claim.next) : memory.writer(id, claim, onRefused),
+  })
+  const node = openNode({ components: [subject(async function* () {})], store })
+  const log = await node.ended(await node.start('subject'))
+  expect(typesOf(log).at(-1)).toBe('run.completed')
+})
+
+test('an answer that the store could not write is told as unavailable', async () => {
+  const memory = openMemoryStore()
+  let isOut = false
+  const store: Store = overriding(memory, {
+    writer: (id, claim, onRefused) => (isOut ? unavailableWriter(claim.next) : memory.writer(id, claim, onRefused)),
+  })
+  const asking = subject(
+    async function* (_input, { ask }) {
+      yield String(await ask('go on?'))
+    },
+    { recovery: 'resume' },
+  )
+  const node = openNode({ components: [asking], store })
+  const id = await node.start('subject')
+  const { run } = await node.reached(id, 'paused')
+  isOut = true
+  const answering = node.answer(id, { [run.waiting![0]!.id]: 'yes' })
+  await expect(answering).rejects.toMatchObject({ code: 'unavailable' })
+  isOut = false
+  await node.answer(id, { [run.waiting![0]!.id]: 'yes' })
+  expect(typesOf(await node.ended(id)).at(-1)).toBe('run.completed')
+})
+
+/** Takes records, and cannot write them. */
+function unavailableWriter(first: number): LogWriter {
+  let pending = 0
+  return {
+    get next() {
+      return first + pending
+    },
+    get pending() {
+      return pending
+    },
+    pendingChars: 0,
+    append: () => void pending++,
+    flush: () => Promise.reject(new HoldfastError('unavailable', 'the disk is away')),
+  }
+}
