@@ -1,0 +1,47 @@
+/** Loads the simulator and all sources anew, with a defect in one of them. */
+import { registerHooks } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import type { Defect } from './defects.ts'
+
+type Simulator = Pick<typeof import('./world.ts'), 'simulate'> & Pick<typeof import('./plan.ts'), 'planOf'>
+
+const ROOT = new URL('../../', import.meta.url)
+
+export async function loadWith(defect: Defect): Promise<Simulator> {
+  const query = `?defect=${defect.id}`
+  const target = new URL(defect.file, ROOT).href + query
+  let applied = false
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      const resolved = next(specifier, context)
+      const isOurs = resolved.url.startsWith(ROOT.href) && !resolved.url.includes('/node_modules/')
+      return isOurs && context.parentURL?.endsWith(query) === true
+        ? { ...resolved, url: resolved.url + query }
+        : resolved
+    },
+    load(url, context, next) {
+      const loaded = next(url, context)
+      if (url !== target) return loaded
+      applied = true
+      return { ...loaded, source: withDefect(textOf(loaded.source), defect) }
+    },
+  })
+  try {
+    const world = (await import(`./world.ts${query}`)) as typeof import('./world.ts')
+    const plan = (await import(`./plan.ts${query}`)) as typeof import('./plan.ts')
+    if (!applied) throw new Error(`defect ${defect.id}: ${fileURLToPath(new URL(defect.file, ROOT))} is not loaded`)
+    return { simulate: world.simulate, planOf: plan.planOf }
+  } finally {
+    hooks.deregister()
+  }
+}
+
+function textOf(source: string | ArrayBuffer | NodeJS.TypedArray | undefined | null): string {
+  return typeof source === 'string' ? source : new TextDecoder().decode(source ?? undefined)
+}
+
+export function withDefect(source: string, { id, file, search, replace }: Defect): string {
+  const parts = source.split(search)
+  if (parts.length !== 2) throw new Error(`defect ${id}: ${file} has its text ${parts.length - 1} times, not once`)
+  return parts.join(replace)
+}
