@@ -1,5 +1,6 @@
 /** Loads the simulator and all sources anew, with a defect in one of them. */
-import { registerHooks } from 'node:module'
+import { readFileSync } from 'node:fs'
+import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Defect } from './defects.ts'
 
@@ -20,10 +21,11 @@ export async function loadWith(defect: Defect): Promise<Simulator> {
         : resolved
     },
     load(url, context, next) {
-      const loaded = next(url, context)
-      if (url !== target) return loaded
-      applied = true
-      return { ...loaded, source: withDefect(textOf(loaded.source), defect) }
+      if (!url.endsWith(query)) return next(url, context)
+      applied ||= url === target
+      const file = url.slice(0, -query.length)
+      const source = url === target ? stripped(withDefect(sourceOf(file), defect)) : known(file)
+      return { format: 'module', shortCircuit: true, source }
     },
   })
   try {
@@ -36,8 +38,21 @@ export async function loadWith(defect: Defect): Promise<Simulator> {
   }
 }
 
-function textOf(source: string | ArrayBuffer | NodeJS.TypedArray | undefined | null): string {
-  return typeof source === 'string' ? source : new TextDecoder().decode(source ?? undefined)
+/** Files without their types: taking these off is most of the time of a load. */
+const sources = new Map<string, string>()
+
+function known(file: string): string {
+  let source = sources.get(file)
+  if (source === undefined) sources.set(file, (source = stripped(sourceOf(file))))
+  return source
+}
+
+function stripped(source: string): string {
+  return stripTypeScriptTypes(source)
+}
+
+function sourceOf(file: string): string {
+  return readFileSync(new URL(file), 'utf8')
 }
 
 export function withDefect(source: string, { id, file, search, replace }: Defect): string {

@@ -51,7 +51,9 @@ test(
   { timeout: 600_000 },
   async () => {
     const program = new URL('find-defects.ts', import.meta.url).pathname
-    const child = spawn(process.execPath, [program, '--known'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, '--known'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     onTestFinished(() => void child.kill())
     const found = new Map<string, string | undefined>()
     for await (const line of createInterface(child.stdout)) {
