@@ -301,7 +301,7 @@ export const defects: readonly Defect[] = [
     search: 'if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined',
     replace: 'if (interruptions < attemptsMax - 1) return undefined',
     invariant: 'RUN-3',
-    seed: 11,
+    seed: 27,
   },
   {
     id: 'continued-without-its-agent',
@@ -392,5 +392,13 @@ export const defects: readonly Defect[] = [
       "if (emission.type === 'custom.emitted') throw new RunFailure('unserializable', 'this cannot be written')\n  const encoded = encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)",
     invariant: 'EVT-1',
     seed: 1,
+  },
+  {
+    id: 'answered-run-lost-to-its-own-answer',
+    file: EXECUTION,
+    search: "return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')",
+    replace: 'return this.lose(thrown)',
+    invariant: 'RUN-3',
+    seed: 0,
   },
 ]

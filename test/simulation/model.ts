@@ -59,6 +59,8 @@ export class ModelRun {
   attempt = 0
   interruptions = 0
   released = false
+  /** Given back with its answers, for whoever claims it next to go on with. */
+  isAnswered = false
   stopAsked = false
   /** Questions that the run waits for. */
   waiting = new Set<string>()
@@ -87,6 +89,8 @@ export class Model {
   /** Which run a key stands for. */
   readonly #keys = new Map<string, string>()
   events = 0
+  /** Nothing goes wrong in this world: no run is interrupted in it. */
+  isFaultless = false
 
   /** The first one decides: what follows may be its consequence. */
   first: Violation | undefined
@@ -209,14 +213,16 @@ export class Model {
             'RUN-6',
             `run ${run.id}: attempt ${String(data['attempt'])} follows attempt ${run.attempt}`,
           )
-        if (run.attempt > 0 && run.plan.recovery === 'fail')
+        if (run.attempt > 0 && run.plan.recovery === 'fail' && !run.isAnswered)
           throw this.violation('RUN-1', `run ${run.id} is started again, and its component does not recover`)
         run.attempt++
         run.released = false
+        run.isAnswered = false
         this.#checkLane(run)
         break
       case 'run.released':
         run.released = true
+        run.isAnswered = data['reason'] === 'answered'
         break
       case 'run.paused':
         this.#paused(run, data['questions'] as readonly { readonly id: string; readonly kind: string }[])
@@ -380,6 +386,7 @@ export class Model {
   ): void {
     if (error.code === 'interrupted') {
       if (run.epoch < 2) lie('it was claimed only once')
+      if (this.isFaultless) lie('nothing interrupted it')
       if (run.plan.recovery === 'fail') return
       // Only a run that keeps making no progress may be given up, and not before its attempts are used up.
       if (run.attempt < 3) lie(`it had only ${run.attempt} attempts`)

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { defects } from './defects.ts'
 import { withDefect } from './load-defect.ts'
-import { planOf } from './plan.ts'
+import { planOf, withoutFaults } from './plan.ts'
 import { shrink } from './shrink.ts'
 import { simulate } from './world.ts'
 
@@ -34,6 +34,13 @@ test('simulation: a seed gives the same trace, whatever was simulated before', a
   expect((await simulate(planOf(8))).hash).not.toBe(first.hash)
 })
 
+test('[RUN-3] simulation: a run that is answered while another branch of it writes is not said to be interrupted', async () => {
+  for (const seed of [279, 579]) {
+    const { violation } = await simulate(withoutFaults(planOf(seed)))
+    expect(violation?.message, `seed ${seed} without faults`).toBeUndefined()
+  }
+})
+
 test('simulation: every seed has a plan of its own, and the same one each time', () => {
   expect(planOf(5)).toEqual(planOf(5))
   expect(planOf(5)).not.toEqual(planOf(6))
@@ -44,6 +51,9 @@ test('simulation: the text that each seeded defect replaces is in its file once'
     withDefect(readFileSync(new URL(`../../${defect.file}`, import.meta.url), 'utf8'), defect)
   expect(new Set(defects.map(({ id }) => id)).size).toBe(defects.length)
   expect(defects.length).toBeGreaterThanOrEqual(25)
+  const documented = readFileSync(new URL('../../docs/simulation.md', import.meta.url), 'utf8')
+  for (const { id, invariant, seed } of defects)
+    expect(documented).toMatch(new RegExp(`^\\| ${id} \\|.*\\| ${invariant} \\| ${seed} \\|$`, 'm'))
 })
 
 test(

@@ -10,7 +10,7 @@ import { Client } from './client.ts'
 import { Model, type ModelRun, Violation } from './model.ts'
 import { EPOCH_MS, SimNode, type SimProcess } from './node.ts'
 import type { Link } from './node-store.ts'
-import type { Chances, Fault, Plan } from './plan.ts'
+import { type Chances, type Fault, isFaultless, type Plan } from './plan.ts'
 import { Scheduler, type TraceLine } from './scheduler.ts'
 import { SharedStore, unavailable } from './shared-store.ts'
 
@@ -77,6 +77,7 @@ export class World {
     this.shared.watchAll((hint) => this.#broadcast(hint))
     this.nodes = Array.from({ length: plan.nodes }, (_, index) => new SimNode(this, index))
     this.clients = plan.runs.map((run) => new Client(this, run))
+    this.model.isFaultless = isFaultless(plan)
     this.#calmAt = plan.faults.reduce((last, fault) => Math.max(last, endOf(fault)), plan.calmAt)
   }
 
