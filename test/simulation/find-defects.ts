@@ -11,11 +11,12 @@ const wanted = positionals.length === 0 ? defects : defects.filter(({ id }) => p
 Error.stackTraceLimit = 0
 for (const defect of wanted) {
   const begun = performance.now()
-  const { simulate, planOf } = await loadWith(defect)
+  const { simulate, planOf, withoutFaults } = await loadWith(defect)
   const [from, most] = values.known ? [defect.seed, 1] : [1, Number(values.seeds)]
   let found: { readonly seed: number; readonly invariant: string; readonly message: string } | undefined
   for (let seed = from; seed < from + most && found === undefined; seed++) {
-    const { violation } = await simulate(planOf(seed))
+    const plan = planOf(seed)
+    const { violation } = await simulate(defect.isFaultless === true ? withoutFaults(plan) : plan)
     if (violation !== undefined)
       found = { seed, invariant: violation.invariant, message: violation.message.slice(0, 200) }
   }

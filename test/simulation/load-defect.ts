@@ -4,7 +4,8 @@ import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Defect } from './defects.ts'
 
-type Simulator = Pick<typeof import('./world.ts'), 'simulate'> & Pick<typeof import('./plan.ts'), 'planOf'>
+type Simulator = Pick<typeof import('./world.ts'), 'simulate'> &
+  Pick<typeof import('./plan.ts'), 'planOf' | 'withoutFaults'>
 
 const ROOT = new URL('../../', import.meta.url)
 
@@ -32,7 +33,7 @@ export async function loadWith(defect: Defect): Promise<Simulator> {
     const world = (await import(`./world.ts${query}`)) as typeof import('./world.ts')
     const plan = (await import(`./plan.ts${query}`)) as typeof import('./plan.ts')
     if (!applied) throw new Error(`defect ${defect.id}: ${fileURLToPath(new URL(defect.file, ROOT))} is not loaded`)
-    return { simulate: world.simulate, planOf: plan.planOf }
+    return { simulate: world.simulate, planOf: plan.planOf, withoutFaults: plan.withoutFaults }
   } finally {
     hooks.deregister()
   }
