@@ -32,6 +32,11 @@ export class Client {
     this.#stopped = plan.stopAfter === undefined
   }
 
+  /** It was told that its session is busy. A request that it gave up may still arrive and make a run. */
+  get isRefused(): boolean {
+    return this.#refused
+  }
+
   get isDone(): boolean {
     if (this.#refused) return true
     return this.#finished && this.#repeated && this.#stopped && this.#subscribers.every(({ isDone }) => isDone)
@@ -82,7 +87,7 @@ export class Client {
           }
           act(process.service, node, process).then(
             (result) => settle(() => resolve(result)),
-            (cause: unknown) => settle(() => reject(cause as Error)),
+            (cause: unknown) => settle(() => reject(cause)),
           )
         })
       })
@@ -211,7 +216,17 @@ export class Client {
     }
     for (const [id, answer] of Object.entries(answers)) model.offered(run.id, id, answer)
     scheduler.note(`client of ${run.id} answers ${Object.keys(answers).join(', ')}`)
-    await this.call((service) => service.answer(this.principal, run.id, answers))
+    const answering = this.call((service) => service.answer(this.principal, run.id, answers))
+    if (random.chance(0.3)) void this.#answerAgain(run.id, answers)
+    await answering
+  }
+
+  /** As when two people answer, or one clicks twice: whichever comes second gets no effect. */
+  async #answerAgain(id: string, answers: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.rest(0, this.#world.random.pick([5, 300, 4000]))
+    await this.call((service) => service.answer(this.principal, id, answers)).catch((cause: unknown) =>
+      this.#expected(cause, 'get or answer'),
+    )
   }
 
   /** Errors that a client has to live with. Any other one is a defect. */

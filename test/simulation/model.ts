@@ -59,6 +59,8 @@ export class ModelRun {
   attempt = 0
   interruptions = 0
   released = false
+  /** Given back with its answers, for whoever claims it next to go on with. */
+  isAnswered = false
   stopAsked = false
   /** Questions that the run waits for. */
   waiting = new Set<string>()
@@ -87,6 +89,8 @@ export class Model {
   /** Which run a key stands for. */
   readonly #keys = new Map<string, string>()
   events = 0
+  /** Nothing goes wrong in this world: no run is interrupted in it. */
+  isFaultless = false
 
   /** The first one decides: what follows may be its consequence. */
   first: Violation | undefined
@@ -180,10 +184,8 @@ export class Model {
 
   #add(run: ModelRun, record: string): void {
     const index = run.records.length
-    const [idLine, typeLine, dataLine, blank, end] = record.split('\n')
-    const event = JSON.parse(dataLine!.slice(6)) as Envelope
-    const isWhole = idLine === `id: ${index}` && typeLine === `event: ${event.type}` && blank === '' && end === ''
-    if (!isWhole || event.index !== index || event.run !== run.id)
+    const event = envelopeOf(record, index)
+    if (event?.index !== index || event.run !== run.id)
       throw this.violation('LOG-1', `run ${run.id}: record ${index} is ${JSON.stringify(record)}`)
     run.records.push(record)
     run.events.push(event)
@@ -211,12 +213,16 @@ export class Model {
             'RUN-6',
             `run ${run.id}: attempt ${String(data['attempt'])} follows attempt ${run.attempt}`,
           )
+        if (run.attempt > 0 && run.plan.recovery === 'fail' && !run.isAnswered)
+          throw this.violation('RUN-1', `run ${run.id} is started again, and its component does not recover`)
         run.attempt++
         run.released = false
+        run.isAnswered = false
         this.#checkLane(run)
         break
       case 'run.released':
         run.released = true
+        run.isAnswered = data['reason'] === 'answered'
         break
       case 'run.paused':
         this.#paused(run, data['questions'] as readonly { readonly id: string; readonly kind: string }[])
@@ -318,7 +324,7 @@ export class Model {
     if (of !== name) throw this.violation('RUN-5', `run ${id}: ${kind} ${name} got the result of ${of}`)
     const isRecorded = this.of(id).events.some(
       ({ type, data }) =>
-        type === `${kind}.completed` && (data['output'] as typeof value & { readonly nonce?: number })?.nonce === nonce,
+        type === `${kind}.completed` && (data['output'] as { readonly nonce?: number } | undefined)?.nonce === nonce,
     )
     if (!isRecorded)
       throw this.violation('LOG-2', `run ${id}: ${kind} ${name} returned before its result was in the log`)
@@ -380,6 +386,7 @@ export class Model {
   ): void {
     if (error.code === 'interrupted') {
       if (run.epoch < 2) lie('it was claimed only once')
+      if (this.isFaultless) lie('nothing interrupted it')
       if (run.plan.recovery === 'fail') return
       // Only a run that keeps making no progress may be given up, and not before its attempts are used up.
       if (run.attempt < 3) lie(`it had only ${run.attempt} attempts`)
@@ -420,6 +427,23 @@ export class Model {
         `run ${run.id} completed with text that should not stand: ${JSON.stringify([...found.values()])}`,
       )
   }
+}
+
+/** Most records by far: they are taken apart without parsing JSON. */
+const TEXT =
+  /^id: (\d+)\nevent: text\.delta\ndata: \{"run":"([^"\\]+)","index":(\d+),"time":"[^"\\]+","type":"text\.delta","data":\{"text":"([^"\\]*)"\}\}\n\n$/
+
+/** The event of a record, where that is three lines and a blank one with the index that it should have. */
+function envelopeOf(record: string, index: number): Envelope | undefined {
+  const text = TEXT.exec(record)
+  if (text !== null)
+    return Number(text[1]) === index
+      ? { run: text[2]!, index: Number(text[3]), type: 'text.delta', data: { text: text[4]! } }
+      : undefined
+  const [idLine, typeLine, dataLine, blank, end] = record.split('\n')
+  const event = JSON.parse(dataLine!.slice(6)) as Envelope
+  const isWhole = idLine === `id: ${index}` && typeLine === `event: ${event.type}` && blank === '' && end === ''
+  return isWhole ? event : undefined
 }
 
 /** By docs/events.md: `all` is everyone's output, `own` that of the event's actor, `below` also that of those it called. */

@@ -3,7 +3,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock, Ids } from '../../src/core/ports/clock.ts'
 import type { Enclosure } from '../../src/core/recovery/enclosure.ts'
 import type { ExecutionTrace } from '../../src/core/ports/execution-trace.ts'
-import type { Limits } from '../../src/core/model/limits.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import { Registry } from '../../src/core/registry.ts'
 import { Service } from '../../src/core/service.ts'
@@ -108,7 +107,7 @@ export class SimProcess {
       clock,
       ids: idsOf(node.index, start),
       logger: world.loggerOf?.(node.index) ?? silentLogger,
-      limits: world.limits as Partial<Limits>,
+      limits: world.limits,
       digests: { of: (run) => Promise.resolve((text) => digest(`${run}\n${text}`)) },
       enclosures: new AsyncLocalStorage<Enclosure>(),
       executions: new AsyncLocalStorage<ExecutionTrace>(),

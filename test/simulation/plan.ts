@@ -99,6 +99,23 @@ const CALM: Chances = {
 }
 
 export function planOf(seed: number, size: PlanSize = USEFUL_SIZE): Plan {
+  const plan = faultyPlan(seed, size)
+  const isCalm = new Random(seed ^ 0x51ed270b).chance(0.1)
+  return isCalm ? withoutFaults(plan) : plan
+}
+
+/** The same where nothing goes wrong. Hints that are lost and clients that leave are no faults: nothing may come of them. */
+export function withoutFaults(plan: Plan): Plan {
+  const { chances } = plan
+  return { ...plan, faults: [], chances: { ...chances, lostRequest: 0, lostAnswer: 0, misread: 0, crashAtAwait: 0 } }
+}
+
+export function isFaultless({ faults, chances }: Plan): boolean {
+  const { lostRequest, lostAnswer, misread, crashAtAwait } = chances
+  return faults.length === 0 && lostRequest + lostAnswer + misread + crashAtAwait === 0
+}
+
+function faultyPlan(seed: number, size: PlanSize): Plan {
   const random = new Random(seed)
   for (let warm = 0; warm < 4; warm++) random.next()
   const runs = Array.from({ length: size.runs }, (_, index) => runPlan(random, index))
@@ -193,7 +210,7 @@ function script(random: Random, counter: { n: number }, length: number, depth: n
 function opOf(random: Random, counter: { n: number }, depth: number): Op {
   const n = counter.n++
   const chance = random.between(0, 99)
-  if (chance < 36) return { kind: 'text', n, count: random.between(1, depth === 0 ? 40 : 8) }
+  if (chance < 36) return { kind: 'text', n, count: random.between(1, depth === 0 ? 120 : 8) }
   if (chance < 52) return { kind: 'step', n, ms: random.between(0, 2000), fails: random.chance(0.15) }
   if (chance < 66) return { kind: 'tool', n, ms: random.between(0, 2000), idempotent: random.chance(0.5) }
   if (chance < 74) return { kind: 'ask', n }

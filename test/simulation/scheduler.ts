@@ -78,7 +78,7 @@ export class Scheduler {
         try {
           if (isOver() || !this.#step()) return resolve()
         } catch (cause) {
-          return reject(cause as Error)
+          return reject(cause)
         }
         // A tick that is asked for in a microtask comes when no microtask is left.
         if (this.steps % REAL_TURN_STEPS === 0) setImmediate(step)

@@ -112,7 +112,7 @@ export class Subscriber {
   /** What it got in pieces is what the whole log gives, and it tells the outcome of the log. */
   checkEnd(): void {
     const { model } = this.#world
-    const { records, status, events: logged } = model.of(this.#run)
+    const { records, status } = model.of(this.#run)
     if (this.#projection === undefined) {
       if (this.#cursor !== records.length - 1)
         throw model.violation('SUB-2', `${this.state()} at its end, and the log has ${records.length}`)
@@ -120,7 +120,8 @@ export class Subscriber {
     }
     let state = this.#projection.initial(this.#storedRun())
     const whole: string[] = []
-    for (const event of logged as readonly unknown[] as readonly LoggedEvent[]) {
+    for (const record of records) {
+      const event = JSON.parse(record.split('\n')[2]!.slice(6)) as LoggedEvent
       const projected = this.#projection.apply(state, event)
       state = projected.state
       for (const frame of projected.frames) whole.push(textOf(frame))

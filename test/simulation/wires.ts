@@ -15,7 +15,7 @@ const projections = {
 
 /** The native wire has none: its frames are the records. */
 export function projectionOf(wire: Wire): Projection<unknown, unknown> | undefined {
-  return wire === 'native' ? undefined : (projections[wire] as unknown as Projection<unknown, unknown>)
+  return wire === 'native' ? undefined : projections[wire]
 }
 
 export function textOf(frame: unknown): string {

@@ -7,10 +7,10 @@ import type { Slice } from '../../src/core/model/record.ts'
 import type { Hint } from '../../src/core/ports/store.ts'
 import { Random } from '../support/random.ts'
 import { Client } from './client.ts'
-import { Model, Violation } from './model.ts'
+import { Model, type ModelRun, Violation } from './model.ts'
 import { EPOCH_MS, SimNode, type SimProcess } from './node.ts'
 import type { Link } from './node-store.ts'
-import type { Chances, Fault, Plan, RunPlan } from './plan.ts'
+import { type Chances, type Fault, isFaultless, type Plan } from './plan.ts'
 import { Scheduler, type TraceLine } from './scheduler.ts'
 import { SharedStore, unavailable } from './shared-store.ts'
 
@@ -77,6 +77,7 @@ export class World {
     this.shared.watchAll((hint) => this.#broadcast(hint))
     this.nodes = Array.from({ length: plan.nodes }, (_, index) => new SimNode(this, index))
     this.clients = plan.runs.map((run) => new Client(this, run))
+    this.model.isFaultless = isFaultless(plan)
     this.#calmAt = plan.faults.reduce((last, fault) => Math.max(last, endOf(fault)), plan.calmAt)
   }
 
@@ -111,7 +112,7 @@ export class World {
   async run(): Promise<Outcome> {
     const restoreLoop = replaceEventLoop({
       defer: (act) => this.scheduler.defer(act),
-      soon: (act) => void this.#later(1, act),
+      soon: (act) => this.#later(1, act),
       now: () => this.scheduler.now,
     })
     const restoreDigest = replaceDigest()
@@ -184,7 +185,7 @@ export class World {
           (cause: unknown) => {
             if (cause instanceof Violation) return // the model has noted it, and nothing more happens
             this.scheduler.note(`${node.index}: ${label} is refused: ${(cause as Error).message}`)
-            answer(() => reject(cause as Error))
+            answer(() => reject(cause))
           },
         )
       })
@@ -281,13 +282,19 @@ export class World {
     if (!this.isCalm) return false
     if (this.scheduler.now > this.#calmAt + BOUND_MS) return true
     for (const client of this.clients) if (!client.isDone) return false
-    for (const run of this.model.runs.values()) if (!run.isFinished) return false
+    for (const run of this.model.runs.values()) if (!this.#isSettled(run)) return false
     return true
+  }
+
+  /** It has ended, or it waits for a person who does not know that it was started. */
+  #isSettled(run: ModelRun): boolean {
+    if (run.isFinished) return true
+    return run.status === 'paused' && this.clients.some((client) => client.plan === run.plan && client.isRefused)
   }
 
   #checkEnd(): void {
     const { model, scheduler } = this
-    const unfinished = [...model.runs.values()].filter((run) => !run.isFinished)
+    const unfinished = [...model.runs.values()].filter((run) => !this.#isSettled(run))
     const when = `${Math.round((scheduler.now - this.#calmAt) / 1000)} s after the last fault (${scheduler.steps} steps)`
     if (unfinished.length > 0)
       model.violation(
@@ -333,14 +340,10 @@ function endOf(fault: Fault): number {
 /** Fingerprints of starts come from threads of the runtime, which no seed decides: here they are computed at once. */
 function replaceDigest(): () => void {
   const { subtle } = globalThis.crypto
-  const digest = (_algorithm: unknown, data: BufferSource): Promise<ArrayBuffer> => {
-    const hashed = createHash('sha256')
-      .update(data as Uint8Array)
-      .digest()
-    return Promise.resolve(new Uint8Array(hashed).buffer)
-  }
-  Object.defineProperty(subtle, 'digest', { value: digest, configurable: true, writable: true })
+  Object.defineProperty(subtle, 'digest', { value: digestAtOnce, configurable: true, writable: true })
   return () => void Reflect.deleteProperty(subtle, 'digest')
 }
 
-export type { RunPlan }
+function digestAtOnce(_algorithm: unknown, data: Uint8Array): Promise<ArrayBuffer> {
+  return Promise.resolve(new Uint8Array(createHash('sha256').update(data).digest()).buffer)
+}

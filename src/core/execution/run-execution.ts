@@ -151,11 +151,10 @@ export class RunExecution {
   }
 
   /** Lets go of the run without ending it: another worker goes on. */
-  async release(): Promise<void> {
+  async release(reason: 'draining' | 'answered' = 'draining'): Promise<void> {
     if (this.#over) return
     try {
-      if (this.output.log.run.status === 'running')
-        this.output.log.append({ type: 'run.released', data: { reason: 'draining' } })
+      if (this.output.log.run.status === 'running') this.output.log.append({ type: 'run.released', data: { reason } })
     } catch (cause) {
       return this.lose(cause)
     }
@@ -358,7 +357,10 @@ export class RunExecution {
   async fail(caught: unknown): Promise<void> {
     if (this.#over) return
     const thrown = readable(caught)
-    if (thrown instanceof LogLostError) return this.lose(thrown)
+    if (thrown instanceof LogLostError) {
+      // Written by another branch before the run was answered, and refused because of the answer: the log has not lost its worker.
+      return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')
+    }
     if (thrown instanceof RejectedError) return this.finish({ type: 'run.rejected', data: { reason: thrown.message } })
     await this.finish({ type: 'run.failed', data: { error: this.#failureOf(thrown) } })
   }

@@ -18,6 +18,13 @@ const iso = isoTimer()
 /** The store refused: the claim was lost, the log is closed, or the store is gone. Whoever drives the run has to let go. */
 export class LogLostError extends Error {
   override readonly name = 'LogLostError'
+  /** Of the claim under which it was written. */
+  readonly epoch: number
+
+  constructor(epoch: number, cause: unknown) {
+    super(detailOf(cause), { cause })
+    this.epoch = epoch
+  }
 }
 
 /** What the store said, where a log was lost: whether it is worth another try depends on it. */
@@ -103,19 +110,19 @@ export class RunLog {
     try {
       await this.#writer.flush()
     } catch (cause) {
-      throw new LogLostError(detailOf(cause), { cause })
+      throw new LogLostError(this.epoch, cause)
     }
   }
 
   #lost(cause: unknown): void {
-    this.onLost(new LogLostError(detailOf(cause), { cause }))
+    this.onLost(new LogLostError(this.epoch, cause))
   }
 
   #write(record: string, change?: Run): void {
     try {
       this.#writer.append(record, change)
     } catch (cause) {
-      throw new LogLostError(detailOf(cause), { cause })
+      throw new LogLostError(this.epoch, cause)
     }
   }
 }
