@@ -114,7 +114,7 @@ export const defects: readonly Defect[] = [
   {
     id: 'session-turns-ignored',
     file: MEMORY,
-    search: 'return outOfTurn || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id',
+    search: 'return outOfOrder || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id',
     replace: 'return true',
     invariant: 'RUN-2',
     seed: 1,
@@ -186,9 +186,9 @@ export const defects: readonly Defect[] = [
   {
     id: 'subscribe-after-read',
     file: SUBSCRIPTION,
-    search: "else if (this.#known === known) this.#state = 'tail' // nothing was announced while we looked",
+    search: "} else if (this.#known === known) {\n          this.#state = 'tail'",
     replace:
-      "else {\n          this.#state = 'tail'\n          this.#cursor = Math.max(this.#cursor, this.#known - 1)\n        }",
+      "} else {\n          this.#state = 'tail'\n          this.#cursor = Math.max(this.#cursor, this.#known - 1)",
     invariant: 'SUB-2',
     seed: 1,
   },
@@ -220,7 +220,7 @@ export const defects: readonly Defect[] = [
     id: 'stray-claims-kept',
     file: DISPATCHER,
     search:
-      'for (const { id, epoch } of this.#strays) if (!this.#isDriven(id)) await this.#parts.store.release(id, epoch)',
+      'for (const { id, epoch } of this.#strays) if (!this.#isExecuting(id)) await this.#parts.store.release(id, epoch)',
     replace: '',
     invariant: 'RUN-1',
     seed: 1,
@@ -259,7 +259,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'failed-call-retracts-only-its-own',
-    file: 'src/core/execution/child-calls.ts',
+    file: 'src/core/execution/call-component.ts',
     search: "await host.discard(actor, from, 'below')",
     replace: "await host.discard(actor, from, 'own')",
     invariant: 'RUN-5',
@@ -267,7 +267,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'output-repeated-after-a-crash',
-    file: EXECUTION,
+    file: 'src/core/execution/execution-output.ts',
     search: 'if (this.#replay?.match(encoded, this.#log) === true) return',
     replace: '',
     invariant: 'RUN-5',
@@ -339,7 +339,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'tool-before-its-intent',
-    file: 'src/core/execution/tool-calls.ts',
+    file: 'src/core/execution/call-tool.ts',
     search: "await record(scope, 'tool.called'",
     replace: "void record(scope, 'tool.called'",
     invariant: 'LOG-2',
@@ -347,7 +347,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'uncertain-tool-repeated',
-    file: 'src/core/execution/tool-calls.ts',
+    file: 'src/core/execution/call-tool.ts',
     search: 'if (begun !== undefined && call.idempotent !== true) {',
     replace: 'if (begun !== undefined && call.name === undefined) {',
     invariant: 'RUN-5',
@@ -356,8 +356,8 @@ export const defects: readonly Defect[] = [
   {
     id: 'result-before-it-is-durable',
     file: 'src/core/execution/execution-host.ts',
-    search: 'const appended = drive.log().append(event)\n    await drive.log().flush()',
-    replace: 'const appended = drive.log().append(event)\n    void drive.log().flush().catch(() => {})',
+    search: 'const appended = log.append(event)\n    await log.flush()',
+    replace: 'const appended = log.append(event)\n    void log.flush().catch(() => {})',
     invariant: 'LOG-2',
     seed: 1,
   },
