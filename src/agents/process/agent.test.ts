@@ -150,7 +150,7 @@ describe('[RUN-3] what is no success', () => {
     ],
     ['asks for nothing', 'say(type="ask"); time.sleep(60)', 'protocol_violation', 'without a `prompt`'],
   ] as const)('a program that %s', async ([, program, code, message]) => {
-    const failure = await failureOf(python(program, { lineBytesMax: 4096, graceMs: 200 }))
+    const failure = await failureOf(python(program, { lineBytesMax: 4096, graceMs: 20_000 }))
     expect(failure.code).toBe(code)
     expect(failure.message).toContain(message)
   })
