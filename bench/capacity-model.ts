@@ -29,8 +29,8 @@ export interface Machines {
   readonly replicas: number
   /** Share of a resource that is planned with; the rest is for peaks, and for the load of a machine that died. */
   readonly utilization: number
-  /** Share of a node's core that it may spend on hearing what other nodes do. */
-  readonly hearing: number
+  /** Share of a node's core that it may spend on hints from other nodes. */
+  readonly hintCores: number
 }
 
 export const defaultDemand: Demand = {
@@ -51,7 +51,7 @@ export const defaultMachines: Machines = {
   storeMegabytesPerSecond: 500,
   replicas: 3,
   utilization: 0.6,
-  hearing: 0.2,
+  hintCores: 0.2,
 }
 
 /** Why a cell, which is one store with its nodes, cannot have more runs. */
@@ -78,7 +78,7 @@ export interface Capacity {
   readonly clientGigabits: number
   readonly storeGigabits: number
   readonly replicaGigabits: number
-  readonly heardGigabits: number
+  readonly hintGigabits: number
 }
 
 const MICRO = 1e-6
@@ -101,7 +101,7 @@ export function capacityOf(measured: Measured, demand: Demand, machines: Machine
   const cells = Math.ceil(runs / Math.min(...bounds.map((bound) => bound.runs)))
   const cellEvents = events / cells
 
-  // What a node hears of others it cannot spend on its own runs.
+  // CPU spent on hints is not available for the node's own runs.
   const ownCores = Math.max(0.1, machines.nodeCores * machines.utilization - cellEvents * store.peerMicros * MICRO)
   const nodeBounds = sorted([
     ['CPU', ownCores / (nodeCores / runs)],
@@ -127,7 +127,7 @@ export function capacityOf(measured: Measured, demand: Demand, machines: Machine
     clientGigabits: gigabits(events * record * subscribersPerRun),
     storeGigabits: name === 'sqlite' ? 0 : gigabits(events * store.storedBytes),
     replicaGigabits: gigabits(events * store.replicatedBytes * (replicas - 1)),
-    heardGigabits: gigabits(events * heardBytes(measured, name) * (nodes / cells)),
+    hintGigabits: gigabits(events * hintBytes(measured, name) * (nodes / cells)),
   }
 }
 
@@ -137,7 +137,7 @@ function serversOf(name: StoreName, { storeServers, replicas }: Machines): numbe
 }
 
 /** What every node is sent about an event of another: on NATS the header of its message, on PostgreSQL a line of a notice. */
-function heardBytes({ stores, recordBytes }: Measured, name: StoreName): number {
+function hintBytes({ stores, recordBytes }: Measured, name: StoreName): number {
   if (name === 'nats') return Math.max(0, stores.nats.storedBytes - recordBytes)
   return name === 'postgres' ? NOTICE_BYTES : 0
 }
@@ -158,8 +158,8 @@ function cellBounds(measured: Measured, demand: Demand, machines: Machines, repl
   if (name === 'sqlite') {
     const micros = eventsPerSecond * (store.nodeMicros + (subscribersPerRun - 1) * measured.deliveryMicros) + createNode
     return sorted([
-      ['CPU of the one node', (machines.nodeCores * utilization) / (micros * MICRO)],
-      ['memory of the one node', (machines.nodeGigabytes * GIGA * utilization) / store.liveRunBytes],
+      ['CPU of the node', (machines.nodeCores * utilization) / (micros * MICRO)],
+      ['memory of the node', (machines.nodeGigabytes * GIGA * utilization) / store.liveRunBytes],
       ['disk', disk],
     ])
   }
@@ -168,13 +168,10 @@ function cellBounds(measured: Measured, demand: Demand, machines: Machines, repl
   const kept = 1 + (retainHours * 3600) / runSeconds
   const known = (machines.nodeGigabytes * GIGA * (1 - utilization)) / (kept * store.knownRunBytes)
   return sorted([
-    [
-      'CPU of the store’s servers',
-      (cores * utilization) / ((eventsPerSecond * store.storeMicros + createStore) * MICRO),
-    ],
-    ['what every node hears of the others', machines.hearing / (eventsPerSecond * store.peerMicros * MICRO)],
+    ['CPU of the store servers', (cores * utilization) / ((eventsPerSecond * store.storeMicros + createStore) * MICRO)],
+    ['CPU for hints from other nodes', machines.hintCores / (eventsPerSecond * store.peerMicros * MICRO)],
     ['disk of a server', disk],
-    ...(name === 'nats' ? [['memory of every node for the runs that are kept', known] as const] : []),
+    ...(name === 'nats' ? [['index of retained runs in the memory of every node', known] as const] : []),
   ])
 }
 

@@ -10,15 +10,15 @@ const ROWS: readonly Row[] = [
   ['runs started per second', '', ({ startsPerSecond }) => startsPerSecond],
   ['cells: stores with their nodes', '', ({ cells }) => cells],
   ['nodes', '', ({ nodes }) => nodes],
-  ['cores that the nodes keep busy', '', ({ nodeCores }) => nodeCores],
-  ['servers of the stores', '', ({ storeServers }) => storeServers],
-  ['cores that they keep busy', '', ({ storeCores }) => storeCores],
-  ['on disks, all replicas', ' TB', ({ storedTerabytes }) => storedTerabytes],
+  ['busy cores of the nodes', '', ({ nodeCores }) => nodeCores],
+  ['store servers', '', ({ storeServers }) => storeServers],
+  ['busy cores of the store servers', '', ({ storeCores }) => storeCores],
+  ['stored on disks, all replicas', ' TB', ({ storedTerabytes }) => storedTerabytes],
   ['written to disks', ' MB/s', ({ writtenMegabytesPerSecond }) => writtenMegabytesPerSecond],
   ['network to clients', ' Gbit/s', ({ clientGigabits }) => clientGigabits],
-  ['from nodes to stores', ' Gbit/s', ({ storeGigabits }) => storeGigabits],
-  ['between replicas', ' Gbit/s', ({ replicaGigabits }) => replicaGigabits],
-  ['what nodes hear of each other', ' Gbit/s', ({ heardGigabits }) => heardGigabits],
+  ['network from nodes to stores', ' Gbit/s', ({ storeGigabits }) => storeGigabits],
+  ['network between replicas', ' Gbit/s', ({ replicaGigabits }) => replicaGigabits],
+  ['network for hints between nodes', ' Gbit/s', ({ hintGigabits }) => hintGigabits],
 ]
 
 export function capacityTable(measured: Measured, demand: Demand, machines: Machines): string {
@@ -27,10 +27,10 @@ export function capacityTable(measured: Measured, demand: Demand, machines: Mach
   return markdown([`${show(demand.runs)} runs`, ...storeNames], rows)
 }
 
-/** How many runs a cell, and a node in it, can have before something is used up; the first of each is what counts. */
+/** How many runs a cell, and a node in it, can have before something runs out; the lowest number of each is the limit. */
 export function boundsTable(measured: Measured, demand: Demand, machines: Machines): string {
   const rows = storeNames.flatMap((store) => boundsOf(store, capacityOf(measured, { ...demand, store }, machines)))
-  return markdown(['store', 'of', 'used up', 'at so many runs'], rows)
+  return markdown(['store', 'limit of', 'bottleneck', 'reached at (runs)'], rows)
 }
 
 function boundsOf(store: StoreName, { bounds, nodeBounds }: Capacity): string[][] {

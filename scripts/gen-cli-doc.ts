@@ -76,7 +76,9 @@ const INTRODUCTION = `# The command line
 <!-- Written by scripts/gen-cli-doc.ts from src/cli. Change it there. -->
 
 \`holdfast COMMAND --help\` prints the same text for one command. Every option is a flag. Some can also be set by an environment variable; the flag
-wins. To turn a switch off, put \`no-\` before its name. Put \`--\` before operands that begin with a dash.`
+wins. To turn a switch off, put \`no-\` before its name. Put \`--\` before operands that begin with a dash.
+
+If a row names no default: switches are off, filters match everything, and other options are unset.`
 
 const WHERE = `## Servers and stores
 
@@ -92,7 +94,7 @@ const SHOWN = `## Output
 | tools, steps, members | a live tree, then permanent lines | standard error, one line each when finished | in the events |
 | outcome | the last line | the last line of standard error | the last event |
 
-A run without text prints its output value. On a terminal, control characters in text are escaped. When a run withdraws text (a retry does), a
+A run without text prints its output value. On a terminal, control characters in text are escaped. When a run retracts text (as a retry does), a
 note says so; a pipe keeps what was written. Colours appear only on terminals, and not with \`NO_COLOR\`.`
 
 if (import.meta.main) writeFileSync(cliPagePath, await cliPage())

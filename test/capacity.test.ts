@@ -40,7 +40,7 @@ const MEASURED: Measured = {
   },
 }
 const DEMAND: Demand = { ...defaultDemand, runs: 10_000, eventsPerSecond: 1, runSeconds: 1000, retainHours: 1 }
-const MACHINES: Machines = { ...defaultMachines, nodeCores: 1, utilization: 0.5, nodeGigabytes: 4, hearing: 0.2 }
+const MACHINES: Machines = { ...defaultMachines, nodeCores: 1, utilization: 0.5, nodeGigabytes: 4, hintCores: 0.2 }
 
 describe('what a number of runs needs', () => {
   test('is the sum of what its events and its starts cost', () => {
@@ -60,14 +60,14 @@ describe('what a number of runs needs', () => {
     expect(capacity.clientGigabits).toBeCloseTo((10_000 * 300 * 3 * 8) / 1e9)
   })
 
-  test('is spread over cells by what is used up first, and over nodes within them', () => {
+  test('is spread over cells by their first bottleneck, and over nodes within them', () => {
     const demand: Demand = { ...DEMAND, store: 'postgres', runs: 100_000 }
     const { bounds, cells, nodeBounds, nodes } = capacityOf(MEASURED, demand, MACHINES)
     // A fifth of a core for 10 µs an event is 20,000 events a second.
-    expect(bounds[0]!.what).toBe('what every node hears of the others')
+    expect(bounds[0]!.what).toBe('CPU for hints from other nodes')
     expect(bounds[0]!.runs).toBeCloseTo(20_000)
     expect(cells).toBe(5)
-    // Half a core without the fifth that is spent on hearing, for 101 µs a run and second, is 2970 runs.
+    // Half a core without the fifth that hints take, for 101 µs a run and second, is 2970 runs.
     expect(nodeBounds.map(({ what }) => what)).toEqual(['`--max-runs`', 'CPU', 'memory'])
     expect(nodeBounds[1]!.runs).toBeCloseTo(0.3 / 101e-6)
     expect(nodes).toBe(5 * 10)
@@ -76,15 +76,15 @@ describe('what a number of runs needs', () => {
   test('on NATS is bounded by the runs that every node knows', () => {
     const { bounds } = capacityOf(MEASURED, { ...DEMAND, store: 'nats', retainHours: 1000 }, MACHINES)
     // Half of 4 GB, for 3601 kept runs of 1000 bytes to each that is live.
-    expect(bounds[0]!.what).toBe('memory of every node for the runs that are kept')
+    expect(bounds[0]!.what).toBe('index of retained runs in the memory of every node')
     expect(bounds[0]!.runs).toBeCloseTo(2e9 / (3601 * 1000))
   })
 
   test('on SQLite is one node for each store, and no server', () => {
-    const { cells, nodes, storeServers, heardGigabits } = capacityOf(MEASURED, { ...DEMAND, store: 'sqlite' }, MACHINES)
+    const { cells, nodes, storeServers, hintGigabits } = capacityOf(MEASURED, { ...DEMAND, store: 'sqlite' }, MACHINES)
     expect(nodes).toBe(cells)
     expect(cells).toBe(Math.ceil(10_000 / (0.5 / 101e-6)))
-    expect([storeServers, heardGigabits]).toEqual([0, 0])
+    expect([storeServers, hintGigabits]).toEqual([0, 0])
   })
 })
 

@@ -83,16 +83,16 @@ class Observer:
         """The agent throws"""
         script = "text 3; throw boom"
         answer = await AgentOSClient(base_url=self.url).run_agent("lab", script)
-        yield "answer without a stream", f"status `{getattr(answer.status, 'value', answer.status)}`, content “{answer.content}”"
+        yield "response without `stream`", f"status `{getattr(answer.status, 'value', answer.status)}`, content “{answer.content}”"
         seen, end = await self.stream(f"{LAB}/runs", {"message": script, "stream": "true"})
         yield "foreground stream", heard(seen, end)
         run = await self.begin(script, 99)
         await self.settled(run)
         seen, end = await self.resume(run, 1)
-        yield "`/resume` of it afterwards", heard(seen, end)
+        yield "`/resume` after the end", heard(seen, end)
 
     async def unserializable(self):
-        """An event that contains itself"""
+        """An event contains a cycle"""
         script = "text 3; circular; text 3"
         seen, end = await self.stream(f"{LAB}/runs", {"message": script, "stream": "true"})
         yield "foreground stream", heard(seen, end)
@@ -102,13 +102,13 @@ class Observer:
         yield "background stream", f"{heard(seen, end)}; {numbering(seen)}"
         yield "stored as", stored(await self.settled(run))
         seen, end = await self.resume(run)
-        yield "`/resume` of it afterwards", heard(seen, end)
+        yield "`/resume` after the end", heard(seen, end)
 
     async def disconnect(self):
-        """The client leaves in the middle"""
+        """The client disconnects during the run"""
         run = await self.begin("text 40 every 50", 8, background="false")
         done = await self.settled(run)
-        yield "foreground run then", f"{stored(done)}, {said(done.get('content'))} of 40 pieces kept"
+        yield "foreground run afterwards", f"{stored(done)}, {said(done.get('content'))} of 40 pieces kept"
         seen, end = await self.resume(run, 7)
         yield "`/resume` of the foreground run", heard(seen, end)
         run = await self.begin("text 40 every 50", 8)
@@ -117,11 +117,11 @@ class Observer:
         yield "background run, `/resume`", f"{heard(seen, end)}; {together(run.seen, seen, 40)}"
 
     async def restarted(self):
-        """kill -9 of the server in the middle, and a start"""
+        """`kill -9` of the server during the run, then a restart"""
         for what, component in (("", LAB), (" (component that resumes)", self.resuming)):
             if component is None:
-                yield f"stored as{what}", "no such setting"
-                yield f"`/resume`{what}", "no such setting"
+                yield f"stored as{what}", "not supported"
+                yield f"`/resume`{what}", "not supported"
                 continue
             run = await self.begin("text 60 every 50", 12, component=component)
             await self.restart()
@@ -130,16 +130,16 @@ class Observer:
             yield f"`/resume`{what}", f"{heard(seen, end)}; {together(run.seen, seen, 60)}"
 
     async def second(self):
-        """A second subscriber comes later"""
+        """A second subscriber joins later"""
         run = await self.begin("text 60 every 30", 8)
         (one, _), (other, _) = await asyncio.gather(self.resume(run, -1), self.resume(run, -1))
         same = "the same" if data(one) == data(other) else "not the same"
-        yield "two at once, from the beginning", f"{len(data(one))} and {len(data(other))} events, {same}; {numbering(one)}"
+        yield "two subscribers, from the first event", f"{len(data(one))} and {len(data(other))} events, {same}; {numbering(one)}"
         live = "equal" if data(one)[: len(run.seen)] == run.seen else "not equal"
-        yield "what was seen live, and its replay", live
+        yield "live events and their replay", live
 
     async def slow(self):
-        """A subscriber that does not read"""
+        """A subscriber does not read"""
         script = "; ".join(["text 1"] + ["big 64"] * PIECES)
         for _ in range(RUNS_BEFORE):  # a garbage collector has its own idea of how much memory there is
             await self.begin(script, 10_000)
@@ -156,8 +156,8 @@ class Observer:
             fast, _ = await self.resume(run, -1)
             grown = self.memory() - before
             pieces = sum(event.get("event") == "RunContent" for event in fast)
-            yield "another, meanwhile", f"{pieces} of {PIECES + 1} pieces"
-            yield f"the server grows by this run of {PIECES // 16} MB, the {RUNS_BEFORE + 1}th", f"{max(0, grown):.0f} MB"
+            yield "another subscriber, meanwhile", f"{pieces} of {PIECES + 1} pieces"
+            yield f"memory growth of the server during the {RUNS_BEFORE + 1}th run of {PIECES // 16} MB", f"{max(0, grown):.0f} MB"
             late = 0
             try:
                 async for line in lines:
@@ -165,38 +165,38 @@ class Observer:
                 how = ""
             except httpx.HTTPError as error:
                 how = f"; then cut ({type(error).__name__})"
-            yield "the slow one, when it reads again", f"{late} of {PIECES + 1} pieces{how}"
+            yield "the slow subscriber, when it reads again", f"{late} of {PIECES + 1} pieces{how}"
 
     async def cancel(self):
         """The run is cancelled"""
         run = await self.begin("text 200 every 30", 8)
         async with self.http() as http:
             answer = await http.post(f"{run.path}/cancel", params={"session_id": run.session})
-            yield "cancel is answered with", f"HTTP {answer.status_code}"
+            yield "response to cancel", f"HTTP {answer.status_code}"
             done = await self.settled(run)
             yield "stored as", stored(done)
             seen, _ = await self.resume(run, run.last)
             names = [event["event"] for event in data(seen)]
             yield "the stream's last events", ", ".join(f"`{name}`" for name in names[-2:])
             again = await http.post(f"{run.path}/cancel", params={"session_id": run.session})
-            yield "cancel of what has ended", f"HTTP {again.status_code}, then {stored(await self.look(run))}"
+            yield "cancel of an ended run", f"HTTP {again.status_code}, then {stored(await self.look(run))}"
             unknown = await http.post(f"{LAB}/runs/{uuid.uuid4()}/cancel")
-            yield "cancel of what never was", f"HTTP {unknown.status_code}"
+            yield "cancel of an unknown run", f"HTTP {unknown.status_code}"
 
     async def after(self):
-        """The client comes back after the end"""
+        """The client reconnects after the end"""
         run = await self.begin("text 30", 8)
         await self.settled(run)
         seen, end = await self.resume(run, run.last)
         yield "same process", f"{heard(seen, end)}; {together(run.seen, seen, 30)}"
         seen, end = await self.resume(run, 100_000)
-        yield "from an index that never was", heard(seen, end)
+        yield "from an index beyond the end", heard(seen, end)
         await self.restart()
         seen, end = await self.resume(run, run.last)
         yield "after a restart of the server", f"{heard(seen, end)}; {together(run.seen, seen, 30)}"
         nobody = Run([], LAB, run.session, f"no-{uuid.uuid4()}")
         seen, end = await self.resume(nobody)
-        yield "a run that never was", heard(seen, end)
+        yield "an unknown run", heard(seen, end)
 
 
 # Of 64 KB each.
@@ -249,7 +249,7 @@ def numbering(seen):
         return "no `event_index`"
     whole = [index for index in indices if index is not None]
     gapless = len(whole) == len(indices) and whole == list(range(whole[0], whole[0] + len(whole)))
-    return "indices without a gap" if gapless else f"indices {whole}, {len(indices) - len(whole)} events without one"
+    return "indices without gaps" if gapless else f"indices {whole}, {len(indices) - len(whole)} events without one"
 
 
 def stored(run):
