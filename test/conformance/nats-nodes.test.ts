@@ -157,7 +157,7 @@ describe('the streams', () => {
   test('are not made where files must be synced at once and the server does not say that they are', async () => {
     const { monitor } = server
     const asked = open(newName(), { sync: 'always', monitor })
-    await expect(asked).rejects.toThrow(/sync=always was asked for/)
+    await expect(asked).rejects.toThrow(/sync=always is required/)
     await expect(open(newName(), { sync: 'always', monitor: 'http://127.0.0.1:1' })).rejects.toThrow(/does not tell/)
   })
 })
