@@ -1,4 +1,4 @@
-/** A run that the store keeps in memory: unfinished, or with records that are not in a segment yet. */
+/** A run that the store holds in memory: unfinished, or with records that are not in a segment yet. */
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { Lease, LogDamage, StopRequest, StoredRun } from '../../core/ports/store.ts'
 import type { RunRow } from './messages.ts'
@@ -20,8 +20,8 @@ export interface Idempotency {
 }
 
 /**
- * Two views of one run: what was accepted, which decides about the next command, and what is durable, which is all that
- * anyone may see. They differ by what is on its way to the disk.
+ * Two views of one run: the accepted state, which decides the next command, and the durable state, which is all that readers
+ * see. They differ by what is on its way to disk.
  */
 export class ActiveRun {
   readonly number: number
@@ -36,25 +36,25 @@ export class ActiveRun {
   stop: StopRequest | undefined
   damage: LogDamage | undefined
 
-  /** Counts what was accepted: records and changes of the row. */
+  /** Counts accepted changes: records and row updates. */
   revision = 0
-  /** Text of accepted records that no commit has taken yet. */
+  /** Text of accepted records that are not yet part of a commit. */
   text = ''
   textCount = 0
-  /** The row must be written by the next commit. */
+  /** The next commit must write the row. */
   dirty = false
-  /** No commit has taken its creation yet. */
+  /** Its creation is not yet part of a commit. */
   isNew = false
   /** The next commit drops the records before `first`. */
   trimmed = false
-  /** A commit takes the run away: it takes nothing more. */
+  /** A commit removes the run: it accepts nothing more. */
   removed = false
 
-  /** Undefined until the commit that creates the run is through. Nobody is given it: it goes on with the run. */
+  /** Undefined until the commit that creates the run is durable. Never handed out, because it is updated in place. */
   durable: Durable | undefined
   readonly tail = new Tail()
 
-  /** Of the last one who claimed it: told when what was accepted is dropped, whether or not anybody waits for it. */
+  /** Callback of the current lease's worker: called when accepted changes are dropped, whether or not a caller awaits them. */
   onFailed: ((cause: unknown) => void) | undefined
 
   #waiters: Waiter[] = []
@@ -75,24 +75,24 @@ export class ActiveRun {
     return isFinished(this.run.status)
   }
 
-  /** Held by someone at a moment. */
+  /** Whether it is leased at a moment. */
   isHeld(now: number): boolean {
     return this.lease !== undefined && this.lease.until > now
   }
 
-  /** Records accepted and not yet durable. */
+  /** Records that are accepted but not yet durable. */
   get pending(): number {
     return this.next - (this.durable?.next ?? 0)
   }
 
-  /** What may be seen: what is durable, and the lease, which is only kept in memory. */
+  /** The visible state: what is durable, plus the lease, which is only in memory. */
   view(): StoredRun | undefined {
     if (this.durable === undefined) return undefined
     const { lease: _asOfCommit, ...stored } = this.durable
     return this.lease === undefined ? stored : { ...stored, lease: this.lease }
   }
 
-  /** What the next commit will make durable. */
+  /** The state that the next commit makes durable. */
   snapshot(): StoredRun {
     return {
       run: this.run,
@@ -127,12 +127,12 @@ export class ActiveRun {
     }
   }
 
-  /** Until everything accepted so far is durable. Whoever is not patient is refused when the disk stalls. */
+  /** Resolves when everything accepted so far is durable. Callers that are not patient are refused when the disk stalls. */
   wait({ patient = false } = {}): Promise<void> {
     return new Promise((resolve, reject) => this.#waiters.push({ revision: this.revision, resolve, reject, patient }))
   }
 
-  /** A revision is durable: whoever waited for it or an earlier one goes on. */
+  /** A revision is durable: resolves the waits for it and for earlier ones. */
   settle(revision: number): void {
     if (this.#waiters.length === 0) return
     const waiters = this.#waiters
@@ -140,7 +140,7 @@ export class ActiveRun {
     for (const waiter of waiters) if (waiter.revision <= revision) waiter.resolve()
   }
 
-  /** The disk stalls. What was accepted may still become durable. */
+  /** The disk stalls. Accepted changes may still become durable. */
   stall(cause: unknown): void {
     const waiters = this.#waiters
     this.#waiters = waiters.filter(({ patient }) => patient)

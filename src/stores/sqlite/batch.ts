@@ -1,4 +1,4 @@
-/** Makes one commit out of what many runs have waiting: one join, one encoding, one directory entry per run. */
+/** Builds one commit from the pending changes of many runs: one join, one encoding, one directory entry per run. */
 import type { Slice } from '../../core/model/record.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { ActiveRun } from './active-run.ts'
@@ -7,12 +7,12 @@ import type { RunRow } from './messages.ts'
 /** A run's part of a commit. */
 export interface BatchEntry {
   readonly active: ActiveRun
-  /** What the commit makes durable. */
+  /** The revision that the commit makes durable. */
   readonly revision: number
   readonly next: number
-  /** The durable view once the commit is through, where more than `next` changes. */
+  /** The durable view after the commit, if more than `next` changes. */
   readonly changed: StoredRun | undefined
-  /** Undefined when only the row changes. */
+  /** Undefined if only the row changes. */
   readonly slice: Slice | undefined
 }
 
@@ -26,7 +26,7 @@ export interface Batch {
   readonly trimmed: readonly (readonly [run: number, before: number])[]
 }
 
-/** Takes from `waiting`, oldest first, until the commit is large enough; what it takes is removed there. */
+/** Takes runs from `waiting`, oldest first, until the commit is large enough. */
 export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
   const taken: ActiveRun[] = []
   let chars = 0
@@ -38,7 +38,7 @@ export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
   }
   const text = taken.map((active) => active.text).join('')
   const bytes = Buffer.byteLength(text)
-  // Not from the shared pool: a view on the pool would carry the whole pool to the other thread.
+  // Not from the shared pool: a view of the pool would transfer the whole pool to the other thread.
   const data = Buffer.allocUnsafeSlow(bytes)
   const ascii = bytes === text.length
   data.write(text, ascii ? 'latin1' : 'utf8')
