@@ -1,4 +1,4 @@
-/** Small parts that all pages are made of. */
+/** Small shared components. */
 import { ClientError, type RunStatus } from 'holdfast/client'
 import { type ReactNode, useEffect, useState } from 'react'
 import { shown } from './format.ts'
@@ -48,7 +48,7 @@ export function Loading({ what }: { readonly what: string }) {
   )
 }
 
-/** Long values are folded; nothing of them is lost. */
+/** Collapses long values without truncating them. */
 export function Value({ value, label }: { readonly value: unknown; readonly label: string }) {
   const text = shown(value)
   const [whole, setWhole] = useState(false)
@@ -106,7 +106,7 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   )
 }
 
-/** The time, which passes. */
+/** The current time, updated regularly. */
 export function useNow(everyMs = 1000, active = true): number {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {
@@ -124,7 +124,7 @@ export interface TabsProps<Name extends string> {
   readonly onChange: (name: Name) => void
 }
 
-/** Names of panels; arrows move between them. */
+/** Tab list with arrow-key navigation. */
 export function Tabs<Name extends string>({ label, tabs, current, onChange }: TabsProps<Name>) {
   const names = Object.keys(tabs) as Name[]
   const move = (step: number): void => {

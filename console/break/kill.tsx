@@ -1,11 +1,11 @@
-/** Kills the server's process, which the lab can, and shows it come back. */
+/** Kills the server's process through the lab, and shows it come back. */
 import { useEffect, useRef, useState } from 'react'
 import { readServer } from '../api.ts'
 import { duration } from '../format.ts'
 import { type Session, useSession } from '../session.ts'
 
 const LOOK_MS = 250
-/** It is looked for this long. */
+/** Maximum number of checks. */
 const LOOKS_MAX = 480
 
 type Death =
@@ -58,7 +58,7 @@ export function Kill() {
   )
 }
 
-/** Undefined until the server has said it. */
+/** Undefined until the server has responded. */
 function useSupervised(session: Session): boolean | undefined {
   const [supervised, setSupervised] = useState<boolean>()
   useEffect(() => {
@@ -94,7 +94,7 @@ async function killAndWatch(session: Session, show: (death: Death) => void, sign
   show({ at: 'killing' })
   const before = await pidOf(session, signal)
   const since = performance.now()
-  // The answer may be lost with the server.
+  // The response may be lost with the server.
   void session.client.runs.start({ component: 'lab-resume', input: 'sleep 100; die 1' }).catch(() => {})
   let gone = false
   for (let looks = 0; looks < LOOKS_MAX; looks++) {
@@ -109,7 +109,7 @@ async function killAndWatch(session: Session, show: (death: Death) => void, sign
   show({ at: gone ? 'lost' : 'unharmed' })
 }
 
-/** Undefined when nobody answers. */
+/** Undefined if the server does not respond. */
 async function pidOf(session: Session, signal: AbortSignal): Promise<number | undefined> {
   try {
     return (await readServer(session, signal)).process.pid

@@ -1,4 +1,4 @@
-/** Break it: what happens to connections and servers, and how the gap closes. */
+/** "Break it" page: disturbs connections and servers, and shows how viewers catch up. */
 import type { ComponentInfo } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
 import { Kill } from '../break/kill.tsx'

@@ -1,4 +1,4 @@
-/** Asks for the key of a server that has one. */
+/** Sign-in page for a server that requires a key. */
 import { type FormEvent, useState } from 'react'
 import { signIn } from '../session.ts'
 

@@ -1,4 +1,4 @@
-/** All runs, newest first, as they change. */
+/** Live list of runs, newest first. */
 import type { RunStatus } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
 import type { RunRow } from '../api.ts'
@@ -56,7 +56,7 @@ function emptyTitle(filtered: boolean, goesFurther: boolean): string {
   return filtered ? 'No run fits these filters' : 'No runs yet'
 }
 
-/** How far a search has come, and that it still goes on. */
+/** Progress of a search. */
 function Searched({ found }: { readonly found: FoundRuns }) {
   const { searched, cursor } = found
   if (searched === undefined) return null

@@ -1,4 +1,4 @@
-/** The server itself: whether it is well, what it keeps, what it carries, and where its bounds are. */
+/** Server page: health, storage, load and limits. */
 import type { RunInfo } from 'holdfast/client'
 import { useEffect, useState } from 'react'
 import { readServer, type ServerReport } from '../api.ts'
@@ -153,7 +153,7 @@ function Limits({ limits }: { readonly limits: Readonly<Record<string, number>> 
   )
 }
 
-/** Each has its unit in its name. */
+/** The unit is part of the name. */
 function limit(name: string, value: number): string {
   if (name.startsWith('retain') && value === 0) return 'none'
   if (name.endsWith('Ms')) return duration(value)

@@ -1,4 +1,4 @@
-/** Chooses a component, gives it an input, and goes to its run. */
+/** Start page: choose a component, enter an input, open its run. */
 import type { ComponentInfo, StartRequest } from 'holdfast/client'
 import { type SyntheticEvent, useState } from 'react'
 import { useComponents } from '../components.ts'

@@ -1,4 +1,4 @@
-/** Attempts, members, steps, tools, models and waits of a run, over time. */
+/** Timeline of a run's spans. */
 import { useMemo } from 'react'
 import { duration } from '../format.ts'
 import { Empty } from '../parts.tsx'

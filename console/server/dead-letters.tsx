@@ -1,4 +1,4 @@
-/** Pushes that were given up: whose they are, why, and a button that tries again. */
+/** Webhooks that exhausted their retries: owner, reason, and a retry button. */
 import { useEffect, useState } from 'react'
 import { type DeadLetter, readDeadLetters, retryDeadLetter } from '../api.ts'
 import { count, moment, shortId } from '../format.ts'
