@@ -16,7 +16,7 @@ export function Problem({ cause, children }: { readonly cause: unknown; readonly
   const code = cause instanceof ClientError ? cause.code : 'unexpected'
   return (
     <div className="problem" role="alert">
-      <strong>{TITLES[code] ?? 'That did not work'}</strong>
+      <strong>{TITLES[code] ?? 'The request failed'}</strong>
       <p>{cause instanceof Error ? cause.message : String(cause)}</p>
       {children}
     </div>
@@ -24,11 +24,11 @@ export function Problem({ cause, children }: { readonly cause: unknown; readonly
 }
 
 const TITLES: Readonly<Record<string, string>> = {
-  not_found: 'There is no such run here',
-  unauthenticated: 'A key is needed',
+  not_found: 'No such run',
+  unauthenticated: 'A key is required',
   connection: 'The server cannot be reached',
-  invalid_request: 'The server refused this',
-  gap: 'The events are no longer kept',
+  invalid_request: 'The server refused the request',
+  gap: 'These events were trimmed',
 }
 
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {

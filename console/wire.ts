@@ -33,7 +33,7 @@ export class Wire {
     if (this.#state.offlineUntil > 0) {
       this.#set({ failing: true })
       await this.#back(init?.signal)
-      throw new TypeError('nothing came back')
+      throw new TypeError('no response')
     }
     const cut = this.#open.signal
     const given = init?.signal

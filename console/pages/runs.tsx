@@ -52,8 +52,8 @@ export function RunsPage() {
 }
 
 function emptyTitle(filtered: boolean, goesFurther: boolean): string {
-  if (goesFurther) return 'No run fits so far: search further'
-  return filtered ? 'No run fits these filters' : 'No runs yet'
+  if (goesFurther) return 'No match so far: search further'
+  return filtered ? 'No run matches these filters' : 'No runs yet'
 }
 
 /** Progress of a search. */
@@ -61,10 +61,10 @@ function Searched({ found }: { readonly found: FoundRuns }) {
   const { searched, cursor } = found
   if (searched === undefined) return null
   const back = searched.backTo === undefined ? '' : `, back to ${moment(searched.backTo)}`
-  const looked = `${count(searched.runs)} runs looked through${back}`
+  const looked = `${count(searched.runs)} runs searched${back}`
   return (
     <p className="hint searched" role="status">
-      {goesOn(found) ? `Searching: ${looked}…` : `${looked}${cursor === undefined ? ': that is all of them' : ''}.`}
+      {goesOn(found) ? `Searching: ${looked}…` : `${looked}${cursor === undefined ? ': all of them' : ''}.`}
     </p>
   )
 }
@@ -109,7 +109,7 @@ function Filters() {
         Search
         <input
           type="search"
-          placeholder="a part of the run's id, its component or its session"
+          placeholder="part of a run's id, component or session"
           value={search}
           onChange={({ target }) => setSearch(target.value)}
         />
@@ -119,7 +119,7 @@ function Filters() {
         <button
           type="button"
           className="quiet"
-          title={`Only session ${session}; press to see all`}
+          title={`Only session ${session}; click to show all`}
           onClick={() => filter({ session: undefined })}
         >
           Session {shortSession(session)}

@@ -134,7 +134,7 @@ function StartForm({ component, session: given }: { readonly component: Componen
 }
 
 const NOTHING: FormValues = new Map()
-const RECOVERY = { fail: 'fail', retry: 'start again', resume: 'go on where they were' } as const
+const RECOVERY = { fail: 'fail', retry: 'start again', resume: 'resume from the log' } as const
 const BUSY = {
   reject: 'is refused',
   enqueue: 'waits',

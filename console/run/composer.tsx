@@ -21,7 +21,7 @@ export function Composer({ component, session }: ComposerProps) {
   return (
     <p className="composer">
       <Link to={`/start?${query}`} className="button">
-        Go on in this session
+        Continue this session
       </Link>
     </p>
   )
@@ -47,7 +47,7 @@ function TextComposer({ component, session }: ComposerProps) {
   return (
     <form className="composer" onSubmit={(event) => void send(event)}>
       <label>
-        Go on in this session
+        Continue this session
         <textarea rows={2} required value={text} onChange={({ target }) => setText(target.value)} />
       </label>
       <button type="submit" className="primary" disabled={busy}>

@@ -207,7 +207,7 @@ const handlers: Handlers = {
     fold.hushAll()
     if (event.data.attempt > 1) note(fold, event, `Attempt ${event.data.attempt} begins`)
   },
-  'run.released': (fold, event) => note(fold, event, `The worker gave the run back (${event.data.reason})`),
+  'run.released': (fold, event) => note(fold, event, `The worker released the run (${event.data.reason})`),
   'run.paused': (fold, event) => {
     fold.hushAll()
     fold.add(event, { kind: 'ask', questions: event.data.questions })
@@ -217,7 +217,7 @@ const handlers: Handlers = {
     note(fold, event, `Stop requested${event.data.reason === undefined ? '' : `: ${event.data.reason}`}`, 'warning'),
   'attempt.discarded': (fold, event) => {
     fold.withdraw(event)
-    note(fold, event, `Output from event ${event.data.from} on was withdrawn: ${event.data.reason}`, 'warning')
+    note(fold, event, `Output from event ${event.data.from} on was retracted: ${event.data.reason}`, 'warning')
   },
   'run.completed': (fold, event) => end(fold, event, { status: 'completed', output: event.data.output }),
   'run.failed': (fold, event) => end(fold, event, { status: 'failed', error: event.data.error }),

@@ -38,7 +38,7 @@ export function Conversation({ blocks, actors, component, open, live, form }: Co
   }
   const hidden = Math.max(0, blocks.length - drawn)
   const lastAsk = blocks.findLast((block) => block.kind === 'ask')
-  if (blocks.length === 0) return <Empty title="Nothing was said yet" />
+  if (blocks.length === 0) return <Empty title="No output yet" />
   return (
     <div
       className="conversation-scroll"
@@ -46,7 +46,7 @@ export function Conversation({ blocks, actors, component, open, live, form }: Co
       onScroll={onScroll}
       tabIndex={0}
       role="log"
-      aria-label="What was said"
+      aria-label="Conversation"
     >
       <div className="conversation">
         {hidden > 0 && (
@@ -92,7 +92,7 @@ const BlockView = memo(function BlockView({ block, speaker, depth, children }: B
       data-index={block.index}
       aria-label={`${block.kind} of ${speaker}`}
     >
-      {block.discarded && <p className="withdrawn">Withdrawn</p>}
+      {block.discarded && <p className="withdrawn">Retracted</p>}
       {body(block, speaker)}
       {children}
     </section>

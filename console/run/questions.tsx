@@ -77,7 +77,7 @@ function Uncertain({ onAnswer }: { readonly onAnswer: (value: unknown) => void }
           disabled={result === ''}
           onClick={() => onAnswer({ action: 'result', value: jsonOrText(result) })}
         >
-          Go on with this result
+          Continue with this result
         </button>
         <button type="button" onClick={() => onAnswer('retry')}>
           Repeat it

@@ -156,7 +156,7 @@ const handlers: Handlers = {
   'run.released': (fold, _event, time) => fold.endAttempt(time, 'done', false),
   'attempt.discarded': (fold, event) => fold.discard(event),
   'run.paused': (fold, event, time) =>
-    fold.begin(event, time, { id: `wait:${event.index}`, kind: 'wait', name: 'Waits for an answer' }),
+    fold.begin(event, time, { id: `wait:${event.index}`, kind: 'wait', name: 'Waiting for an answer' }),
   'run.resumed': (fold, _event, time) => fold.endWaits(time),
   'run.completed': (fold, _event, time) => fold.finish(time, 'done'),
   'run.failed': (fold, _event, time) => fold.finish(time, 'failed'),

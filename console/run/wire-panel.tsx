@@ -57,7 +57,7 @@ export function WirePanel({ run, ended }: { readonly run: string; readonly ended
       {frames?.whole === false && (
         <p className="notice">These are the first of them; there are more than can be shown.</p>
       )}
-      {frames !== undefined && frames.text === '' && <Empty title="This protocol has said nothing of it yet" />}
+      {frames !== undefined && frames.text === '' && <Empty title="No frames in this protocol yet" />}
       {frames !== undefined && frames.text !== '' && (
         <VirtualList
           label="Bytes"

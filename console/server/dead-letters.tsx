@@ -28,7 +28,7 @@ export function DeadLetters({ count: total }: { readonly count: number }) {
   return (
     <section className="card dead-letters">
       <h2>{total === 1 ? '1 dead letter' : `${count(total)} dead letters`}</h2>
-      <p className="hint">Pushes whose receiver did not take them. Tried again, each goes on where it stopped.</p>
+      <p className="hint">Webhooks whose receiver did not accept them. A retry continues where each one stopped.</p>
       {problem !== undefined && <Problem cause={problem} />}
       <ul>
         {letters.map((letter) => (
