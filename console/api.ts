@@ -1,4 +1,4 @@
-/** What the console asks of the server besides the public client: the live list, the server itself, the frames of a wire. */
+/** Server requests beyond the public client: the live run list, server status, and protocol frames. */
 import { ApiError, ClientError, type RunStatus } from 'holdfast/client'
 import type { Session } from './session.ts'
 
@@ -20,7 +20,7 @@ export interface RunRows {
   readonly version: string
   readonly runs: readonly RunRow[]
   readonly cursor?: string
-  /** Of a search: how many runs it has looked at, and when the oldest of them was created. */
+  /** For a search: runs examined so far, and the creation time of the oldest. */
   readonly searched?: { readonly runs: number; readonly backTo?: string }
 }
 
@@ -34,17 +34,17 @@ export interface ServerReport {
     readonly running: number
     readonly subscribers: number
     readonly streams: number
-    /** Events by which the subscriber that is furthest behind is behind. */
+    /** Lag of the slowest subscriber, in events. */
     readonly lag: number
-    /** Runs of dead workers, since the server began: those that went on, and those that could not. */
+    /** Runs of dead workers since the server started: recovered, and lost. */
     readonly recovered: number
     readonly lost: number
-    /** Runs that are under way and that nobody drives. */
+    /** Unfinished runs without a worker. */
     readonly orphaned: { readonly count: number; readonly more: boolean }
   }
-  /** The process is started again when it is killed. */
+  /** A supervisor restarts the process when it is killed. */
   readonly supervised: boolean
-  /** Pushes that were given up. */
+  /** Webhooks that exhausted their retries. */
   readonly deadLetters: number
   readonly process: {
     readonly pid: number
@@ -57,7 +57,7 @@ export interface ServerReport {
   readonly views: readonly { readonly id: string; readonly title: string }[]
 }
 
-/** A push that was given up, as the A2A protocol lists it. */
+/** A webhook that exhausted its retries, as listed by the A2A protocol. */
 export interface DeadLetter {
   readonly taskId: string
   readonly configId: string
@@ -68,7 +68,7 @@ export interface DeadLetter {
 
 export interface Frames {
   readonly text: string
-  /** All of them; there may be too many to show. */
+  /** The list is complete; otherwise there are too many to show. */
   readonly whole: boolean
 }
 
@@ -93,7 +93,7 @@ export async function readFrames(session: Session, run: string, view: string, si
   return { text: await response.text(), whole: response.headers.get('holdfast-whole') !== 'false' }
 }
 
-/** The oldest of them. */
+/** The oldest dead letters. */
 export async function readDeadLetters(session: Session, signal: AbortSignal): Promise<readonly DeadLetter[]> {
   const { deadLetters } = (await (await ask(session, '/a2a/dead-letters', signal)).json()) as {
     deadLetters: readonly DeadLetter[]
@@ -110,13 +110,13 @@ async function ask({ wire, key }: Session, path: string, signal: AbortSignal, me
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
   const response = await wire.fetch(path, { method, headers, signal, cache: 'no-store' }).catch((cause: unknown) => {
     if (signal.aborted) throw cause
-    throw new ClientError('There was no answer.', { code: 'connection', retryable: true })
+    throw new ClientError('The server did not respond.', { code: 'connection', retryable: true })
   })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; retryable?: boolean }
   const {
     code = `http_${response.status}`,
-    detail = `answered with status ${response.status}`,
+    detail = `the server answered with status ${response.status}`,
     retryable = false,
   } = problem
   throw new ApiError(detail, { code, retryable, status: response.status })

@@ -1,4 +1,4 @@
-/** The frame around every page: where one can go, and who is asked for a key. */
+/** Page frame: navigation and sign-in. */
 import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react'
 import { BreakPage } from './pages/break.tsx'
 import { KeyPage } from './pages/key.tsx'
@@ -22,7 +22,7 @@ export function App() {
   useEffect(() => {
     document.title = `${page.title} · Holdfast`
   }, [page.title])
-  // Whoever came here by keyboard goes on in the page, and a screen reader hears that it is another one.
+  // Moves the focus into the new page, so that keyboard users continue there and screen readers announce it.
   useEffect(() => {
     if (shownPath.current !== path) main.current?.focus({ preventScroll: true })
     shownPath.current = path

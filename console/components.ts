@@ -1,4 +1,4 @@
-/** What can be run, asked for once. */
+/** The server's components, requested once. */
 import type { ComponentInfo } from 'holdfast/client'
 import { useEffect, useState } from 'react'
 import { type Session, useSession } from './session.ts'

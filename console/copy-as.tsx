@@ -1,4 +1,4 @@
-/** The same start as a command, as code, and on other protocols. */
+/** Shows a start as shell command, as code, and for other protocols. */
 import type { ComponentInfo, StartRequest } from 'holdfast/client'
 import { useState } from 'react'
 import { CopyButton } from './parts.tsx'
@@ -34,7 +34,7 @@ export function CopyAs({ request, kind, keyed }: CopyAsProps) {
   )
 }
 
-/** The key itself is never put where it could be pasted by mistake. */
+/** Placeholder: the key itself is never copied, so it cannot be pasted by mistake. */
 const KEY = '$HOLDFAST_KEY'
 
 const forms: Readonly<Record<Form, (request: StartRequest, kind: ComponentInfo['kind'], keyed: boolean) => string>> = {
@@ -87,10 +87,10 @@ for await (const { choices } of stream) process.stdout.write(choices[0]?.delta.c
   },
 }
 
-/** A message that is sent twice under one id may be taken for one. */
+/** Agents may deduplicate messages by id, so it is unique. */
 const MESSAGE_ID = `message-${Math.random().toString(36).slice(2)}`
 
-/** A header has no letters beyond ASCII. */
+/** Header values must be ASCII. */
 function sessionHeader(session: string | undefined): string {
   if (session === undefined || !/^[\x20-\x7e]+$/.test(session)) return ''
   return `\n  defaultHeaders: { 'holdfast-session': ${JSON.stringify(session)} },`

@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. */
+/** Formats numbers and times for display. */
 
 export function duration(ms: number): string {
   if (ms < 0) return '0 ms'
@@ -10,7 +10,7 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h ${pad(minutes % 60)} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-/** How long ago. */
+/** Relative time. */
 export function age(time: string, now: number): string {
   const ms = now - Date.parse(time)
   if (ms < 5000) return 'now'
@@ -47,7 +47,7 @@ export function shortId(id: string): string {
   return id.length <= 14 ? id : `…${id.slice(-8)}`
 }
 
-/** A name that somebody gave begins with what matters; one that was made ends with it. */
+/** A chosen name is distinguished by its beginning, a generated one by its end. */
 export function shortSession(session: string): string {
   if (session.length <= 24) return session
   return session.startsWith('ses_') ? shortId(session) : `${session.slice(0, 22)}…`
@@ -57,7 +57,7 @@ export function json(value: unknown, indent = 2): string {
   return JSON.stringify(value, undefined, indent) ?? 'undefined'
 }
 
-/** A text as it is, anything else as JSON. */
+/** A string as it is, anything else as JSON. */
 export function shown(value: unknown): string {
   return typeof value === 'string' ? value : json(value)
 }

@@ -1,4 +1,4 @@
-/** Brings the page to life. */
+/** Entry point of the console. */
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 

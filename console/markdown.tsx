@@ -1,4 +1,4 @@
-/** Markdown as elements. No markup is ever made of a string, so whatever a text holds is shown and does nothing. */
+/** Renders Markdown as React elements. Never injects HTML, so any text is inert. */
 import { marked, type Token, type Tokens } from 'marked'
 import { createElement, Fragment, memo, type ReactNode, useMemo } from 'react'
 
@@ -13,14 +13,14 @@ export function Markdown({ text }: { readonly text: string }) {
   )
 }
 
-/** Parsed once: while a text grows only its last section is parsed again. */
+/** Memoized: while a text grows, only its last section is parsed again. */
 const Section = memo(function Section({ text }: { readonly text: string }) {
   return <>{blocks(marked.lexer(text))}</>
 })
 
 const SECTION_CHARS = 4000
 
-/** Cuts a long text at blank lines, but not inside of fenced code. */
+/** Splits a long text at blank lines, but not inside fenced code. */
 function sectionsOf(text: string): string[] {
   if (text.length <= SECTION_CHARS * 2) return [text]
   const sections: string[] = []
@@ -34,14 +34,14 @@ function sectionsOf(text: string): string[] {
   return [...sections, text.slice(start)]
 }
 
-/** Where a section ends that begins at a place; undefined where the rest is the last one. */
+/** End of the section that starts at `start`; undefined if it is the last one. */
 function cutAfter(text: string, start: number): number | undefined {
   const limit = start + SECTION_CHARS * 5
   let cut = text.indexOf('\n\n', start + SECTION_CHARS)
   while (cut >= 0 && cut < limit && isInFence(text.slice(start, cut))) cut = text.indexOf('\n\n', cut + 2)
   if (cut >= 0 && cut < limit) return cut + 2
   if (text.length < limit) return undefined
-  // A paragraph that long is nothing that anybody wrote to be read: it is cut where a word ends.
+  // An extremely long paragraph is split at a word boundary.
   const word = text.lastIndexOf(' ', limit)
   return word > start ? word + 1 : limit
 }
@@ -150,7 +150,7 @@ function inline(token: Token): ReactNode {
   }
 }
 
-/** Only to the web and to mail: an address that would do something here is shown as text. */
+/** Links only to web and mail addresses; other schemes are shown as text. */
 export function OuterLink({ href, children }: { readonly href: string; readonly children: ReactNode }) {
   const protocol = URL.canParse(href) ? new URL(href).protocol : ''
   if (!['http:', 'https:', 'mailto:'].includes(protocol)) return <span title={href}>{children}</span>

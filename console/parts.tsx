@@ -1,4 +1,4 @@
-/** Small parts that all pages are made of. */
+/** Small shared components. */
 import { ClientError, type RunStatus } from 'holdfast/client'
 import { type ReactNode, useEffect, useState } from 'react'
 import { shown } from './format.ts'
@@ -16,7 +16,7 @@ export function Problem({ cause, children }: { readonly cause: unknown; readonly
   const code = cause instanceof ClientError ? cause.code : 'unexpected'
   return (
     <div className="problem" role="alert">
-      <strong>{TITLES[code] ?? 'That did not work'}</strong>
+      <strong>{TITLES[code] ?? 'The request failed'}</strong>
       <p>{cause instanceof Error ? cause.message : String(cause)}</p>
       {children}
     </div>
@@ -24,11 +24,11 @@ export function Problem({ cause, children }: { readonly cause: unknown; readonly
 }
 
 const TITLES: Readonly<Record<string, string>> = {
-  not_found: 'There is no such run here',
-  unauthenticated: 'A key is needed',
+  not_found: 'No such run',
+  unauthenticated: 'A key is required',
   connection: 'The server cannot be reached',
-  invalid_request: 'The server refused this',
-  gap: 'The events are no longer kept',
+  invalid_request: 'The server refused the request',
+  gap: 'These events were trimmed',
 }
 
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
@@ -48,7 +48,7 @@ export function Loading({ what }: { readonly what: string }) {
   )
 }
 
-/** Long values are folded; nothing of them is lost. */
+/** Collapses long values without truncating them. */
 export function Value({ value, label }: { readonly value: unknown; readonly label: string }) {
   const text = shown(value)
   const [whole, setWhole] = useState(false)
@@ -106,7 +106,7 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   )
 }
 
-/** The time, which passes. */
+/** The current time, updated regularly. */
 export function useNow(everyMs = 1000, active = true): number {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {
@@ -124,7 +124,7 @@ export interface TabsProps<Name extends string> {
   readonly onChange: (name: Name) => void
 }
 
-/** Names of panels; arrows move between them. */
+/** Tab list with arrow-key navigation. */
 export function Tabs<Name extends string>({ label, tabs, current, onChange }: TabsProps<Name>) {
   const names = Object.keys(tabs) as Name[]
   const move = (step: number): void => {

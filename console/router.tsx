@@ -1,4 +1,4 @@
-/** Where in the console one is: the address is the only place that knows. */
+/** Router: the URL is the only source of the current location. */
 import { type MouseEvent, type ReactNode, useMemo, useSyncExternalStore } from 'react'
 
 const BASE = '/console'
@@ -14,7 +14,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 export interface Location {
-  /** Below the console, such as `/runs/run_01…`. */
+  /** Path below the console, such as `/runs/run_01…`. */
   readonly path: string
   readonly query: URLSearchParams
 }
@@ -27,7 +27,7 @@ export function useLocation(): Location {
   }, [address])
 }
 
-/** The token of a share link stays in the address, so that a reload works. */
+/** A share link's token stays in the URL, so that a reload works. */
 function sharedHash(): string {
   return location.hash.startsWith('#share=') ? location.hash : ''
 }
@@ -40,7 +40,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   if (!replace) scrollTo(0, 0)
 }
 
-/** The same place with other parameters; an empty one is left out. */
+/** The same location with changed parameters; empty ones are removed. */
 export function withQuery({ path, query }: Location, changes: Readonly<Record<string, string | undefined>>): string {
   const next = new URLSearchParams(query)
   for (const [name, value] of Object.entries(changes)) {

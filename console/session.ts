@@ -1,4 +1,4 @@
-/** Who is looking: the key, kept for as long as the tab lives, and the client that speaks for it. */
+/** The user's session: the key, stored in this tab only, and the client that uses it. */
 import { type Client, createClient } from 'holdfast/client'
 import { useSyncExternalStore } from 'react'
 import { Wire } from './wire.ts'
@@ -7,17 +7,17 @@ const STORED = 'holdfast:key'
 
 export interface Session {
   readonly key: string | undefined
-  /** The key is the token of a share link: there is one run to see, and nothing else. */
+  /** The key is a share link's token: it gives access to one run only. */
   readonly isShared: boolean
   readonly client: Client
   /** The connections of this page. */
   readonly wire: Wire
-  /** The server wants a key, or another one. */
+  /** The server requires a key, or another one. */
   readonly refused: boolean
 }
 
 const listeners = new Set<() => void>()
-/** A share link brings its token behind the `#`, which no server and no log gets to see. */
+/** A share link has its token in the fragment, which servers and logs never see. */
 const shared = /^#share=(hfs_[\w.~-]+)$/.exec(location.hash)?.[1]
 let current = open(shared ?? sessionStorage.getItem(STORED) ?? undefined, shared !== undefined)
 
@@ -26,11 +26,11 @@ function open(key: string | undefined, isShared = false): Session {
   return { key, isShared, wire, refused: false, client: clientOn(wire, key) }
 }
 
-/** A client whose connections are those of a wire. Alone, it shares none with other tabs. */
+/** A client on a wire's connections. `alone`: shares none with other tabs. */
 export function clientOn(wire: Wire, key: string | undefined, alone = false): Client {
   return createClient({
     fetch: wire.fetch,
-    retries: 1000, // a page that somebody looks at goes on trying
+    retries: 1000, // a visible page keeps retrying
     ...(key !== undefined && { key }),
     ...(alone && { share: false as const }),
   })
@@ -45,7 +45,7 @@ function refuse(): void {
   if (!current.refused) set({ ...current, refused: true })
 }
 
-/** Never in an address and never beyond the tab. */
+/** Never in a URL, and never beyond the tab. */
 export function signIn(key: string | undefined): void {
   if (key === undefined) sessionStorage.removeItem(STORED)
   else sessionStorage.setItem(STORED, key)

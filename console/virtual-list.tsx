@@ -1,4 +1,4 @@
-/** A list of rows of one height, of which only those in sight are drawn. It is one stop for the keyboard. */
+/** Virtual list of rows with equal height: renders only visible rows, and is one tab stop. */
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 
 export interface VirtualListProps {
@@ -8,11 +8,11 @@ export interface VirtualListProps {
   readonly selected: number | undefined
   readonly onSelect: (row: number) => void
   readonly row: (row: number) => ReactNode
-  /** Stays at the end while rows are added, until somebody scrolls away. */
+  /** Stays at the end while rows are added, until the user scrolls away. */
   readonly follows?: boolean
 }
 
-/** Drawn above and below what is in sight. */
+/** Rows rendered above and below the visible ones. */
 const MARGIN_ROWS = 12
 
 export function VirtualList({ label, count, rowHeight, selected, onSelect, row, follows = false }: VirtualListProps) {

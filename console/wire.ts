@@ -1,14 +1,14 @@
-/** The connections of one viewer, which can be cut, kept away for a while, or left unread: a `fetch` that networks happen to. */
+/** Fault-injecting `fetch` of one viewer: its connections can be cut, blocked for a while, or left unread. */
 
 export interface WireState {
-  /** Event streams that were opened. */
+  /** Number of event streams opened. */
   readonly streams: number
   readonly cuts: number
-  /** Until when nothing gets through, in milliseconds since 1970; 0 when it does. */
+  /** Until when it is offline, in milliseconds since 1970; 0: online. */
   readonly offlineUntil: number
   /** Until when nothing is read. */
   readonly stalledUntil: number
-  /** The last try did not get through. */
+  /** The last attempt failed. */
   readonly failing: boolean
 }
 
@@ -33,7 +33,7 @@ export class Wire {
     if (this.#state.offlineUntil > 0) {
       this.#set({ failing: true })
       await this.#back(init?.signal)
-      throw new TypeError('nothing came back')
+      throw new TypeError('no response')
     }
     const cut = this.#open.signal
     const given = init?.signal
@@ -52,32 +52,32 @@ export class Wire {
     return new Response(this.#unread(response.body, cut), response)
   }
 
-  /** Ends every open connection, as a proxy that restarts does. */
+  /** Closes all connections, like a restarting proxy. */
   cut(): void {
     this.#open.abort(new TypeError('the connection was cut'))
     this.#open = new AbortController()
     this.#set({ cuts: this.#state.cuts + 1, stalledUntil: 0 })
   }
 
-  /** Nothing gets through for a while. */
+  /** Blocks all traffic for a while. */
   goOffline(ms: number): void {
     this.#set({ offlineUntil: Date.now() + ms })
     this.cut()
     setTimeout(() => this.#set({ offlineUntil: 0 }), ms)
   }
 
-  /** Connections stay open, and nothing is read from them for a while. */
+  /** Keeps connections open without reading from them for a while. */
   stall(ms: number): void {
     this.#set({ stalledUntil: Date.now() + ms })
     setTimeout(() => this.#set({ stalledUntil: 0 }), ms)
   }
 
-  /** Packets are lost on the way: whoever asks hears nothing until it is over. */
+  /** Packets are lost: requests hang until it is over. */
   async #back(signal: AbortSignal | null | undefined): Promise<void> {
     while (this.#state.offlineUntil > Date.now() && signal?.aborted !== true) await pause(LOOK_MS)
   }
 
-  /** Passes a body on, but reads nothing of it while the wire is stalled. */
+  /** Forwards a body, but reads nothing while the wire is stalled. */
   #unread(body: ReadableStream<Uint8Array>, cut: AbortSignal): ReadableStream<Uint8Array> {
     const reader = body.getReader()
     return new ReadableStream<Uint8Array>({

@@ -1,11 +1,11 @@
-/** Kills the server's process, which the lab can, and shows it come back. */
+/** Kills the server's process through the lab, and shows it come back. */
 import { useEffect, useRef, useState } from 'react'
 import { readServer } from '../api.ts'
 import { duration } from '../format.ts'
 import { type Session, useSession } from '../session.ts'
 
 const LOOK_MS = 250
-/** It is looked for this long. */
+/** Maximum number of checks. */
 const LOOKS_MAX = 480
 
 type Death =
@@ -27,14 +27,14 @@ export function Kill() {
     <section className="card kill">
       <h2>Kill the server</h2>
       <p>
-        The process is killed with SIGKILL, in the middle of whatever it does.
+        The process is killed with SIGKILL, in the middle of its work.
         {supervised === true &&
-          ' Its supervisor starts it again at once, and runs that can be resumed go on at the event where they were.'}
+          ' Its supervisor restarts it at once, and resumable runs continue from their last event.'}
       </p>
       {supervised === false && (
         <p className="warning">
-          Nothing will start it again but you: it was not started with <code>--supervise</code>. When you have, runs
-          that can be resumed go on at the event where they were.
+          Nothing restarts it: it runs without <code>--supervise</code>. After you restart it, resumable runs continue
+          from their last event.
         </p>
       )}
       <div className="buttons">
@@ -53,12 +53,12 @@ export function Kill() {
           </button>
         )}
       </div>
-      <p role="status">{told(death)}</p>
+      <p role="status">{statusText(death)}</p>
     </section>
   )
 }
 
-/** Undefined until the server has said it. */
+/** Undefined until the server has responded. */
 function useSupervised(session: Session): boolean | undefined {
   const [supervised, setSupervised] = useState<boolean>()
   useEffect(() => {
@@ -72,7 +72,7 @@ function useSupervised(session: Session): boolean | undefined {
   return supervised
 }
 
-function told(death: Death): string {
+function statusText(death: Death): string {
   switch (death.at) {
     case 'alive':
     case 'asked':
@@ -80,11 +80,11 @@ function told(death: Death): string {
     case 'killing':
       return 'The server is being killed.'
     case 'gone':
-      return 'The server is gone. Viewers go on when it is back.'
+      return 'The server is down. Viewers reconnect when it is back.'
     case 'lost':
-      return 'The server has not come back: nothing started it again.'
+      return 'The server has not come back: nothing restarted it.'
     case 'unharmed':
-      return 'The server lives: it did not run the script that kills it.'
+      return 'The server is still alive: it did not run the script that kills it.'
     case 'back':
       return `The server is back after ${duration(death.afterMs)}: process ${death.before} was killed, process ${death.pid} serves.`
   }
@@ -94,7 +94,7 @@ async function killAndWatch(session: Session, show: (death: Death) => void, sign
   show({ at: 'killing' })
   const before = await pidOf(session, signal)
   const since = performance.now()
-  // The answer may be lost with the server.
+  // The response may be lost with the server.
   void session.client.runs.start({ component: 'lab-resume', input: 'sleep 100; die 1' }).catch(() => {})
   let gone = false
   for (let looks = 0; looks < LOOKS_MAX; looks++) {
@@ -109,7 +109,7 @@ async function killAndWatch(session: Session, show: (death: Death) => void, sign
   show({ at: gone ? 'lost' : 'unharmed' })
 }
 
-/** Undefined when nobody answers. */
+/** Undefined if the server does not respond. */
 async function pidOf(session: Session, signal: AbortSignal): Promise<number | undefined> {
   try {
     return (await readServer(session, signal)).process.pid

@@ -1,4 +1,4 @@
-/** One viewer of a run with a connection of its own, that counts what happens to it. */
+/** One viewer of a run with its own connection and counters. */
 import type { LoggedEvent } from 'holdfast/client'
 import { RunWatch, type ShownRun } from '../run/run-watch.ts'
 import { clientOn } from '../session.ts'
@@ -8,25 +8,25 @@ export interface Tally {
   /** Index of the last event. */
   readonly last: number
   readonly received: number
-  /** Events that happened while this viewer was away, and came when it was back. */
+  /** Events that happened while this viewer was disconnected, and arrived by catch-up. */
   readonly caughtUp: number
-  /** Places in the log that were skipped. There must be none. */
+  /** Skipped indexes. Must be 0. */
   readonly lost: number
-  /** Events that came again. There must be none. */
+  /** Duplicate events. Must be 0. */
   readonly repeated: number
-  /** The newest events: whether each was caught up with. */
+  /** The newest events, and whether each arrived by catch-up. */
   readonly strip: readonly { readonly index: number; readonly late: boolean }[]
 }
 
 const STRIP_EVENTS = 240
-/** Events on the way this long are late. */
+/** Events with a higher latency count as late. */
 const LATE_MS = 700
 
 export class ViewerStore {
   readonly wire: Wire
   readonly watch: RunWatch
   #tally: Tally = { last: -1, received: 0, caughtUp: 0, lost: 0, repeated: 0, strip: [] }
-  /** Between the server's clock and ours, as the fastest event shows it. */
+  /** Difference between the server's clock and ours, estimated from the fastest event. */
   #skew = Number.POSITIVE_INFINITY
 
   constructor(run: string, key: string | undefined) {

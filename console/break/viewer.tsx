@@ -1,4 +1,4 @@
-/** A viewer of a run, and the buttons that make its life hard. */
+/** A viewer of a run, with buttons that disturb its connection. */
 import { useEffect, useMemo, useReducer } from 'react'
 import { count } from '../format.ts'
 import { Problem, Status, useNow } from '../parts.tsx'

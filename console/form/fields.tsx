@@ -1,4 +1,4 @@
-/** The fields of a form that a schema asks for. */
+/** Form fields for a schema. */
 import { useId } from 'react'
 import type { Field, FormValues, SchemaForm } from './schema-form.ts'
 
@@ -9,7 +9,7 @@ export interface FieldsProps {
 }
 
 export function Fields({ form, filled, onChange }: FieldsProps) {
-  const id = useId() // several forms may be on a page
+  const id = useId() // a page may have several forms
   return (
     <>
       {form.fields.map((field, index) => (

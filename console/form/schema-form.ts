@@ -1,4 +1,4 @@
-/** What a form asks for, as a JSON schema says it, and the value that comes of what was filled in. */
+/** Derives a form from a JSON schema, and a value from the filled form. */
 
 export interface Field {
   readonly name: string
@@ -6,33 +6,33 @@ export interface Field {
   readonly about?: string
   readonly kind: 'text' | 'number' | 'integer' | 'switch' | 'choice' | 'json'
   readonly required: boolean
-  /** Where nothing is filled in, null will do. */
+  /** An empty field means null. */
   readonly nullable: boolean
-  /** Of a choice. */
+  /** Options of a choice. */
   readonly choices: readonly unknown[]
-  /** What is filled in at first. */
+  /** Initial content. */
   readonly initial: string
   readonly placeholder: string
 }
 
 export interface SchemaForm {
-  /** A value by itself, or an object with a field for each property. */
+  /** A single value, or an object with a field per property. */
   readonly of: 'value' | 'object'
   readonly fields: readonly Field[]
 }
 
-/** What is filled in, by the name of the field, as text; a choice is the place of what was chosen. */
+/** Field contents by name, as text; for a choice, the index of the selected option. */
 export type FormValues = ReadonlyMap<string, string>
 
 export type ReadValue = { readonly value: unknown } | { readonly wrong: string }
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** More of them are better written as JSON. */
+/** Schemas with more fields are edited as JSON. */
 const FIELDS_MAX = 50
 const VALUE = 'input'
 
-/** Undefined for a schema that has no form of its own: it is filled in as JSON. Of several ways, the first that has one. */
+/** Undefined for a schema without a form, which is edited as JSON. Of several alternatives, uses the first that has one. */
 export function formOf(schema: unknown): SchemaForm | undefined {
   if (!isObject(schema)) return undefined
   const ways = waysOf(schema)
@@ -40,7 +40,7 @@ export function formOf(schema: unknown): SchemaForm | undefined {
   return formOfOne(schema)
 }
 
-/** The form of a component's input. One that says nothing of it is given a text; undefined where only JSON will do. */
+/** Form of a component's input. Default: text. Undefined if only JSON will do. */
 export function inputFormOf({ inputSchema }: { readonly inputSchema?: Schema }): SchemaForm | undefined {
   return formOf(inputSchema ?? { type: 'string', examples: ['What shall it do?'] })
 }
@@ -61,12 +61,12 @@ function formOfOne(schema: Schema): SchemaForm | undefined {
   }
 }
 
-/** All that is asked for is a text. */
+/** The form is a single text field. */
 export function isPlainText({ of, fields }: SchemaForm): boolean {
   return of === 'value' && fields[0]?.kind === 'text'
 }
 
-/** The value that was filled in, or what is wrong with it. */
+/** The form's value, or what is wrong with it. */
 export function readForm({ of, fields }: SchemaForm, filled: FormValues): ReadValue {
   const entries: [string, unknown][] = []
   for (const field of fields) {
@@ -85,19 +85,19 @@ export function readJson(text: string, title: string): ReadValue {
   }
 }
 
-/** What a value may be instead of one thing. */
+/** The alternatives of a union. */
 function waysOf(schema: Schema): readonly Schema[] | undefined {
   const ways = schema['anyOf'] ?? schema['oneOf']
   return Array.isArray(ways) ? ways.filter(isObject) : undefined
 }
 
-/** What stands beside the ways is about all of them. */
+/** Annotations beside the alternatives apply to all of them. */
 function named({ title, description, default: given, examples }: Schema): Schema {
   const known = { title, description, default: given, examples }
   return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
 }
 
-/** A value that may be null besides one other thing is asked for as that. */
+/** A value that may be null is asked for as its other type. */
 function withoutNull(schema: Schema): { readonly plain: Schema; readonly nullable: boolean } {
   const { type } = schema
   if (Array.isArray(type)) {
@@ -148,9 +148,9 @@ function written(kind: Field['kind'], value: unknown): string {
   return kind === 'text' && typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** A value that is undefined was left out. */
+/** Undefined: omitted. */
 function readField({ title, kind, required, nullable, choices }: Field, text: string, of: SchemaForm['of']): ReadValue {
-  // A text by itself may be empty; one among others that is empty was not filled in.
+  // A single text may be empty; an empty field of an object is omitted.
   if (text === '' && !(kind === 'text' && of === 'value')) {
     if (!required) return { value: undefined }
     return nullable ? { value: null } : { wrong: `${title} is missing` }

@@ -1,4 +1,4 @@
-/** Break it: what happens to connections and servers, and how the gap closes. */
+/** "Break it" page: disturbs connections and servers, and shows how viewers catch up. */
 import type { ComponentInfo } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
 import { Kill } from '../break/kill.tsx'
@@ -25,8 +25,8 @@ export function BreakPage() {
     <>
       <h1>Break it</h1>
       <p className="lead">
-        Start something long, then cut, stall and kill. The log has every event, and a viewer is a place in it: so
-        nothing is lost, and nothing comes twice.
+        Start something long, then cut, stall and kill. The log has every event, and a viewer is a cursor in it, so no
+        event is lost or shown twice.
       </p>
       {components.length === 0 ? (
         <Empty title="This server has no components" />

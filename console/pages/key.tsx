@@ -1,4 +1,4 @@
-/** Asks for the key of a server that has one. */
+/** Sign-in page for a server that requires a key. */
 import { type FormEvent, useState } from 'react'
 import { signIn } from '../session.ts'
 
@@ -13,7 +13,7 @@ export function KeyPage({ rejected }: { readonly rejected: boolean }) {
       <h1>This server needs a key</h1>
       {rejected && (
         <p className="problem" role="alert">
-          The server did not take the key that you gave.
+          The server rejected this key.
         </p>
       )}
       <label>
@@ -28,10 +28,10 @@ export function KeyPage({ rejected }: { readonly rejected: boolean }) {
         />
       </label>
       <p className="hint">
-        It is kept in this tab until you close it, and is in no address. <code>holdfast keys create</code> makes one.
+        Stored in this tab until you close it, and never in a URL. Create one with <code>holdfast keys create</code>.
       </p>
       <button type="submit" className="primary">
-        Go on
+        Continue
       </button>
     </form>
   )

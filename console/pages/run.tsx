@@ -1,4 +1,4 @@
-/** One run: the conversation, and beside it the log, the timeline, the bytes and the tokens. */
+/** Run page: conversation, log, timeline, protocol frames and token usage. */
 import type { RunInfo, ShareAction } from 'holdfast/client'
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { count, duration, moment, shortId, shortSession } from '../format.ts'
@@ -18,10 +18,10 @@ import { useSession } from '../session.ts'
 const PANELS = { talk: 'Conversation', log: 'Log', timeline: 'Timeline', wire: 'Wire', usage: 'Usage' } as const
 type Panel = keyof typeof PANELS
 
-/** What a share link gives access to: the log, and what is made from it. */
+/** Panels for a share link, which gives access to the log only. */
 const { wire: _wire, ...SHARED_PANELS } = PANELS
 
-/** Whether the page may offer this: always, but for a share link that does not allow it. */
+/** Whether an action is available: always, except on a share link that does not allow it. */
 function useMay(info: RunInfo | undefined): (action: ShareAction) => boolean {
   const { isShared } = useSession()
   return (action) => !isShared || info?.shared?.can.includes(action) === true
@@ -49,13 +49,13 @@ export function RunPage({ id }: { readonly id: string }) {
   )
 }
 
-/** What the log does not say: the session, the protocol. Looked at when the status changes. */
+/** Details that are not in the log: session and protocol. Requested when the status changes. */
 function useInfo(id: string, status: string): RunInfo | undefined {
   const { client } = useSession()
   const [info, setInfo] = useState<RunInfo>()
   useEffect(() => {
     const leaving = new AbortController()
-    client.runs.get(id, { signal: leaving.signal }).then(setInfo, () => {}) // the log tells what is wrong
+    client.runs.get(id, { signal: leaving.signal }).then(setInfo, () => {}) // the log reports what is wrong
     return () => leaving.abort()
   }, [client, id, status])
   return info

@@ -1,4 +1,4 @@
-/** All runs, newest first, as they change. */
+/** Live list of runs, newest first. */
 import type { RunStatus } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
 import type { RunRow } from '../api.ts'
@@ -52,19 +52,19 @@ export function RunsPage() {
 }
 
 function emptyTitle(filtered: boolean, goesFurther: boolean): string {
-  if (goesFurther) return 'No run fits so far: search further'
-  return filtered ? 'No run fits these filters' : 'No runs yet'
+  if (goesFurther) return 'No match so far: search further'
+  return filtered ? 'No run matches these filters' : 'No runs yet'
 }
 
-/** How far a search has come, and that it still goes on. */
+/** Progress of a search. */
 function Searched({ found }: { readonly found: FoundRuns }) {
   const { searched, cursor } = found
   if (searched === undefined) return null
   const back = searched.backTo === undefined ? '' : `, back to ${moment(searched.backTo)}`
-  const looked = `${count(searched.runs)} runs looked through${back}`
+  const looked = `${count(searched.runs)} runs searched${back}`
   return (
     <p className="hint searched" role="status">
-      {goesOn(found) ? `Searching: ${looked}…` : `${looked}${cursor === undefined ? ': that is all of them' : ''}.`}
+      {goesOn(found) ? `Searching: ${looked}…` : `${looked}${cursor === undefined ? ': all of them' : ''}.`}
     </p>
   )
 }
@@ -109,7 +109,7 @@ function Filters() {
         Search
         <input
           type="search"
-          placeholder="a part of the run's id, its component or its session"
+          placeholder="part of a run's id, component or session"
           value={search}
           onChange={({ target }) => setSearch(target.value)}
         />
@@ -119,7 +119,7 @@ function Filters() {
         <button
           type="button"
           className="quiet"
-          title={`Only session ${session}; press to see all`}
+          title={`Only session ${session}; click to show all`}
           onClick={() => filter({ session: undefined })}
         >
           Session {shortSession(session)}

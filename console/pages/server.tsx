@@ -1,4 +1,4 @@
-/** The server itself: whether it is well, what it keeps, what it carries, and where its bounds are. */
+/** Server page: health, storage, load and limits. */
 import type { RunInfo } from 'holdfast/client'
 import { useEffect, useState } from 'react'
 import { readServer, type ServerReport } from '../api.ts'
@@ -64,10 +64,10 @@ function Health({ report: { ok, draining, store, version, auth, process } }: { r
       <p className="health" data-ok={ok}>
         <span className="dot" aria-hidden="true" />
         {ok
-          ? 'Takes runs'
+          ? 'Accepts runs'
           : draining
-            ? 'Draining: takes no more runs'
-            : `Cannot take runs: ${store.reason ?? 'the store is away'}`}
+            ? 'Draining: accepts no more runs'
+            : `Cannot accept runs: ${store.reason ?? 'the store is unavailable'}`}
       </p>
       <dl className="facts">
         <Fact name="Store">{store.name}</Fact>
@@ -87,19 +87,19 @@ function Load({ report: { load, limits, process } }: { readonly report: ServerRe
     <section className="card">
       <h2>Load</h2>
       <label className="meter">
-        Runs that are driven here: {count(load.running)} of {count(runsMax)}
+        Runs executing here: {count(load.running)} of {count(runsMax)}
         <meter min={0} max={runsMax} high={runsMax * 0.9} value={load.running} />
       </label>
       <dl className="facts">
         <Fact name="Subscribers">{count(load.subscribers)}</Fact>
         <Fact name="Open streams">{count(load.streams)}</Fact>
-        <Fact name="Largest lag of a subscriber">{count(load.lag)} events</Fact>
+        <Fact name="Lag of the slowest subscriber">{count(load.lag)} events</Fact>
         <Fact name="Orphaned runs">
           {count(load.orphaned.count)}
           {load.orphaned.more && ' or more'}
         </Fact>
-        <Fact name="Recovered since it began">{count(load.recovered)}</Fact>
-        <Fact name="Lost since it began">{count(load.lost)}</Fact>
+        <Fact name="Recovered since start">{count(load.recovered)}</Fact>
+        <Fact name="Lost since start">{count(load.lost)}</Fact>
         <Fact name="Memory">{bytes(process.rss)}</Fact>
         <Fact name="Heap">{bytes(process.heapUsed)}</Fact>
       </dl>
@@ -153,7 +153,7 @@ function Limits({ limits }: { readonly limits: Readonly<Record<string, number>> 
   )
 }
 
-/** Each has its unit in its name. */
+/** The unit is part of the name. */
 function limit(name: string, value: number): string {
   if (name.startsWith('retain') && value === 0) return 'none'
   if (name.endsWith('Ms')) return duration(value)

@@ -1,4 +1,4 @@
-/** Chooses a component, gives it an input, and goes to its run. */
+/** Start page: choose a component, enter an input, open its run. */
 import type { ComponentInfo, StartRequest } from 'holdfast/client'
 import { type SyntheticEvent, useState } from 'react'
 import { useComponents } from '../components.ts'
@@ -134,7 +134,7 @@ function StartForm({ component, session: given }: { readonly component: Componen
 }
 
 const NOTHING: FormValues = new Map()
-const RECOVERY = { fail: 'fail', retry: 'start again', resume: 'go on where they were' } as const
+const RECOVERY = { fail: 'fail', retry: 'start again', resume: 'resume from the log' } as const
 const BUSY = {
   reject: 'is refused',
   enqueue: 'waits',

@@ -1,4 +1,4 @@
-/** What an agent made: images are shown, everything else can be saved. */
+/** Artifacts: images are shown, everything else can be saved. */
 import { useEffect, useState } from 'react'
 import { bytes as size } from '../format.ts'
 import { OuterLink } from '../markdown.tsx'
@@ -38,7 +38,7 @@ export function ArtifactView({ block }: { readonly block: ArtifactBlock }) {
   )
 }
 
-/** Of a whole artifact. What is not an image is only ever offered for saving, as bytes without a type. */
+/** Object URL of a complete artifact. Anything but an image is offered only as a download, without a type. */
 function useBlobAddress({ chunks, text, mediaType, whole }: ArtifactBlock): string | undefined {
   const [address, setAddress] = useState<string>()
   useEffect(() => {

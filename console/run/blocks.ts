@@ -1,12 +1,12 @@
-/** What a person reads of a run, in order: the blocks of a conversation. */
+/** Block types of a conversation. */
 import type { Failure, Question, RunStatus } from 'holdfast/client'
 
 interface Common {
-  /** Index of the event that began it: also its key. */
+  /** Index of its first event; also its key. */
   readonly index: number
   /** Run id of the actor; '' for the run's own component. */
   readonly actor: string
-  /** It was withdrawn. */
+  /** It was retracted. */
   readonly discarded: boolean
 }
 
@@ -21,7 +21,7 @@ export interface ToolBlock extends Common {
   readonly call: string
   readonly name: string
   readonly state: 'drafting' | 'running' | 'done' | 'failed'
-  /** The input while a model still writes it. */
+  /** The input while the model is streaming it. */
   readonly draft: string
   readonly input?: unknown
   readonly progress?: unknown
@@ -36,7 +36,7 @@ export interface StepBlock extends Common {
   readonly step: string
   readonly name: string
   readonly stepKind: string
-  /** The step around it. */
+  /** The enclosing step. */
   readonly parent?: string | undefined
   readonly depth: number
   readonly state: 'running' | 'done' | 'failed' | 'skipped'
@@ -49,7 +49,7 @@ export interface MemberBlock extends Common {
   readonly kind: 'member'
   readonly component: string
   readonly memberKind: string
-  /** Names the step that it does, where it does one. */
+  /** Key of the step that it performs, if any. */
   readonly key: string
   readonly state: 'running' | 'done' | 'failed'
   readonly input: unknown
@@ -119,5 +119,5 @@ export type Block =
   | InputBlock
   | EndBlock
 
-/** A block before it has its place. */
+/** A block before it has an index. */
 export type NewBlock = Block extends infer Each ? (Each extends Block ? Omit<Each, keyof Common> : never) : never

@@ -1,4 +1,4 @@
-/** Goes on in the same session: another run of the same component. */
+/** Continues the session with another run of the same component. */
 import { type FormEvent, useState } from 'react'
 import { useComponents } from '../components.ts'
 import { inputFormOf, isPlainText } from '../form/schema-form.ts'
@@ -14,14 +14,14 @@ export interface ComposerProps {
 export function Composer({ component, session }: ComposerProps) {
   const { components } = useComponents()
   const found = components?.find(({ id }) => id === component)
-  if (found === undefined) return null // it is served no more, or not known yet
+  if (found === undefined) return null // no longer served, or not loaded yet
   const form = inputFormOf(found)
   if (form !== undefined && isPlainText(form)) return <TextComposer component={component} session={session} />
   const query = new URLSearchParams({ component, session })
   return (
     <p className="composer">
       <Link to={`/start?${query}`} className="button">
-        Go on in this session
+        Continue this session
       </Link>
     </p>
   )
@@ -47,7 +47,7 @@ function TextComposer({ component, session }: ComposerProps) {
   return (
     <form className="composer" onSubmit={(event) => void send(event)}>
       <label>
-        Go on in this session
+        Continue this session
         <textarea rows={2} required value={text} onChange={({ target }) => setText(target.value)} />
       </label>
       <button type="submit" className="primary" disabled={busy}>

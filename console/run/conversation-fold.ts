@@ -1,4 +1,6 @@
-/** Folds the events of a run into the blocks of its conversation. A block that changes is a new object, so that only it is drawn again. */
+/**
+ * Reducer: folds a run's events into conversation blocks. A changed block is a new object, so that only it is rendered again.
+ */
 import type { Actor, EventType, LoggedEvent } from 'holdfast/client'
 import type {
   ArtifactBlock,
@@ -15,18 +17,18 @@ import { concerns } from './withdrawal.ts'
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export class ConversationFold {
-  /** Replaced by each change. */
+  /** Replaced on every change. */
   blocks: readonly Block[] = []
   readonly actors = new Map<string, Actor>()
   #list: Block[] = []
-  /** Where the open text of each actor is. */
+  /** Index of each actor's open text block. */
   readonly #speaking = new Map<string, number>()
   readonly #tools = new Map<string, number>()
   readonly #steps = new Map<string, number>()
   readonly #unshown = new Set<string>()
   readonly #members = new Map<string, number>()
   readonly #artifacts = new Map<string, number>()
-  /** Which piece of a text block came with which event, so that a part of it can be withdrawn. */
+  /** Which piece of a text block came with which event, so that part of it can be retracted. */
   readonly #pieces = new Map<number, { index: number; at: number }[]>()
 
   apply(events: readonly LoggedEvent[]): void {
@@ -65,7 +67,7 @@ export class ConversationFold {
     this.#list[at] = { ...block, text: block.text + event.data.text }
   }
 
-  /** What an actor says next is another block. */
+  /** Ends an actor's open text block. */
   hush({ actor }: LoggedEvent): void {
     this.#close(actor?.run ?? '')
   }
@@ -120,7 +122,7 @@ export class ConversationFold {
   startStep(event: Logged<'step.started'>): void {
     const { step, name, kind = 'function', parent } = event.data
     this.hush(event)
-    if (kind === 'model') return void this.#unshown.add(step) // what the model says is shown, and the timeline has the rest
+    if (kind === 'model') return void this.#unshown.add(step) // the model's output is shown, and the timeline has the rest
     const around = parent === undefined ? undefined : this.#steps.get(parent)
     const depth = around === undefined ? 0 : (this.#list[around] as StepBlock).depth + 1
     const block = { kind: 'step', step, name, stepKind: kind, parent, depth, state: 'running' } as const
@@ -140,7 +142,7 @@ export class ConversationFold {
 
   startMember(event: Logged<'actor.started'>): void {
     const { component = '', kind = 'agent', run = '', parent } = event.actor ?? {}
-    this.#close(parent === event.run ? '' : (parent ?? '')) // what its caller says next comes after it
+    this.#close(parent === event.run ? '' : (parent ?? '')) // ends the caller's block, so that its next text comes after this
     const { input, key } = event.data
     const block = { kind: 'member', component, memberKind: kind, key, state: 'running', input } as const
     this.#members.set(run, this.add(event, block))
@@ -205,7 +207,7 @@ const handlers: Handlers = {
     fold.hushAll()
     if (event.data.attempt > 1) note(fold, event, `Attempt ${event.data.attempt} begins`)
   },
-  'run.released': (fold, event) => note(fold, event, `The worker gave the run back (${event.data.reason})`),
+  'run.released': (fold, event) => note(fold, event, `The worker released the run (${event.data.reason})`),
   'run.paused': (fold, event) => {
     fold.hushAll()
     fold.add(event, { kind: 'ask', questions: event.data.questions })
@@ -215,7 +217,7 @@ const handlers: Handlers = {
     note(fold, event, `Stop requested${event.data.reason === undefined ? '' : `: ${event.data.reason}`}`, 'warning'),
   'attempt.discarded': (fold, event) => {
     fold.withdraw(event)
-    note(fold, event, `Output from event ${event.data.from} on was withdrawn: ${event.data.reason}`, 'warning')
+    note(fold, event, `Output from event ${event.data.from} on was retracted: ${event.data.reason}`, 'warning')
   },
   'run.completed': (fold, event) => end(fold, event, { status: 'completed', output: event.data.output }),
   'run.failed': (fold, event) => end(fold, event, { status: 'failed', error: event.data.error }),

@@ -1,4 +1,4 @@
-/** The run as a person reads it. */
+/** The run as a conversation. */
 import type { Actor, Question } from 'holdfast/client'
 import { memo, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { isImageData, Markdown, OuterLink } from '../markdown.tsx'
@@ -12,14 +12,14 @@ export interface ConversationProps {
   readonly blocks: readonly Block[]
   readonly actors: ReadonlyMap<string, Actor>
   readonly component: string
-  /** The questions that can be answered now. */
+  /** Questions that can be answered now. */
   readonly open: readonly Question[]
-  /** It goes on: the newest is what one wants to see. One that is over is read from its beginning. */
+  /** Running: scroll to the newest block. A finished run is read from the beginning. */
   readonly live: boolean
   readonly form: (questions: readonly Question[]) => ReactNode
 }
 
-/** Blocks that are drawn at first; a run that calls a tool ten thousand times has more. */
+/** Blocks rendered at first; a run with ten thousand tool calls has more. */
 const DRAWN_BLOCKS = 200
 
 export function Conversation({ blocks, actors, component, open, live, form }: ConversationProps) {
@@ -27,7 +27,7 @@ export function Conversation({ blocks, actors, component, open, live, form }: Co
   const tree = useMemo(() => inTree(blocks, actors), [blocks, actors])
   const box = useRef<HTMLDivElement>(null)
   const atEnd = useRef(live)
-  // Stays at the end while the run goes on, until somebody scrolls away.
+  // Stays at the end while the run continues, until the user scrolls away.
   useLayoutEffect(() => {
     const element = box.current
     if (element !== null && atEnd.current) element.scrollTop = element.scrollHeight
@@ -38,7 +38,7 @@ export function Conversation({ blocks, actors, component, open, live, form }: Co
   }
   const hidden = Math.max(0, blocks.length - drawn)
   const lastAsk = blocks.findLast((block) => block.kind === 'ask')
-  if (blocks.length === 0) return <Empty title="Nothing was said yet" />
+  if (blocks.length === 0) return <Empty title="No output yet" />
   return (
     <div
       className="conversation-scroll"
@@ -46,7 +46,7 @@ export function Conversation({ blocks, actors, component, open, live, form }: Co
       onScroll={onScroll}
       tabIndex={0}
       role="log"
-      aria-label="What was said"
+      aria-label="Conversation"
     >
       <div className="conversation">
         {hidden > 0 && (
@@ -92,7 +92,7 @@ const BlockView = memo(function BlockView({ block, speaker, depth, children }: B
       data-index={block.index}
       aria-label={`${block.kind} of ${speaker}`}
     >
-      {block.discarded && <p className="withdrawn">Withdrawn</p>}
+      {block.discarded && <p className="withdrawn">Retracted</p>}
       {body(block, speaker)}
       {children}
     </section>

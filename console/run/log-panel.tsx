@@ -1,4 +1,4 @@
-/** The log: every event, and the whole of the one that is chosen. */
+/** The log: all events, and the details of the selected one. */
 import type { LoggedEvent } from 'holdfast/client'
 import { clock, json } from '../format.ts'
 import { CopyButton, Empty } from '../parts.tsx'
@@ -7,7 +7,7 @@ import type { ShownRun } from './run-watch.ts'
 
 export interface LogPanelProps {
   readonly shown: ShownRun
-  /** Index of the chosen event. */
+  /** Index of the selected event. */
   readonly chosen: number | undefined
   readonly onChoose: (index: number | undefined) => void
 }
@@ -53,7 +53,7 @@ export function LogPanel({ shown, chosen, onChoose }: LogPanelProps) {
   )
 }
 
-/** Of an event that may have four mebibytes; the copy has all of it. */
+/** Limit for display, since an event may have 4 MiB; copying gets all of it. */
 const EVENT_CHARS_SHOWN = 100_000
 
 function EventRow({ event }: { readonly event: LoggedEvent }) {

@@ -1,4 +1,4 @@
-/** The form by which a paused run is answered: made for the kind of each question, or for its schema. */
+/** Answer form of a paused run, specific to each question's kind or schema. */
 import type { Question } from 'holdfast/client'
 import { type FormEvent, useState } from 'react'
 import { Fields } from '../form/fields.tsx'
@@ -62,7 +62,7 @@ function QuestionForm({ question, onAnswer }: QuestionFormProps) {
   return <TextAnswer isText={isText(question)} onAnswer={onAnswer} />
 }
 
-/** A tool call that was cut off: it may be repeated, or somebody knows what became of it. */
+/** An interrupted tool call: repeat it, or enter its result. */
 function Uncertain({ onAnswer }: { readonly onAnswer: (value: unknown) => void }) {
   const [result, setResult] = useState('')
   return (
@@ -77,7 +77,7 @@ function Uncertain({ onAnswer }: { readonly onAnswer: (value: unknown) => void }
           disabled={result === ''}
           onClick={() => onAnswer({ action: 'result', value: jsonOrText(result) })}
         >
-          Go on with this result
+          Continue with this result
         </button>
         <button type="button" onClick={() => onAnswer('retry')}>
           Repeat it
@@ -95,7 +95,7 @@ interface SeveralProps {
   readonly onAnswer: (value: unknown) => void
 }
 
-/** In the order in which they were chosen, which may matter to whoever asked. */
+/** In the order of selection, which may matter to the component. */
 function Several({ names, onAnswer }: SeveralProps) {
   const [chosen, setChosen] = useState<readonly string[]>([])
   return (
@@ -123,7 +123,7 @@ function Several({ names, onAnswer }: SeveralProps) {
   )
 }
 
-/** As the question's schema wants it. */
+/** A form for the question's schema. */
 function FormAnswer({ form, onAnswer }: { readonly form: SchemaForm; readonly onAnswer: (value: unknown) => void }) {
   const [filled, setFilled] = useState<FormValues>(new Map())
   const [wrong, setWrong] = useState<string>()
@@ -221,7 +221,7 @@ function Buttons({ choices, onAnswer }: ButtonsProps) {
   )
 }
 
-/** As text, or as any JSON value where a text would not do. */
+/** As text, or as JSON if text does not fit. */
 function TextAnswer({
   isText: textual,
   onAnswer,
@@ -262,7 +262,7 @@ function isText({ schema, kind }: Question): boolean {
 
 interface Choices {
   readonly names: readonly string[]
-  /** More than one may be chosen. */
+  /** Multiple selection. */
   readonly several: boolean
 }
 

@@ -1,15 +1,15 @@
-/** Shows a run again as it happened: pause, step, speed, any place. */
+/** Replays a run as it happened: pause, step, speed, seek. */
 import { useEffect, useState } from 'react'
 import { count, duration } from '../format.ts'
 import type { RunWatch, ShownRun } from './run-watch.ts'
 
 const SPEEDS = [1, 4, 16, 64]
-/** What is left of a silence that nobody wants to sit through. */
+/** Longer pauses are shortened to this. */
 const SILENCE_MS = 2000
-/** Silences from here on are told, so that nobody thinks that it hangs. */
+/** Pauses from this length are announced, so that the replay does not seem to hang. */
 const TOLD_MS = 3000
 const TICK_MS = 15
-/** The longest that a timer can wait. */
+/** Maximum delay of a timer. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
 export interface ReplayBarProps {
@@ -27,7 +27,7 @@ export function ReplayBar({ watch, shown, onClose }: ReplayBarProps) {
   useEffect(() => watch.seek(0), [watch])
   useEffect(() => {
     if (!playing || upTo >= all) return
-    // Events that are closer than a tick are shown together.
+    // Events closer than one tick are shown together.
     let next = upTo + 1
     for (let spent = wait; next < all; next++) {
       spent += gapBefore(events, next, cuts) / speed
@@ -81,7 +81,7 @@ export function ReplayBar({ watch, shown, onClose }: ReplayBarProps) {
   )
 }
 
-/** Between an event and the one before it, as it was. */
+/** Time between an event and the previous one. */
 function gapBefore(events: ShownRun['events'], at: number, cuts: boolean): number {
   if (at <= 0 || at >= events.length) return 0
   const gap = Math.max(Date.parse(events[at]!.time) - Date.parse(events[at - 1]!.time), 0)

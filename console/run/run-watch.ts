@@ -1,28 +1,28 @@
-/** A run as a screen shows it: follows its log, folds it, and goes back in it for a replay. A store for React's eyes. */
+/** External store of the run page: follows a run's log, folds it, and seeks in it for a replay. */
 import { type Client, ClientError, type LoggedEvent, type Question, type RunStatus } from 'holdfast/client'
 import type { Block } from './blocks.ts'
 import { ConversationFold } from './conversation-fold.ts'
 import { SpanFold } from './spans.ts'
 import { UsageFold } from './usage.ts'
 
-/** Events that come within so many milliseconds are shown together; more, where a picture takes long to draw. */
+/** Events within this many milliseconds are shown together; longer if rendering is slow. */
 const TOGETHER_MS = 40
 const TOGETHER_MS_MAX = 1000
-/** Of a longer log the first ones are let go; what they folded to stays. */
+/** The oldest events of a longer log are dropped; their folded state stays. */
 const EVENTS_MAX = 200_000
 
 export interface ShownRun {
-  /** All events that are held, also while a replay shows fewer; the same list grows, so look at `count`. */
+  /** All events in memory, even if a replay shows fewer. The list grows in place, so compare `count`. */
   readonly events: readonly LoggedEvent[]
   readonly count: number
-  /** How many of them are shown. */
+  /** Number of events shown. */
   readonly upTo: number
   readonly replaying: boolean
   readonly status: RunStatus
   readonly blocks: readonly Block[]
   readonly questions: readonly Question[]
   readonly fold: Folds
-  /** What came before it was trimmed. */
+  /** Events before it were trimmed. */
   readonly earliest: number
   readonly ended: boolean
   readonly problem: ClientError | undefined
@@ -76,7 +76,7 @@ export class RunWatch {
     }
   }
 
-  /** Shows only the first events. Default: all of them, and what comes. */
+  /** Shows only the first events. Default: all, including new ones. */
   seek(upTo: number | undefined): void {
     this.#upTo = upTo === undefined ? undefined : Math.max(0, Math.min(upTo, this.#events.length))
     this.#publish()
@@ -100,7 +100,7 @@ export class RunWatch {
     }
   }
 
-  /** The page is drawn for a third of the time at most, so that it answers whoever uses it. */
+  /** Rendering takes at most a third of the time, so that the page stays responsive. */
   #togetherMs(): number {
     return Math.min(Math.max(TOGETHER_MS, this.#drawingMs * 2), TOGETHER_MS_MAX)
   }
@@ -118,7 +118,7 @@ export class RunWatch {
     this.#onEvents?.(news)
     const began = performance.now()
     this.#publish()
-    setTimeout(() => (this.#drawingMs = performance.now() - began)) // React has drawn by then
+    setTimeout(() => (this.#drawingMs = performance.now() - began)) // React has rendered by then
   }
 
   #publish(): void {

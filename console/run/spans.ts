@@ -1,4 +1,4 @@
-/** What took how long: attempts, members, steps, tools, models and waits of a run, as a tree in time. */
+/** Spans of a run as a tree: attempts, members, steps, tools, models and waits. */
 import type { Actor, EventType, LoggedEvent } from 'holdfast/client'
 import { concerns, type Withdrawal } from './withdrawal.ts'
 
@@ -7,9 +7,9 @@ export interface Span {
   readonly kind: 'attempt' | 'member' | 'step' | 'tool' | 'model' | 'wait' | 'withdrawn'
   readonly name: string
   readonly parent: string | undefined
-  /** Run id of whoever did it; '' for the run's own component. */
+  /** Run id of the actor; '' for the run's own component. */
   readonly actor: string
-  /** Index of the event that began it. */
+  /** Index of its first event. */
   readonly index: number
   readonly start: number
   readonly end?: number
@@ -25,17 +25,17 @@ type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export class SpanFold {
   readonly #spans = new Map<string, Span>()
-  /** The newest of those that have the same id. */
+  /** The newest span with each id. */
   readonly #latest = new Map<string, string>()
   readonly #actors = new Map<string, Actor>()
-  /** When each event was, from the first one on. */
+  /** Time of each event. */
   readonly #times: number[] = []
   #firstIndex: number | undefined
   #attempt: string | undefined
   #last = 0
   first = 0
 
-  /** Until when anything is known. */
+  /** Time of the last event. */
   get last(): number {
     return this.#last
   }
@@ -57,7 +57,7 @@ export class SpanFold {
     return this.#latest.has(id)
   }
 
-  /** Each under the one that it belongs to, in the order in which they began. */
+  /** Each below its parent, in order of start. */
   rows(): Row[] {
     const children = Map.groupBy(this.#spans.values(), ({ parent }) =>
       parent !== undefined && this.#spans.has(parent) ? parent : undefined,
@@ -81,7 +81,7 @@ export class SpanFold {
     const { actor } = event
     const around = 'parent' in span ? span.parent : actor && memberId(actor.run)
     const parent = around && (this.#latest.get(around) ?? around)
-    // A call that is made again after a crash is another one.
+    // A call that is repeated after a crash is a new span.
     const id = this.#spans.has(span.id) ? `${span.id}@${event.index}` : span.id
     this.#latest.set(span.id, id)
     this.#spans.set(id, {
@@ -100,7 +100,7 @@ export class SpanFold {
     if (span !== undefined) this.#spans.set(span.id, { ...span, end: time, state })
   }
 
-  /** The process that drove the attempt is gone, or it is over. */
+  /** The attempt's process died, or the attempt ended. */
   endAttempt(time: number, state: Span['state'], cutOthers: boolean): void {
     if (this.#attempt !== undefined) this.end(this.#attempt, time, state)
     this.#attempt = undefined
@@ -122,7 +122,7 @@ export class SpanFold {
     this.begin(event, time, { id: this.#attempt, kind: 'attempt', name: `Attempt ${event.data.attempt}` })
   }
 
-  /** Output that was withdrawn is shown by itself; with it goes work whose results were dropped, or that broke off. */
+  /** Marks retracted output, and the work whose results were dropped or interrupted. */
   discard(event: Withdrawal): void {
     const { from, ledger, scope, reason } = event.data
     if (ledger === 'dropped' && scope === 'all') this.endAttempt(this.#last, 'discarded', false)
@@ -156,7 +156,7 @@ const handlers: Handlers = {
   'run.released': (fold, _event, time) => fold.endAttempt(time, 'done', false),
   'attempt.discarded': (fold, event) => fold.discard(event),
   'run.paused': (fold, event, time) =>
-    fold.begin(event, time, { id: `wait:${event.index}`, kind: 'wait', name: 'Waits for an answer' }),
+    fold.begin(event, time, { id: `wait:${event.index}`, kind: 'wait', name: 'Waiting for an answer' }),
   'run.resumed': (fold, _event, time) => fold.endWaits(time),
   'run.completed': (fold, _event, time) => fold.finish(time, 'done'),
   'run.failed': (fold, _event, time) => fold.finish(time, 'failed'),
@@ -166,7 +166,7 @@ const handlers: Handlers = {
     const { actor } = event
     if (actor === undefined) return
     const parentActor = actor.parent === undefined || actor.parent === event.run ? undefined : memberId(actor.parent)
-    const step = `step:${event.data.key}` // it does a step, or is simply called
+    const step = `step:${event.data.key}` // it performs a step, or was called directly
     const parent = fold.has(step) ? step : parentActor
     fold.begin(event, time, { id: memberId(actor.run), kind: 'member', name: actor.component, parent })
   },
@@ -174,7 +174,7 @@ const handlers: Handlers = {
   'actor.failed': (fold, event, time) => fold.end(memberId(event.actor?.run ?? ''), time, 'failed'),
   'step.started': (fold, event, time) => {
     const { step, name, kind, parent } = event.data
-    if (kind === 'model') return // the request in it is shown
+    if (kind === 'model') return // its request is shown instead
     const title = kind === undefined || kind === 'function' ? name : `${name} (${kind})`
     const around = parent === undefined ? {} : { parent: `step:${parent}` }
     fold.begin(event, time, { id: `step:${step}`, kind: 'step', name: title, ...around })

@@ -1,4 +1,4 @@
-/** Attempts, members, steps, tools, models and waits of a run, over time. */
+/** Timeline of a run's spans. */
 import { useMemo } from 'react'
 import { duration } from '../format.ts'
 import { Empty } from '../parts.tsx'
@@ -22,13 +22,13 @@ const KINDS: Readonly<Record<Row['kind'], string>> = {
   tool: 'tool',
   model: 'model',
   wait: 'wait',
-  withdrawn: 'withdrawn',
+  withdrawn: 'retracted',
 }
 
 export function Timeline({ shown, now, chosen, onChoose }: TimelineProps) {
   const { fold, upTo, ended, replaying } = shown
   const rows = useMemo(() => fold.spans.rows(), [fold, upTo])
-  if (rows.length === 0) return <Empty title="Nothing took any time yet" />
+  if (rows.length === 0) return <Empty title="No timed work yet" />
   const { first, last } = fold.spans
   const end = Math.max(first + 1, ended || replaying ? last : Math.max(last, now))
   const selected = rows.findIndex(({ index }) => index === chosen)
@@ -52,7 +52,7 @@ export function Timeline({ shown, now, chosen, onChoose }: TimelineProps) {
         <li data-state="running">running</li>
         <li data-state="failed">failed</li>
         <li data-state="cut">cut off</li>
-        <li data-state="discarded">withdrawn</li>
+        <li data-state="discarded">retracted</li>
       </ul>
     </div>
   )

@@ -1,4 +1,4 @@
-/** The blocks of a conversation as a tree: what a member said stands below it, also where several spoke at once; so do steps of steps. */
+/** Conversation blocks as a tree: members' output below the member, even if several speak at once; nested steps likewise. */
 import type { Actor } from 'holdfast/client'
 import type { Block } from './blocks.ts'
 
@@ -10,7 +10,7 @@ interface Branch {
 export function inTree(blocks: readonly Block[], actors: ReadonlyMap<string, Actor>): readonly Block[] {
   if (!blocks.some(({ kind }) => kind === 'member' || kind === 'step')) return blocks
   const root: Branch[] = []
-  /** What is below each member and each step now: both may be begun again. */
+  /** Current children of each member and step: both may start again. */
   const members = new Map<string, Branch[]>()
   const steps = new Map<string, Branch[]>()
   const siblingsOf = (block: Block): Branch[] | undefined => {

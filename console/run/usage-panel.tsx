@@ -5,7 +5,7 @@ import type { UsageFold } from './usage.ts'
 
 export function UsagePanel({ usage }: { readonly usage: UsageFold }) {
   const { models, total } = usage
-  if (models.length === 0 && total === undefined) return <Empty title="No model was asked" />
+  if (models.length === 0 && total === undefined) return <Empty title="No model requests" />
   return (
     <div className="usage-panel">
       <p className="usage-total">
@@ -37,7 +37,7 @@ export function UsagePanel({ usage }: { readonly usage: UsageFold }) {
           </tbody>
         </table>
       </div>
-      <p className="hint">What was withdrawn was paid for, and counts.</p>
+      <p className="hint">Retracted output was paid for, so it counts.</p>
     </div>
   )
 }

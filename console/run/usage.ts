@@ -1,4 +1,4 @@
-/** Tokens of a run: by model while it goes, and in all when it has ended. */
+/** Token usage of a run: by model while it is running, in total when it has ended. */
 import type { LoggedEvent, Usage } from 'holdfast/client'
 
 export interface ModelUsage {
@@ -12,7 +12,7 @@ export interface ModelUsage {
 
 export class UsageFold {
   readonly #models = new Map<string, ModelUsage>()
-  /** As the end of the run says it. */
+  /** Total from the run's final event. */
   whole: Usage | undefined
 
   get models(): ModelUsage[] {

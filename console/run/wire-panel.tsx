@@ -1,4 +1,4 @@
-/** The bytes by which a protocol tells of the run. */
+/** The run's frames in a protocol's wire format. */
 import { useEffect, useMemo, useState } from 'react'
 import { type Frames, readFrames, readServer, type ServerReport } from '../api.ts'
 import { bytes } from '../format.ts'
@@ -28,7 +28,7 @@ export function WirePanel({ run, ended }: { readonly run: string; readonly ended
       if (!leaving.signal.aborted) setProblem(cause)
     })
     return () => leaving.abort()
-    // Not with every event: whoever wants the newest asks again.
+    // Not updated with every event; the user reloads.
   }, [session, run, view, ended, asked])
   const lines = useMemo(() => (frames?.text ?? '').split('\n'), [frames])
   return (
@@ -57,7 +57,7 @@ export function WirePanel({ run, ended }: { readonly run: string; readonly ended
       {frames?.whole === false && (
         <p className="notice">These are the first of them; there are more than can be shown.</p>
       )}
-      {frames !== undefined && frames.text === '' && <Empty title="This protocol has said nothing of it yet" />}
+      {frames !== undefined && frames.text === '' && <Empty title="No frames in this protocol yet" />}
       {frames !== undefined && frames.text !== '' && (
         <VirtualList
           label="Bytes"
@@ -79,7 +79,7 @@ export function WirePanel({ run, ended }: { readonly run: string; readonly ended
 
 const LINE_CHARS_SHOWN = 500
 
-/** An empty line is what ends a frame, so it is shown too. */
+/** An empty line ends a frame, so it is shown too. */
 function WireLine({ line }: { readonly line: string }) {
   return (
     <code className="wire-line" data-empty={line === '' || undefined}>

@@ -1,12 +1,12 @@
-/** Whose output a withdrawal is about. */
+/** Determines whose output a retraction concerns. */
 import type { Actor, LoggedEvent } from 'holdfast/client'
 
 export type Withdrawal = Extract<LoggedEvent, { type: 'attempt.discarded' }>
 
-/** Deeper than any call of a component by another. */
+/** Deeper than any nesting of component calls. */
 const DEPTH_MAX = 100
 
-/** Of an actor by its run id; '' is the run's own component. */
+/** `whose`: run id of an actor; '' is the run's own component. */
 export function concerns({ actor, data }: Withdrawal, whose: string, actors: ReadonlyMap<string, Actor>): boolean {
   const own = actor?.run ?? ''
   if (data.scope === 'all' || whose === own) return true

@@ -1,4 +1,4 @@
-/** What was done rather than said: tool calls, steps, and the work of members. */
+/** Tool calls, steps, and the work of members. */
 import { duration, json } from '../format.ts'
 import { Value } from '../parts.tsx'
 import type { MemberBlock, StepBlock, ToolBlock } from './blocks.ts'

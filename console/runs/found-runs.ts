@@ -1,26 +1,26 @@
-/** The runs of one page: of a list as it is, of a search as far as it has gone. Nothing of it changes. */
+/** The runs of one page: of a list, or of a search so far. Immutable. */
 import type { RunRow, RunRows } from '../api.ts'
 
 export interface FoundRuns {
   readonly rows: readonly RunRow[]
-  /** Where the next page begins. */
+  /** Cursor of the next page. */
   readonly cursor?: string | undefined
-  /** Of a search: runs that were looked at, and when the oldest of them was created. */
+  /** For a search: runs examined, and the creation time of the oldest. */
   readonly searched?: { readonly runs: number; readonly backTo?: string | undefined } | undefined
-  /** What the newest part of a search covered; the rest of it was looked at once. */
+  /** The newest part of a search, which is refreshed; the rest is searched once. */
   readonly head?: RunRows | undefined
 }
 
-/** A search goes on by itself until it has found as many runs as a page has. */
+/** A search continues by itself until it has found a page of runs. */
 const ENOUGH_ROWS = 50
-/** And looks at no more than so many runs before somebody asks it to. */
+/** Maximum runs that it examines before the user asks for more. */
 const LOOKED_AT_MAX = 250_000
 
 export function firstPage(head: RunRows): FoundRuns {
   return { rows: head.runs, cursor: head.cursor, searched: head.searched, head }
 }
 
-/** The newest part was looked at again; what was found further back stays. */
+/** Replaces the refreshed newest part; older results stay. */
 export function withHead(before: FoundRuns, head: RunRows): FoundRuns {
   const { searched, head: oldHead, rows } = before
   const backTo = head.searched?.backTo

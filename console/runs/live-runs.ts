@@ -1,4 +1,4 @@
-/** Runs as they change: one waiting request, and none while nobody looks. A search goes on through older runs by itself. */
+/** Live list of runs by long polling, paused while the page is hidden. A search continues through older runs by itself. */
 import { useEffect, useState } from 'react'
 import { readRuns } from '../api.ts'
 import type { Session } from '../session.ts'
@@ -26,7 +26,7 @@ export function useLiveRuns(session: Session, query: string): LiveRuns {
   return live.query === query ? live : { found: undefined, problem: undefined }
 }
 
-/** What fails is tried again ever more slowly. */
+/** Retries failures with growing delays. */
 async function follow(
   session: Session,
   query: string,

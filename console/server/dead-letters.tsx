@@ -1,4 +1,4 @@
-/** Pushes that were given up: whose they are, why, and a button that tries again. */
+/** Webhooks that exhausted their retries: owner, reason, and a retry button. */
 import { useEffect, useState } from 'react'
 import { type DeadLetter, readDeadLetters, retryDeadLetter } from '../api.ts'
 import { count, moment, shortId } from '../format.ts'
@@ -28,7 +28,7 @@ export function DeadLetters({ count: total }: { readonly count: number }) {
   return (
     <section className="card dead-letters">
       <h2>{total === 1 ? '1 dead letter' : `${count(total)} dead letters`}</h2>
-      <p className="hint">Pushes whose receiver did not take them. Tried again, each goes on where it stopped.</p>
+      <p className="hint">Webhooks whose receiver did not accept them. A retry continues where each one stopped.</p>
       {problem !== undefined && <Problem cause={problem} />}
       <ul>
         {letters.map((letter) => (

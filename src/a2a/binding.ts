@@ -1,4 +1,4 @@
-/** What every binding can do: the operations of A2A by the names of 1.0, whatever they are called on the wire. */
+/** Interface of all bindings: A2A operations by their 1.0 names. */
 import type { Reader } from './read.ts'
 import type {
   AgentCard,
@@ -38,7 +38,7 @@ export interface Operations {
 
 export type OperationName = keyof Operations
 
-/** Those that are answered with a stream. */
+/** Operations that return a stream. */
 export interface StreamOperations {
   readonly SendStreamingMessage: SendRequest
   readonly SubscribeToTask: { readonly id: string }
@@ -46,7 +46,7 @@ export interface StreamOperations {
 
 export type StreamName = keyof StreamOperations
 
-/** One of the operations, with what it is given. */
+/** An operation with its parameters. */
 export type Invocation = {
   [Name in OperationName]: { readonly name: Name; readonly params: Operations[Name]['params'] }
 }[OperationName]
@@ -57,25 +57,25 @@ export type StreamInvocation = {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
-  /** Until the whole answer is there, or, of a stream, how long it may be silent. */
+  /** Until the whole response has arrived; for a stream, its idle timeout. */
   readonly timeoutMs: number
 }
 
 export interface StreamOptions extends CallOptions {
-  /** The position after which the events are wanted. */
+  /** Resumes after this position. */
   readonly after?: string | undefined
 }
 
 export interface Binding {
-  /** What the agent answered, as it was on the wire. */
+  /** The agent's raw response. */
   call(invocation: Invocation, options: CallOptions): Promise<unknown>
   stream(invocation: StreamInvocation, options: StreamOptions): AsyncGenerator<Update, void, void>
-  /** How it is to be read. */
+  /** Decodes responses. */
   readonly reader: Reader
   close(): void
 }
 
-/** The answer to an operation, in the words of 1.0. */
+/** Calls an operation and returns the response in 1.0 terms. */
 export async function callBinding<Name extends OperationName>(
   binding: Binding,
   name: Name,

@@ -1,4 +1,4 @@
-/** Where an agent listens, in which version and how, by its card. */
+/** Selects an agent's interface (URL, version, binding) from its card. */
 import { ClientError } from '../client/errors.ts'
 import { type Exchange, parseJson, refusalOf } from './exchange.ts'
 import { ProtocolError } from './errors.ts'
@@ -6,27 +6,27 @@ import { isRaw } from './raw.ts'
 import type { AgentCard, BindingName, Version } from './types.ts'
 
 export interface Interface {
-  /** Of gRPC, `host:port`. */
+  /** For gRPC: `host:port`. */
   readonly url: string
   readonly binding: BindingName
   readonly version: Version
   readonly tenant?: string
 }
 
-/** What may be taken of a card's offers. */
+/** Which of a card's interfaces may be used. */
 export interface Preference {
   readonly bindings?: readonly BindingName[] | undefined
   readonly versions?: readonly Version[] | undefined
 }
 
-/** gRPC needs packages of its own, so it is used without being asked for only where there is nothing else. */
+/** gRPC needs extra packages, so by default it is used only if nothing else is offered. */
 const OVER_HTTP: readonly BindingName[] = ['JSONRPC', 'HTTP+JSON']
 const ALL_BINDINGS: readonly BindingName[] = [...OVER_HTTP, 'GRPC']
 const ALL_VERSIONS: readonly Version[] = ['1.0', '0.3']
 
 const CARD_PATH = '.well-known/agent-card.json'
 
-/** The address of the card of an agent, or of a card. */
+/** The card's URL, from the URL of an agent or of the card itself. */
 export function cardUrl(url: string): string {
   return url.endsWith('.json') ? url : new URL(CARD_PATH, url.endsWith('/') ? url : `${url}/`).href
 }
@@ -51,7 +51,7 @@ interface Offer {
   readonly tenant?: unknown
 }
 
-/** The first interface that is wanted and spoken: a card names them in the order in which they are preferred. */
+/** The first acceptable interface: a card lists them in order of preference. */
 export function selectInterface(card: AgentCard, base: string, preference: Preference = {}): Interface {
   const { bindings, versions = ALL_VERSIONS } = preference
   const offers = offersOf(card)
@@ -61,10 +61,13 @@ export function selectInterface(card: AgentCard, base: string, preference: Prefe
   }
   const wanted = `${(bindings ?? ALL_BINDINGS).join(', ')} of A2A ${versions.join(' and ')}`
   const offered = offers.map(({ binding, version }) => `${String(binding)} ${String(version)}`).join(', ')
-  throw new ClientError(`the agent has no interface of ${wanted} (it has ${offered === '' ? 'none' : offered})`, {
-    code: 'unsupported',
-    retryable: false,
-  })
+  throw new ClientError(
+    `the agent offers no interface for ${wanted} (it offers ${offered === '' ? 'none' : offered})`,
+    {
+      code: 'unsupported',
+      retryable: false,
+    },
+  )
 }
 
 function spokenOf(
@@ -80,7 +83,7 @@ function spokenOf(
   return { url: address, binding, version, ...(typeof tenant === 'string' && tenant !== '' && { tenant }) }
 }
 
-/** A card with the interfaces of 1.0 says with them all that it has. */
+/** If a card lists 1.0 interfaces, that list is complete. */
 function offersOf({ supportedInterfaces, ...card }: AgentCard): Offer[] {
   const offers = Array.isArray(supportedInterfaces) ? supportedInterfaces.filter(isRaw) : []
   if (offers.length > 0)
@@ -99,7 +102,7 @@ function offersOf({ supportedInterfaces, ...card }: AgentCard): Offer[] {
   ]
 }
 
-/** Patches do not count. */
+/** Ignores the patch version. */
 function minor(version: unknown): string {
   return String(version).split('.').slice(0, 2).join('.')
 }

@@ -1,4 +1,4 @@
-/** An agent that speaks A2A, from the side of whoever uses it. */
+/** Client for agents that speak A2A. */
 import { Backoff } from '../client/backoff.ts'
 import { ApiError, ClientError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
@@ -30,27 +30,30 @@ import type {
 } from './types.ts'
 
 export interface A2aClientOptions {
-  /** Sent to the origin of the agent's address and to `origins`, and to no other that a card may name. */
+  /** Sent only to the origin of the agent's URL and to `origins`, not to other origins in the card. */
   readonly headers?: HeaderSource
   readonly origins?: readonly string[]
-  /** What may be taken of a card's offers, of which the first is used; gRPC only where nothing else is offered, unless it is named. */
+  /** Bindings that may be chosen from the card; its first match is used. Default: all; gRPC only if nothing else is offered. */
   readonly bindings?: readonly BindingName[]
   readonly versions?: readonly Version[]
-  /** Extensions to be activated, beside that by which streams are resumed. */
+  /** Extensions to activate, besides the one for resuming streams. */
   readonly extensions?: readonly string[]
   /** Failures in a row before it gives up; progress resets the count. Default: 8. */
   readonly retries?: number
-  /** Delay before the first retry; it grows from there. Default: 250. */
+  /** Delay before the first retry; doubles each time. Default: 250. */
   readonly retryDelayMs?: number
-  /** Silence after which a stream is opened anew. Official servers send no heartbeat, so this is no failure. Default: 45,000. */
+  /**
+   * Reconnects a stream that is silent for this long. Not a failure, because official servers send no heartbeats. Default:
+   * 45,000.
+   */
   readonly idleTimeoutMs?: number
-  /** How often a task is read that cannot be streamed. Default: 2,000. */
+  /** Poll interval for a task that cannot be streamed. Default: 2,000. */
   readonly pollIntervalMs?: number
-  /** How long a request may take. Default: 30,000; ten minutes for a `send` that waits. */
+  /** Request timeout. Default: 30,000; ten minutes for a `send` that waits. */
   readonly requestTimeoutMs?: number
   /**
-   * Whether a message is sent again when it is not known that the agent took it: only where it certainly did not, or always, which is
-   * right for agents that know a message by its id. Default: `unheard`.
+   * Whether to resend a message that the agent may have received. `unheard`: only if it certainly did not. `always`: safe for
+   * agents that deduplicate by message id. Default: `unheard`.
    */
   readonly resend?: 'unheard' | 'always'
   readonly fetch?: typeof fetch
@@ -65,20 +68,20 @@ export interface SendSettings extends CallSettings, Omit<SendConfiguration, 'ret
 }
 
 export interface FollowSettings extends CallSettings {
-  /** The status that was answered: to see it again is no end. */
+  /** The status that was answered: seeing it again does not end the stream. */
   readonly answered?: TaskStatus
-  /** It ends also where the task waits for a credential, which the task may be given from elsewhere. */
+  /** Also ends when the task waits for credentials, which it may get from elsewhere. */
   readonly endsAtAuth?: boolean
 }
 
 export interface StreamSettings extends SendSettings, FollowSettings {}
 
 export interface SubscribeSettings extends FollowSettings {
-  /** The position of the last event that is known already, of an agent that gives positions. */
+  /** Position of the last known event, if the agent supports positions. */
   readonly after?: string
 }
 
-/** A text, or a message without what can be made up. */
+/** A string, or a message whose ids may be omitted. */
 export type OutgoingMessage = string | (Partial<Message> & { readonly parts: readonly Part[] })
 
 const defaults = {
@@ -96,7 +99,7 @@ type Settings = A2aClientOptions & typeof defaults
 
 export class A2aClient {
   readonly card: AgentCard
-  /** The one of the agent's interfaces that is used. */
+  /** The selected interface of the agent. */
   readonly interface: Interface
   readonly #binding: Binding
   readonly #settings: Settings
@@ -108,7 +111,7 @@ export class A2aClient {
     this.#settings = settings
   }
 
-  /** `url` is that of the agent, whose card is found below it, or of the card itself. */
+  /** `url`: of the agent, whose card is found below it, or of the card itself. */
   static async connect(url: string, options: A2aClientOptions & CallSettings = {}): Promise<A2aClient> {
     const settings = { ...defaults, ...options }
     const at = cardUrl(url)
@@ -119,7 +122,7 @@ export class A2aClient {
     return A2aClient.of(card, at, options)
   }
 
-  /** For an agent whose card is known already; `url` is where it came from, whose origin is trusted with the headers. */
+  /** For an agent whose card is known. `url`: where the card came from; its origin is trusted with the headers. */
   static async of(card: AgentCard, url: string, options: A2aClientOptions = {}): Promise<A2aClient> {
     const settings = { ...defaults, ...options }
     const spoken = selectInterface(card, url, options)
@@ -136,7 +139,7 @@ export class A2aClient {
     return this.card.capabilities?.streaming === true
   }
 
-  /** Waits for the answer, or, with `wait: false`, only until there is a task. */
+  /** Waits for the result or, with `wait: false`, only until there is a task. */
   send(message: OutgoingMessage, settings: SendSettings & { readonly wait?: boolean } = {}): Promise<SendResult> {
     const { wait = true, signal, ...rest } = settings
     const request = requestOf(message, rest, !wait)
@@ -144,13 +147,13 @@ export class A2aClient {
     return this.#call('SendMessage', request, { signal, timeoutMs, mayRepeat: (cause) => this.#mayResend(cause) })
   }
 
-  /** What comes of a message, told once and in order, whatever becomes of the connections. */
+  /** Updates that follow from a message, each once and in order, across reconnects. */
   stream(message: OutgoingMessage, { signal, answered, endsAtAuth, ...rest }: StreamSettings = {}): TaskStream {
-    // Where the agent does not stream, the task is asked for: nobody shall wait for the whole of it first.
+    // If the agent does not stream, the send returns at once and the task is polled.
     return this.#follow({ request: requestOf(message, rest, true), answered, endsAtAuth }, signal)
   }
 
-  /** The same for a task that is there: first the task as it is, then what becomes of it. */
+  /** The same for an existing task: first its current state, then updates. */
   subscribe(task: string, { signal, ...rest }: SubscribeSettings = {}): TaskStream {
     return this.#follow({ task, ...rest }, signal)
   }
@@ -185,12 +188,12 @@ export class A2aClient {
     return this.#call('DeleteTaskPushNotificationConfig', key, { signal })
   }
 
-  /** The card for callers that are known. */
+  /** The card for authenticated callers. */
   extendedCard({ signal }: CallSettings = {}): Promise<AgentCard> {
     return this.#call('GetExtendedAgentCard', {}, { signal })
   }
 
-  /** Ends connections that are kept open between calls, which gRPC has. */
+  /** Closes connections that gRPC keeps open between calls. */
   close(): void {
     this.#binding.close()
   }
@@ -233,7 +236,7 @@ export class A2aClient {
 
 function exchangeOf(url: string, { headers = {}, origins = [], fetch: given }: Settings): Exchange {
   const trusted = new Set([url, ...origins].map((each) => new URL(each).origin))
-  // Called as a plain function: a browser's fetch refuses to be a method of anything else.
+  // Called as a plain function: a browser's fetch must not be called as a method of another object.
   return new Exchange({ headers, trusted, fetch: given ?? ((input, init) => globalThis.fetch(input, init)) })
 }
 
@@ -265,7 +268,7 @@ async function retried<Result>(
   }
 }
 
-/** Nobody took it. */
+/** The agent certainly did not receive it. */
 function wasUnheard(cause: ClientError): boolean {
   return (
     cause instanceof NoResponseError || (cause instanceof ApiError && (cause.status === 429 || cause.status === 503))

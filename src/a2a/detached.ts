@@ -1,6 +1,6 @@
 /**
- * A copy of a text that was cut out of another. What `slice` gives is a view in V8, which keeps the whole other text in memory: a
- * task that is polled while it grows would keep every state that it ever had.
+ * Copies a substring. In V8 `slice` returns a view that keeps the whole original in memory: a task that is polled while it
+ * grows would keep every state it ever had.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string

@@ -1,7 +1,7 @@
-/** What an agent's refusal means, told from the code of JSON-RPC, from the reason in an ErrorInfo, or from a status. */
+/** Maps agents' errors to codes, from the JSON-RPC code, the reason in an ErrorInfo, or the status. */
 import { ClientError } from '../client/errors.ts'
 
-/** The errors that A2A names, and the few that every binding has besides. */
+/** The errors that A2A defines, and those that every binding adds. */
 export type A2aErrorCode =
   | 'task_not_found'
   | 'task_not_cancelable'
@@ -20,12 +20,12 @@ export type A2aErrorCode =
 
 export interface A2aErrorFacts {
   readonly code: A2aErrorCode
-  /** What the binding calls it: a code of JSON-RPC, a status of HTTP or of gRPC. */
+  /** The binding's own code: JSON-RPC code, HTTP status or gRPC status. */
   readonly wireCode: number
   readonly details?: unknown
 }
 
-/** The agent answered, and its answer is an error. */
+/** The agent responded with an error. */
 export class A2aError extends ClientError {
   override readonly name = 'A2aError'
   override readonly code: A2aErrorCode
@@ -38,7 +38,7 @@ export class A2aError extends ClientError {
   }
 }
 
-/** The other side does not speak A2A as it is written. */
+/** The other side violates the A2A specification. */
 export class ProtocolError extends ClientError {
   override readonly name = 'ProtocolError'
 
@@ -59,7 +59,7 @@ const byReason: ReadonlyMap<string, A2aErrorCode> = new Map([
   ['VERSION_NOT_SUPPORTED', 'version_not_supported'],
 ])
 
-/** The code of an error whose details name a reason of A2A. */
+/** The code for an A2A reason in the error details. */
 export function codeByReason(details: unknown): A2aErrorCode | undefined {
   if (!Array.isArray(details)) return undefined
   for (const detail of details as ({ readonly reason?: unknown } | null)[]) {

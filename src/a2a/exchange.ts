@@ -1,4 +1,4 @@
-/** Requests over HTTP, for both of its bindings: credentials go only where they belong, and everything is bounded. */
+/** HTTP for both HTTP bindings: credentials only for trusted origins, everything bounded. */
 import { ApiError, ConnectionError } from '../client/errors.ts'
 import { Watchdog } from '../client/watchdog.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../sse/index.ts'
@@ -8,12 +8,12 @@ import type { Version } from './types.ts'
 
 export type HeaderValues = Readonly<Record<string, string>>
 
-/** Sent with every request; a function is asked each time, so it may hand out fresh credentials. */
+/** Sent with every request. A function is called each time, so it can return fresh credentials. */
 export type HeaderSource = HeaderValues | (() => HeaderValues | Promise<HeaderValues>)
 
 export interface ExchangeOptions {
   readonly headers: HeaderSource
-  /** Origins that the headers are sent to. */
+  /** Origins that get the headers. */
   readonly trusted: ReadonlySet<string>
   readonly fetch: typeof fetch
 }
@@ -25,14 +25,14 @@ export interface HttpExchange {
   readonly body?: object | undefined
 }
 
-/** Nobody took the request: to send it again does no harm. */
+/** The request was not received, so resending is safe. */
 export class NoResponseError extends ConnectionError {}
 
-/** Largest answer, and largest event of a stream. */
+/** Maximum size of a response, and of one stream event. */
 const ANSWER_CHARS_MAX = 16 * 1024 * 1024
-/** How much of a refusal is told. */
+/** Maximum excerpt of an error response. */
 const REFUSAL_CHARS_MAX = 500
-/** The codes of connections that were never made. */
+/** Error codes of connections that were never established. */
 const UNHEARD = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']
 
 export class Exchange {
@@ -42,18 +42,18 @@ export class Exchange {
     this.#options = options
   }
 
-  /** What is sent to an address beside the request: nothing, unless it is trusted. */
+  /** Extra headers for a URL: none unless its origin is trusted. */
   async headersFor(url: string): Promise<HeaderValues> {
     const { headers, trusted } = this.#options
     if (!trusted.has(new URL(url).origin)) return {}
     return typeof headers === 'function' ? headers() : headers
   }
 
-  /** The answer, whatever its status. */
+  /** Returns the response, whatever its status. */
   async open({ url, method, headers = {}, body }: HttpExchange, watchdog: Watchdog): Promise<Response> {
     try {
       const own = await this.headersFor(url)
-      // A card could send a redirect anywhere, and credentials with it.
+      // A redirect could send credentials anywhere.
       const init: RequestInit = { method, headers: { ...own, ...headers }, redirect: 'error', signal: watchdog.signal }
       const { fetch } = this.#options
       return await watchdog.wait(fetch(url, body === undefined ? init : { ...init, body: JSON.stringify(body) }))
@@ -62,7 +62,7 @@ export class Exchange {
     }
   }
 
-  /** One request whose answer is read whole. */
+  /** One request whose response is read completely. */
   async whole(asked: HttpExchange, timeoutMs: number, signal: AbortSignal | undefined): Promise<FullResponse> {
     const watchdog = new Watchdog(timeoutMs, signal)
     try {
@@ -89,7 +89,7 @@ export async function readText(response: Response, url: string, watchdog: Watchd
   return text + decoder.decode()
 }
 
-/** The events of a stream, until it ends. */
+/** Events of a stream until it ends. */
 export async function* eventsOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
   try {
     yield* eventsIn(chunksOf(response, url, watchdog), { charsMax: ANSWER_CHARS_MAX })
@@ -110,17 +110,17 @@ function tooLarge(what: string): ProtocolError {
   return new ProtocolError(`the agent sent too much: ${what}`)
 }
 
-/** An answer did not come, or not whole. What the caller aborted is passed on as it is. */
+/** The response did not arrive, or not completely. The caller's own abort is passed on. */
 function lost(cause: unknown, url: string, watchdog: Watchdog): unknown {
   const { host } = new URL(url)
-  if (watchdog.silent) return new ConnectionError(`nothing was heard of ${host} for too long`, { cause })
+  if (watchdog.silent) return new ConnectionError(`no data from ${host} for too long`, { cause })
   if (watchdog.signal.aborted) return watchdog.signal.reason
   const { code, message } = ((cause as Error).cause ?? {}) as { code?: unknown; message?: string }
   const told = `${host} cannot be reached: ${message ?? String(cause)}`
   return UNHEARD.includes(String(code)) ? new NoResponseError(told, { cause }) : new ConnectionError(told, { cause })
 }
 
-/** A refusal that A2A has no word for. */
+/** An error response that A2A does not define. */
 export function refusalOf({ response, text }: FullResponse, url: string): ApiError {
   const { status, headers } = response
   const said = text === '' ? '' : `: ${text.slice(0, REFUSAL_CHARS_MAX)}`
@@ -145,7 +145,7 @@ export function isEventStream(response: Response): boolean {
   return response.ok && (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
 }
 
-/** The parameters that every request has beside its body. */
+/** Service parameters of every request. */
 export function serviceHeaders(version: Version, extensions: readonly string[]): Record<string, string> {
   const names = extensions.join(', ')
   return {

@@ -1,4 +1,4 @@
-/** Follows a task to where it ends or waits, over as many connections as it takes. */
+/** Follows a task until it ends or waits, over any number of connections. */
 import { type Backoff, sleep } from '../client/backoff.ts'
 import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
@@ -16,23 +16,23 @@ export interface FollowOptions {
   readonly idleTimeoutMs: number
   readonly pollIntervalMs: number
   readonly streaming: boolean
-  /** The agent gives its events numbers, and can be asked for those after one. */
+  /** The agent numbers its events, and can resume after one. */
   readonly resumable: boolean
-  /** A message that may have been taken may be sent again. */
+  /** A message that may have been received may be resent. */
   readonly resends: boolean
   readonly signal: AbortSignal | undefined
 }
 
-/** What begins it: a message, or a task that is there. */
+/** Starts with a message, or with an existing task. */
 export type FollowStart = {
-  /** The status that was answered: to see it again is no news. */
+  /** The status that was answered: seeing it again is not news. */
   readonly answered?: TaskStatus | undefined
   readonly endsAtAuth?: boolean | undefined
 } & ({ readonly request: SendRequest } | { readonly task: string; readonly after?: string | undefined })
 
-/** A connection that held for so long was a good one, even if it brought nothing new. One that brought nothing at all may be dead. */
+/** A connection that lasted this long was good, even if it delivered nothing new. One without any data may be dead. */
 const STEADY_MS = 2000
-/** Streams in a row that ended at once and told nothing new, or told nothing at all, until the task is asked for instead. */
+/** Consecutive streams that ended at once or delivered nothing new, before the task is polled instead. */
 const BARREN_STREAMS_MAX = 3
 
 type FollowMethod = 'send' | 'subscribe' | 'poll'
@@ -57,7 +57,7 @@ export class TaskFollower {
     this.#after = 'request' in opening ? undefined : opening.after
   }
 
-  /** A stream that ends before the task is settled was cut, however orderly it ended. */
+  /** A stream that ends before the task is settled was interrupted, even if it closed cleanly. */
   async *updates(): AsyncGenerator<Update, SendResult, void> {
     for (;;) {
       const since = performance.now()
@@ -85,7 +85,9 @@ export class TaskFollower {
 
   #cutShort(): string {
     const { id } = this.assembly
-    return id === undefined ? 'the agent ended its stream without a word' : `the stream ended before task ${id} did`
+    return id === undefined
+      ? 'the agent closed its stream without sending an update'
+      : `the stream ended before task ${id} did`
   }
 
   #rejoinBy(): FollowMethod {
@@ -126,7 +128,7 @@ export class TaskFollower {
   #add(update: Update): Update[] {
     const isFirst = this.assembly.id === undefined
     const news = this.assembly.add(update)
-    // What a message is sent to is often shown as it was before, at first.
+    // After a message, a task's first snapshot is often its state before the message.
     if (isFirst && 'request' in this.#opening && this.#opening.request.message.taskId !== undefined && 'task' in update)
       this.#answered ??= update.task.status
     return news
@@ -137,11 +139,11 @@ export class TaskFollower {
     if (message !== undefined || isEnded(status.state)) return true
     if (!isWaiting(status.state)) return false
     if (this.#isAnswered(status)) return this.#way === 'poll' && ++this.#staleLooks > this.#options.retries
-    // Who waits for a credential may be given it from elsewhere, and goes on by itself: the stream stays.
+    // A task that waits for credentials may get them from elsewhere and continue by itself, so the stream stays open.
     return status.state === 'TASK_STATE_INPUT_REQUIRED' || this.#way === 'poll' || this.#opening.endsAtAuth === true
   }
 
-  /** It waits, and the agent has ended the stream for that. */
+  /** It waits, and the agent has closed the stream for that. */
   #restsHere(): boolean {
     const { status } = this.assembly
     return isWaiting(status.state) && !this.#isAnswered(status)
@@ -159,7 +161,7 @@ export class TaskFollower {
     return message === undefined ? { task: task! } : { message }
   }
 
-  /** What was put together from a snapshot and what came after it is compared, at the end, with what the agent has. */
+  /** At the end, compares the state assembled from a snapshot and later updates with the agent's own. */
   async #checked(news: readonly Update[]): Promise<readonly Update[]> {
     if (this.assembly.exact || this.assembly.message !== undefined) return news
     const { state } = this.assembly.status
@@ -170,7 +172,7 @@ export class TaskFollower {
     return [...news.filter((update) => !isEnd(update)), ...corrections, ...news.filter(isEnd)]
   }
 
-  /** The task, once the agent's own record has caught up with what it said. */
+  /** The task, once the agent's stored state has caught up with its stream. */
   async #settled(state: TaskState): Promise<Task | undefined> {
     const { retries, pollIntervalMs, signal, newBackoff } = this.#options
     const backoff = newBackoff()
@@ -188,7 +190,7 @@ export class TaskFollower {
     return undefined
   }
 
-  /** Waits until it may be tried again, in the same way or another; throws what lasts. */
+  /** Waits until a retry is due, possibly by another method; throws permanent errors. */
   async #recover(cause: unknown, wasGood: boolean): Promise<void> {
     if (!(cause instanceof ClientError)) throw cause
     const failed = this.#way
@@ -197,7 +199,7 @@ export class TaskFollower {
     } else if (failed === 'send') this.#way = this.#rejoinBy()
     if (cause instanceof A2aError && cause.code !== 'agent_error') {
       if (failed === 'poll' || LASTING.includes(cause.code)) throw cause
-      // A task that has ended cannot be subscribed to, nor can any where that is not offered.
+      // A finished task cannot be subscribed to, nor any task if the agent does not offer it.
       this.#way = 'poll'
       return
     }
@@ -207,7 +209,7 @@ export class TaskFollower {
     await this.#backoff.pause(cause, this.#options.signal)
   }
 
-  /** Only what nobody took can be sent again without a second task coming of it. */
+  /** Resending is safe only if the message was not received: otherwise it may create a second task. */
   #mayResend(cause: ClientError): boolean {
     if (cause instanceof NoResponseError) return true
     if (cause instanceof ApiError && (cause.status === 429 || cause.status === 503)) return true

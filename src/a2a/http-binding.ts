@@ -1,4 +1,4 @@
-/** What the two bindings over HTTP have in common: a request for each operation, and streams of server-sent events. */
+/** Shared part of the two HTTP bindings: one request per operation, and server-sent event streams. */
 import { Watchdog } from '../client/watchdog.ts'
 import type { ParsedEvent } from '../sse/index.ts'
 import type { Binding, CallOptions, Invocation, StreamInvocation, StreamOptions } from './binding.ts'
@@ -16,22 +16,22 @@ import {
 import { type Dialect, Reader } from './read.ts'
 import type { Update } from './types.ts'
 
-/** How one of them says things. */
+/** Encoding of one of the bindings. */
 export interface HttpEncoding {
-  /** In which 0.3 is written. */
+  /** Dialect of 0.3. */
   readonly legacyDialect: Dialect
-  /** Media types of answers that are read whole. */
+  /** Media types of non-streaming responses. */
   readonly accept: string
   asked(invocation: Invocation | StreamInvocation): OperationRequest
-  /** What an answer says; throws what it refuses. */
+  /** Decodes a response; throws if it is an error. */
   result(reply: FullResponse, url: string): unknown
-  /** What an event of a stream says; throws where that is an error. */
+  /** Decodes a stream event; throws if it is an error. */
   event(event: ParsedEvent): unknown
 }
 
 export interface OperationRequest extends Omit<HttpExchange, 'headers'> {
   readonly contentType?: string
-  /** For agents that refuse the first. */
+  /** Fallback for agents that refuse the first body. */
   readonly otherBody?: object
 }
 

@@ -1,4 +1,4 @@
-/** A client for agents that speak A2A, 1.0 and 0.3, whose streams go on across cuts. */
+/** Client for A2A 1.0 and 0.3 agents, with streams that resume after disconnects. */
 export type { PushConfigKey } from './binding.ts'
 export { type Interface } from './card.ts'
 export {

@@ -1,4 +1,4 @@
-/** JSON-RPC: one address, and the method in the body. */
+/** JSON-RPC binding: one URL, and the method in the body. */
 import type { Invocation, OperationName, StreamInvocation, StreamName } from './binding.ts'
 import type { Interface } from './card.ts'
 import { A2aError, codeByReason, codeByRpcCode } from './errors.ts'
@@ -69,7 +69,7 @@ function legacy(invocation: Invocation | StreamInvocation): { readonly method: s
 
 function resultIn(reply: FullResponse, url: string): unknown {
   if (reply.response.ok) return resultOf(parseJson(reply.text, 'an answer'))
-  // Some say with a status too what they say in the body.
+  // Some agents send an error status with a JSON-RPC error body.
   if (/^\s*\{.*"error"/s.test(reply.text)) {
     const body = parseJson(reply.text, 'a refusal')
     if (isRaw(body) && isRaw(body['error']) && typeof body['jsonrpc'] === 'string') resultOf(body)
@@ -82,7 +82,7 @@ function resultOf(reply: unknown): unknown {
   if (!isRaw(error)) return result
   const { code, message, data } = error
   const wireCode = Number(code ?? 0)
-  throw new A2aError(typeof message === 'string' ? message : 'an error without a message', {
+  throw new A2aError(typeof message === 'string' ? message : 'the agent returned an error without a message', {
     code: codeByReason(data) ?? codeByRpcCode(wireCode),
     wireCode,
     details: data,

@@ -1,4 +1,4 @@
-/** Messages and parts as 0.3 writes them, from the words of 1.0: with kinds for JSON-RPC, as protocol buffers for the other bindings. */
+/** Converts 1.0 messages and parts to 0.3: with `kind` for JSON-RPC, in protocol buffers form for the other bindings. */
 import { isRaw } from './raw.ts'
 import type { Message, Part, PushConfigRequest } from './types.ts'
 
@@ -35,7 +35,7 @@ function fileOf({ raw, url, filename, mediaType }: Part, bytesName: string, urlN
   }
 }
 
-/** Data is an object in 0.3: another value is wrapped in one and says so, as with the official SDKs. */
+/** Data must be an object in 0.3: other values are wrapped and marked, like the official SDKs do. */
 function wrapped(data: unknown, part: Part): { readonly data: unknown; readonly metadata?: object } {
   if (isRaw(data)) return { data, ...about(part) }
   return { data: { value: data ?? null }, metadata: { ...part.metadata, data_part_compat: true } }
@@ -45,7 +45,7 @@ function about({ metadata }: Part): { readonly metadata?: object } {
   return metadata === undefined ? {} : { metadata }
 }
 
-/** It can have several schemes, of which 1.0 has one. */
+/** 0.3 allows several schemes, 1.0 one. */
 export function legacyPushConfig({ authentication, ...config }: PushConfigRequest): object {
   if (authentication === undefined) return config
   const { scheme, ...credentials } = authentication

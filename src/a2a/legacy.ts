@@ -1,4 +1,4 @@
-/** What a client of 0.3 asks, from the words of 1.0. */
+/** Converts 1.0 requests to 0.3. */
 import type { Operations } from './binding.ts'
 import { A2aError } from './errors.ts'
 import { kindMessage, legacyPushConfig, protoMessage } from './legacy-words.ts'
@@ -24,7 +24,7 @@ export function toLegacySend({ message, configuration = {}, metadata }: SendRequ
   }
 }
 
-/** There is no way to ask. */
+/** 0.3 has no such operation. */
 export function noList(): A2aError {
   return new A2aError('A2A 0.3 has no list of tasks', { code: 'unsupported_operation', wireCode: -32_004 })
 }
@@ -47,7 +47,7 @@ export function legacyPushRequest({ taskId, ...config }: NewPushConfig): {
   }
 }
 
-/** Things are known by such names where 0.3 is written in protocol buffers. */
+/** Resource name in the protocol buffers form of 0.3. */
 export function taskName(id: string): string {
   return `tasks/${id}`
 }

@@ -1,11 +1,11 @@
-/** Compares what is known of an artifact with what an agent says that it is. */
+/** Compares the known parts of an artifact with the agent's. */
 import { detached } from './detached.ts'
 import type { Part } from './types.ts'
 
-/** What a newer state of the same parts has more; `older` where it has less, and `other` where it is something else. */
+/** `more`: the parts that the newer state adds. `older`: it has less. `other`: it differs. */
 export type Difference = { readonly more: readonly Part[] } | 'older' | 'other'
 
-/** Texts that follow each other are the same as one: agents keep them either way. */
+/** Adjacent texts equal their concatenation: agents store them either way. */
 export function difference(known: readonly Part[], said: readonly Part[]): Difference {
   const before = joined(known)
   const after = joined(said)
@@ -63,8 +63,8 @@ function isSame(one: Part, other: Part): boolean {
 }
 
 /**
- * The parts of a snapshot, of which the last may come once more: what an agent publishes while it takes a snapshot is often in
- * both. Chunks are held back for as long as they may be such a repetition.
+ * Detects that the last parts of a snapshot arrive again: an event that is published while a snapshot is taken is often in
+ * both. Buffers chunks while they may be such a repetition.
  */
 export class Repetition<
   Chunk extends { readonly append?: boolean; readonly artifact: { readonly parts: readonly Part[] } },
@@ -77,7 +77,7 @@ export class Repetition<
     this.#parts = [...parts]
   }
 
-  /** Chunks that are news after all, and whether more repetitions can come. */
+  /** Returns chunks that are new after all, and whether more repetitions are possible. */
   take(chunk: Chunk): { readonly news: readonly Chunk[]; readonly goesOn: boolean } {
     const { parts } = chunk.artifact
     const start = chunk.append === true ? this.#parts.map((_part, at) => at) : [0]

@@ -1,4 +1,4 @@
-/** What was parsed and not looked at yet. */
+/** Parsed but not validated JSON. */
 export type Raw = Readonly<Record<string, unknown>>
 
 export function isRaw(value: unknown): value is Raw {

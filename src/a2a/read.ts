@@ -1,4 +1,4 @@
-/** Reads what an agent sends, in any of the three ways that A2A is written in JSON, into the words of 1.0. */
+/** Decodes all three JSON dialects of A2A into 1.0 types. */
 import { ProtocolError } from './errors.ts'
 import { isRaw, type Raw } from './raw.ts'
 import type {
@@ -17,7 +17,7 @@ import type {
   Update,
 } from './types.ts'
 
-/** 1.0, JSON-RPC of 0.3 with its `kind`, and the protocol buffers of 0.3 that its other bindings use. */
+/** 1.0; JSON-RPC of 0.3 with its `kind`; and the protocol buffers form of 0.3 that its other bindings use. */
 export type Dialect = '1.0' | 'kinds' | 'proto'
 
 export class Reader {
@@ -33,7 +33,7 @@ export class Reader {
     throw new ProtocolError('the agent answered with neither a task nor a message')
   }
 
-  /** An event of a stream. What is none is an error of the other side. */
+  /** Decodes a stream event; throws for anything else. */
   update(value: unknown): Update {
     const raw = rawOf(value, 'an event')
     const kind = this.#dialect === 'kinds' ? raw['kind'] : undefined
@@ -86,7 +86,7 @@ export class Reader {
     }
   }
 
-  /** 0.3 nests what 1.0 has flat, and has the ids in a name where it is written in protocol buffers. */
+  /** 0.3 nests what 1.0 has flat, and its protocol buffers form has the ids in a resource name. */
   pushConfig(value: unknown, taskId: string): PushConfig {
     const outer = rawOf(value, 'a push configuration')
     const raw = isSet(outer['pushNotificationConfig'])
@@ -159,7 +159,7 @@ export class Reader {
     return isSet(raw['file']) ? fileOf(rawOf(raw['file'], 'a file'), about) : { data: this.#data(raw), ...about }
   }
 
-  /** Data is an object in 0.3; any other value comes wrapped in one, and says so. Protocol buffers wrap it once more. */
+  /** Data must be an object in 0.3; other values are wrapped and marked. Protocol buffers wrap them once more. */
   #data({ data, metadata: said }: Raw): unknown {
     const value = this.#dialect === 'proto' && isRaw(data) && 'data' in data ? data['data'] : data
     const isWrapped = isRaw(said) && said['data_part_compat'] === true && isRaw(value) && 'value' in value
@@ -198,7 +198,7 @@ const STATES: readonly TaskState[] = [
   'TASK_STATE_AUTH_REQUIRED',
 ]
 
-/** `input-required` and `TASK_STATE_INPUT_REQUIRED` are the same; the buffers of 0.3 write `CANCELLED`. */
+/** `input-required` and `TASK_STATE_INPUT_REQUIRED` are the same; the protocol buffers of 0.3 have `CANCELLED`. */
 function stateOf(value: unknown): TaskState {
   const name = String(value).toUpperCase().replaceAll('-', '_').replace('CANCELLED', 'CANCELED')
   const full = name.startsWith('TASK_STATE_') ? name : `TASK_STATE_${name}`
@@ -207,7 +207,7 @@ function stateOf(value: unknown): TaskState {
 
 function rawOf(value: unknown, what: string): Raw {
   if (isRaw(value)) return value
-  throw new ProtocolError(`the agent sent something else where ${what} belongs`)
+  throw new ProtocolError(`the agent sent a value that is not ${what}`)
 }
 
 function isList(value: unknown): value is readonly unknown[] {
@@ -228,7 +228,7 @@ function required(raw: Raw, name: string, what: string): string {
   throw new ProtocolError(`the agent sent ${what} without its \`${name}\``)
 }
 
-/** A word that is there; protocol buffers have an empty one for none. */
+/** A non-empty string; protocol buffers use an empty one for none. */
 function word<Name extends string>(raw: Raw, name: Name): { readonly [Key in Name]?: string } {
   const value = text(raw[name])
   return (value === undefined ? {} : { [name]: value }) as { readonly [Key in Name]?: string }

@@ -1,4 +1,4 @@
-/** HTTP+JSON: a path for each operation, below the agent's address or, for 0.3, below `/v1` of it. */
+/** HTTP+JSON binding: a path per operation, below the agent's URL or, for 0.3, below its `/v1`. */
 import type { Invocation, StreamInvocation } from './binding.ts'
 import type { Interface } from './card.ts'
 import { A2aError, codeByReason, codeByRpcCode, codeByStatus } from './errors.ts'
@@ -53,7 +53,7 @@ function targetOf({ name, params }: Invocation | StreamInvocation, version: Vers
     case 'SendStreamingMessage':
       return { method: 'POST', path: '/message:stream', body: legacy ? toLegacySend(params, 'proto') : params }
     case 'SubscribeToTask':
-      // The text of the specification says POST, its protocol buffers say GET; POST is what the official client does in 1.0.
+      // The specification's text says POST, its protocol buffers say GET; the official 1.0 client uses POST.
       return { method: legacy ? 'GET' : 'POST', path: `${taskPath(params.id)}:subscribe` }
     case 'GetTask':
       return { method: 'GET', path: taskPath(params.id), query: { historyLength: params.historyLength } }
@@ -89,7 +89,7 @@ function pushPath(task: string, id?: string): string {
   return `${taskPath(task)}/pushNotificationConfigs${id === undefined ? '' : `/${encodeURIComponent(id)}`}`
 }
 
-/** 0.3 maps only a part of the request to the body; its SDKs send and read the whole of it. */
+/** 0.3 maps only part of the request to the body; its SDKs send and read all of it. */
 function legacyPushBodies(params: Parameters<typeof legacyPushRequest>[0]): Pick<Target, 'body' | 'otherBody'> {
   const body = legacyPushRequest(params)
   return { body, otherBody: body.config }
@@ -105,7 +105,7 @@ function errorOf(reply: FullResponse, url: string): Error {
   }
 }
 
-/** `google.rpc.Status` in 1.0; in 0.3 the error object of JSON-RPC, bare. */
+/** `google.rpc.Status` in 1.0; in 0.3 the bare JSON-RPC error object. */
 function statedError(body: unknown, status: number): A2aError | undefined {
   if (!isRaw(body)) return undefined
   const error = isRaw(body['error']) ? body['error'] : body

@@ -1,2 +1,2 @@
-/** The extension by which a stream is taken up again exactly where it was cut: docs/a2a-resume-extension.md. */
+/** Extension that resumes a stream exactly where it was interrupted: docs/a2a-resume-extension.md. */
 export const RESUME_EXTENSION = 'https://holdfast.dev/a2a/extensions/resume/v1'

@@ -1,4 +1,4 @@
-/** A task as it is put together from updates and snapshots: each thing is told once, however often it comes. */
+/** Assembles a task from updates and snapshots, and returns each change exactly once. */
 import { difference, Repetition } from './parts.ts'
 import { RESUME_EXTENSION } from './resume.ts'
 import type { Artifact, ArtifactUpdate, Message, Metadata, Part, Task, TaskStatus, Update } from './types.ts'
@@ -6,7 +6,7 @@ import { isEnded } from './types.ts'
 
 interface AssembledArtifact {
   head: Omit<Artifact, 'parts'>
-  /** Grows in place, so that a chunk costs the same however many came before it. */
+  /** Grows in place, so that a chunk's cost does not depend on earlier ones. */
   parts: Part[]
   repetition: Repetition<ArtifactUpdate> | undefined
 }
@@ -21,7 +21,7 @@ export class TaskAssembler {
   #rejoined = false
   #exact = true
 
-  /** The answer, where it is a message and there is no task. */
+  /** The answer, if it is a message without a task. */
   message: Message | undefined
 
   get id(): string | undefined {
@@ -32,14 +32,14 @@ export class TaskAssembler {
     return this.#status
   }
 
-  /** Where the last event is, for a subscription after it, where the agent gives its events positions. */
+  /** Position of the last event, for resuming, if the agent supports positions. */
   get cursor(): string | undefined {
     if (this.#position === undefined) return undefined
     const { sequence, checksum } = this.#position
     return checksum === undefined ? String(sequence) : `${sequence}~${checksum}`
   }
 
-  /** Nothing can have been lost or doubled on the way. */
+  /** Whether no event can have been lost or duplicated. */
   get exact(): boolean {
     return this.#exact
   }
@@ -55,17 +55,17 @@ export class TaskAssembler {
     }
   }
 
-  /** Another stream of the same task begins. */
+  /** Another stream of the same task starts. */
   rejoin(): void {
     this.#rejoined = true
     for (const artifact of this.#artifacts.values()) artifact.repetition = undefined
   }
 
-  /** What of it is news. */
+  /** Returns the new parts of an update. */
   add(update: Update): Update[] {
     const position = positionOf(update)
     if (position !== undefined) {
-      // The snapshot that a stream resumes with has the number of the event that it resumes after.
+      // The snapshot at the start of a resumed stream has the number of the event that it resumes after.
       if (this.#position !== undefined && position.sequence <= this.#position.sequence && !position.gap) return []
       this.#position = position
     }
@@ -78,7 +78,7 @@ export class TaskAssembler {
     return this.#chunk(update.artifactUpdate)
   }
 
-  /** What was held back, since it might have been a repetition, and was none. */
+  /** Releases buffered chunks that turned out not to be repetitions. */
   flush(): Update[] {
     return [...this.#artifacts.values()].flatMap((artifact) => {
       const held = artifact.repetition?.flush() ?? []
@@ -90,7 +90,7 @@ export class TaskAssembler {
   #snapshot(task: Task, isNumbered: boolean): Update[] {
     const isFirst = this.#head === undefined
     const isInDoubt = this.#rejoined && !isNumbered
-    // A task that has ended is what it is.
+    // A finished task does not change.
     this.#exact = isEnded(task.status.state) || (this.#exact && !isInDoubt)
     this.#head = {
       id: task.id,
@@ -107,7 +107,7 @@ export class TaskAssembler {
     return isFirst ? [{ task }] : [...said, ...chunks, ...status]
   }
 
-  /** Messages that the agent said while nobody listened. */
+  /** Messages that the agent sent while disconnected. */
   #hear(task: Task): Update[] {
     const messages = (task.history ?? []).filter((message) => message.role === 'ROLE_AGENT' && this.#isUnheard(message))
     if (task.history !== undefined && task.history.length >= (this.#history?.length ?? 0)) this.#history = task.history
@@ -123,7 +123,7 @@ export class TaskAssembler {
     return true
   }
 
-  /** An artifact as the agent has it. One that is behind what is known here is news only if nothing can follow. */
+  /** An artifact in the agent's state. If it is behind what is known here, it is news only if nothing can follow. */
   #whole(task: Task, artifact: Artifact): Update[] {
     const { parts, ...head } = artifact
     const known = this.#artifacts.get(artifact.artifactId)
@@ -165,7 +165,7 @@ export class TaskAssembler {
       if (!goesOn) known.repetition = undefined
       return news.flatMap((each) => this.#chunk(each))
     }
-    // Something comes before it that was not told here.
+    // An earlier chunk was missed.
     if (known === undefined && chunk.append === true) this.#exact = false
     if (known === undefined || chunk.append !== true)
       this.#artifacts.set(head.artifactId, { head, parts: [...parts], repetition: undefined })
@@ -183,7 +183,7 @@ function about({ id, contextId }: Pick<Task, 'id' | 'contextId'>): {
 
 interface Position {
   readonly sequence: number
-  /** Of that event, by which the agent knows whether it still has it. */
+  /** Checksum of that event, with which the agent recognizes its log. */
   readonly checksum: string | undefined
   readonly gap: boolean
 }

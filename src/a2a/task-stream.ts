@@ -1,4 +1,4 @@
-/** What comes of a message or a task: to be iterated over once, and the task so far at any time. */
+/** Stream of a message or task: can be iterated once, with the current task at any time. */
 import type { TaskFollower } from './follow.ts'
 import type { SendResult, Task, Update } from './types.ts'
 
@@ -12,12 +12,12 @@ export class TaskStream implements AsyncIterable<Update> {
     this.#updates = following.updates()
   }
 
-  /** As it is known so far. */
+  /** As known so far. */
   get task(): Task | undefined {
     return this.#following.assembly.task
   }
 
-  /** Of the last event, to be given to `subscribe` by another client; undefined where the agent gives none. */
+  /** Position of the last event, which another client can pass to `subscribe`; undefined if the agent supports none. */
   get position(): string | undefined {
     return this.#following.assembly.cursor
   }
@@ -37,11 +37,12 @@ export class TaskStream implements AsyncIterable<Update> {
     }
   }
 
-  /** The task where it ended or waits, or the message that is the answer; follows to there what was not iterated over. */
+  /** The task where it ended or waits, or the answer message. Consumes the rest of the stream. */
   async result(): Promise<SendResult> {
     const rest = this[Symbol.asyncIterator]()
     while ((await rest.next()).done !== true);
-    if (this.#result === undefined) throw new Error('the stream was left before its end')
+    if (this.#result === undefined)
+      throw new Error('the iteration was left before the stream ended, so there is no result')
     return this.#result
   }
 }

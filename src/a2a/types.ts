@@ -1,4 +1,4 @@
-/** A2A in the words of 1.0, whatever version and binding an agent has. */
+/** A2A types in 1.0 terms, for all versions and bindings. */
 
 export type Metadata = Readonly<Record<string, unknown>>
 
@@ -74,13 +74,13 @@ export interface ArtifactUpdate {
   readonly taskId: string
   readonly contextId?: string
   readonly artifact: Artifact
-  /** The parts come after those that the artifact has; otherwise they are all that it has from here on. */
+  /** The parts are appended to the artifact; otherwise they replace it. */
   readonly append?: boolean
   readonly lastChunk?: boolean
   readonly metadata?: Metadata
 }
 
-/** An agent answers with a task, or with a message and nothing more. */
+/** An agent answers with a task, or with a message only. */
 export type SendResult = { readonly task: Task } | { readonly message: Message }
 
 export type Update = SendResult | { readonly statusUpdate: StatusUpdate } | { readonly artifactUpdate: ArtifactUpdate }
@@ -119,7 +119,7 @@ export interface TaskPage {
 export interface PushConfigRequest {
   readonly id?: string | undefined
   readonly url: string
-  /** Comes back with every notification. */
+  /** Sent back with every notification. */
   readonly token?: string | undefined
   readonly authentication?: { readonly scheme: string; readonly credentials?: string | undefined } | undefined
 }
@@ -129,7 +129,7 @@ export interface PushConfig extends PushConfigRequest {
   readonly taskId: string
 }
 
-/** As it was fetched: the members that both versions have, and whatever else the agent says of itself. */
+/** As fetched: the members that both versions share, and anything else the agent includes. */
 export interface AgentCard {
   readonly name?: string
   readonly description?: string
@@ -150,12 +150,12 @@ const ENDED: readonly TaskState[] = [
   'TASK_STATE_REJECTED',
 ]
 
-/** A task in such a state stays as it is. */
+/** A task in this state is final. */
 export function isEnded(state: TaskState): boolean {
   return ENDED.includes(state)
 }
 
-/** A task in such a state waits for somebody. */
+/** A task in this state waits for input or credentials. */
 export function isWaiting(state: TaskState): boolean {
   return state === 'TASK_STATE_INPUT_REQUIRED' || state === 'TASK_STATE_AUTH_REQUIRED'
 }

@@ -1,4 +1,4 @@
-/** The bare form: an async generator becomes an agent. */
+/** The simplest agent: an async generator. */
 import type { Component } from '../core/ports/component.ts'
 
 export type AgentDefinition<Input> = Omit<Component<Input>, 'kind'>

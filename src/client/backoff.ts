@@ -1,19 +1,19 @@
-/** The wait between tries, and how many there are: grows with each failure in a row, and starts anew with progress. */
+/** Exponential backoff with a retry budget, which progress resets. */
 import { ApiError, type ClientError } from './errors.ts'
 
-/** Told at once that a connection failed and is tried again, and told `undefined` when it is well again. */
+/** Called when a connection failed and will be retried, and with `undefined` when it has recovered. */
 export type OnProblem = (problem: ClientError | undefined) => void
 
 /**
- * However often it fails: somebody may be looking at the page. A longer delay makes a server that is back, or a network that drops every
- * other answer, cost a viewer minutes.
+ * Capped even after many failures: somebody may be looking at the page. With longer delays, a server that is back, or a network
+ * that drops every other response, would cost a viewer minutes.
  */
 const DELAY_MS_MAX = 10_000
-/** Whatever a server asks for. */
+/** Upper limit for a server's `retry-after`. */
 const RETRY_AFTER_MS_MAX = 300_000
 
 export class Backoff {
-  /** The first delay. */
+  /** Delay before the first retry. */
   #baseMs: number
   readonly #retries: number
   readonly #tell: OnProblem
@@ -26,35 +26,35 @@ export class Backoff {
     this.#tell = tell
   }
 
-  /** Takes the first delay that a server asks for; what is not a delay is ignored. */
+  /** Takes the initial delay that a server suggests; ignores invalid values. */
   suggest(milliseconds: unknown): void {
     if (typeof milliseconds === 'number' && milliseconds >= 0) this.#baseMs = milliseconds
   }
 
-  /** The whole budget is there again. */
+  /** Resets the whole budget. */
   progress(): void {
     this.#failures = 0
   }
 
-  /** The other side was heard. It may have said nothing new, so the budget is as it was. */
+  /** The server responded, but perhaps without progress, so the budget is unchanged. */
   alive(): void {
     if (!this.#hasTold) return
     this.#hasTold = false
     this.#tell(undefined)
   }
 
-  /** Waits for the next try; throws the failure when it was one too many. */
+  /** Waits before the next attempt; throws the failure if the budget is exhausted. */
   async pause(failure: ClientError, signal: AbortSignal | undefined): Promise<void> {
     const delayMs = this.delay(failure)
     const askedMs = askedBy(failure)
     await sleepUntilOnline(delayMs, askedMs + Math.min(this.#baseMs, delayMs - askedMs), signal)
   }
 
-  /** Milliseconds before the next try; throws the failure when it was one too many. */
+  /** Milliseconds before the next attempt; throws the failure if the budget is exhausted. */
   delay(failure: ClientError): number {
     if (++this.#failures > this.#retries) throw failure
     const grown = Math.min(DELAY_MS_MAX, this.#baseMs * 2 ** (this.#failures - 1))
-    // Jitter on top of what the server asks for: those that it sent away together shall not come back together.
+    // Jitter on top of the server's delay: clients that were refused together should not return together.
     const delayMs = askedBy(failure) + grown * (0.5 + Math.random() / 2)
     failure.retrying = true
     failure.retryInMs = delayMs
@@ -68,7 +68,7 @@ function askedBy(failure: ClientError): number {
   return failure instanceof ApiError ? Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX) : 0
 }
 
-/** Ends early, but not before `leastMs`, when the browser is online again or its page is looked at again. */
+/** Ends early, but not before `leastMs`, when the browser is online again or the page becomes visible. */
 async function sleepUntilOnline(ms: number, leastMs: number, signal: AbortSignal | undefined): Promise<void> {
   const woken = new AbortController()
   const wake = (): void => {

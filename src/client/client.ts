@@ -1,4 +1,4 @@
-/** The client of one Holdfast server, for browsers and any runtime with `fetch`. */
+/** Client of one Holdfast server, for browsers and any runtime with `fetch`. */
 import type { OnProblem } from './backoff.ts'
 import { follow, type Follow } from './follow.ts'
 import { type EventsOptions, isRun, RunHandle, type RunStream, type StopOptions } from './run.ts'
@@ -19,16 +19,16 @@ import type {
 
 export interface ClientOptions extends TransportOptions {
   /**
-   * Tabs of one browser that watch the same server share its connections. With a `key` that is a function, give the name of
-   * whom it speaks for: only tabs with the same name share. `false` gives every stream its own connection.
+   * Tabs of one browser share their connections to the same server. If `key` is a function, set this to a name for its
+   * principal: only tabs with the same name share. `false`: every stream has its own connection.
    */
   readonly share?: string | false
 }
 
 export interface StartOptions extends Abortable {
-  /** The same key and request again is the same run. Default: a new one, so a start that is repeated is one run. */
+  /** Repeating a request with the same key returns the same run. Default: a new key, so retries start one run only. */
   readonly idempotencyKey?: string
-  /** Told at once what failed and is tried again, and `undefined` when it is well again. */
+  /** Called when the request failed and will be retried, and with `undefined` when it has recovered. */
   readonly onProblem?: OnProblem
 }
 
@@ -73,7 +73,7 @@ export class Runs {
     this.#follow = how
   }
 
-  /** Starts a run. The connection may fail and be tried again: it is one run. */
+  /** Starts a run. Retries after connection failures still start only one run. */
   async start(request: StartRequest, options: StartOptions = {}): Promise<RunHandle> {
     const { idempotencyKey = newKey(), signal, onProblem } = options
     const { id } = await this.#transport.json<RunInfo>({
@@ -88,7 +88,7 @@ export class Runs {
     return this.open(id)
   }
 
-  /** A handle of a run that exists, or of the run of a share link, at a cursor that somebody kept. Asks the server nothing. */
+  /** Returns a handle for an existing run or for a share link, optionally at a saved cursor. Sends no request. */
   open(idOrLink: string, { after }: { readonly after?: number } = {}): RunHandle {
     const link = shareLinkIn(idOrLink)
     if (link === undefined) return new RunHandle(this.#transport, this.#follow, idOrLink, after)
@@ -128,17 +128,18 @@ export class Runs {
   }
 }
 
-/** The server, the run and the token of a share link; undefined for what is none, such as an id. */
+/** Server, run and token of a share link; undefined for anything else, such as an id. */
 function shareLinkIn(text: string): { readonly url: string; readonly run: string; readonly key: string } | undefined {
   const address = /^https?:\/\//.test(text) ? URL.parse(text) : null
   const [, base = '', run] = /^(.*)\/runs\/([^/]+)\/events$/.exec(address?.pathname ?? '') ?? []
   const key = address?.searchParams.get('share') ?? undefined
   if (address === null) return undefined
-  if (run === undefined || key === undefined) throw new TypeError('the address is not a share link of a run')
+  if (run === undefined || key === undefined)
+    throw new TypeError('the URL is not a share link of a run: expected one that share() returned')
   return { url: address.origin + base, run: decodeURIComponent(run), key }
 }
 
-/** On the wire in the words of AgentOS, which the server speaks too. */
+/** Sessions use the AgentOS wire format, which the server also speaks. */
 interface SessionShape {
   readonly session_id: string
   readonly session_name: string
@@ -172,7 +173,7 @@ export class Sessions {
     return { sessions: data.map(toSession), total: meta.total_count }
   }
 
-  /** With all its runs; those that have not ended are stopped. */
+  /** Deletes the session with all its runs; unfinished ones are stopped. */
   delete(session: string, { signal }: Abortable = {}): Promise<void> {
     const path = `/sessions/${encodeURIComponent(session)}`
     return this.#transport.json<void>({ method: 'DELETE', path, signal, answer: 'none', repeat: 'refused' })
@@ -200,7 +201,7 @@ function toSession(shape: SessionShape): SessionInfo {
   }
 }
 
-/** `randomUUID` is not there on pages without TLS. */
+/** `randomUUID` is missing on pages without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,9 +1,9 @@
-/** What can go wrong for a client: each error has a code to decide by, and says whether to try again helps. */
+/** Client errors: each has a code, and says whether a retry can help. */
 
 export interface ClientErrorFacts {
   readonly code: string
   readonly retryable: boolean
-  /** Id of the run that it is about. */
+  /** Id of the run concerned. */
   readonly run?: string | undefined
   readonly details?: unknown
   readonly cause?: unknown
@@ -15,9 +15,9 @@ export class ClientError extends Error {
   readonly retryable: boolean
   readonly run: string | undefined
   readonly details: unknown
-  /** The client is trying again by itself: what `onProblem` is told. Of what is thrown it is false. */
+  /** The client is retrying by itself, as reported to `onProblem`. Always false for thrown errors. */
   retrying = false
-  /** While `retrying`: milliseconds between this failure and the next try. */
+  /** While `retrying`: milliseconds between this failure and the next attempt. */
   retryInMs: number | undefined
 
   constructor(message: string, { code, retryable, run, details, cause }: ClientErrorFacts) {
@@ -29,11 +29,11 @@ export class ClientError extends Error {
   }
 }
 
-/** The server, or something in front of it, refused a request. The codes are those of docs/errors.md, or `http_STATUS`. */
+/** The server, or something in front of it, refused a request. Codes: see docs/errors.md, or `http_STATUS`. */
 export class ApiError extends ClientError {
   override readonly name = 'ApiError'
   readonly status: number
-  /** By which the server's own log lines are found. */
+  /** Finds the request in the server's log. */
   readonly requestId: string | undefined
   readonly retryAfterMs: number | undefined
 
@@ -48,7 +48,7 @@ export class ApiError extends ClientError {
   }
 }
 
-/** No usable answer came: the network, a proxy, or a server that is gone. The run, if there is one, goes on without us. */
+/** No usable response arrived: the network, a proxy or the server failed. A started run continues on the server. */
 export class ConnectionError extends ClientError {
   override readonly name = 'ConnectionError'
 
@@ -57,13 +57,13 @@ export class ConnectionError extends ClientError {
   }
 }
 
-/** Events that were asked for are no longer kept. What is left begins at `earliest`. */
+/** The requested events were trimmed. The log now starts at `earliest`. */
 export class GapError extends ClientError {
   override readonly name = 'GapError'
   readonly earliest: number
 
   constructor(run: string, earliest: number) {
-    super(`run ${run}: events before ${earliest} were trimmed; go on with after: ${earliest - 1}, or give onGap`, {
+    super(`run ${run}: events before ${earliest} were trimmed; continue with after: ${earliest - 1}, or pass onGap`, {
       code: 'gap',
       retryable: false,
       run,
@@ -72,12 +72,12 @@ export class GapError extends ClientError {
   }
 }
 
-/** The log that the cursor stood in is gone: it was restored from a backup, or a failover lost events. It has to be read anew. */
+/** The log at the cursor was replaced: restored from a backup, or a failover lost events. Read it from the beginning. */
 export class LogChangedError extends ClientError {
   override readonly name = 'LogChangedError'
 
   constructor(run: string, cause?: unknown) {
-    super(`run ${run}: the log is another one than before; read it from the beginning, or give onLogChanged`, {
+    super(`run ${run}: the log was replaced; read it from the beginning, or pass onLogChanged`, {
       code: 'log_changed',
       retryable: false,
       run,
@@ -86,7 +86,7 @@ export class LogChangedError extends ClientError {
   }
 }
 
-/** The run did not complete. The code of one that failed is its failure's. */
+/** The run did not complete. For a failed run, the code is its failure's. */
 export class RunError extends ClientError {
   override readonly name = 'RunError'
   override readonly run: string

@@ -1,4 +1,4 @@
-/** One run's log from a cursor to its end, over as many connections as it takes: each event once, in order. */
+/** Follows a run's log from a cursor to its end, over any number of connections: each event exactly once, in order. */
 import type { LoggedEvent } from '../core/model/event.ts'
 import { checksumOf } from '../sse/checksum.ts'
 import type { ParsedEvent } from '../sse/parse.ts'
@@ -8,27 +8,27 @@ import { ApiError, ClientError, ConnectionError, GapError, LogChangedError } fro
 import { type Answer, foreignAnswer, isTransient, lost, type Request, type Transport } from './transport.ts'
 import { Watchdog } from './watchdog.ts'
 
-/** Told instead of an error where events were trimmed: the stream goes on at `earliest`. */
+/** Called instead of throwing when events were trimmed. The stream continues at `earliest`. */
 export type OnGap = (gap: { readonly run: string; readonly earliest: number }) => void
 
-/** Told instead of an error where the log is another one than before: its events follow from the beginning. */
+/** Called instead of throwing when the log was replaced. Its events follow from the beginning. */
 export type OnLogChanged = (change: { readonly run: string }) => void
 
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined
   readonly onGap?: OnGap | undefined
   readonly onLogChanged?: OnLogChanged | undefined
-  /** Something came, if only a heartbeat. */
+  /** Called on any data, including heartbeats. */
   readonly onLife?: (() => void) | undefined
-  /** Told at once what failed and is tried again, and `undefined` when it is well again. */
+  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
   readonly onProblem?: OnProblem | undefined
 }
 
-/** Where a reader stands: the index of the last event that it has, -1 before the first. */
+/** A reader's cursor: the index of the last event it has, -1 before the first. */
 export interface Position {
   readonly run: string
   cursor: number
-  /** The frame of that event, if it came in one: its checksum tells the server which log the cursor stands in. */
+  /** The frame of that event, if there was one. Its checksum tells the server which log the cursor belongs to. */
   frame?: ParsedEvent
 }
 
@@ -41,10 +41,10 @@ export interface Page {
   readonly earliest?: number
 }
 
-/** A connection that held for so long was a good one, even if it brought nothing. */
+/** A connection that lasted this long was good, even if it delivered nothing. */
 const STEADY_MS = 2000
 
-/** The least that an empty page takes. */
+/** Minimum duration of an empty page. */
 const EMPTY_PAGE_MS = 250
 
 const isPage: Answer = ({ events, cursor, done }) =>
@@ -77,8 +77,8 @@ export async function* follow(
     } catch (cause) {
       if (goesOn(cause, position, options)) continue
       if (!(cause instanceof ClientError) || !(isTransient(cause) || connection.mayReturn)) throw cause
-      // A stream that fell silent was half-open, or something on the way keeps its bytes back, heartbeats too. A page comes
-      // whole: if it has news that the stream did not bring, pages are the way from here on.
+      // A stream that fell silent was half-open, or a proxy buffers its data, heartbeats included. If a page has events that
+      // the stream did not deliver, switch to pages.
       const hasNews = connection.silent ? await connection.hasNews() : undefined
       if (hasNews === true) by = 'page'
       if (hasNews !== undefined || connection.wasSteady) backoff.progress()
@@ -87,7 +87,7 @@ export async function* follow(
   }
 }
 
-/** Whether the caller wants to hear of a gap or of another log, and go on from where that is. */
+/** Whether the caller handles a gap or a replaced log, so that the stream continues from there. */
 export function goesOn(cause: unknown, position: Position, { onGap, onLogChanged }: FollowOptions): boolean {
   const { run } = position
   if (cause instanceof GapError && onGap !== undefined) {
@@ -104,18 +104,18 @@ export function goesOn(cause: unknown, position: Position, { onGap, onLogChanged
 }
 
 export interface PageBounds {
-  /** Events at most; the server has a limit of its own. */
+  /** Maximum events; the server has a limit of its own. */
   readonly limit?: number
   readonly idleTimeoutMs?: number
 }
 
 /** One request for events. */
 export class Connection {
-  /** The server says that there is nothing more. */
+  /** The server reported the end of the log. */
   done = false
-  /** It ended with a notice of the server that asks us to come back. */
+  /** It ended with a server notice that asks the client to reconnect. */
   mayReturn = false
-  /** Nothing was heard for too long, after it had begun. */
+  /** The connection was idle for too long after it had started. */
   silent = false
   #openedAt: number | undefined
   readonly #transport: Transport
@@ -157,29 +157,29 @@ export class Connection {
     }
   }
 
-  /** What there is after the cursor, or what comes within the wait. */
+  /** The events after the cursor, or those that arrive within the wait. */
   async *page(waitMs = this.#transport.idleTimeoutMs / 2, bounds: PageBounds = {}): AsyncGenerator<LoggedEvent> {
     const since = performance.now()
     const { events, done } = await this.#read({ wait: Math.floor(waitMs), limit: bounds.limit }, bounds.idleTimeoutMs)
     for (const event of events) if (this.#admit(event)) yield event
     this.done = done
-    // Whoever answers at once, wait or not, is not asked again at once.
+    // Do not poll at once a server that ignores the wait.
     const rest = Math.min(waitMs, EMPTY_PAGE_MS) - (performance.now() - since)
     if (events.length === 0 && !done && rest > 0) await sleep(rest, this.#options.signal)
   }
 
-  /** Whether there are events after the cursor; undefined when that cannot be found out now. */
+  /** Whether there are events after the cursor; undefined if that cannot be determined now. */
   async hasNews(): Promise<boolean | undefined> {
     try {
       return (await this.#read({ wait: 0, limit: 1 })).events.length > 0
     } catch (cause) {
-      if (cause instanceof GapError || cause instanceof LogChangedError) return false // the next connection meets it, and tells
+      if (cause instanceof GapError || cause instanceof LogChangedError) return false // the next connection reports it
       if (cause instanceof ClientError && isTransient(cause)) return undefined
       throw cause
     }
   }
 
-  /** 204 says that the reader has the whole log. Others send it too, so the log is asked. */
+  /** 204 means that the reader has the whole log. Proxies send it too, so verify with the log. */
   async #confirmEnd(response: Response): Promise<void> {
     const { events, done } = await this.#read({ wait: 0, limit: 1 })
     this.done = done && events.length === 0
@@ -223,7 +223,7 @@ export class Connection {
     return eventsIn(pieces, { fatal: true, retry: (milliseconds) => this.#backoff.suggest(milliseconds) })
   }
 
-  /** The event of a frame; nothing for one that is known already or is about the connection. */
+  /** The event of a frame; undefined for a duplicate or a control frame. */
   #take(frame: ParsedEvent): LoggedEvent | undefined {
     const { event, data } = frame
     const said = JSON.parse(data) as Record<string, unknown>
@@ -250,11 +250,11 @@ export class Connection {
     })
   }
 
-  /** The log has no gap and no repeat (LOG-1): whatever else comes was lost, doubled or mixed up on its way. */
+  /** The log has no gaps and no duplicates (LOG-1): anything else was lost, duplicated or reordered in transit. */
   #admit(event: unknown): event is LoggedEvent {
     const position = this.#position
     if (!isEvent(event))
-      throw new ConnectionError(`what follows event ${position.cursor} of run ${position.run} is damaged`)
+      throw new ConnectionError(`received a malformed event after event ${position.cursor} of run ${position.run}`)
     const { run, index } = event
     if (run !== position.run || index > position.cursor + 1)
       throw new ConnectionError(
@@ -266,7 +266,7 @@ export class Connection {
   }
 }
 
-/** The structure that every event has. What is inside `data` only its writer can know. */
+/** The structure that every event has. `data` is up to the event's type. */
 function isEvent(value: unknown): value is LoggedEvent {
   if (typeof value !== 'object' || value === null) return false
   const { run, index, type, data } = value as Record<string, unknown>
@@ -279,7 +279,7 @@ function isEvent(value: unknown): value is LoggedEvent {
   )
 }
 
-/** The cursor as the server reads it: with the checksum of the record that it stands at, where that came as a frame. */
+/** The cursor as the server reads it, with the checksum of its record if that came as a frame. */
 function cursorText({ cursor, frame }: Position): string {
   if (frame === undefined || frame.id !== String(cursor)) return String(cursor)
   const record = `id: ${frame.id}\nevent: ${frame.event}\ndata: ${frame.data}\n\n`
@@ -291,6 +291,6 @@ function asPosition(cause: unknown, { run, cursor }: Position): unknown {
   if (cause.code === 'log_changed') return new LogChangedError(run, cause)
   if (cause.code !== 'cursor_expired') return cause
   const { earliest } = (cause.details ?? {}) as { readonly earliest?: unknown }
-  // To go on where we stand already would be to ask for the same for ever.
+  // Without progress this would repeat the same request forever.
   return typeof earliest === 'number' && cursor < earliest - 1 ? new GapError(run, earliest) : cause
 }

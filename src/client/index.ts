@@ -1,4 +1,4 @@
-/** `holdfast/client`: runs from any program or page. */
+/** `holdfast/client`: start and follow runs from any program or page. */
 export {
   type Client,
   type ClientOptions,

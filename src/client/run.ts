@@ -1,4 +1,4 @@
-/** One run, as a client holds it: its events, its text, its result, and the commands that concern it. */
+/** Handle of one run: its events, text, result and commands. */
 import type { LoggedEvent } from '../core/model/event.ts'
 import type { OnProblem } from './backoff.ts'
 import { RunError } from './errors.ts'
@@ -10,16 +10,16 @@ import type { Abortable, Answers, RunInfo, ShareInfo, ShareLink, ShareOptions } 
 export interface EventsOptions extends Abortable {
   /** Index of the last event that you have. Default: from the beginning. */
   readonly after?: number
-  /** Told when events were trimmed, instead of the error that is thrown without it. */
+  /** Called when events were trimmed. Default: throw `GapError`. */
   readonly onGap?: OnGap
-  /** Told when the log is another one than before, instead of the error that is thrown without it; its events follow from the first. */
+  /** Called when the log was replaced; its events follow from the first. Default: throw `LogChangedError`. */
   readonly onLogChanged?: OnLogChanged
-  /** Told at once when the connection fails and is tried again, and told `undefined` when it is well again. */
+  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
   readonly onProblem?: OnProblem
 }
 
 export interface TextOptions extends EventsOptions {
-  /** Told what still stands when text that was given out is withdrawn, as a retry does; pieces that follow continue it. */
+  /** Called with the remaining text when delivered text is retracted, for example by a retry. Later pieces continue it. */
   readonly onWithdrawn?: (standing: string) => void
 }
 
@@ -29,12 +29,12 @@ export interface StopOptions extends Abortable {
   readonly waitMs?: number
 }
 
-/** Whether it is a run as our server describes it. */
+/** Whether it is a run in our server's format. */
 export function isRun({ id, status, events }: Fields): boolean {
   return typeof id === 'string' && typeof status === 'string' && typeof events === 'number'
 }
 
-/** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
+/** Events of a run, each exactly once, in order, across connection and server failures. Can be iterated once. */
 export class RunStream implements AsyncIterable<LoggedEvent> {
   readonly #position: Position
   readonly #events: () => AsyncGenerator<LoggedEvent>
@@ -49,13 +49,13 @@ export class RunStream implements AsyncIterable<LoggedEvent> {
     return this.#position.run
   }
 
-  /** Index of the last event that was given out: `after` of whoever goes on from here. */
+  /** Index of the last delivered event: pass it as `after` to continue. */
   get cursor(): number {
     return this.#position.cursor
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<LoggedEvent> {
-    if (this.#taken) throw new TypeError('a stream is read once; open another one, after the cursor of this one')
+    if (this.#taken) throw new TypeError('a stream can be read only once; open another one with after: stream.cursor')
     this.#taken = true
     return this.#events()
   }
@@ -66,7 +66,7 @@ export class RunHandle {
   readonly #transport: Transport
   readonly #follow: Follow
   readonly #isThis = (body: Fields): boolean => isRun(body) && body['id'] === this.id
-  /** Where a loop begins that is not told: where the last finished loop of its kind ended. */
+  /** Where a loop without `after` starts: where the last finished loop of its kind ended. */
   readonly #from: { events: number; text: number }
   #furthest: number
 
@@ -78,20 +78,20 @@ export class RunHandle {
     this.#from = { events: after, text: after }
   }
 
-  /** Index of the last event that any loop over `events` or `text` gave out; -1 before the first. */
+  /** Index of the last event that any loop over `events` or `text` delivered; -1 before the first. */
   get cursor(): number {
     return this.#furthest
   }
 
   /**
-   * Events to the end of the run, from `after` or from where the last finished loop over events ended. Loops are
-   * independent: each gets every event. To leave the loop, or to abort, does not stop the run.
+   * Events to the end of the run, from `after` or from where the last finished loop over events ended. Loops are independent:
+   * each gets every event. Leaving the loop, or aborting, does not stop the run.
    */
   events(options: EventsOptions = {}): RunStream {
     return this.#open('events', options)
   }
 
-  /** Pieces of text, as the run's own component says them, from `after` or from where the last finished loop over text ended. */
+  /** Text of the run's own component in pieces, from `after` or from where the last finished loop over text ended. */
   text({ onWithdrawn, onLogChanged, ...options }: TextOptions = {}): AsyncGenerator<string> {
     const text = new RunText()
     const restart: OnLogChanged = (change) => {
@@ -104,7 +104,7 @@ export class RunHandle {
     return textIn(events, text, onWithdrawn)
   }
 
-  /** What the run returns, once it has completed. Throws `RunError` when it ended in any other way. */
+  /** The run's output, once it has completed. Throws `RunError` if it ended otherwise. */
   async result<Output = unknown>(options: Abortable = {}): Promise<Output> {
     let run = await this.get(options)
     if (run.finishedAt === undefined) {
@@ -120,7 +120,7 @@ export class RunHandle {
     return this.#transport.json<RunInfo>({ path: this.#path(), run: this.id, signal, answer: this.#isThis })
   }
 
-  /** Asks for a stop. Safe to repeat; a run that has ended is left as it is. */
+  /** Requests a stop. Idempotent; a finished run is unchanged. */
   stop({ reason, waitMs, signal }: StopOptions = {}): Promise<RunInfo> {
     return this.#transport.json<RunInfo>({
       method: 'POST',
@@ -133,7 +133,7 @@ export class RunHandle {
     })
   }
 
-  /** Answers what a paused run asks. Not repeated by itself once it may have been taken. */
+  /** Answers the questions of a paused run. Not retried once the server may have accepted it. */
   answer(answers: Answers, { signal }: Abortable = {}): Promise<RunInfo> {
     return this.#transport.json<RunInfo>({
       method: 'POST',
@@ -146,7 +146,7 @@ export class RunHandle {
     })
   }
 
-  /** Removes a run that has ended. Like `answer`, not repeated once it may have been done. */
+  /** Removes a finished run. Not retried once the server may have done it. */
   async delete({ signal }: Abortable = {}): Promise<void> {
     await this.#transport.json<undefined>({
       method: 'DELETE',
@@ -158,7 +158,7 @@ export class RunHandle {
     })
   }
 
-  /** Makes a link that gives access to this run alone, for whoever has it. Not repeated once it may have been made. */
+  /** Creates a link that gives its holder access to this run only. Not retried once the server may have created it. */
   async share({ can, expiresIn, signal }: ShareOptions = {}): Promise<ShareLink> {
     const { path, ...share } = await this.#transport.json<ShareInfo & { path: string }>({
       method: 'POST',
@@ -172,7 +172,7 @@ export class RunHandle {
     return { ...share, url: this.#transport.url + path }
   }
 
-  /** The links of this run that have not expired, without their secrets. */
+  /** The run's unexpired links, without their secrets. */
   async shares({ signal }: Abortable = {}): Promise<readonly ShareInfo[]> {
     const path = this.#path('/shares')
     const { shares } = await this.#transport.json<{ shares: ShareInfo[] }>({
@@ -184,7 +184,7 @@ export class RunHandle {
     return shares
   }
 
-  /** Ends a link; what was opened with it ends within two seconds. */
+  /** Revokes a link; streams that were opened with it end within two seconds. */
   async revokeShare(share: string, { signal }: Abortable = {}): Promise<void> {
     await this.#transport.json<undefined>({
       method: 'DELETE',
@@ -240,7 +240,7 @@ async function* textIn(
 
 function checked(after: number): number {
   if (Number.isInteger(after) && after >= -1) return after
-  throw new RangeError(`after is ${after}; it must be the index of an event, or -1 for the beginning`)
+  throw new RangeError(`after is ${after}, but must be the index of an event, or -1 for the beginning`)
 }
 
 function failureOf({ id, status, error, reason }: RunInfo): RunError {

@@ -1,4 +1,4 @@
-/** The text of a run as it stands: what its own component said, without what was withdrawn. */
+/** Current text of a run: what its own component emitted, without retracted output. */
 import type { LoggedEvent } from '../core/model/event.ts'
 
 export class RunText {
@@ -9,13 +9,13 @@ export class RunText {
     return (this.#whole ??= this.#pieces.map(({ text }) => text).join(''))
   }
 
-  /** As if nothing had been said. */
+  /** Resets to empty. */
   clear(): void {
     this.#pieces = []
     this.#whole = ''
   }
 
-  /** What an event adds; `withdrawn` where it takes text back, and nothing where it does neither. */
+  /** The text that an event adds; `withdrawn` if it retracts text; undefined otherwise. */
   apply(event: LoggedEvent): { readonly added: string } | 'withdrawn' | undefined {
     if (event.type === 'text.delta' && event.actor === undefined) {
       const { index, data } = event

@@ -1,25 +1,25 @@
-/** Requests to one server: credentials, errors as they are meant, and repetition where it does no harm. */
+/** Requests to one server: credentials, typed errors, and safe retries. */
 import { Backoff, type OnProblem } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError } from './errors.ts'
 import { Watchdog } from './watchdog.ts'
 
 export interface TransportOptions {
-  /** Where the server is, with the path that it is mounted at. Default: in a browser, the page's own origin. */
+  /** URL of the server, including its mount path. Default: in a browser, the page's origin. */
   readonly url?: string
-  /** Sent as a bearer token; a function is asked before every request, so it may hand out a fresh one. */
+  /** Sent as bearer token. A function is called before every request, so it can return a fresh one. */
   readonly key?: string | (() => string | Promise<string>)
   readonly fetch?: typeof fetch
-  /** Failures in a row before it gives up; progress resets the count. Default: 20, which takes about two minutes. */
+  /** Consecutive failures before it gives up; progress resets the count. Default: 20, which takes about two minutes. */
   readonly retries?: number
-  /** Delay before the first try again; it grows to ten seconds. Default: 500. A stream's own `retry:` takes precedence. */
+  /** Delay before the first retry; grows to ten seconds. Default: 500. A stream's own `retry:` takes precedence. */
   readonly retryDelayMs?: number
-  /** Silence after which a connection is taken for dead. Servers send a heartbeat every 15 seconds. Default: 45,000. */
+  /** Idle time after which a connection counts as dead. Servers send a heartbeat every 15 seconds. Default: 45,000. */
   readonly idleTimeoutMs?: number
-  /** Of every request and stream: told at once what failed and is tried again, and `undefined` when it is well again. */
+  /** For every request and stream: called when it failed and will be retried, and with `undefined` when it has recovered. */
   readonly onProblem?: OnProblem
 }
 
-/** Whether a JSON answer is one of our server; `none` for 204. */
+/** Recognizes our server's JSON response; `none` for 204. */
 export type Answer = ((body: Fields) => boolean) | 'none'
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -31,29 +31,29 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
-  /** Id of the run that it is about, for errors. */
+  /** Id of the run concerned, for errors. */
   readonly run?: string
-  /** What our server answers: anything else came from a proxy, a captive portal or another server. */
+  /** Recognizes our server's response: anything else came from a proxy, a captive portal or another server. */
   readonly answer: Answer
-  /** `refused`: only after an answer that says that nothing was done. */
+  /** `refused`: retry only after a response that guarantees that nothing was done. */
   readonly repeat?: 'always' | 'refused'
-  /** Of this request alone. */
+  /** Overrides the timeout for this request. */
   readonly idleTimeoutMs?: number
   readonly onProblem?: OnProblem | undefined
 }
 
-/** Answers that another try may change, whoever on the way gave them; CDNs have their own beyond 511. */
+/** Statuses that a retry may change, whoever on the path sent them; CDNs have their own beyond 511. */
 function isTransientStatus(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501)
 }
 
 /**
- * Answers with which a load balancer without a backend, a portal or a firewall stands in for our server. Its own have a body that is
- * known, and another try does not change them.
+ * Statuses that a load balancer without a backend, a portal or a firewall may send instead of our server. Our server's own have
+ * a known body, and are not retried.
  */
 const STAND_INS = [403, 404]
 
-/** Answers that are sure to mean that nothing was done. */
+/** Statuses that guarantee that nothing was done. */
 const REFUSED = [429, 503]
 
 export class Transport {
@@ -67,18 +67,18 @@ export class Transport {
 
   constructor(options: TransportOptions) {
     const { url = globalThis.location?.origin, key, retries = 20, retryDelayMs = 500, idleTimeoutMs = 45_000 } = options
-    if (url === undefined) throw new TypeError('url is missing: say where the server is')
+    if (url === undefined) throw new TypeError('url is missing: pass the address of the server')
     this.url = url.replace(/\/+$/, '')
     this.key = key
     this.#retries = retries
     this.#retryDelayMs = retryDelayMs
     this.idleTimeoutMs = idleTimeoutMs
     this.#onProblem = options.onProblem
-    // Called as a plain function: a browser's fetch refuses to be a method of anything else.
+    // Called as a plain function: a browser's fetch must not be called as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
   }
 
-  /** To another server or with another key, with the same settings. */
+  /** The same settings for another server or key. */
   at(url: string, key: string): Transport {
     return new Transport({
       url,
@@ -98,7 +98,7 @@ export class Transport {
     })
   }
 
-  /** One try, up to the head of the answer. Throws `ApiError` for a refusal and `ConnectionError` for no answer. */
+  /** One attempt, up to the response headers. Throws `ApiError` for a refusal and `ConnectionError` for no response. */
   async open(request: Request, watchdog: Watchdog): Promise<Response> {
     const { method = 'GET', path, query = {}, headers = {}, body } = request
     const parameters = Object.entries(query).flatMap(([name, value]) =>
@@ -128,7 +128,7 @@ export class Transport {
     throw await refusal(response, request, watchdog)
   }
 
-  /** A whole answer as JSON, undefined for one without a body. Tries again while that may help and does no harm. */
+  /** A whole JSON response; undefined without a body. Retries if that may help and is safe. */
   async json<Body>(request: Request): Promise<Body> {
     const { signal, repeat = 'always', onProblem } = request
     const backoff = this.newBackoff(onProblem)
@@ -145,7 +145,7 @@ export class Transport {
     }
   }
 
-  /** One try of the same. */
+  /** One attempt of `json`. */
   async once<Body>(request: Request): Promise<Body> {
     const watchdog = new Watchdog(request.idleTimeoutMs ?? this.idleTimeoutMs, request.signal)
     try {
@@ -165,15 +165,15 @@ export function isTransient(error: ClientError): boolean {
   return error instanceof ConnectionError || (error instanceof ApiError && isTransientStatus(error.status))
 }
 
-/** An answer did not come, or not whole. What the caller aborted is passed on as it is. */
+/** The response did not arrive, or not completely. The caller's own abort is passed on. */
 export function lost(cause: unknown, { path, run, signal }: Request, watchdog: Watchdog): unknown {
   if (signal?.aborted === true) return signal.reason
   if (cause instanceof ClientError) return cause
-  const why = watchdog.silent ? 'nothing was heard of it for too long' : String(cause)
+  const why = watchdog.silent ? 'the connection was idle for too long' : String(cause)
   return new ConnectionError(`${path}: ${why}`, { run, cause })
 }
 
-/** The body, if it is one that our server sends. */
+/** The body, if our server sent it. */
 function checkedAnswer(text: string, response: Response, { path, run, answer }: Request): unknown {
   if (answer === 'none') {
     if (response.status === 204) return undefined
@@ -198,14 +198,14 @@ function parsed(text: string): unknown {
 
 const SHOWN_CHARS = 100
 
-/** Somebody on the way answered instead of our server. */
+/** Something on the path responded instead of our server. */
 export function foreignAnswer(
   response: Response,
   path: string,
   run: string | undefined,
   text: string,
 ): ConnectionError {
-  return new ConnectionError(`${path}: this is not an answer of a Holdfast server: ${received(response, text)}`, {
+  return new ConnectionError(`${path}: the response is not from a Holdfast server: ${received(response, text)}`, {
     run,
   })
 }
@@ -218,7 +218,7 @@ function received({ status, headers, redirected }: Response, text: string): stri
 
 async function refusal(response: Response, { path, run }: Request, watchdog: Watchdog): Promise<ClientError> {
   const { status, headers } = response
-  // A body that breaks off is not one of ours; the status says enough.
+  // A truncated body is not ours; the status says enough.
   const text = await watchdog.wait(response.text()).catch(() => '')
   const body = parsed(text)
   const { code, detail, retryable, requestId, details } = isFields(body) ? body : {}

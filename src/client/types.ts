@@ -1,4 +1,4 @@
-/** What the server tells about components and runs, typed as the native protocol writes it. */
+/** Components, runs and sessions as the native protocol describes them. */
 import type { BusyPolicy, ComponentKind, Recovery } from '../core/ports/component.ts'
 import type { Run, RunStatus } from '../core/model/run.ts'
 
@@ -8,7 +8,7 @@ export interface ComponentInfo {
   readonly name?: string
   readonly description?: string
   readonly version?: string
-  /** JSON schema of its input, where it says so. */
+  /** JSON schema of its input, if declared. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
   readonly recovery: Recovery
   readonly session: BusyPolicy
@@ -17,23 +17,23 @@ export interface ComponentInfo {
 export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
   /** Events written so far. */
   readonly events: number
-  /** Index of the earliest event that is still kept. */
+  /** Index of the earliest event that was not trimmed. */
   readonly earliest: number
   readonly stopRequested?: boolean
-  /** Events of it are lost: its log cannot be read, and it goes no further. */
+  /** Its log is damaged: events are lost, and the run cannot continue. */
   readonly damaged?: boolean
-  /** What a completed run returned; only where one run is asked for. */
+  /** Output of a completed run; only if a single run was requested. */
   readonly output?: unknown
-  /** What the share link allows that the client uses. */
+  /** The permissions of the share link that the client uses. */
   readonly shared?: { readonly can: readonly ShareAction[]; readonly expiresAt: string }
 }
 
 export type ShareAction = 'read' | 'answer' | 'stop'
 
 export interface ShareOptions extends Abortable {
-  /** What the link allows. Default: read alone; the others need read too. */
+  /** Permissions of the link. Default: `read`, which all others require. */
   readonly can?: readonly ShareAction[]
-  /** Milliseconds. Default: one day; at most 365 days. */
+  /** Milliseconds. Default: one day; maximum: 365 days. */
   readonly expiresIn?: number
 }
 
@@ -46,22 +46,25 @@ export interface ShareInfo {
 }
 
 export interface ShareLink extends ShareInfo {
-  /** For `new EventSource(url)`, for `client.runs.open(url)`, and for the address bar of a browser, which shows the console. A secret. */
+  /**
+   * For `new EventSource(url)`, for `client.runs.open(url)`, and for a browser's address bar, which shows the console. A
+   * secret.
+   */
   readonly url: string
 }
 
 export interface RunPage {
   /** Newest first. */
   readonly runs: readonly RunInfo[]
-  /** Of the next page, where there is one. */
+  /** Cursor of the next page, if there is one. */
   readonly cursor?: string
-  /** Runs that belong on the page and that the server cannot read now. */
+  /** Runs of this page that the server cannot read now. */
   readonly unreadable?: number
 }
 
 export interface SessionInfo {
   readonly id: string
-  /** Its id where nobody has named it. */
+  /** Default: its id. */
   readonly name: string
   readonly component?: string
   readonly createdAt: string
@@ -71,15 +74,15 @@ export interface SessionInfo {
 export interface SessionPage {
   /** Newest first. */
   readonly sessions: readonly SessionInfo[]
-  /** How many there are, on this page or not. */
+  /** Total number, on all pages. */
   readonly total: number
 }
 
 export interface SessionFilter {
   readonly component?: string
-  /** A part of the name. */
+  /** Matches part of the name. */
   readonly name?: string
-  /** From 1 on. */
+  /** Starts at 1. */
   readonly page?: number
   readonly limit?: number
 }
@@ -97,17 +100,17 @@ export interface RunFilter {
   readonly component?: string
   readonly session?: string
   readonly status?: RunStatus | readonly RunStatus[]
-  /** That the component last had. */
+  /** The component's version that last executed the run. */
   readonly version?: string
   readonly limit?: number
-  /** Of the page before. */
+  /** Cursor from the previous page. */
   readonly cursor?: string
 }
 
-/** Answers to a paused run: by question id, or one for a run that asks one question. */
+/** Answers to a paused run: by question id, or a single one if there is one question. */
 export type Answers = { readonly answers: Readonly<Record<string, unknown>> } | { readonly answer: unknown }
 
 export interface Abortable {
-  /** Ends the wait, and not the run. */
+  /** Aborts the wait, not the run. */
   readonly signal?: AbortSignal | undefined
 }

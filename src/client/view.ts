@@ -1,9 +1,9 @@
-/** A run as a page shows it: a fold of its events. */
+/** View model of a run: a reducer over its events. */
 import type { Failure, LoggedEvent, Question } from '../core/model/event.ts'
 import type { RunStatus } from '../core/model/run.ts'
 import { RunText } from './text.ts'
 
-/** Of a longer log the page keeps the end; the text is kept whole. */
+/** Only the last events are kept; the text is kept whole. */
 const EVENTS_MAX = 10_000
 
 export interface RunViewState {
@@ -11,10 +11,10 @@ export interface RunViewState {
   readonly text: string
   /** The last ten thousand. */
   readonly events: readonly LoggedEvent[]
-  /** What a paused run asks. */
+  /** Open questions of a paused run. */
   readonly questions: readonly Question[]
   readonly output?: unknown
-  /** Why it failed, was cancelled or rejected. */
+  /** Why it failed, was cancelled or was rejected. */
   readonly error?: Failure
 }
 
@@ -28,7 +28,7 @@ export class RunView {
     return this.#state
   }
 
-  /** Events that came together change it once. */
+  /** Applies a batch with one state change. */
   apply(events: readonly LoggedEvent[]): void {
     let state = this.#state
     for (const event of events) {

@@ -1,7 +1,7 @@
-/** Ends a request when its caller says so, or when nothing was heard of it for too long. */
+/** Aborts a request on the caller's signal or after an idle timeout. */
 
 export class Watchdog {
-  /** Whether it was silence that ended the request. */
+  /** Whether the idle timeout ended the request. */
   silent = false
   readonly #controller = new AbortController()
   readonly #idleTimeoutMs: number
@@ -20,13 +20,13 @@ export class Watchdog {
     return this.#controller.signal
   }
 
-  /** Waits for something of the request, no longer than it may be silent. Between such waits its silence is ours. */
+  /** Waits for data within the idle timeout. The timer does not run between waits. */
   async wait<Heard>(heard: Promise<Heard>): Promise<Heard> {
     this.#timer = setTimeout(() => {
       this.silent = true
       this.#controller.abort()
     }, this.#idleTimeoutMs)
-    // Not every `fetch` obeys its signal, and a body that was handed on may not either.
+    // Not every `fetch`, nor every body, obeys its signal.
     const { promise: aborted, reject } = Promise.withResolvers<never>()
     const abort = (): void => reject(this.signal.reason as Error)
     if (this.signal.aborted) abort()

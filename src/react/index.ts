@@ -1,2 +1,2 @@
-/** `holdfast/react`: a run in a component. */
+/** `holdfast/react`: a run in a React component. */
 export { type RunState, useRun, type UseRunOptions } from './use-run.ts'

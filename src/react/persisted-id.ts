@@ -1,13 +1,13 @@
-/** Where a page remembers which run it shows, so that a reload, or another tab, shows the same. */
+/** Remembers which run a page shows, so that a reload or another tab shows the same. */
 
 export interface PersistedId {
   read(): string | undefined
   write(id: string | undefined): void
-  /** Calls back when it is changed from outside: by another tab, or by going back. */
+  /** Calls back when another tab or the browser's history changes it. */
   watch(changed: () => void): () => void
 }
 
-/** In the address: `?NAME=run_…`. Whoever opens the same address sees the same run. */
+/** In the URL: `?NAME=run_…`. The same URL shows the same run. */
 export function keptInUrl(name: string): PersistedId {
   return {
     read: () => new URLSearchParams(location.search).get(name) ?? undefined,
@@ -21,7 +21,7 @@ export function keptInUrl(name: string): PersistedId {
   }
 }
 
-/** In the browser's storage: all tabs of the page show the run that was started last. */
+/** In the browser's storage: all tabs show the run that was started last. */
 export function keptInStorage(name: string): PersistedId {
   const key = `holdfast:${name}`
   return {

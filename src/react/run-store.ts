@@ -1,4 +1,4 @@
-/** The run that a component shows: follows it, and is told to start, stop and answer. A store for React's eyes. */
+/** External store behind `useRun`: follows the shown run, and starts, stops and answers it. */
 import {
   type Client,
   ClientError,
@@ -14,32 +14,32 @@ import {
 import type { PersistedId } from './persisted-id.ts'
 
 export interface ShownRun extends Omit<RunViewState, 'status'> {
-  /** Id of the run that is shown, if there is one. */
+  /** Id of the shown run, if there is one. */
   readonly id: string | undefined
-  /** `idle`: there is no run. `starting`: it is asked for. */
+  /** `idle`: no run. `starting`: requested. */
   readonly status: RunViewState['status'] | 'idle' | 'starting'
   /**
-   * Why the run cannot be started, followed, stopped or answered, or that its beginning was trimmed; what the run itself failed with
-   * is `error`. While it is tried again, `problem.retrying` is true; it goes away when the connection is well again.
+   * Why the run cannot be started, followed, stopped or answered, or that its beginning was trimmed. The run's own failure is
+   * `error`. `problem.retrying` is true while the client retries; the problem disappears when the connection has recovered.
    */
   readonly problem: ClientError | undefined
 }
 
-/** What is wrong, the most important first. */
+/** Current problems, most important first. */
 interface Problems {
-  /** It is followed no more, or could not be started. */
+  /** Following has ended, or the start failed. */
   readonly ended?: ClientError | undefined
-  /** The connection fails, and is tried again. */
+  /** The connection failed and is being retried. */
   readonly connection?: ClientError | undefined
   /** The last stop or answer was refused. */
   readonly command?: ClientError | undefined
-  /** What is shown is not the whole run, or not what was shown before. */
+  /** The view is incomplete, or differs from what was shown before. */
   readonly notice?: ClientError | undefined
 }
 
 const idle: ShownRun = { id: undefined, status: 'idle', problem: undefined, text: '', events: [], questions: [] }
 
-/** Events that come within so many milliseconds are shown together. */
+/** Events within this many milliseconds are shown together. */
 const TOGETHER_MS = 16
 
 export class RunStore {
@@ -48,7 +48,7 @@ export class RunStore {
   readonly #listeners = new Set<() => void>()
   #state = idle
   #problems: Problems = {}
-  /** The start whose run is to be shown: another one, or another run, takes its place. */
+  /** The pending start. Another start, or another run, replaces it. */
   #starting: object | undefined
   #following: AbortController | undefined
   #unwatch: (() => void) | undefined
@@ -60,7 +60,7 @@ export class RunStore {
 
   readonly state = (): ShownRun => this.#state
 
-  /** On the server, and while a page is brought to life, there is no run. */
+  /** On the server and during hydration there is no run. */
   readonly initialState = (): ShownRun => idle
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -95,13 +95,13 @@ export class RunStore {
     await this.#command((id) => this.#client.runs.stop(id))
   }
 
-  /** Answers the question of a paused run, or several by their ids. */
+  /** Answers the question of a paused run, or one of several by id. */
   async answer(answer: unknown, question?: string): Promise<void> {
     const answers = question === undefined ? { answer } : { answers: { [question]: answer } }
     await this.#command((id) => this.#client.runs.answer(id, answers))
   }
 
-  /** Shows no run any more. The run goes on. */
+  /** Shows no run any more. The run itself continues. */
   clear(): void {
     this.#kept?.write(undefined)
     this.#show(undefined)
@@ -118,7 +118,7 @@ export class RunStore {
     }
   }
 
-  /** Goes on with what was shown, or shows what was chosen elsewhere meanwhile. What is being started goes before both. */
+  /** Resumes following, or shows what was selected elsewhere meanwhile. A pending start takes precedence. */
   #wake(): void {
     const look = (): void => {
       if (this.#starting !== undefined) return
@@ -129,7 +129,7 @@ export class RunStore {
     look()
   }
 
-  /** Nobody looks: a page that hides its views, or React in strict mode, may come back. A start goes on. */
+  /** Last subscriber left: a hidden page, or React's strict mode, may come back. A pending start continues. */
   #sleep(): void {
     this.#unwatch?.()
     this.#following?.abort()
@@ -177,7 +177,7 @@ export class RunStore {
       }
       flush({ connection: undefined })
     } catch (cause) {
-      // The events that came before it are shown with it, and none of them takes it away again.
+      // Shown together with the events before it, none of which clears it.
       flush({ connection: undefined, ended: asProblem(cause) })
     }
   }

@@ -1,27 +1,27 @@
-/** `useRun`: start a run, show it as it goes, stop it, answer it; a reload and another tab show the same. */
+/** `useRun`: starts, shows, stops and answers a run; a reload or another tab shows the same run. */
 import { useMemo, useSyncExternalStore } from 'react'
 import type { Client } from '../client/index.ts'
 import { keptInStorage, keptInUrl } from './persisted-id.ts'
 import { RunStore, type ShownRun } from './run-store.ts'
 
 export interface UseRunOptions {
-  /** Make it once, outside of the component. */
+  /** Create it once, outside the component. */
   readonly client: Client
   /** The component that `start` runs. */
   readonly component: string
   readonly session?: string
-  /** Where the page keeps the run's id: in its URL, in the browser's storage, or nowhere. Default: `url`. */
+  /** Where the page stores the run's id: in its URL, in the browser's storage, or nowhere. Default: `url`. */
   readonly keep?: 'url' | 'storage' | 'nowhere'
-  /** Name under which it is kept, for pages with several runs. Default: `run`. */
+  /** Name of the stored id, for pages with several runs. Default: `run`. */
   readonly name?: string
 }
 
 export interface RunState extends ShownRun {
   readonly start: (input: unknown) => Promise<void>
   readonly stop: () => Promise<void>
-  /** Answers the question of a paused run; where it asks several, the one with this id. */
+  /** Answers the question of a paused run. If there are several, pass the id of one. */
   readonly answer: (answer: unknown, question?: string) => Promise<void>
-  /** Shows no run any more. The run goes on. */
+  /** Shows no run any more. The run itself continues. */
   readonly clear: () => void
 }
 

@@ -1,6 +1,6 @@
 /**
- * The readable store: all of `core/ports/store.ts` in plain maps and arrays, gone with the process. Whoever writes a store
- * reads this one first. It is in the order of the seam, and every rule that `storeConformance` tests is said once here.
+ * In-memory store and reference implementation: all of `core/ports/store.ts` in plain maps and arrays, lost with the process.
+ * Read it first when you write a store: it follows the order of the port, and states every rule that `storeConformance` tests.
  */
 import { type Clock, systemClock } from '../core/ports/clock.ts'
 import { assertReadable } from '../core/model/cursor.ts'
@@ -37,7 +37,7 @@ import { ServedComponents } from './shared/served-components.ts'
 import { FairOrder } from './shared/fair-order.ts'
 
 export interface MemoryStoreOptions {
-  /** Leases are measured, and documents dated, with it. */
+  /** Measures leases and dates documents. */
   readonly clock?: Clock
 }
 
@@ -45,12 +45,12 @@ export function openMemoryStore(options: MemoryStoreOptions = {}): Store {
   return new MemoryStore(options.clock ?? systemClock)
 }
 
-/** All that is kept of one run. */
+/** Everything the store holds of one run. */
 interface Entry {
   run: Run
-  /** Counts the runs that came here. */
+  /** Creation order. */
   readonly number: number
-  /** The records that were not trimmed; the first of them has the index `first`. */
+  /** The records that retention has not trimmed; `records[0]` has the index `first`. */
   readonly records: string[]
   first: number
   bytes: number
@@ -70,11 +70,11 @@ class MemoryStore implements Store {
   readonly #totals = new OwnerTotals()
   /** In order of creation. */
   readonly #entries = new Map<string, Entry>()
-  /** Which run an owner's idempotency key stands for. */
+  /** The run that each idempotency key of an owner belongs to. */
   readonly #keys = new Map<string, { readonly id: string; readonly fingerprint: string }>()
-  /** The unfinished runs of each lane in order of creation: the first of them is the only one that may be driven. */
+  /** The unfinished runs of each lane in order of creation. Only the first may execute. */
   readonly #lanes = new Map<string, Set<string>>()
-  /** Who is to be driven next. */
+  /** Decides which run is offered to a worker next. */
   readonly #turns = new FairOrder<Entry>()
   readonly #served = new ServedComponents()
   readonly #hints = new Hints()
@@ -99,9 +99,9 @@ class MemoryStore implements Store {
     return this.#closed ? { ok: false, reason: 'the store was closed' } : { ok: true }
   }
 
-  /** Nothing here awaits between looking and writing, so each method is one step to everybody else. */
+  /** No method awaits between reading and writing, so each is atomic. */
   async create({ run, record, idempotency, rejectIfBusy = false, claim }: NewRun): Promise<CreateResult> {
-    // The key comes before the lane: a start that is retried must not be refused because of itself.
+    // The key is checked before the lane: a retried start must not be refused because of itself.
     const known = idempotency && this.#keys.get(keyOf(run.owner, idempotency.key))
     if (known !== undefined) {
       const kind = known.fingerprint === idempotency?.fingerprint ? 'existing' : 'key_conflict'
@@ -201,7 +201,7 @@ class MemoryStore implements Store {
     return stored(entry)
   }
 
-  /** A claim that ran out is still its owner's until somebody takes it. */
+  /** An expired lease still belongs to its owner until another worker claims the run. */
   async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
     this.#served.note(owner, this.#clock.now() + ttlMs, components)
     const held = [...this.#entries.values()].filter((entry) => entry.lease?.owner === owner)
@@ -273,7 +273,7 @@ class MemoryStore implements Store {
     this.#enter({ run, number: ++this.#entered, records: [], first, bytes: 0, epoch, stop, idempotency }, record)
   }
 
-  /** All or nothing: the batch becomes part of the log, or none of it does (LOG-1, LOG-3, LOG-4). */
+  /** Atomic: appends the whole batch or nothing (LOG-1, LOG-3, LOG-4). */
   #commit(id: string, epoch: number, first: number, batch: readonly Append[]): void {
     const entry = this.#entries.get(id)
     if (entry === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
@@ -292,7 +292,7 @@ class MemoryStore implements Store {
     if (following !== undefined && this.#isClaimable(following)) this.#hint(following, { claimable: true })
   }
 
-  /** Who waits for an answer, or for nothing more, needs no worker: to be paused or finished ends the lease. */
+  /** A paused or finished run needs no worker, so its lease ends. */
   #change(entry: Entry, run: Run): void {
     const finished = isFinished(run.status)
     if (finished || run.status === 'paused') entry.lease = undefined
@@ -331,7 +331,7 @@ class MemoryStore implements Store {
     return sliceOf(first, records, last === nextOf(entry) - 1 && isFinished(entry.run.status))
   }
 
-  /** Called last in a step, when all that the hint says can be read. */
+  /** Called last, when everything that the hint announces can be read. */
   #hint(entry: Entry, what: Omit<Hint, 'run' | 'next'>): void {
     this.#hints.give({ run: entry.run.id, next: nextOf(entry), ...what })
   }
@@ -353,7 +353,7 @@ function nextOf(entry: Pick<Entry, 'first' | 'records'>): number {
   return entry.first + entry.records.length
 }
 
-/** Returns the bytes of the record. */
+/** Returns the record's size in bytes. */
 function keep(entry: Entry, record: string): number {
   const bytes = Buffer.byteLength(record)
   entry.records.push(record)

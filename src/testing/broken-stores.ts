@@ -1,4 +1,4 @@
-/** Stores that each break one rule, to show that the suite can fail. */
+/** Stores that each break one rule, to prove that the conformance suite can fail. */
 import { brokenDocumentListings } from './broken-stores/document-listing.ts'
 import { brokenDocumentRecoveries, brokenDocuments } from './broken-stores/documents.ts'
 import { brokenReads } from './broken-stores/foreign-reads.ts'

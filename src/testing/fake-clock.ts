@@ -3,9 +3,9 @@ import type { Clock } from '../core/ports/clock.ts'
 
 export interface FakeClock extends Clock {
   advance(milliseconds: number): void
-  /** Sets the wall clock, by so much: no time passes. */
+  /** Steps the wall clock without time passing. */
   step(milliseconds: number): void
-  /** The present moment, as events and runs write it. */
+  /** The current time, as events and runs write it. */
   iso(): string
 }
 

@@ -1,4 +1,4 @@
-/** Runs and records as the runner makes them, for tests that work on a store without a runner. */
+/** Runs and records like the runner's, for tests that use a store without a runner. */
 import type { Clock } from '../core/ports/clock.ts'
 import type { Event, Question } from '../core/model/event.ts'
 import { encodeBody, encodeRecord } from '../core/model/record.ts'
@@ -7,7 +7,7 @@ import type { LogWriter, NewRun, Store, StoredRun } from '../core/ports/store.ts
 
 export type NewRunOptions = Partial<Omit<Run, 'id' | 'status' | 'attempt'>> & Omit<NewRun, 'run' | 'record'>
 
-/** A run that waits for its first claim, with its `run.created`. */
+/** A queued run with its `run.created`. */
 export function newRun(id: string, time: string, options: NewRunOptions = {}): NewRun {
   const { idempotency, rejectIfBusy, claim, ...given } = options
   const run: Run = {
@@ -35,17 +35,17 @@ export function recordOf(run: string, index: number, time: string, event: Event)
   return encodeRecord(run, index, time, event.type, encodeBody(event, { depthMax: 100, bytesMax: 16 * 1024 * 1024 }))
 }
 
-/** Writes a run's events under one claim, and remembers every record as the log must give it back. */
+/** Writes a run's events under one lease, and remembers every record for comparison. */
 export class RunWriter {
   readonly id: string
   readonly epoch: number
   readonly writer: LogWriter
-  /** All records of the log from index 0, those appended here included. */
+  /** All records of the log from index 0, including those appended here. */
   readonly records: string[]
   readonly #clock: Clock
   #run: Run
 
-  /** `records` are those that the log holds already. */
+  /** `records`: those already in the log. */
   constructor(store: Store, clock: Clock, claim: StoredRun, records: readonly string[]) {
     this.id = claim.run.id
     this.epoch = claim.epoch
@@ -55,7 +55,7 @@ export class RunWriter {
     this.#run = claim.run
   }
 
-  /** The run after what was appended. */
+  /** The run after all appends. */
   get run(): Run {
     return this.#run
   }
@@ -78,7 +78,7 @@ export class RunWriter {
     this.append({ type: 'run.started', data: { attempt: this.#run.attempt + 1 } })
   }
 
-  /** Asks a question; with `answerWithinMs` one that becomes overdue. */
+  /** Asks a question; with `answerWithinMs`, one that becomes overdue. */
   pause(answerWithinMs?: number): void {
     const deadline = answerWithinMs === undefined ? {} : { deadline: this.#iso(answerWithinMs) }
     const question: Question = { id: 'q-1', kind: 'input', prompt: 'And then?', ...deadline }

@@ -1,4 +1,4 @@
-/** What those who write stores, protocols and components test them with. */
+/** Test utilities for authors of stores, protocols and components. */
 export { labAgent, type LabOptions } from '../agents/lab/agent.ts'
 export { labComponents, labTeam, labWorkflow } from '../agents/lab/kinds.ts'
 export type { OpenOptions, StoreSkip, StoreTarget } from './conformance/target.ts'

@@ -1,7 +1,7 @@
 /**
- * The test of a store: register it in a vitest file and every rule of `core/ports/store.ts` is tried on it.
+ * Conformance suite for stores: register it in a vitest file to test every rule of `core/ports/store.ts`.
  *
- *     storeConformance({ name: 'mine', open: ({ clock }) => openMyStore({ clock }) })
+ * storeConformance({ name: 'mine', open: ({ clock }) => openMyStore({ clock }) })
  */
 import { describe, expect, test } from 'vitest'
 import { documentListingSection } from './conformance/document-listing.ts'
@@ -66,7 +66,7 @@ function casesFor(target: StoreTarget, { needsReopen = false, cases }: Conforman
 
 /** A durable store without `reopen` would pass untested. */
 const notDurable: ConformanceCase = {
-  name: 'a store that cannot be reopened does not say that it is durable',
+  name: 'a store that cannot be reopened does not report that it is durable',
   run: async ({ store }) => expect(store.capabilities.durable).toBe(false),
 }
 

@@ -50,7 +50,7 @@ describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS 
     const second = await startServer({ store, args: ['--port', port] })
     await expectStatus(page, 'paused')
     await page.getByLabel('Its result').fill('{"sent":3}')
-    await page.getByRole('button', { name: 'Go on with this result' }).click()
+    await page.getByRole('button', { name: 'Continue with this result' }).click()
     await expectStatus(page, 'completed')
     const results = (await readEvents(second, id)).filter(({ type }) => type === 'tool.completed')
     expect(results.map(({ data }) => data['output'])).toEqual([{ sent: 3 }])
@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS 
     await page.getByLabel('Input').fill('text 100 every 40')
     await page.getByRole('button', { name: 'Start' }).click()
     await untilNumber(page, 1, 'Last event', (last) => last > 10)
-    await expectShown(page, '.kill', 'Its supervisor starts it again at once')
+    await expectShown(page, '.kill', 'Its supervisor restarts it at once')
     await page.getByRole('button', { name: 'Kill the server', exact: true }).click()
     await page.getByRole('button', { name: 'Yes, kill it' }).click()
     await expectShown(page, '.kill [role=status]', /is back after .*: process \d+ was killed, process \d+ serves/)
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS 
     const server = await startServer({ store: temporaryDatabase() })
     const page = await openConsole(await openContext(), server.url, '/break', { forgives })
     await page.getByRole('button', { name: 'Kill the server for good' }).waitFor()
-    await expectShown(page, '.kill', 'Nothing will start it again but you')
+    await expectShown(page, '.kill', 'Nothing restarts it')
   })
 
   test('[LOG-1] catches up after the browser was offline', async () => {

@@ -83,10 +83,10 @@ describe.skipIf(!hasChromium)('the console with hostile content', { timeout: TIM
     const context = await openContext()
     const page = await openConsole(context, server.url, '', { forgives: /401/ })
     await page.getByLabel('API key or token').fill('wrong')
-    await page.getByRole('button', { name: 'Go on' }).click()
-    await expectShown(page, '.problem', 'did not take the key')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await expectShown(page, '.problem', 'rejected this key')
     await page.getByLabel('API key or token').fill('open-sesame-and-close')
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
     await expectShown(page, 'h1', 'Runs')
     const addresses: string[] = []
     context.on('request', (request) => addresses.push(request.url()))

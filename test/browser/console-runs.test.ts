@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL
     const page = await openConsole(await openContext(), server.url, '?search=haystack')
     await untilRows(page, 1)
     await expectShown(page, '.runs tbody tr', NEEDLE)
-    await expectShown(page, '.searched', /^5,300 runs looked through, back to .*: that is all of them\.$/)
+    await expectShown(page, '.searched', /^5,300 runs searched, back to .*: all of them\.$/)
     await startRun(server, 'say x', { session: 'another-haystack' })
     await untilRows(page, 2)
     await expectShown(page, '.runs tbody tr', 'another-haystack')
@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL
     await until('other runs are shown', async () => (await firstRow(page)) !== newest, WITHIN)
     await page.getByLabel('Search').fill('nothing has this name')
     await page.getByRole('button', { name: 'Find' }).click()
-    await expectShown(page, '.empty', 'No run fits these filters')
+    await expectShown(page, '.empty', 'No run matches these filters')
   })
 
   test('is filtered by status and read from its far end', async () => {
@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL
     const page = await openConsole(await openContext(), server.url, '?status=failed')
     await untilRows(page, 2)
     await page.goto(`${server.url}/console?status=queued,running,paused`)
-    await expectShown(page, '.empty', 'No run fits these filters')
+    await expectShown(page, '.empty', 'No run matches these filters')
     let address = '/console/api/runs?limit=100'
     let seen = 0
     for (let pages = 0; pages < 30; pages++) {

@@ -27,8 +27,8 @@ describe.skipIf(!hasChromium)('the console’s server page', { timeout: INSTALL_
     const second = await startServer({ store })
     await untilStatus(second, started[1]!.id, ['failed'], 60_000)
     const page = await openConsole(await openContext(), second.url, '/server')
-    await expectShown(page, '.cards', /Recovered since it began1Lost since it began1/)
-    await expectShown(page, '.cards', /Largest lag of a subscriber0 events/)
+    await expectShown(page, '.cards', /Recovered since start1Lost since start1/)
+    await expectShown(page, '.cards', /Lag of the slowest subscriber0 events/)
   })
 
   test('[RUN-1] counts the runs that a dead worker left and nobody has taken yet', async () => {

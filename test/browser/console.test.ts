@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await expectStatus(page, 'completed')
     await expectShown(page, '.block-text', '{"item":"a lamp","copies":3,"wrapped":true,"paper":"blue"}')
     const session = (await getRun(server, idOf(page))).session
-    await page.getByRole('link', { name: 'Go on in this session' }).click()
+    await page.getByRole('link', { name: 'Continue this session' }).click()
     expect(await page.getByLabel('Session').inputValue()).toBe(session)
     expect(await page.locator('.choice:has(:checked)').textContent()).toContain('packer')
     await page.goto(`${server.url}/console/start?component=adder`)
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await expectStatus(page, 'completed')
     await expectShown(page, '.block-ask', 'north')
     const before = page.url()
-    await page.getByLabel('Go on in this session').fill('say more')
+    await page.getByLabel('Continue this session').fill('say more')
     await page.getByRole('button', { name: 'Send' }).click()
     await until('another run is shown', () => page.url() !== before, WITHIN)
     await expectShown(page, '.block-text', 'more')

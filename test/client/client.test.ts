@@ -233,7 +233,7 @@ describe('a cursor', () => {
     const events = await collect(stream)
     expect(events[0]!.index).toBe(2)
     expect(stream.cursor).toBe(events.at(-1)!.index)
-    expect(() => stream[Symbol.asyncIterator]()).toThrow('read once')
+    expect(() => stream[Symbol.asyncIterator]()).toThrow('read only once')
   })
 
   test('[SUB-2] that is none of the log is refused', async () => {

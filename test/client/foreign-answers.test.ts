@@ -105,7 +105,7 @@ describe.each(foreign)('%s', (_name, make) => {
         (cause: unknown) => cause,
       )
       expect(error).toBeInstanceOf(ConnectionError)
-      expect((error as ConnectionError).message).toContain('not an answer of a Holdfast server')
+      expect((error as ConnectionError).message).toContain('the response is not from a Holdfast server')
       expect((error as ConnectionError).retryable).toBe(true)
     }
   })

@@ -128,7 +128,7 @@ describe('[STO-2] [LOG-2] a run that goes backwards in its stream', () => {
     await publish(`${name}.log.0.${hit.id}`, undefined, 'hello')
     await publish(`${name}.state.0.document.x`, undefined, 'hello')
     await expect(store.get(hit.id)).rejects.toMatchObject({
-      detail: expect.stringContaining('which no Holdfast wrote'),
+      detail: expect.stringContaining('which Holdfast did not write'),
     })
     expect(await readRecords(store, sound.id)).toEqual(sound.records)
     await until('it is told', () => store.health().alarms?.some((text) => /messages were ignored/.test(text)))

@@ -134,7 +134,7 @@ describe('the streams', () => {
     const name = newName()
     await open(name, { partitions: 2 })
     await open(name)
-    await expect(open(name, { partitions: 3 })).rejects.toThrow(/there are 2 partitions/)
+    await expect(open(name, { partitions: 3 })).rejects.toThrow(/has 2 partitions/)
   })
 
   test('of a newer version are refused, and those of another name not looked at', async () => {
@@ -151,14 +151,14 @@ describe('the streams', () => {
 
   test('must have a name that can be part of a subject', async () => {
     for (const name of ['', 'a.b', 'a b', 'a*', '>', 'x'.repeat(41)])
-      await expect(open(name)).rejects.toThrow(/cannot be the name/)
+      await expect(open(name)).rejects.toThrow(/is not a valid stream prefix/)
   })
 
   test('are not made where files must be synced at once and the server does not say that they are', async () => {
     const { monitor } = server
     const asked = open(newName(), { sync: 'always', monitor })
-    await expect(asked).rejects.toThrow(/sync=always was asked for/)
-    await expect(open(newName(), { sync: 'always', monitor: 'http://127.0.0.1:1' })).rejects.toThrow(/does not tell/)
+    await expect(asked).rejects.toThrow(/sync=always is required/)
+    await expect(open(newName(), { sync: 'always', monitor: 'http://127.0.0.1:1' })).rejects.toThrow(/does not report/)
   })
 })
 

@@ -56,7 +56,7 @@ describe('the schema', () => {
 
   test('must have a name that needs no quotes', async () => {
     for (const name of ['', 'Upper', '1st', 'a-b', 'a"b', 'x'.repeat(41)])
-      await expect(open(name)).rejects.toThrow(/cannot be the schema/)
+      await expect(open(name)).rejects.toThrow(/is not a valid schema name/)
   })
 })
 

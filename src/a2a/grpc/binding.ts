@@ -1,4 +1,4 @@
-/** gRPC: the same operations as calls of a service, with packages that only its users need. */
+/** gRPC binding; its packages are optional. */
 import type * as Grpc from '@grpc/grpc-js'
 import { ClientError, ConnectionError } from '../../client/errors.ts'
 import { Watchdog } from '../../client/watchdog.ts'
@@ -16,7 +16,7 @@ import { Converter } from './shape.ts'
 
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 
-/** How soon a connection that failed is tried again, at most: when to call again is decided by whoever follows a task. */
+/** Upper limit for gRPC's own reconnect delay: the task follower decides when to call again. */
 const RECONNECT_MS_MAX = 1000
 
 export async function openGrpcBinding(
@@ -32,7 +32,7 @@ export async function openGrpcBinding(
       'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
       'grpc.initial_reconnect_backoff_ms': RECONNECT_MS_MAX / 10,
       'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX,
-      // Or a client that is made anew would be given the connection that the old one lost.
+      // Otherwise a new client would get the broken connection of the old one.
       'grpc.use_local_subchannel_pool': 1,
     })
   const headers = async (after?: string): Promise<Grpc.Metadata> => {
@@ -59,7 +59,7 @@ async function loaded(): Promise<GrpcPackages> {
   }
 }
 
-/** `host:port`, with or without a scheme. Where none is said it is secure, but for this machine itself. */
+/** `host:port`, with or without a scheme. Default: TLS, except for loopback. */
 function addressOf(url: string): { readonly host: string; readonly isSecure: boolean } {
   const [, scheme, host = ''] = /^(?:([a-z]+):\/\/)?([^/]+)/i.exec(url) ?? []
   if (scheme !== undefined) return { host, isSecure: scheme !== 'http' && scheme !== 'grpc' }
@@ -75,7 +75,6 @@ interface Parts {
   readonly headers: (after?: string) => Promise<Grpc.Metadata>
 }
 
-/** A call as it is made. */
 interface PreparedCall {
   readonly method: Grpc.MethodDefinition<object, object>
   readonly request: object
@@ -145,11 +144,11 @@ class GrpcBinding implements Binding {
       signal?.throwIfAborted()
       if (watchdog.silent) {
         this.#leave(client)
-        throw new ConnectionError(`nothing was heard of ${spoken.url} for too long`, { cause })
+        throw new ConnectionError(`no data from ${spoken.url} for too long`, { cause })
       }
       throw cause instanceof ClientError ? cause : errorOf(cause as Grpc.ServiceError, invocation.name, codecs)
     } finally {
-      // What is cancelled fails, and nobody is left to be told.
+      // A cancelled call emits an error; nobody listens any more.
       call.on('error', () => {})
       watchdog.close()
     }
@@ -159,7 +158,7 @@ class GrpcBinding implements Binding {
     this.#client.close()
   }
 
-  /** A connection that is silent may be dead, and calls would go on to be made over it. What others have open on it goes on. */
+  /** A silent connection may be dead, so new calls must not use it. Other open calls on it continue. */
   #leave(client: Grpc.Client): void {
     if (this.#client !== client) return
     this.#client = this.#parts.connect()

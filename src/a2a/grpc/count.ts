@@ -1,25 +1,25 @@
 /**
- * Counts what an encoded message holds before it is decoded: two bytes can become an object. The decoder goes by the numbers of fields
- * and not by their wire types, so a field of a wire type that is not its own would be counted as something else than is decoded.
+ * Counts the fields of an encoded message before decoding: two bytes can become an object. The decoder looks at field numbers,
+ * not wire types, so a field with a wrong wire type would be counted differently than it is decoded.
  */
 import { common, type MessageTexts, type ServiceText } from './schema.ts'
 import { fieldsOf } from './shape.ts'
 
 export interface MessageBounds {
-  /** Fields in all, of the message and of those within it. */
+  /** Total fields, including those of nested messages. */
   readonly fieldsMax: number
-  /** Entries in the maps of one message: objects with more names take long to build. */
+  /** Map entries of one message: objects with more keys are slow to build. */
   readonly entriesMax: number
   readonly depthMax: number
 }
 
-/** The fields of a message, by their number. A map has entries, whose first field is the key and the second the value. */
+/** Fields by number. A map has entries with the key as field 1 and the value as field 2. */
 type Parts = ReadonlyMap<number, Part>
 
 interface Part {
   readonly type: string
   readonly wire: number
-  /** Whether it is a message: of what else has a length, the bytes are no fields. */
+  /** Whether it is a message: other length-delimited fields contain no fields. */
   readonly isMessage: boolean
   readonly isEntry: boolean
 }
@@ -41,7 +41,7 @@ export class FieldCounter {
     this.#bounds = bounds
   }
 
-  /** Undefined when the bytes are no message of this type. */
+  /** Undefined if the bytes are not a valid message of this type. */
   isWithin(type: string, bytes: Uint8Array): boolean | undefined {
     const walk = new Walk(bytes, this.#parts, this.#bounds)
     try {
@@ -58,7 +58,7 @@ export class FieldCounter {
 const CROWDED = new Error('too many fields')
 const MALFORMED = new Error('malformed')
 
-/** Wire types of protocol buffers. */
+/** Protocol buffers wire types. */
 const VARINT = 0
 const FIXED64 = 1
 const LENGTH = 2
@@ -117,7 +117,7 @@ class Walk {
     this.#at += bytes
   }
 
-  /** The lower 32 bits, which is all that tags and lengths have. */
+  /** The lower 32 bits, which suffice for tags and lengths. */
   #varint(end: number): number {
     let value = 0
     for (let shift = 0; shift < 70; shift += 7) {
@@ -155,7 +155,7 @@ function partOf(type: string, enums: ServiceText['enums']): Part {
   return { type, wire: wire ?? LENGTH, isMessage: wire === undefined, isEntry: type.startsWith(ENTRY) }
 }
 
-/** Messages of one package name each other without it. Scalars are of no package, and have no parts. */
+/** Messages of one package refer to each other without its name. Scalars have no package and no fields. */
 function nameIn(texts: MessageTexts, prefix: string, type: string): string {
   return Object.hasOwn(texts, type) ? prefix + type : type
 }

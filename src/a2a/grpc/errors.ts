@@ -1,4 +1,4 @@
-/** What a status of gRPC means. */
+/** Maps gRPC statuses to A2A codes. */
 import type * as Grpc from '@grpc/grpc-js'
 import { ApiError, type ClientError, ConnectionError } from '../../client/errors.ts'
 import { A2aError, type A2aErrorCode, codeByReason } from '../errors.ts'
@@ -36,7 +36,7 @@ export function errorOf(cause: Grpc.ServiceError, operation: string, codecs: Cod
   return new A2aError(details, { code: named, wireCode: code, details: infos })
 }
 
-/** Where no reason is given, what was asked tells what a precondition was. */
+/** Without a reason, the operation tells what a failed precondition means. */
 function byOperation(operation: string, code: number): A2aErrorCode | undefined {
   return operation === 'CancelTask' && code === FAILED_PRECONDITION ? 'task_not_cancelable' : undefined
 }
@@ -52,7 +52,7 @@ function errorInfos(metadata: Grpc.Metadata, codecs: Codecs): object[] {
       .filter(({ typeUrl = '' }) => typeUrl.endsWith('google.rpc.ErrorInfo'))
       .map(({ value = '' }) => codecs['google.rpc.ErrorInfo']!.deserialize(Buffer.from(value, 'base64')))
   } catch {
-    // The status itself says enough.
+    // The status alone suffices.
     return []
   }
 }

@@ -1,4 +1,4 @@
-/** What 0.3 is asked over gRPC: things are known by names such as `tasks/x`. */
+/** Requests of A2A 0.3 over gRPC, with resource names such as `tasks/x`. */
 import type { Invocation, StreamInvocation } from '../binding.ts'
 import { legacyPushRequest, taskName, toLegacySend } from '../legacy.ts'
 

@@ -1,9 +1,9 @@
-/** The packages of gRPC, which only its users need, and what they make of the schema. */
+/** Loads the optional gRPC packages and builds codecs from the schema. */
 import type * as Grpc from '@grpc/grpc-js'
 import type { ServiceText } from './schema.ts'
 import { toDescriptor } from './shape.ts'
 
-/** Messages to bytes and back, by their full names. */
+/** Encodes and decodes messages by full name. */
 export type Codecs = Readonly<
   Record<string, { serialize(value: object): Buffer; deserialize(bytes: Buffer): object } | undefined>
 >

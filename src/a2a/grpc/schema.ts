@@ -1,4 +1,4 @@
-/** The messages and services of A2A in protocol buffers, 1.0 and 0.3: what gRPC needs to know of them. Fields have their names in JSON. */
+/** Protocol buffers schema of A2A 1.0 and 0.3, as far as gRPC needs it. Fields have their JSON names. */
 
 /** `Type name = number` for each field, `Type[]` for a list and `map<Type>` for a map from strings. */
 export type MessageTexts = Readonly<Record<string, string>>
@@ -7,11 +7,11 @@ export interface ServiceText {
   readonly package: string
   readonly messages: MessageTexts
   readonly enums: Readonly<Record<string, readonly string[]>>
-  /** Each method's request and response; `stream` before a response of many. */
+  /** Request and response of each method; prefix `stream` for a streaming response. */
   readonly methods: Readonly<Record<string, readonly [request: string, response: string]>>
 }
 
-/** What Google defines, as far as it is used. */
+/** The Google types that are used. */
 export const common: Readonly<Record<string, MessageTexts>> = {
   'google.protobuf': {
     Empty: '',
@@ -33,7 +33,7 @@ export const common: Readonly<Record<string, MessageTexts>> = {
 const STRUCT = 'google.protobuf.Struct'
 const TIMESTAMP = 'google.protobuf.Timestamp'
 
-/** The card, in so far as both versions write it alike. */
+/** The parts of the card that both versions share. */
 const cardParts: MessageTexts = {
   AgentProvider: 'string url = 1; string organization = 2',
   AgentExtension: `string uri = 1; string description = 2; bool required = 3; ${STRUCT} params = 4`,
@@ -202,7 +202,7 @@ export const legacy: ServiceText = {
   },
 }
 
-/** What 0.3 calls the methods that 1.0 has renamed. */
+/** Names in 0.3 of methods that 1.0 renamed. */
 export const legacyNames: Readonly<Record<string, string>> = {
   SubscribeToTask: 'TaskSubscription',
   ListTaskPushNotificationConfigs: 'ListTaskPushNotificationConfig',

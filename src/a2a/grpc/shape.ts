@@ -1,4 +1,4 @@
-/** Reads the texts of the schema: for the package that encodes, and to convert between its objects and JSON. */
+/** Parses the schema: for the gRPC packages, and to convert between their objects and JSON. */
 import { common, type MessageTexts, type ServiceText } from './schema.ts'
 
 export interface Field {
@@ -21,7 +21,7 @@ export function fieldsOf(text: string): Field[] {
     })
 }
 
-/** The whole in the form that the packages of gRPC read. */
+/** The schema as a protobuf.js JSON descriptor. */
 export function toDescriptor(service: ServiceText): object {
   const enums = Object.entries(service.enums).map(([name, values]) => [
     name,
@@ -70,7 +70,7 @@ function typesOf(messages: MessageTexts): Record<string, object> {
 
 type Raw = Readonly<Record<string, unknown>>
 
-/** Converts objects of one service, by what its fields are. */
+/** Converts objects of one service according to their field types. */
 export class Converter {
   readonly #fields: ReadonlyMap<string, readonly Field[]>
 
@@ -78,12 +78,12 @@ export class Converter {
     this.#fields = new Map(Object.entries(service.messages).map(([name, text]) => [name, fieldsOf(text)]))
   }
 
-  /** From JSON to what is encoded. */
+  /** From JSON to the encoder's objects. */
   encode(type: string, value: unknown): unknown {
     return this.#convert(type, value, encodeSpecial)
   }
 
-  /** From what was decoded to JSON. */
+  /** From decoded objects to JSON. */
   decode(type: string, value: unknown): unknown {
     return this.#convert(type, value, decodeSpecial)
   }
@@ -129,7 +129,7 @@ const decodeSpecial: Special = {
   'google.protobuf.Timestamp': (value) => {
     const { seconds = 0, nanos = 0 } = value as { readonly seconds?: number; readonly nanos?: number }
     const time = new Date(seconds * 1000 + nanos / 1_000_000)
-    // What no clock shows is left for whoever checks the field to refuse.
+    // An invalid timestamp is left for validation to refuse.
     return Number.isNaN(time.getTime()) ? `${seconds}.${nanos}` : time.toISOString()
   },
 }

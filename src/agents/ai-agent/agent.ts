@@ -1,4 +1,4 @@
-/** An agent object of the AI SDK (`ToolLoopAgent`, or anything with its interface) as a component. */
+/** Component for an AI SDK agent object (`ToolLoopAgent`, or anything with its interface). */
 import type { ModelMessage, ToolContent } from 'ai'
 import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { checkInput, messagesOf, type ModelInput, modelInputSchema } from '../model/input.ts'
@@ -9,18 +9,18 @@ import { leg } from '../shared/leg.ts'
 import { type AnyAgent, type Open, streamAgent } from './stream.ts'
 
 export interface AiAgentDefinition extends CommonDefinition {
-  /** A `ToolLoopAgent`, or anything else that is an `Agent` of the AI SDK. */
+  /** A `ToolLoopAgent`, or any other `Agent` of the AI SDK. */
   readonly agent: AnyAgent
-  /** The agent's call options, where it has some. */
+  /** The agent's call options, if it has any. */
   readonly options?: (context: RunContext) => unknown
 }
 
-/** Answers of people in one run. */
+/** Maximum answers in one run. */
 const LEGS_MAX = 100
 
 /**
- * Runs the agent as it is: its loop and its tools are its own, so nothing inside of one leg is known to the log as done. A run
- * whose process died therefore fails, unless the definition says `resume`, which does the unfinished leg again.
+ * Runs the agent unchanged. Its loop and tools are its own, so the log does not know what happened inside a leg. After a crash
+ * the run fails, unless the definition says `resume`, which repeats the unfinished leg.
  */
 export function aiAgent(definition: AiAgentDefinition): Component<ModelInput> {
   return {
@@ -51,10 +51,10 @@ async function* run(
     const content = await Promise.all(end.open.map((open) => answer(context, open)))
     messages.push(...end.messages, { role: 'tool', content })
   }
-  throw new Error(`the agent asked for approvals more than ${LEGS_MAX} times`)
+  throw new Error(`the agent asked for approval more than ${LEGS_MAX} times in one run`)
 }
 
-/** What the agent waits for: a decision, or the result of a tool that is the caller's to execute. */
+/** Asks for what the agent needs: an approval, or the result of a tool that the caller executes. */
 async function answer(context: RunContext, open: Open): Promise<ToolContent[number]> {
   const { call, tool, input } = open
   if (open.approval === undefined) {

@@ -1,4 +1,4 @@
-/** One call of an agent object: its stream becomes events of the log, and what it all amounts to is the result. */
+/** One call of an agent object: streams its parts as events and returns the recorded result. */
 import type { ModelMessage, TextStreamPart, ToolSet } from 'ai'
 import { emit, type Emission } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
@@ -8,7 +8,7 @@ import { usageOf } from '../model/usage.ts'
 
 type StreamPart = TextStreamPart<ToolSet>
 
-/** What is used of an agent, whatever its tools, options and output are. */
+/** The parts of an agent that are used, whatever its tools, options and output are. */
 export interface AnyAgent {
   stream(options: never): PromiseLike<{
     readonly stream: AsyncIterable<unknown>
@@ -17,7 +17,7 @@ export interface AnyAgent {
   }>
 }
 
-/** A call that the agent cannot make by itself: it needs an approval, or somebody else's result. */
+/** A call that the agent cannot make by itself: it needs an approval or the caller's result. */
 export interface Open {
   readonly call: string
   readonly tool: string
@@ -25,7 +25,7 @@ export interface Open {
   readonly approval?: string
 }
 
-/** How a call of the agent ended, as the log keeps it. */
+/** How a call of the agent ended, as recorded in the log. */
 export interface AgentEnd {
   readonly messages: readonly ModelMessage[]
   readonly open: readonly Open[]
@@ -44,7 +44,7 @@ export async function* streamAgent(
   { id, messages, signal, options }: StreamOptions,
 ): AsyncGenerator<Emission, AgentEnd, void> {
   const result = await agent.stream({ messages, abortSignal: signal, options } as never)
-  // Whatever rejects here rejects in the stream too, where it is told.
+  // These rejections also arrive in the stream, which reports them.
   for (const promised of [result.responseMessages, result.output]) Promise.resolve(promised).catch(() => {})
   const shown = new ShownParts(id)
   for await (const part of result.stream as AsyncIterable<StreamPart>) {
@@ -54,7 +54,7 @@ export async function* streamAgent(
     if (event !== undefined) yield event
   }
   const { finish, open } = shown
-  if (finish === undefined) throw new Error('the agent broke off in the middle of its answer')
+  if (finish === undefined) throw new Error('the stream of the agent ended before its response was complete')
   if (finish === 'error') throw new Error('the model stopped because of an error')
   return {
     messages: await result.responseMessages,
@@ -63,7 +63,7 @@ export async function* streamAgent(
   }
 }
 
-/** The events of an agent's stream. Text, reasoning, sources and files are shown as those of a model. */
+/** Maps an agent's stream to events. Text, reasoning, sources and files look like those of a model. */
 class ShownParts {
   readonly #id: string
   readonly #open = new Map<string, Open>()

@@ -1,4 +1,4 @@
-/** A component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails one run and nothing else. */
+/** Component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails only one run. */
 import { workerData } from 'node:worker_threads'
 import type { Component, ComponentFacts } from '../../core/ports/component.ts'
 import type { RedactOptions } from '../../core/redaction/redaction.ts'
@@ -10,17 +10,20 @@ import { Slots } from './slots.ts'
 import { IsolatedThread } from './thread.ts'
 
 export interface IsolatedOptions<Input = unknown> {
-  /** Name of the export that is the component. Default: the only component that the module exports. */
+  /** Name of the exported component. Default: the module's only component. */
   readonly export?: string
-  /** Heap of each thread in megabytes; a run that needs more fails. Buffers are outside of the heap. Default: 256. */
+  /** Heap limit of each thread in megabytes; a run that needs more fails. Buffers are outside the heap. Default: 256. */
   readonly memoryMb?: number
-  /** Threads at once, which is runs at once; further runs wait. Default: 8. */
+  /** Maximum threads, and so concurrent runs; further runs wait. Default: 8. */
   readonly threadsMax?: number
-  /** How long the module may take to load. Default: 30,000. */
+  /** Timeout for loading the module. Default: 30,000. */
   readonly loadTimeoutMs?: number
-  /** Checks an input before the run is accepted, in the server's own thread. The `parse` of the component runs in its thread. */
+  /**
+   * Validates an input before the run is accepted, in the server's thread. The component's own `parse` runs in the worker
+   * thread.
+   */
   readonly parse?: (input: unknown) => Input
-  /** What is redacted in its runs, in the server's own thread. A component of the module that has `redact` itself is refused. */
+  /** Redaction for its runs, applied in the server's thread. A component with its own `redact` is refused. */
   readonly redact?: RedactOptions
 }
 
@@ -29,8 +32,8 @@ const THREADS_MAX = 8
 const LOAD_MS = 30_000
 
 /**
- * Loads the component of a module into a thread of its own for each run. What the component is (id, recovery, limits) is read from the
- * module once, in a thread. Inside of such a thread it is the component itself: it is isolated already.
+ * Loads a module's component into a new thread for each run. Its id, recovery mode and limits are read once, in a thread.
+ * Inside such a thread it returns the component itself, which is isolated already.
  */
 export async function isolated<Input = unknown>(
   module: URL | string,
@@ -63,7 +66,7 @@ export async function isolated<Input = unknown>(
 
 async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: number): Promise<ComponentFacts> {
   const late = setTimeout(
-    () => void thread.terminate(new Error(`it did not load within ${loadTimeoutMs} ms`)),
+    () => void thread.terminate(new Error(`the module did not load within ${loadTimeoutMs} ms (loadTimeoutMs)`)),
     loadTimeoutMs,
   )
   try {
@@ -78,5 +81,5 @@ async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: n
 
 function checkCount(option: string, value: number): void {
   if (Number.isSafeInteger(value) && value > 0) return
-  throw new HoldfastError('invalid_request', `isolated: ${option} must be a positive integer, and is ${String(value)}`)
+  throw new HoldfastError('invalid_request', `isolated: ${option} must be a positive integer, not ${String(value)}`)
 }

@@ -1,4 +1,4 @@
-/** Errors that cross a thread boundary keep their class where the runner knows it, and name, message, code, data and cause always. */
+/** Errors that cross a thread boundary keep name, message, code, data and cause, and their class if the runner knows it. */
 import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/model/errors.ts'
@@ -6,34 +6,34 @@ import type { Failure } from '../../core/model/event.ts'
 import { pack, type PackedValue, unpack } from './packing.ts'
 
 export interface PackedError {
-  /** `value`: not an error, and only its text crosses. */
+  /** `value`: not an error; only its text crosses. */
   readonly kind: 'failure' | 'verdict' | 'rejected' | 'holdfast' | 'abort' | 'error' | 'value'
   readonly name: string
   readonly message: string
   readonly stack?: string
   readonly code?: string | number
   readonly data?: PackedValue
-  /** Of a `WorkFailure` or `RunFailure`, which have been in a log or fit one. */
+  /** Data of a `WorkFailure` or `RunFailure`, which is serializable. */
   readonly failure?: PackedValue
   readonly cause?: PackedError
-  /** Number of the error in the thread that threw it, which gets the same object back. */
+  /** Number of the error in its own thread, which gets the same object back. */
   readonly ref?: number
 }
 
-/** Causes of causes. */
+/** Maximum length of a chain of causes. */
 const DEPTH_MAX = 5
 const STACK_CHARS_MAX = 8000
-/** Errors that a thread remembers, to get them back as they were. */
+/** Errors that a thread remembers to return the same object. */
 const KEPT_MAX = 1000
 
-/** The errors of one side of a thread boundary. */
+/** Packs and unpacks errors on one side of a thread boundary. */
 export class ErrorTransport {
-  /** Errors that were thrown here, by number. */
+  /** Errors that were thrown on this side, by number. */
   readonly #kept = new Map<number, unknown>()
   readonly #numbers = new WeakMap<object, number>()
   #count = 0
 
-  /** An error of this side. `keep`: it is to come back as the same object. */
+  /** Packs an error of this side. `keep`: it should come back as the same object. */
   pack(caught: unknown, keep = false, depth = 0): PackedError {
     const thrown = readable(caught)
     if (!(thrown instanceof Error)) return { kind: 'value', name: typeof thrown, message: messageOf(thrown) }
@@ -53,7 +53,7 @@ export class ErrorTransport {
     }
   }
 
-  /** An error of the other side, or the object itself where it came from here. */
+  /** Unpacks an error of the other side, or returns the original if it came from here. */
   unpack(packed: PackedError): unknown {
     if (packed.ref !== undefined && this.#kept.has(packed.ref)) return this.#kept.get(packed.ref)
     if (packed.kind === 'value') return packed.message

@@ -1,4 +1,4 @@
-/** The host's side of an isolated run: does for the thread what it asks of its context, and calls its code when work is due. */
+/** Host side of an isolated run: executes the thread's context calls and invokes its functions. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type {
   AskOptions,
@@ -25,18 +25,18 @@ import type {
 } from './protocol.ts'
 import { type Port, Rpc } from './rpc.ts'
 
-/** Runs code in the asynchronous context of an invocation: what is asked for there is recorded as being below it. */
+/** Runs code in the async context of an invocation, so that its work is recorded below it. */
 type Resume = <Result>(work: () => Result) => Result
 
 interface HostContext {
   readonly context: RunContext
-  /** The context that `within` was first called on, whose state the thread keeps. */
+  /** The context that `within` was first called on, whose state the thread holds. */
   readonly base: BaseContext
 }
 
 interface BaseContext {
   readonly id: ContextId
-  /** What the thread was told last. */
+  /** The value that the thread was last sent. */
   replaying: boolean
 }
 
@@ -46,7 +46,7 @@ export class HostRun {
   readonly #invocations = new Map<InvocationId, Resume>()
   readonly #progress = new Map<InvocationId, (value: unknown) => Promise<void>>()
   readonly #aborters = new Map<number, AbortController>()
-  /** Stops listening to the signals of contexts. */
+  /** Remove the abort listeners of contexts. */
   readonly #listening: (() => void)[] = []
   #count = 0
 
@@ -69,7 +69,7 @@ export class HostRun {
     this.thread = new Rpc(port, served, { keepsErrors: false })
   }
 
-  /** Begins the run; called in its asynchronous context. */
+  /** Starts the run; call it in the run's async context. */
   async start(input: unknown, context: RunContext): Promise<AsyncGenerator<Emission, unknown, void>> {
     this.#invocations.set(0, AsyncLocalStorage.snapshot())
     const stream = ++this.#count
@@ -78,7 +78,7 @@ export class HostRun {
     return this.#stream(stream, registered)
   }
 
-  /** Nothing more is asked of it. */
+  /** Releases everything; no further calls are served. */
   end(): void {
     for (const stop of this.#listening.splice(0)) stop()
   }
@@ -164,7 +164,7 @@ export class HostRun {
     }
   }
 
-  /** Keeps the asynchronous context that the host is in now under a number. It may be asked for after the invocation has ended. */
+  /** Stores the current async context under a number. The thread may refer to it after the invocation has ended. */
   #enter(): InvocationId {
     const invocation = ++this.#count
     this.#invocations.set(invocation, AsyncLocalStorage.snapshot())
@@ -182,7 +182,7 @@ export class HostRun {
     return registered
   }
 
-  /** Before the thread hears that its code may go on. */
+  /** Called before the thread's code continues. */
   #tellReplaying({ context, base }: HostContext): void {
     if (context.replaying === base.replaying) return
     base.replaying = context.replaying
@@ -190,8 +190,8 @@ export class HostRun {
   }
 
   /**
-   * An iterator of the thread. The host asks for each value when it has taken the one before, so the thread gets no further ahead than
-   * an agent in the host's own thread. Not a generator: its `return` must not wait for a `next` that never comes back.
+   * An iterator of the thread. The host requests each value after it consumed the previous one, so backpressure is the same as
+   * for an agent in the host's thread. Not a generator: its `return` must not wait for a pending `next`.
    */
   #stream(id: StreamId, of?: HostContext): AsyncGenerator<Emission, unknown, void> {
     const { thread } = this
@@ -224,7 +224,7 @@ function valuesOf({ context, base: { id, replaying } }: HostContext): ContextVal
   return { id, run, session, owner, metadata, attempt, replaying }
 }
 
-/** A context whose branch could not be opened: what is asked of it fails as `within` did. */
+/** A context whose branch could not be opened: every call fails with the error of `within`. */
 function refusing(context: RunContext, cause: unknown): RunContext {
   const refuse = (): Promise<never> => Promise.reject(cause)
   return { ...context, step: refuse, stage: refuse, tool: refuse, call: refuse, ask: refuse }

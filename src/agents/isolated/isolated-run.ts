@@ -1,4 +1,4 @@
-/** The stream of one isolated run: takes a slot, starts a thread, hands on what it yields, and sees to it that the thread ends. */
+/** Stream of one isolated run: takes a slot, starts a thread, forwards what it yields, and always ends the thread. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import type { Slots } from './slots.ts'
@@ -9,18 +9,18 @@ export interface IsolatedRunOptions {
   readonly context: RunContext
   readonly slots: Slots
   readonly openThread: () => IsolatedThread
-  /** How long the module may take to load. */
+  /** Timeout for loading the module. */
   readonly loadTimeoutMs: number
 }
 
-/** How long the code of a run that is over may take for its `finally` blocks, after its signal was aborted and its grace is over. */
+/** Extra time for `finally` blocks, after the run's signal was aborted and its grace period is over. */
 const CLEANUP_MS = 1000
-/** Of one stretch of waiting for a slot: too short to be recorded. */
+/** One wait for a slot: too short to be recorded. */
 const NAP_MS = 500
 
 type Stream = AsyncGenerator<Emission, unknown, void>
 
-/** Not a generator: `return` must end the thread of a run whose `next` never comes back. */
+/** Not a generator: `return` must end the thread even if a `next` is pending forever. */
 export class IsolatedRun implements Stream {
   readonly #options: IsolatedRunOptions
   #opening: Promise<Stream> | undefined
@@ -47,7 +47,7 @@ export class IsolatedRun implements Stream {
   async return(value: unknown): Promise<IteratorResult<Emission, unknown>> {
     this.#isClosed = true
     const finished = this.#opening?.then((stream) => stream.return(undefined))
-    // How the thread's own cleaning up ends changes nothing: it is closed next.
+    // Errors of the thread's cleanup are ignored: it is closed next.
     if (this.#thread !== undefined) await Promise.race([finished, pause(CLEANUP_MS)]).catch(() => {})
     await this.#close('the run is over')
     return { done: true, value }
@@ -79,13 +79,15 @@ export class IsolatedRun implements Stream {
     }
   }
 
-  /** To wait for a slot is no silence of the agent: it sleeps. A run that replays does not sleep, and so waits for as long. */
+  /**
+   * Sleeps while it waits for a slot, so that the idle timeout does not fire. A replaying run cannot sleep; its wait counts.
+   */
   async #takeSlot(): Promise<() => void> {
     const { slots, context } = this.#options
     const taken = slots.take(context.signal)
     for (;;) {
       const nap = Promise.all([context.sleep(NAP_MS), pause(NAP_MS)])
-      nap.catch(() => {}) // awaited below, unless the slot comes first
+      nap.catch(() => {}) // awaited below, unless the slot is free first
       const slot = await Promise.race([taken, nap.then(() => undefined)])
       if (slot !== undefined) return slot
     }

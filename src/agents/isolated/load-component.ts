@@ -1,4 +1,4 @@
-/** The component that a module exports, and what can be said of it without running it. */
+/** Finds the component that a module exports, and describes it without running it. */
 import type { Component, ComponentFacts } from '../../core/ports/component.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 
@@ -20,10 +20,12 @@ function isComponent(value: unknown): value is Component {
   return typeof id === 'string' && typeof kind === 'string' && typeof run === 'function'
 }
 
-/** Plain data, by name: a component may have more properties, which need not be. */
+/** Copies the known fields as plain data: a component may have others that cannot be cloned. */
 export function factsOf(component: Omit<Component<never>, 'run' | 'parse'>): ComponentFacts {
   if (component.redact !== undefined)
-    throw new TypeError(`component ${component.id} has \`redact\`, which is lost in a thread: give it to isolated()`)
+    throw new TypeError(
+      `component ${component.id} has \`redact\`, which cannot cross into a thread: pass it to isolated() instead`,
+    )
   const facts = Object.fromEntries(
     FACTS.flatMap((key) => (component[key] === undefined ? [] : [[key, component[key]]])),
   )

@@ -1,6 +1,6 @@
 /**
- * How values cross a thread boundary. What an agent hands over is serialized by the rules of the log, in its own thread, so that the
- * other side gets what the log would keep. What the host hands back is plain JSON data and is cloned as it is.
+ * Serialization across the thread boundary. Values from the agent are serialized by the rules of the log in its own thread, so
+ * the host gets what the log would store. Values from the host are plain JSON and are cloned.
  */
 import type { Emission } from '../../core/ports/component.ts'
 import { encodeEmission } from '../../core/execution/emission.ts'
@@ -8,10 +8,10 @@ import { RunFailure } from '../../core/execution/run-failure.ts'
 import type { EventType } from '../../core/model/event.ts'
 import { serialize, type SerializeBounds, UnserializableError } from '../../core/model/serialize.ts'
 
-/** A value that an agent handed over: JSON text, nothing for `undefined`, or why it cannot be serialized. */
+/** A value from the agent: JSON text, undefined for `undefined`, or why it cannot be serialized. */
 export type PackedValue = string | undefined | { readonly path: string; readonly problem: string }
 
-/** Wider than any sensible limit of a server, which the host applies: only what would exhaust its memory is refused here. */
+/** Looser than any server limit, which the host applies. Refuses only values that would exhaust the host's memory. */
 const BOUNDS: SerializeBounds = { depthMax: 2000, bytesMax: 64 * 1024 * 1024 }
 
 export function pack(value: unknown, path: string): PackedValue {
@@ -24,7 +24,7 @@ export function pack(value: unknown, path: string): PackedValue {
   }
 }
 
-/** The value; or, where there is none, a value that fails to serialize in the same way, so that the runner reports it. */
+/** The value, or a value that fails to serialize in the same way, so that the runner reports it. */
 export function unpack(packed: PackedValue): unknown {
   if (packed === undefined) return undefined
   if (typeof packed === 'string') return JSON.parse(packed)
@@ -39,13 +39,13 @@ export function unpack(packed: PackedValue): unknown {
   )
 }
 
-/** What an agent yielded. Text, which most of it is, crosses as it is. */
+/** An emission. Plain text, the most common case, crosses unchanged. */
 export type PackedEmission = { readonly text: string } | { readonly event: PackedValue }
 
 export function packEmission(emission: Emission): PackedEmission {
   if (typeof emission === 'string' && emission.length * 3 <= BOUNDS.bytesMax) return { text: emission }
   const event = pack(emission, 'data')
-  if (typeof event === 'object') encodeEmission(emission, BOUNDS) // throws what names the event and the path
+  if (typeof event === 'object') encodeEmission(emission, BOUNDS) // throws with the event and the path
   return { event }
 }
 
@@ -53,7 +53,7 @@ export function unpackEmission(packed: PackedEmission): Emission {
   return 'text' in packed ? packed.text : (unpack(packed.event) as Emission)
 }
 
-/** The output that a run ends with. */
+/** The run's final output. */
 export function packOutput(output: unknown): PackedValue {
   const packed = pack(output, 'data.output')
   if (typeof packed !== 'object') return packed

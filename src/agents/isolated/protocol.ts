@@ -1,4 +1,4 @@
-/** What the host of an isolated component and its thread ask of each other. */
+/** RPC protocol between the host of an isolated component and its thread. */
 import type {
   CallOptions,
   ComponentFacts,
@@ -9,7 +9,7 @@ import type {
 import type { PackedError } from './errors.ts'
 import type { PackedValue, PackedEmission } from './packing.ts'
 
-/** Given to the thread when it is started. */
+/** `workerData` of the thread. */
 export interface ThreadData {
   readonly holdfastIsolated: true
   /** URL of the module. */
@@ -17,22 +17,22 @@ export interface ThreadData {
   readonly export: string | undefined
 }
 
-/** A function that stays in the thread. */
+/** A function in the thread. */
 export type FunctionId = number
-/** A call of such a function by the host. What the function asks for is recorded as being below it. */
+/** A host's call of such a function. Work that the function requests is recorded below it. */
 export type InvocationId = number
-/** An async iterator of the thread. */
+/** An async iterator in the thread. */
 export type StreamId = number
-/** A context of the host. Negative where `within` opened it, which the thread numbers itself. */
+/** A context of the host. Negative ids are assigned by the thread, for contexts that `within` opens. */
 export type ContextId = number
 
-/** Where work is asked for. */
+/** Where work is requested. */
 export interface CallSite {
   readonly context: ContextId
   readonly enclosing: InvocationId
 }
 
-/** What a context is, without what it does. */
+/** A context's data, without its functions. */
 export interface ContextValues extends Pick<
   RunContext,
   'run' | 'session' | 'owner' | 'metadata' | 'attempt' | 'replaying'
@@ -52,11 +52,11 @@ export interface CalledComponent {
 }
 
 export interface PackedCallOptions extends Omit<CallOptions, 'signal'> {
-  /** Number of the call, where the agent may abort it. */
+  /** Number of the call, if the agent can abort it. */
   readonly abortable?: number
 }
 
-/** Served by the host: the context of the run. */
+/** Served by the host: the run's context. */
 export interface HostMethods {
   step(site: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
   stage(site: CallSite, name: string, body: FunctionId, options: PackedStepOptions | undefined): Promise<unknown>
@@ -75,11 +75,11 @@ export type StreamResult =
   | { readonly done: false; readonly value: PackedEmission }
   | { readonly done: true; readonly value: PackedValue }
 
-/** Served by the thread: the code of the component. */
+/** Served by the thread: the component's code. */
 export interface ThreadMethods {
-  /** Loads the module, and says what its component is. */
+  /** Loads the module and describes its component. */
   describe(): Promise<ComponentFacts>
-  /** Begins the run as a stream. */
+  /** Starts the run as a stream. */
   start(stream: StreamId, input: unknown, context: ContextValues): Promise<void>
   openStage(stream: StreamId, body: FunctionId, invocation: InvocationId): void
   openCall(stream: StreamId, run: FunctionId, invocation: InvocationId, context: ContextValues): void

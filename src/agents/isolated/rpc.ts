@@ -1,8 +1,8 @@
-/** Calls between two threads: each side serves methods, and calls those of the other. Messages keep their order. */
+/** RPC between two threads: each side serves methods and calls those of the other. Messages are ordered. */
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { ErrorTransport, type PackedError } from './errors.ts'
 
-/** What a side serves. Arguments and results must be cloneable. */
+/** The methods that a side serves. Arguments and results must be cloneable. */
 export type Methods<Served> = { readonly [Name in keyof Served]: Method }
 type Method = (...args: never[]) => unknown
 
@@ -11,17 +11,17 @@ type Message =
   | { readonly notice: string; readonly args: readonly unknown[] }
   | { readonly reply: number; readonly value?: unknown; readonly error?: PackedError }
 
-/** The end of a message channel: a worker, or what a worker has of its parent. */
+/** One end of a message channel: a worker, or a worker's parent port. */
 export interface Port {
   postMessage(message: unknown): void
   on(event: 'message', listener: (message: Message) => void): unknown
 }
 
-/** Calls that may wait for the other side. An agent that never awaits its work must not fill the host's memory. */
+/** Maximum pending calls. An agent that never awaits its work must not fill the host's memory. */
 const PENDING_MAX = 4000
 
 export interface RpcOptions {
-  /** Errors that methods of this side throw come back as the same objects. */
+  /** Errors that this side throws come back as the same objects. */
   readonly keepsErrors: boolean
 }
 
@@ -60,7 +60,7 @@ export class Rpc<Remote extends Methods<Remote>> {
     if (this.#closed === undefined) this.#post({ notice: method, args })
   }
 
-  /** The other side is gone: nothing is sent any more, and what waits for it fails. */
+  /** The other side is gone: sends nothing more and rejects pending calls. */
   close(reason: Error): void {
     if (this.#closed !== undefined) return
     this.#closed = reason
@@ -98,5 +98,8 @@ export class Rpc<Remote extends Methods<Remote>> {
 }
 
 function tooMany(): RunFailure {
-  return new RunFailure('protocol_violation', `more than ${PENDING_MAX} pieces of work are under way at once`)
+  return new RunFailure(
+    'protocol_violation',
+    `more than ${PENDING_MAX} calls are pending at once: await steps, tools and questions`,
+  )
 }

@@ -1,4 +1,4 @@
-/** A semaphore: bounds the threads of a component. Whoever waits longest is next. */
+/** FIFO semaphore that bounds a component's threads. */
 export class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -7,7 +7,7 @@ export class Slots {
     this.#free = max
   }
 
-  /** Resolves with a function that gives the slot back; rejects when the signal is aborted first. */
+  /** Resolves with a release function; rejects if the signal aborts first. */
   async take(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     if (this.#free > 0) this.#free--

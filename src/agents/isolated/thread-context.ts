@@ -1,4 +1,4 @@
-/** The context of a component in its thread: each function is a call of the same function of the host's context. */
+/** Context of a component in its thread: each function calls the same function of the host's context. */
 import {
   type CallOptions,
   type Component,
@@ -13,13 +13,13 @@ import { pack } from './packing.ts'
 import type { ContextValues, FunctionId, InvocationId, PackedStepOptions, CallSite } from './protocol.ts'
 import type { ThreadRun } from './thread-run.ts'
 
-/** What the host changes in a context while it is used. */
+/** State that the host updates while a context is in use. */
 export interface ContextState {
   readonly controller: AbortController
   replaying: boolean
 }
 
-/** Contexts that `within` opens share the state of the one that they were opened from. */
+/** Contexts that `within` opens share the state of their parent. */
 export function createThreadContext(run: ThreadRun, values: ContextValues, state: ContextState): RunContext {
   const { id, replaying: _initial, ...facts } = values
   const { signal } = state.controller
@@ -76,7 +76,7 @@ function attemptOf(run: ThreadRun, signal: AbortSignal, invocation: InvocationId
   return { key, signal, progress: (value) => run.quiet(progress.show(value)) }
 }
 
-/** One value is under way to the host; of those that come meanwhile, the newest waits. So a tool that never awaits costs no memory. */
+/** One value is in flight; only the newest of later ones is buffered. So a tool that never awaits uses no memory. */
 class LatestProgress {
   readonly #send: (value: unknown) => Promise<void>
   #sending: Promise<void> | undefined
@@ -104,7 +104,7 @@ class LatestProgress {
   }
 }
 
-/** Runs a component of this thread inside the run. The host keeps its records; its code stays here. */
+/** Runs a component of this thread inside the run. The host records its work; its code stays here. */
 function callComponent(
   run: ThreadRun,
   site: CallSite,

@@ -1,4 +1,4 @@
-/** A run in its thread: its functions and streams, which the host calls by number, and the contexts that they are given. */
+/** Thread side of an isolated run: its functions and streams, which the host calls by number, and their contexts. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Component, ComponentFacts, Emission, RunContext } from '../../core/ports/component.ts'
 import { RejectedError } from '../../core/ports/component.ts'
@@ -20,7 +20,7 @@ import type {
 import { type Port, Rpc } from './rpc.ts'
 import { type ContextState, createThreadContext } from './thread-context.ts'
 
-/** Contexts that `within` may open in one run. */
+/** Maximum contexts that `within` may open in one run. */
 const BRANCHES_MAX = 100_000
 
 type LentFunction = (...args: never[]) => unknown
@@ -29,7 +29,7 @@ interface Stream {
   /** Called by the first `next`. */
   readonly open: () => unknown
   iterator?: AsyncIterator<Emission, unknown>
-  /** What its code asks for is below this. */
+  /** Work that its code requests is recorded below this invocation. */
   readonly invocation: InvocationId
 }
 
@@ -61,7 +61,7 @@ export class ThreadRun implements ThreadMethods {
     this.host = new Rpc(port, served, { keepsErrors: true })
   }
 
-  /** The invocation whose code is running; 0 for that of the run itself. */
+  /** The invocation whose code is running; 0: the run itself. */
   get enclosing(): InvocationId {
     return this.#enclosing.getStore() ?? 0
   }
@@ -121,7 +121,7 @@ export class ThreadRun implements ThreadMethods {
     this.#contexts.get(context)?.controller.abort(this.host.errors.unpack(reason))
   }
 
-  /** Lets the host call functions for as long as a request to it is under way. */
+  /** Lets the host call these functions while a request to it is pending. */
   lend<Result>(
     functions: readonly (LentFunction | undefined)[],
     request: (ids: readonly (FunctionId | undefined)[]) => Promise<Result>,
@@ -135,7 +135,7 @@ export class ThreadRun implements ThreadMethods {
     return this.quiet(request(ids).finally(take))
   }
 
-  /** An agent may leave work unawaited; that such work is cut off when the run ends is no error of its own. */
+  /** An agent may leave work unawaited. Its rejection at the end of the run must not be an unhandled one. */
   quiet<Result>(work: Promise<Result>): Promise<Result> {
     work.catch(() => {})
     return work
@@ -166,7 +166,7 @@ export class ThreadRun implements ThreadMethods {
   }
 }
 
-/** The run was accepted before its input could be checked here; so it is refused now. */
+/** The run was accepted before its input could be parsed here, so it is refused now. */
 function parse(component: Component, input: unknown): unknown {
   try {
     return component.parse!(input)

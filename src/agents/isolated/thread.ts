@@ -1,4 +1,4 @@
-/** A worker thread for one run. Whatever ends it before the run has ended fails that run, and says how. */
+/** Worker thread for one run. If it ends before the run, the run fails with the reason. */
 import { Worker } from 'node:worker_threads'
 import { WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
@@ -34,7 +34,7 @@ export class IsolatedThread {
     })
   }
 
-  /** Ends the thread, whatever it does. What still waits for it fails with the reason. */
+  /** Terminates the thread unconditionally. Pending calls reject with the reason. */
   async terminate(reason: Error): Promise<void> {
     this.#fail(reason)
     await this.#exited
@@ -50,7 +50,7 @@ function uncaught(cause: Error, memoryMb: number): WorkFailure {
   const { code } = cause as { code?: unknown }
   if (code === 'ERR_WORKER_OUT_OF_MEMORY')
     return failure(
-      `the isolated agent needed more than ${memoryMb} MB of memory`,
+      `the isolated agent needed more than ${memoryMb} MB of heap (memoryMb)`,
       { reason: 'out_of_memory', memoryMb },
       cause,
     )

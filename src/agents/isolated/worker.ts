@@ -1,4 +1,4 @@
-/** The thread of an isolated run: loads the component's module and lets the host run it. */
+/** Entry point of the thread: loads the component's module and serves the host. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { loadComponent } from './load-component.ts'
 import type { ThreadData } from './protocol.ts'

@@ -1,4 +1,4 @@
-/** The lab agent: its input is a script, so that any behaviour can be asked for over any protocol (docs/lab.md). */
+/** Lab agent: its input is a script, so tests can request any behaviour over any protocol (docs/lab.md). */
 import type { Component, Emission, ComponentInfo, Recovery, RunContext } from '../../core/ports/component.ts'
 import { perform } from './performers.ts'
 import { checkScript, parseScript } from './script.ts'
@@ -12,7 +12,7 @@ export interface LabOptions {
 export const labInfo: ComponentInfo = {
   inputSchema: {
     type: 'string',
-    description: 'What to do, one statement after the other, with semicolons between them.',
+    description: 'A script: statements separated by semicolons.',
     examples: ['text 50 every 100; tool search 300; ask "Shall I go on?"; text 20 every 50'],
   },
 }
@@ -22,7 +22,7 @@ export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Co
     id,
     kind: 'agent',
     name: 'Lab',
-    description: `Does what its input says, such as "text 5; tool search; throw boom". Recovery: ${recovery}.`,
+    description: `Executes its input as a script, such as "text 5; tool search; throw boom". Recovery: ${recovery}.`,
     info: labInfo,
     recovery,
     parse: checkScript,

@@ -1,4 +1,4 @@
-/** The lab in all its kinds: as an agent, as a team whose member runs the script, and as a workflow whose step does. */
+/** The lab as an agent, as a team whose member runs the script, and as a workflow whose step does. */
 import type { Component, ComponentKind } from '../../core/ports/component.ts'
 import { labAgent, labInfo } from './agent.ts'
 import { checkScript } from './script.ts'

@@ -1,4 +1,4 @@
-/** What each statement of a lab script does. Nothing here depends on time or chance: a script always emits the same. */
+/** Implements each statement of a lab script. Deterministic: a script always emits the same events. */
 import { type Emission, emit, WorkFailure } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { Stage } from './stage.ts'
@@ -118,7 +118,7 @@ async function callTool({ name, fail, idempotent, ms }: Statement<'tool'>, stage
       return { tool: name, number }
     })
   } catch (thrown) {
-    // Only the failure that was asked for, now or in an earlier attempt: an abort must get through.
+    // Only the requested failure, from this or an earlier attempt: an abort must propagate.
     const asked = fail && (thrown === failure || thrown instanceof WorkFailure)
     if (!asked) throw thrown
   }

@@ -1,4 +1,4 @@
-/** Reads a lab script into statements, or says at which character it stops making sense. */
+/** Parses a lab script into statements, or reports the character where it is invalid. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import {
   type ArgumentRule,
@@ -12,7 +12,7 @@ import {
   usageOfArgument,
 } from './statements.ts'
 
-/** The input of a run, where it is a script that can be performed. */
+/** Returns the input if it is a valid script. */
 export function checkScript(input: unknown): string {
   if (typeof input !== 'string') {
     const given = input === null ? 'null' : Array.isArray(input) ? 'an array' : `of type ${typeof input}`
@@ -76,7 +76,7 @@ class ScriptReader {
     return { type: name, ...fields } as Statement
   }
 
-  /** The argument's value; undefined where an optional one is absent. */
+  /** The argument's value; undefined if an optional one is absent. */
   #argument(rule: ArgumentRule): Value | undefined {
     switch (rule.form) {
       case 'flag':
@@ -144,7 +144,7 @@ class ScriptReader {
     return text.trimEnd()
   }
 
-  /** The word that stands here, not taken yet; empty at the end of a statement. */
+  /** The next word without consuming it; empty at the end of a statement. */
   #word(): string {
     WORD.lastIndex = this.#position
     return WORD.exec(this.#script)![0]
@@ -165,7 +165,6 @@ class ScriptReader {
     this.#position += BLANKS.exec(this.#script)![0].length
   }
 
-  /** At the end of a statement. */
   #atEnd(): boolean {
     return this.#position === this.#script.length || this.#script[this.#position] === ';'
   }

@@ -1,8 +1,8 @@
-/** Where a script is performed: the run's context, what was counted so far, and how it waits. */
+/** State of a script's execution: the run's context, counters, and waiting. */
 import type { RunContext } from '../../core/ports/component.ts'
 import { pause, untilAborted } from '../shared/pause.ts'
 
-/** Unpaced output leaves the event loop to others after this many events. */
+/** Unpaced output yields to the event loop after this many events. */
 const EVENTS_PER_TICK = 16
 
 export class Stage {
@@ -15,7 +15,7 @@ export class Stage {
     this.context = context
   }
 
-  /** 0, 1, 2 … for each kind of thing, over the whole script. */
+  /** Counter per kind, over the whole script: 0, 1, 2 … */
   number(kind: string): number {
     const number = this.#counts.get(kind) ?? 0
     this.#counts.set(kind, number + 1)
@@ -26,12 +26,12 @@ export class Stage {
     this.#heedsAbort = false
   }
 
-  /** A wait between emissions. What the log already holds was waited for in an earlier attempt. */
+  /** A wait between emissions. Skipped during replay: an earlier attempt has waited. */
   async wait(ms: number): Promise<void> {
     if (!this.context.replaying) await this.work(ms, this.context.signal)
   }
 
-  /** A wait inside a step or a tool: it runs only when there is no recorded result, so it is never skipped. */
+  /** A wait inside a step or a tool. Never skipped: it runs only if there is no recorded result. */
   async work(ms: number, signal: AbortSignal): Promise<void> {
     await pause(ms, this.#heeded(signal))
   }

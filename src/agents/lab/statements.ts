@@ -1,4 +1,4 @@
-/** What a lab script can say: one table, from which the parser, the types and docs/lab.md follow. */
+/** Grammar of lab scripts: one table for the parser, the types and docs/lab.md. */
 
 export type ArgumentRule =
   | {
@@ -13,7 +13,7 @@ export type ArgumentRule =
   | { readonly form: 'name'; readonly field: string; readonly shown: string }
   /** Everything up to the end of the statement, or quoted text. */
   | { readonly form: 'text'; readonly field: string; readonly shown: string; readonly optional?: true }
-  /** A word that is there or not. */
+  /** An optional keyword. */
   | { readonly form: 'flag'; readonly field: string; readonly shown: string; readonly optional: true }
 
 export interface StatementRule {

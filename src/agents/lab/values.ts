@@ -1,6 +1,6 @@
-/** Values that are hard to serialize. Each is the same whenever it is made. */
+/** Values that are hard to serialize, the same on every call. */
 
-/** A value of each kind, ready for `custom.emitted`: what is awkward sits in the field `value`. */
+/** One of each kind, as data for `custom.emitted`, in the field `value`. */
 export const awkwardValues = {
   date: () => ({ value: new Date('2001-02-03T04:05:06.789Z') }),
   bytes: () => ({ value: Uint8Array.from({ length: 256 }, (_, byte) => byte) }),
@@ -19,14 +19,14 @@ export const awkwardValues = {
   }),
 } as const
 
-/** Objects in objects, `depth` of them. */
+/** Objects nested `depth` levels deep. */
 export function nested(depth: number): object {
   let value: object | null = null
   for (let level = 0; level < depth; level++) value = { value }
   return { value }
 }
 
-/** Text of a size in KiB, every KiB of it the same. */
+/** Text of `kib` KiB. */
 export function filler(kib: number): string {
   return 'holdfast'.repeat(kib * 128)
 }

@@ -1,4 +1,4 @@
-/** A compiled LangGraph.js graph as a component: each superstep is a step of the run, and an interrupt is a question. */
+/** Component for a compiled LangGraph.js graph: each superstep is a step of the run, each interrupt a question. */
 import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
@@ -10,20 +10,20 @@ import { type Graph, Thread } from './thread.ts'
 import { outputOf } from './values.ts'
 
 export interface LangGraphDefinition extends CommonDefinition {
-  /** What `compile()` gave. */
+  /** Result of `compile()`. */
   readonly graph: Graph
-  /** Input of the graph. Default: a text becomes a user message, an object is passed unchanged. */
+  /** Maps the run's input to the graph's. Default: a string becomes a user message, an object is passed unchanged. */
   readonly input?: (input: unknown, context: RunContext) => unknown
-  /** Output of the run, from the graph's last state. Default: the text of its last message, or else the state. */
+  /** Maps the graph's final state to the run's output. Default: the text of the last message, or else the state. */
   readonly output?: (state: unknown) => unknown
-  /** Whose thread the graph's checkpoints are in: the run's own, or its session's, which is how a graph remembers. */
+  /** Thread of the graph's checkpoints. `run`: one per run. `session`: shared by the session's runs, so the graph remembers. */
   readonly thread?: 'run' | 'session'
-  /** `configurable` of the graph, besides the thread. */
+  /** Additional `configurable` values of the graph. */
   readonly configurable?: (context: RunContext) => Readonly<Record<string, unknown>>
   readonly recursionLimit?: number
 }
 
-/** Supersteps and answers of one run. */
+/** Maximum supersteps and answers in one run. */
 const SUPERSTEPS_MAX = 10_000
 
 export function langGraphAgent(definition: LangGraphDefinition): Component {
@@ -42,7 +42,7 @@ async function* run(
   const name = '@langchain/langgraph'
   const { Command } = await optionalPackage('a LangGraph agent', name, () => import('@langchain/langgraph'))
   const thread = new Thread(definition.graph, configOf(definition, context))
-  // Where the thread stood before this run: a start that was cut off is made from there once more.
+  // The thread's checkpoint before this run: an interrupted start is repeated from there.
   let checkpoint = await context.step('thread', () => thread.head())
   let given = definition.input === undefined ? inputOf(input) : definition.input(input, context)
   let stream: GraphStream | undefined
@@ -63,7 +63,7 @@ async function* run(
     if (interrupts.length > 0) given = new Command({ resume: await answersTo(interrupts, context) })
     else await passBreakpoint(next, context)
   }
-  throw new Error(`the graph took more than ${SUPERSTEPS_MAX} supersteps`)
+  throw new Error(`the graph took more than ${SUPERSTEPS_MAX} supersteps in one run`)
 }
 
 function configOf(definition: LangGraphDefinition, context: RunContext): Record<string, unknown> {
@@ -71,7 +71,7 @@ function configOf(definition: LangGraphDefinition, context: RunContext): Record<
   return {
     configurable: { ...configurable?.(context), thread_id: thread === 'run' ? context.run : context.session },
     signal: context.signal,
-    // What a superstep did is in the checkpoint before the next one begins.
+    // A superstep is checkpointed before the next one starts.
     durability: 'sync',
     ...(recursionLimit !== undefined && { recursionLimit }),
   }
@@ -82,7 +82,7 @@ function inputOf(input: unknown): unknown {
   return isState ? input : { messages: [{ role: 'user', content: textOf(input) }] }
 }
 
-/** By the interrupt's id: several nodes may ask at once. */
+/** Keyed by interrupt id: several nodes may ask at once. */
 async function answersTo(interrupts: readonly Interrupt[], context: RunContext): Promise<Record<string, unknown>> {
   const answers = await Promise.all(interrupts.map(({ value }) => context.ask(questionOf(value))))
   return Object.fromEntries(interrupts.map(({ id }, position) => [id, answers[position]]))
@@ -95,9 +95,9 @@ function questionOf(value: unknown): { prompt: string; details?: unknown } {
   return { prompt: asked ?? 'The graph waits for an answer', details: value ?? null }
 }
 
-/** A graph that was compiled with `interruptBefore` or `interruptAfter` waits to be let on. */
+/** A graph compiled with `interruptBefore` or `interruptAfter` waits for permission to continue. */
 async function passBreakpoint(next: readonly string[], context: RunContext): Promise<void> {
   const tool = next.join(', ')
   const { approved, reason } = await askDecision(context, { tool, input: null, prompt: `Go on with ${tool}?` })
-  if (!approved) context.reject(reason ?? `it was decided not to go on with ${tool}`)
+  if (!approved) context.reject(reason ?? `${tool} was not approved`)
 }

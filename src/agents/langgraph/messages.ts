@@ -1,11 +1,11 @@
-/** The messages of one superstep of a graph: pieces of text as they come, and tools when they are whole. */
+/** Messages of one superstep: text as it streams, tool calls when they are complete. */
 import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { usageOf } from '../shared/usage.ts'
 import { contentOf, type Message } from './values.ts'
 
 interface OpenMessage {
-  /** By which its task is known. */
+  /** Id of its task. */
   readonly task: string
   readonly ids: { text?: string; reasoning?: string }
   readonly drafts: Map<number, { readonly call: string; readonly name: string }>
@@ -22,7 +22,7 @@ export class GraphMessages {
     this.#id = id
   }
 
-  /** A message, or a piece of one. */
+  /** Adds a message or a chunk of one. */
   *add(message: Message, task: string): Generator<Event> {
     if (message.getType() !== 'ai') return
     const key = message.id ?? task
@@ -35,7 +35,7 @@ export class GraphMessages {
     yield* this.#responded(message)
   }
 
-  /** Ends the messages of a task, or all. */
+  /** Ends the messages of one task, or of all. */
   *close(task?: string): Generator<Event> {
     for (const [key, { task: of, ids }] of this.#open) {
       if (task !== undefined && !of.includes(task)) continue
@@ -45,7 +45,7 @@ export class GraphMessages {
     }
   }
 
-  /** The calls, and the results of calls, that are in a node's result. */
+  /** Events for the tool calls and tool results in a node's result. */
   *tools(messages: readonly Message[]): Generator<Event> {
     for (const message of messages) {
       for (const { id: call = message.id ?? '', name, args } of message.tool_calls ?? []) {
@@ -57,7 +57,7 @@ export class GraphMessages {
     }
   }
 
-  /** Models count their tokens at the end, or a part of them in several pieces. */
+  /** Models report token counts at the end, or partial counts in several chunks. */
   *#responded({ usage_metadata: counted, response_metadata: about = {} }: Message): Generator<Event> {
     if (counted === undefined) return
     const { model_name: model, finish_reason: finish } = about

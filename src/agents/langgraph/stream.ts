@@ -1,4 +1,4 @@
-/** A graph's stream, superstep by superstep, as events. */
+/** Maps a graph's stream to events, superstep by superstep. */
 import { emit, type Emission } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { GraphMessages } from './messages.ts'
@@ -10,11 +10,11 @@ export interface Interrupt {
   readonly value: unknown
 }
 
-/** What one superstep came to, as the log keeps it. */
+/** Result of one superstep, as recorded in the log. */
 export interface Superstep {
-  /** The graph is here now, and can go on from here. */
+  /** The checkpoint from which the graph can continue. */
   readonly checkpoint?: string
-  /** The graph has ended, or waits. */
+  /** Set if the graph has ended or waits. */
   readonly end?: {
     readonly interrupts: readonly Interrupt[]
     readonly next: readonly string[]
@@ -23,9 +23,9 @@ export interface Superstep {
 }
 
 export interface GraphPosition {
-  /** Before all ids of this superstep. */
+  /** Prefix of all ids of this superstep. */
   readonly id: string
-  /** The checkpoint that it comes after. */
+  /** The checkpoint that it follows. */
   readonly after: string | null
 }
 
@@ -40,7 +40,7 @@ export class GraphStream {
   readonly #thread: Thread
   readonly #chunks: AsyncIterator<unknown>
   readonly #interrupts: Interrupt[] = []
-  /** The graph's state, where nobody else keeps it. */
+  /** The graph's state, if it has no checkpointer. */
   #values: unknown
 
   constructor(thread: Thread, chunks: AsyncIterable<unknown>) {
@@ -48,7 +48,7 @@ export class GraphStream {
     this.#chunks = chunks[Symbol.asyncIterator]()
   }
 
-  /** Up to the next checkpoint, or to the end of a graph that has none. */
+  /** Reads up to the next checkpoint, or to the end of a graph without checkpoints. */
   async *superstep(
     { id, after }: GraphPosition,
     outputOf: (state: unknown) => unknown,
@@ -77,7 +77,7 @@ export class GraphStream {
     }
   }
 
-  /** A node begins, or has ended. */
+  /** A node starts or has ended. */
   *#task(task: Task, id: string, steps: Map<string, string>, messages: GraphMessages): Generator<Event> {
     const { name } = task
     if (!('result' in task)) {

@@ -1,6 +1,6 @@
-/** The thread of a graph's checkpoints, and how a graph is started on it, or once more where a start was cut off. */
+/** A graph's checkpoint thread: starts the graph on it, and repeats an interrupted start. */
 
-/** What is used of a compiled graph, whatever its state is. */
+/** The parts of a compiled graph that are used, whatever its state type. */
 export interface Graph {
   stream(input: never, options: never): Promise<AsyncIterable<unknown>>
   getState(config: never): Promise<GraphState>
@@ -30,7 +30,7 @@ export class Thread {
     return typeof this.#graph.checkpointer === 'object' && this.#graph.checkpointer !== null
   }
 
-  /** The newest checkpoint; null where there is none. */
+  /** The newest checkpoint; null: none. */
   async head(): Promise<string | null> {
     if (!this.isKept) return null
     const id = (await this.state()).config.configurable?.['checkpoint_id']
@@ -42,8 +42,8 @@ export class Thread {
   }
 
   /**
-   * Starts the graph, or goes on with it, after a checkpoint. Where the thread has gone further than that, a process died before
-   * this was in the log, and its output is not there: the superstep is done again.
+   * Starts or continues the graph after a checkpoint. If the thread has advanced further, a process died before the log
+   * recorded it and its output was lost, so the superstep is repeated.
    */
   async open(input: unknown, after: string | null): Promise<AsyncIterable<unknown>> {
     const head = await this.head()

@@ -1,6 +1,6 @@
-/** Messages and state of LangChain as plain values. */
+/** Converts LangChain messages and state to plain values. */
 
-/** What is used of a message. */
+/** The fields of a message that are used. */
 export interface Message {
   readonly id?: string
   readonly content: unknown
@@ -27,7 +27,7 @@ function isMessage(value: unknown): value is Message {
   return typeof (value as Partial<Message> | null)?.getType === 'function'
 }
 
-/** Text and reasoning of a message, whose content is a text or a list of blocks. */
+/** Text and reasoning of a message, whose content is a string or a list of blocks. */
 export function contentOf({ content }: Message): { readonly text: string; readonly reasoning: string } {
   if (typeof content === 'string') return { text: content, reasoning: '' }
   let text = ''
@@ -42,7 +42,7 @@ export function contentOf({ content }: Message): { readonly text: string; readon
 
 const DEPTH_MAX = 8
 
-/** A node's result with its messages in short; what else is in it is taken as it is. */
+/** Copies a node's result, with its messages shortened. */
 export function plain(value: unknown, depth = 0): unknown {
   if (depth > DEPTH_MAX || typeof value !== 'object' || value === null) return value
   if (isMessage(value)) {
@@ -54,7 +54,7 @@ export function plain(value: unknown, depth = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item, depth + 1)]))
 }
 
-/** The messages in a node's result, wherever its state keeps them. */
+/** Finds the messages in a node's result, at any key of its state. */
 export function messagesIn(value: unknown, depth = 0): Message[] {
   if (depth > DEPTH_MAX || typeof value !== 'object' || value === null) return []
   if (isMessage(value)) return [value]
@@ -62,7 +62,7 @@ export function messagesIn(value: unknown, depth = 0): Message[] {
   return items.flatMap((item) => messagesIn(item, depth + 1))
 }
 
-/** The text of the last message, where the state has messages; the state otherwise. */
+/** The text of the last message, if the state has messages; otherwise the state. */
 export function outputOf(state: unknown): unknown {
   const { messages } = (state ?? {}) as { messages?: unknown }
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined

@@ -1,4 +1,4 @@
-/** An agent that is a model with instructions and tools, on the AI SDK: each request and each call is durable by itself. */
+/** Model agent: instructions and tools on the AI SDK. Every model request and tool call is recorded separately. */
 import type { FlexibleSchema, LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
@@ -13,23 +13,23 @@ import { type AgentTools, openTools } from './tool-sources.ts'
 import { toolboxOf } from './tools.ts'
 
 export interface ModelAgentDefinition extends CommonDefinition {
-  /** Any language model of the AI SDK. */
+  /** Any AI SDK language model. */
   readonly model: LanguageModel
   readonly instructions?: string
-  /** Tools of the AI SDK, a function of the context that gives them, `mcp(…)`, or a list of these. */
+  /** AI SDK tools, a function of the context that returns them, `mcp(…)`, or a list of these. */
   readonly tools?: AgentTools
-  /** The answer is JSON of this schema, and the run's output is what the schema makes of it. */
+  /** Requires the answer to be JSON of this schema. The run's output is the parsed value. */
   readonly output?: FlexibleSchema
-  /** Requests to the model, retries apart, after which the run fails. Default: 20. */
+  /** Maximum model requests, not counting retries; then the run fails. Default: 20. */
   readonly maxSteps?: number
-  /** Tool calls of one turn that are made at once. Default: 8. */
+  /** Tool calls of one turn that run concurrently. Default: 8. */
   readonly concurrency?: number
-  /** How often a request that failed, or broke off in the middle, is made again; 0 fails the run at once. */
+  /** How often a failed or interrupted request is retried; 0: never. */
   readonly modelRetries?: number
-  /** The wait before the first retry. */
+  /** Delay before the first retry. */
   readonly retryDelayMs?: number
   readonly settings?: ModelSettings
-  /** What the model is told of what was said before. Default: the session's earlier runs of this agent. */
+  /** Conversation history for the model. Default: the session's earlier runs of this agent. */
   readonly history?: AgentHistory
 }
 

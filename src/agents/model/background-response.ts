@@ -13,26 +13,26 @@ import {
 import { endOf, type FetchedResponse, ReceivedResponse, isEnd, remainder } from './reattach-remainder.ts'
 import type { Sdk } from './sdk.ts'
 
-/** Connections in a row that give nothing new, after which the answer counts as broken off. */
+/** Consecutive connections without new events, after which the response counts as broken. */
 const CONNECTIONS_MAX = 5
 const RECONNECT_MS = 250
-/** Between looks at an answer that cannot be streamed any more. */
+/** Poll interval for a response that can no longer be streamed. */
 const POLL_MS = 1000
 
 type Events = AsyncGenerator<ResponseEvent, void, void>
 
 interface FollowedStream {
   readonly id: string
-  /** What came on the connection on which it was started; none where the id is from the log. */
+  /** Events of the connection that started it; none if the id comes from the log. */
   readonly live?: AsyncIterable<ResponseEvent>
 }
 
 export class BackgroundResponse {
-  /** For the provider's client, whose request for an answer becomes one for a background response. */
+  /** For the provider's client: turns its request into one for a background response. */
   readonly fetch: typeof globalThis.fetch
   readonly #sdk: Sdk
   readonly #context: RunContext
-  /** Of the request that it answers; the same in every attempt of the run. */
+  /** Name of the request; the same in every attempt of the run. */
   readonly #name: string
   #api: ResponseApi | undefined
   #id: string | undefined
@@ -50,12 +50,12 @@ export class BackgroundResponse {
     }
   }
 
-  /** What ended it, in our own words; clients tell it in theirs. */
+  /** Why it ended, in our terms; clients report it in theirs. */
   get failure(): WorkFailure | undefined {
     return this.#failure
   }
 
-  /** Ends the generation at the provider, unless it is over or another worker will go on with it. */
+  /** Cancels the generation at the provider, unless it has ended or another worker will continue it. */
   abandon(): Promise<void> {
     this.#abandoned ??= this.#cancel()
     return this.#abandoned
@@ -65,10 +65,10 @@ export class BackgroundResponse {
     const id = this.#id
     if (id === undefined || this.#ended) return
     try {
-      // A worker that lost the run cannot record the step, and so does not come to cancel anything.
+      // A worker that lost its lease cannot record the step, so it cancels nothing.
       await this.#context.step(`${this.#name} cancelled`, () => this.#api!.cancel(id), { kind: 'model' })
     } catch {
-      // The run is another worker's, or over: whoever waits for us is told that already.
+      // Another worker has the run, or it has ended. The caller knows already.
     }
   }
 
@@ -78,11 +78,11 @@ export class BackgroundResponse {
     if (started instanceof Response) return started
     this.#id = started.id
     const events = this.#watched(this.#follow(this.#api, started, this.#context.signal))
-    const first = await events.next() // before we say that all is well: it may be gone
+    const first = await events.next() // read before reporting success: the response may be gone
     return new Response(bytesOf(first, events), { headers: { 'content-type': 'text/event-stream' } })
   }
 
-  /** The id is durable when this resolves. A provider that refuses is heard by its client, in its own words. */
+  /** Resolves when the id is durable. If the provider refuses, its client gets the original error. */
   async #start(api: ResponseApi): Promise<FollowedStream | Response> {
     let refusal: Response | undefined
     let begun: StartedResponse | undefined
@@ -104,7 +104,7 @@ export class BackgroundResponse {
       return { id, ...(begun !== undefined && { live: begun.live }) }
     } catch (thrown) {
       if (refusal !== undefined) return refusal
-      // Nobody can find an answer whose id was not written down.
+      // A response whose id was not recorded cannot be found again.
       if (begun !== undefined) await api.cancel(begun.id)
       throw thrown
     }
@@ -135,7 +135,7 @@ export class BackgroundResponse {
     }
   }
 
-  /** Once it is whole. The run's own bounds are those of the wait. */
+  /** Polls until it is complete. The run's own limits bound the wait. */
   async #fetched(api: ResponseApi, id: string, signal: AbortSignal): Promise<FetchedResponse> {
     for (;;) {
       const response = await api.retrieve(id, signal)
@@ -145,7 +145,7 @@ export class BackgroundResponse {
     }
   }
 
-  /** Notes how it ends; and a stop, at once: the run may be over before our caller has found out. */
+  /** Records how it ends, and handles a stop at once: the run may be over before the caller notices. */
   async *#watched(events: Events): Events {
     const { signal } = this.#context
     const stop = (): void => void this.abandon()
@@ -166,12 +166,12 @@ export class BackgroundResponse {
   }
 }
 
-/** What this process began itself is asked for again by the rules of a stream that broke off. */
+/** A response that this process started is retried by the rules for interrupted streams. */
 function brokenOff({ failure }: WorkFailure): WorkFailure {
   return new WorkFailure({ ...failure, details: { ...(failure.details as object), reason: 'broken_off' } })
 }
 
-/** As a provider sends it. */
+/** As the provider would send it. */
 function bytesOf(first: IteratorResult<ResponseEvent, void>, events: Events): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let taken: typeof first | undefined = first

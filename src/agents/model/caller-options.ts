@@ -1,6 +1,6 @@
 /**
- * What a caller wants of the model, as protocols give it (core/model/caller-options.ts). What the agent's author has decided stands: a tool of the
- * same name, a setting, an output schema. Instructions are added behind the agent's own.
+ * Applies the model options that a caller sends over a protocol (core/model/caller-options.ts). The author's definition wins:
+ * tools of the same name, settings, the output schema. Caller instructions are appended to the agent's own.
  */
 import type { LanguageModel, ToolSet } from 'ai'
 import type { CallerOptions, CallerSettings, CallerTool } from '../../core/model/caller-options.ts'
@@ -18,15 +18,16 @@ const SETTINGS: readonly string[] = [
   'seed',
 ] satisfies (keyof CallerSettings)[]
 
-/** Refuses what is not of this shape. */
+/** Validates the shape. */
 export function callerOptionsOf(input: unknown): CallerOptions {
   const caller = (input as { caller?: unknown } | null | undefined)?.caller
   if (caller === undefined) return {}
   if (typeof caller !== 'object' || caller === null) throw refusal('`caller` is not an object')
   const { instructions, tools, toolChoice, output, settings } = caller as Record<string, unknown>
-  if (instructions !== undefined && typeof instructions !== 'string') throw refusal('`caller.instructions` is no text')
+  if (instructions !== undefined && typeof instructions !== 'string')
+    throw refusal('`caller.instructions` is not a string')
   if (tools !== undefined && !(Array.isArray(tools) && tools.every(isTool)))
-    throw refusal('`caller.tools` is not a list of tools with names')
+    throw refusal('`caller.tools` is not a list of named tools')
   if (toolChoice !== undefined && !isChoice(toolChoice)) throw refusal('`caller.toolChoice` is not a choice')
   for (const [name, value] of Object.entries({ output, settings }))
     if (value !== undefined && !isObject(value)) throw refusal(`\`caller.${name}\` is not an object`)
@@ -55,7 +56,7 @@ function refusal(message: string): HoldfastError {
   return new HoldfastError('invalid_request', message)
 }
 
-/** Tools without `execute`: whoever watches the run gives their results. */
+/** Tools without `execute`: the caller supplies their results. */
 export function callerTools(sdk: Sdk, { tools = [], toolChoice }: CallerOptions): ToolSet {
   if (toolChoice === 'none') return {}
   const entries = tools.map(({ name, description, parameters = { type: 'object', properties: {} } }) => [
@@ -67,7 +68,7 @@ export function callerTools(sdk: Sdk, { tools = [], toolChoice }: CallerOptions)
 
 type CallerOverrides = Pick<LoopOptions, 'model' | 'instructions' | 'output' | 'settings'>
 
-/** The agent's own definition with what its caller wants. */
+/** Merges the caller's options into the agent's definition. */
 export function withCaller(
   sdk: Sdk,
   caller: CallerOptions,
@@ -89,7 +90,7 @@ function settingsOf({ settings = {} }: CallerOptions): CallerSettings {
   return Object.fromEntries(given)
 }
 
-/** A choice that held for every answer would have the model call tools for ever. */
+/** Applies to the first answer only: otherwise the model would call tools forever. */
 function choosing(sdk: Sdk, model: LanguageModel, { toolChoice }: CallerOptions): LanguageModel {
   if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none' || typeof model === 'string')
     return model

@@ -1,4 +1,4 @@
-/** The tool calls of one turn: those that can be made are made, those that need a person wait for one, and all have a result. */
+/** Tool calls of one turn: executes those that can run, asks about those that need a person, and returns a result for each. */
 import type { ModelMessage, ToolModelMessage } from 'ai'
 import { emit, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
@@ -15,20 +15,19 @@ export interface CallsOptions {
   readonly tools: ReadonlyMap<string, LoopTool>
   readonly messages: readonly ModelMessage[]
   readonly turn: number
-  /** Calls that are made at once. */
+  /** Concurrent calls. */
   readonly concurrency: number
 }
 
-/** What became of a call. */
 export type CallOutcome =
   | { readonly state: 'done'; readonly value: unknown }
   | { readonly state: 'failed'; readonly failure: Failure }
   | { readonly state: 'denied'; readonly failure: Failure }
 
-/** A call, its tool, and the context in which its work has keys of its own. */
+/** A call, its tool, and the context that holds its ledger keys. */
 export interface ReadyCall extends AskedCall {
   readonly tool: LoopTool
-  /** As its schema gives it. */
+  /** The input after validation. */
   readonly checked: unknown
   readonly context: RunContext
 }
@@ -41,8 +40,8 @@ interface PlannedCall {
 }
 
 /**
- * Makes what can be made at once, before anyone is asked: while a run waits for an answer nothing else should be under way. All
- * questions of a turn are asked together.
+ * Executes everything that needs no approval first: nothing should be running while a run waits for an answer. All questions of
+ * a turn are asked together.
  */
 export async function* makeCalls(
   context: RunContext,
@@ -75,7 +74,7 @@ export async function* makeCalls(
 
 export interface CallResults {
   readonly message: ToolModelMessage
-  /** By the name of the tool, in the model's order. */
+  /** Tool name and outcome of each call, in the model's order. */
   readonly made: readonly (readonly [string, CallOutcome])[]
 }
 
@@ -105,7 +104,7 @@ async function plan(
   return { call, ready, way: tool.execute === undefined ? 'caller' : 'execute' }
 }
 
-/** Recorded: what was refused by a person must not be done because the function says something else after a crash. */
+/** Recorded, so that a call that a person refused is not executed because the function decides differently after a crash. */
 function isApprovalNeeded(
   { context, tool, checked, id }: ReadyCall,
   messages: readonly ModelMessage[],
@@ -142,7 +141,7 @@ async function execute(
     )
     return { state: 'done', value }
   } catch (thrown) {
-    // That a result cannot be recorded is the run's failure and not the tool's.
+    // A result that cannot be recorded fails the run, not the tool.
     if (context.signal.aborted || thrown instanceof RunFailure) throw thrown
     return { state: 'failed', failure: { code: 'agent_failed', message: messageOf(thrown) } }
   }

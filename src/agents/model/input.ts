@@ -1,18 +1,18 @@
-/** What a run is given, as messages for a model. */
+/** Converts a run's input to model messages. */
 import type { FilePart, ModelMessage } from 'ai'
 import type { ComponentInfo } from '../../core/ports/component.ts'
 import type { CallerOptions } from '../../core/model/caller-options.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { callerOptionsOf } from './caller-options.ts'
 
-/** A text, a text with files, a conversation, or any other JSON value, which the model gets as JSON. */
+/** A string, a string with files, a conversation, or any other JSON value, which the model gets as JSON. */
 export type ModelInput =
   | string
   | { readonly text: string; readonly files?: readonly InputFile[] }
   | { readonly messages: readonly ModelMessage[]; readonly caller?: CallerOptions; readonly continues?: true }
 
 export interface InputFile {
-  /** Such as `image/png`, or `image` where it is not known better. */
+  /** Such as `image/png`, or `image` if unknown. */
   readonly mediaType: string
   /** Base64. */
   readonly data?: string
@@ -20,7 +20,7 @@ export interface InputFile {
   readonly name?: string
 }
 
-/** The same as JSON schema, for those who make forms: a text before all else. */
+/** The same as JSON schema, for forms: text first. */
 export const modelInputSchema: NonNullable<ComponentInfo['inputSchema']> = {
   anyOf: [
     { type: 'string', title: 'Input' },
@@ -48,7 +48,7 @@ export const modelInputSchema: NonNullable<ComponentInfo['inputSchema']> = {
   ],
 }
 
-/** Refuses what no message can be made of; what it returns is the input itself. */
+/** Validates the input and returns it unchanged. */
 export function checkInput(input: unknown): ModelInput {
   messagesOf(input)
   callerOptionsOf(input)
@@ -77,18 +77,19 @@ function filePart(file: Partial<InputFile> | null, position: number): FilePart {
   const { mediaType, data, url, name } = file ?? {}
   if (typeof mediaType !== 'string' || (typeof data === 'string') === (typeof url === 'string'))
     throw refusal(`\`files[${position}]\` needs a \`mediaType\`, and \`data\` (base64) or a \`url\``)
-  if (typeof url === 'string' && !URL.canParse(url)) throw refusal(`\`files[${position}].url\` is no address`)
+  if (typeof url === 'string' && !URL.canParse(url)) throw refusal(`\`files[${position}].url\` is not a valid URL`)
   const content =
     url === undefined ? ({ type: 'data', data: data! } as const) : { type: 'url' as const, url: new URL(url) }
   return { type: 'file', mediaType, data: content, ...(typeof name === 'string' && { filename: name }) }
 }
 
-/** What the SDK would refuse later is refused by the SDK; here only what a caller must not say. */
+/** Checks only what a caller must not send; the SDK validates the rest later. */
 function conversationOf(messages: unknown): ModelMessage[] {
   if (!Array.isArray(messages) || messages.length === 0) throw refusal('`messages` is not a list of messages')
   for (const [position, message] of messages.entries()) {
     const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown }
-    if (role === 'system') throw refusal(`\`messages[${position}]\`: instructions are the agent's to give`)
+    if (role === 'system')
+      throw refusal(`\`messages[${position}]\`: system messages are not accepted; only the agent defines instructions`)
     if (role !== 'user' && role !== 'assistant' && role !== 'tool')
       throw refusal(`\`messages[${position}].role\` is not user, assistant or tool`)
     if (typeof content !== 'string' && !Array.isArray(content))

@@ -1,4 +1,4 @@
-/** The loop of a model and its tools: it asks, makes the calls that the model wants, and asks again until there is an answer. */
+/** Agent loop: asks the model, makes its tool calls, and repeats until there is an answer. */
 import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
@@ -19,11 +19,11 @@ export interface LoopOptions {
   readonly maxSteps: number
   readonly concurrency: number
   readonly retry: RetryPolicy
-  /** Ends the loop after a turn's calls, with what it returns as the output. */
+  /** Called after each turn's tool calls. Returning an output ends the loop. */
   readonly settle?: (made: CallResults['made']) => { readonly output: unknown } | undefined
 }
 
-/** Its output is the model's answer. */
+/** Returns the model's answer. */
 export async function* loop(context: RunContext, options: LoopOptions): AsyncGenerator<Emission, unknown, void> {
   const { sdk, toolbox, maxSteps, concurrency, settle } = options
   const messages = [...options.messages]
@@ -39,7 +39,7 @@ export async function* loop(context: RunContext, options: LoopOptions): AsyncGen
   }
 }
 
-/** What a model that was stopped in the middle still wanted is not done, as its input may be half of what it meant. */
+/** Skips the tool calls of a truncated response: their input may be incomplete. */
 function cutShort(call: AskedCall, finish: string): AskedCall {
   if (finish !== 'length' && finish !== 'content-filter') return call
   return { ...call, problem: `the call was not made, because the answer was cut short (${finish})` }
@@ -48,12 +48,12 @@ function cutShort(call: AskedCall, finish: string): AskedCall {
 function endless(maxSteps: number, calls: readonly AskedCall[]): WorkFailure {
   return new WorkFailure({
     code: 'agent_failed',
-    message: `the model still called tools in turn ${maxSteps}, the last that it has (maxSteps)`,
+    message: `the model still called tools in turn ${maxSteps}, the last one allowed: raise maxSteps`,
     details: { reason: 'max_steps', maxSteps, tools: calls.map(({ name }) => name) },
   })
 }
 
-/** The text, or what the schema makes of it. */
+/** The text, or its value parsed by the schema. */
 async function outputOf({ sdk, output }: LoopOptions, { text, finish }: ModelTurn): Promise<unknown> {
   if (output === undefined) return text
   try {
@@ -71,5 +71,5 @@ async function outputOf({ sdk, output }: LoopOptions, { text, finish }: ModelTur
   }
 }
 
-/** How much of an answer that does not match is shown. */
+/** Maximum excerpt of an answer that does not match. */
 const MISMATCH_CHARS_MAX = 2000

@@ -140,7 +140,7 @@ describe('names', { timeout: PATIENCE_MS }, () => {
   test('that still meet are a failure', async () => {
     const add = tool({ inputSchema: z.object({}), execute: () => 'mine' })
     expect(failureOf(await logOf([{ add }, { add }], () => 'x')).message).toBe(
-      'two tools of the agent have the name add',
+      'two tools of the agent have the name add: rename one',
     )
   })
 })

@@ -1,4 +1,4 @@
-/** Tools of MCP servers: each run has connections of its own, which are closed when it ends, or when it has no use for them. */
+/** MCP tools. Each run has its own connections, which close when it ends or when they are idle. */
 import type { Tool, ToolSet } from 'ai'
 import type { MCPClient } from '@ai-sdk/mcp'
 import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
@@ -6,7 +6,7 @@ import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import type { OpenTools, ToolGroup, ToolSource } from './tool-sources.ts'
 
-/** A process that speaks MCP over its standard input and output, or an address that speaks streamable HTTP. */
+/** A process that speaks MCP over stdio, or a streamable HTTP endpoint. */
 export type McpServer =
   | {
       readonly command: string
@@ -19,11 +19,14 @@ export type McpServer =
 export type McpServers = Readonly<Record<string, McpServer>>
 
 export interface McpOptions {
-  /** Longest time that a server may take to be ready, and to list its tools. Default: 30,000. */
+  /** Timeout for a server to start and list its tools. Default: 30,000. */
   readonly connectTimeoutMs?: number
-  /** Longest time of one call, after which it fails. Default: 300,000. */
+  /** Timeout of one call. Default: 300,000. */
   readonly callTimeoutMs?: number
-  /** A connection that nobody uses for this long is closed; the next call opens it again. A run that waits for a person holds none. Default: 10,000. */
+  /**
+   * Closes a connection that is unused for this long; the next call reopens it. A run that waits for a person holds none.
+   * Default: 10,000.
+   */
   readonly idleTimeoutMs?: number
 }
 
@@ -32,7 +35,7 @@ const IDLE_MS = 10_000
 const CONNECT_TIMEOUT_MS = 30_000
 const TOOL_PAGES_MAX = 100
 
-/** By name; a function of the context where they depend on whose run it is, as tokens do. */
+/** Servers by name, or a function of the context if they depend on the run, such as tokens per user. */
 export function mcp(
   servers: McpServers | ((context: RunContext) => McpServers | Promise<McpServers>),
   options: McpOptions = {},
@@ -87,7 +90,7 @@ async function toolsOf(connection: Connection): Promise<ToolGroup> {
   }
 }
 
-/** The SDK's tools belong to a connection that may be closed when they are called. */
+/** The SDK's tools are bound to a connection that may be closed by the time they are called. */
 function callingThrough(connection: Connection, tools: Record<string, Tool>): ToolSet {
   const timeout = connection.callTimeoutMs
   const entries = Object.entries(tools).map(([name, tool]) => {
@@ -110,7 +113,7 @@ function textOf(result: object): string | undefined {
   return texts.length === 0 ? undefined : texts.join('\n')
 }
 
-/** A connection to one server that is opened when it is used. */
+/** A lazily opened connection to one server. */
 class Connection {
   readonly name: string
   readonly signal: AbortSignal
@@ -144,7 +147,7 @@ class Connection {
       return result
     } finally {
       this.#users--
-      // Whether an error was the call's or the connection's is not told; the next call is to have one that works.
+      // It is unknown whether the call or the connection failed, so the next call gets a new connection.
       if (this.#users === 0) {
         if (sound && !this.#closed) this.#timer = setTimeout(() => void this.#disconnect(), this.#idleTimeoutMs)
         else await this.#disconnect()
@@ -164,7 +167,7 @@ class Connection {
     try {
       await (await client)?.close()
     } catch {
-      // It could not be opened, or is gone already; either is told to whoever used it.
+      // It never opened or is closed already; the call that used it reports that.
     }
   }
 }
@@ -175,7 +178,7 @@ async function connect(server: McpServer, signal: AbortSignal, timeoutMs: number
     transport: await transportOf(server),
     clientName: 'holdfast',
     initializationOptions: { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) },
-    onUncaughtError: () => {}, // told by the call that it breaks
+    onUncaughtError: () => {}, // the call that it breaks reports it
   })
 }
 

@@ -1,11 +1,11 @@
-/** What a person is asked about a tool call: whether it may be made, or for its result. */
+/** Questions about a tool call: whether it may run, or what its result is. */
 import { messageOf } from '../../core/model/errors.ts'
 import { askDecision } from '../shared/approval.ts'
 import type { CallOutcome, ReadyCall } from './calls.ts'
 import type { Sdk } from './sdk.ts'
 import { check } from './tools.ts'
 
-/** Undefined when the call may be made. */
+/** Undefined: approved. */
 export async function askApproval({ name, id, input, context }: ReadyCall): Promise<CallOutcome | undefined> {
   const { approved, reason } = await askDecision(context, { tool: name, input, call: id })
   if (approved) return undefined
@@ -13,7 +13,7 @@ export async function askApproval({ name, id, input, context }: ReadyCall): Prom
   return { state: 'denied', failure: { code: 'forbidden', message: `the call was not approved${said}` } }
 }
 
-/** The tool is the caller's to execute; the answer is its result. */
+/** Asks the caller to execute the tool; the answer is its result. */
 export async function askResult({ name, id, input, tool, context }: ReadyCall, sdk: Sdk): Promise<CallOutcome> {
   const schema = tool.outputSchema === undefined ? undefined : await sdk.asSchema(tool.outputSchema).jsonSchema
   const value = await context.ask({

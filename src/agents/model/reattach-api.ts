@@ -1,12 +1,12 @@
-/** The calls of the OpenAI Responses API that a background response needs: start, listen, cancel. */
+/** OpenAI Responses API calls for background responses: start, stream, cancel. */
 import { WorkFailure } from '../../core/ports/component.ts'
 import type { FetchedResponse } from './reattach-remainder.ts'
 import type { Sdk } from './sdk.ts'
 
-/** How long a stopped run waits for the id of an answer that it has asked for, to cancel it; and for the cancelling. */
+/** How long a stopped run waits for the id of a response that it requested, in order to cancel it; and for the cancellation. */
 const CLEANUP_MS = 10_000
 
-/** A client's request for a streamed answer. */
+/** A client's request for a streamed response. */
 export interface CreationRequest {
   readonly url: URL
   readonly headers: Headers
@@ -20,11 +20,11 @@ export interface ResponseEvent {
 
 export interface StartedResponse {
   readonly id: string
-  /** From the first one on. */
+  /** From the first event on. */
   readonly live: AsyncIterable<ResponseEvent>
 }
 
-/** Undefined for a request that is about something else. */
+/** Undefined for any other request. */
 export function creationOf(input: string | URL | Request, init: RequestInit = {}): CreationRequest | undefined {
   if (input instanceof Request || init.method !== 'POST' || typeof init.body !== 'string') return undefined
   const url = new URL(input)
@@ -42,7 +42,7 @@ export class ResponseApi {
     this.#creation = creation
   }
 
-  /** The provider's answer where it refuses. */
+  /** Returns the provider's response if it refuses. */
   async start(signal: AbortSignal): Promise<StartedResponse | Response> {
     const { url, headers, body } = this.#creation
     const connection = new AbortController()
@@ -59,13 +59,13 @@ export class ResponseApi {
     const id = first?.response?.id
     release()
     if (first === undefined || typeof id !== 'string')
-      throw failure('the provider broke off before its answer had an id', true, {})
+      throw failure('the provider closed the stream before it sent a response id', true, {})
     return { id, live: until(signal, connection, [first], events) }
   }
 
   /**
-   * What comes after a sequence number, or all of it; undefined for an answer that is too old to be streamed. Rejects with a
-   * `WorkFailure` where it is of no use to try again.
+   * Events after a sequence number, or all; undefined if the response is too old to be streamed. Rejects with a `WorkFailure`
+   * if a retry is useless.
    */
   async listen(
     id: string,
@@ -87,7 +87,7 @@ export class ResponseApi {
     return (await response.json()) as FetchedResponse
   }
 
-  /** Whether the provider did. */
+  /** Whether the provider cancelled it. */
   async cancel(id: string): Promise<{ readonly cancelled: boolean }> {
     try {
       const url = this.#urlOf(id, '/cancel')
@@ -105,7 +105,7 @@ export class ResponseApi {
     return url
   }
 
-  /** Those of the client's request, which has its credentials in them, but for what they say about its body. */
+  /** The client's headers, including credentials, without those about the body. */
   #headers(): Headers {
     const headers = new Headers(this.#creation.headers)
     headers.delete('content-type')
@@ -118,13 +118,17 @@ export class ResponseApi {
     for await (const parsed of this.#sdk.parseJsonEventStream({ stream: response.body!, schema })) {
       if (!parsed.success) throw parsed.error
       if (!Number.isInteger(parsed.value.sequence_number))
-        throw failure('the provider does not number its events, so its answers cannot be resumed', false, {})
+        throw failure(
+          'the provider does not number its events, so its responses cannot be resumed: use the model without resumable()',
+          false,
+          {},
+        )
       yield parsed.value
     }
   }
 }
 
-/** Of a failure: the provider does not have an answer any more. */
+/** Failure code: the provider no longer has the response. */
 const GONE = 'response_gone'
 
 export function isGone(thrown: unknown): thrown is WorkFailure {
@@ -135,18 +139,18 @@ function failure(message: string, retryable: boolean, details: object): WorkFail
   return new WorkFailure({ code: 'agent_failed', message, retryable, details })
 }
 
-/** Why the provider does not give an answer. */
+/** Why the provider refuses. */
 async function refusal(id: string, response: Response): Promise<Error> {
   const { status } = response
   const said = (await response.text()).slice(0, 500)
   if (status === 408 || status === 409 || status === 429 || status >= 500)
     return new Error(`the provider answered ${status}: ${said}`)
   if (status === 400 || status === 404 || status === 410) return goneFailure(id, `${status}: ${said}`)
-  return failure(`the provider does not give its answer (${status}): ${said}`, false, { status, response: id })
+  return failure(`the provider refused to return the response (${status}): ${said}`, false, { status, response: id })
 }
 
 export function goneFailure(id: string, said: string): WorkFailure {
-  const message = `the provider does not have the answer of an earlier attempt any more (${said})`
+  const message = `the provider no longer has the response of an earlier attempt (${said})`
   return failure(message, true, { reason: GONE, response: id })
 }
 
@@ -167,7 +171,7 @@ async function* until(
   }
 }
 
-/** Acts some time after an abort, unless it is released before. */
+/** Calls `act` some time after an abort, unless released before. */
 function afterAbort(signal: AbortSignal, ms: number, act: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   const wait = (): void => void (timer = setTimeout(act, ms))

@@ -1,7 +1,7 @@
-/** The rest of an answer that can be fetched and not streamed any more, in the events in which it would have been streamed. */
+/** Turns a fetched response that can no longer be streamed into the events that its stream would have had left. */
 import type { ResponseEvent } from './reattach-api.ts'
 
-/** A response of the OpenAI API, as far as it matters here. */
+/** The fields of an OpenAI response that are used. */
 export interface FetchedResponse {
   readonly id: string
   readonly status: string
@@ -16,7 +16,7 @@ interface OutputItem {
   readonly summary?: readonly { readonly text: string }[]
 }
 
-/** An event of a stream, where it says which piece of which item it is about. */
+/** A stream event about a piece of an item. */
 interface PieceEvent extends ResponseEvent {
   readonly output_index?: number
   readonly content_index?: number
@@ -24,9 +24,9 @@ interface PieceEvent extends ResponseEvent {
   readonly delta?: string
 }
 
-/** What a client has been told of an answer. */
+/** Tracks what a client has already received of a response. */
 export class ReceivedResponse {
-  /** Characters, by piece. */
+  /** Characters per piece. */
   readonly #pieces = new Map<string, number>()
 
   note(event: PieceEvent): void {
@@ -38,7 +38,7 @@ export class ReceivedResponse {
     return this.#pieces.has(keyOf(event))
   }
 
-  /** What is left of a piece. */
+  /** The part of a piece that is still missing. */
   rest({ delta = '', ...event }: PieceEvent): string {
     return delta.slice(this.#pieces.get(keyOf(event)) ?? 0)
   }
@@ -54,12 +54,12 @@ const ENDS: ReadonlyMap<string, string> = new Map([
   ['failed', 'response.failed'],
 ])
 
-/** What nothing comes after; a stream may also end with an error of its own. */
+/** Terminal event types; a stream may also end with an error of its own. */
 export function isEnd(type: string): boolean {
   return type === 'error' || [...ENDS.values()].includes(type)
 }
 
-/** The event that ends it; undefined while it is being generated. */
+/** The terminal event type; undefined while it is being generated. */
 export function endOf({ status }: FetchedResponse): string | undefined {
   return ENDS.get(status)
 }
@@ -79,7 +79,7 @@ export function* remainder(
 
 type Unnumbered = Omit<PieceEvent, 'sequence_number'> & { readonly sequence_number: 0 }
 
-/** All of it, each piece at once. */
+/** The whole response, each piece as one event. */
 function* eventsOf(response: FetchedResponse): Generator<Unnumbered> {
   yield told('response.created', { response })
   for (const [output_index, item] of response.output.entries()) {
@@ -99,7 +99,7 @@ function* eventsOf(response: FetchedResponse): Generator<Unnumbered> {
   yield told(endOf(response)!, { response })
 }
 
-/** As it was before anything was in it. */
+/** The item before it had content. */
 function begun(item: OutputItem): OutputItem {
   return { ...item, ...(item.arguments !== undefined && { arguments: '' }) }
 }

@@ -1,14 +1,17 @@
-/** Models whose provider goes on with an answer while nobody listens: a recovered run hears the rest of it and pays once. */
+/**
+ * Resumable models: the provider continues generating while nobody is connected, so a recovered run gets the rest and pays
+ * once.
+ */
 import type { LanguageModel } from 'ai'
 
-/** Makes a model that sends its requests with the `fetch` that it is given. */
+/** Creates a model that sends its requests with the given `fetch`. */
 export type ModelMaker = (fetch: typeof globalThis.fetch) => Exclude<LanguageModel, string>
 
 const makers = new WeakMap<object, ModelMaker>()
 
 /**
- * `resumable((fetch) => createOpenAI({ fetch }).responses('gpt-5.4'))`: a model of the OpenAI Responses API, asked in the
- * background. Its answers are kept by the provider (`store`), under an id that is in the run's log before the first word is.
+ * `resumable((fetch) => createOpenAI({ fetch }).responses('gpt-5.4'))`: an OpenAI Responses model in background mode. The
+ * provider stores its responses (`store`); the id is in the run's log before the first token.
  */
 export function resumable(make: ModelMaker): LanguageModel {
   const model = make(globalThis.fetch)
@@ -16,7 +19,7 @@ export function resumable(make: ModelMaker): LanguageModel {
   return model
 }
 
-/** How to make a model anew with another `fetch`; undefined where its answers cannot be resumed. */
+/** Recreates a model with another `fetch`; undefined if it is not resumable. */
 export function makerOf(model: LanguageModel): ModelMaker | undefined {
   return typeof model === 'string' ? undefined : makers.get(model)
 }

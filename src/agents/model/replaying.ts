@@ -1,7 +1,7 @@
-/** Lets a model without a network know that its words are in the log already, so that it need not keep its pace for them. */
+/** Lets a scripted model detect replay, so that it skips its delays for text that is already in the log. */
 import type { RunContext } from '../../core/ports/component.ts'
 
-/** By what a model is given of a run: its abort signal. */
+/** Keyed by the abort signal, the only part of a run that a model gets. */
 const contexts = new WeakMap<AbortSignal, RunContext>()
 
 export function noteContext(context: RunContext): void {

@@ -62,7 +62,7 @@ function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type: Type)
 
 describe('[RUN-3] an answer is whole only when its provider says so', () => {
   test.each<[string, Part[], RegExp]>([
-    ['one that just ends', text('half'), /broke off/],
+    ['one that just ends', text('half'), /ended before its response was complete/],
     ['one that was interrupted', [...text('half'), finish('interrupted')], /interrupted/],
     ['one that ended with an error', [...text('half'), finish('error')], /because of an error/],
   ])('%s is asked for again, and fails the run in the end', async (_, parts, message) => {

@@ -1,4 +1,4 @@
-/** One request to a model: its stream becomes events of the log, and what it all amounts to is the result. */
+/** One model request: streams its parts as events and returns the recorded turn. */
 import type {
   AssistantModelMessage,
   FlexibleSchema,
@@ -18,7 +18,7 @@ import { requestFailure, retryDelay, type RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import { usageOf } from './usage.ts'
 
-/** Passed to the model as they are. */
+/** Passed to the model unchanged. */
 export interface ModelSettings {
   readonly maxOutputTokens?: number
   readonly temperature?: number
@@ -29,7 +29,7 @@ export interface ModelSettings {
   readonly stopSequences?: string[]
   readonly seed?: number
   readonly headers?: Record<string, string>
-  /** By provider: what only that one knows. */
+  /** Provider-specific options, by provider. */
   readonly providerOptions?: NonNullable<ModelMessage['providerOptions']>
 }
 
@@ -43,7 +43,7 @@ export interface ModelRequest {
   readonly settings?: ModelSettings
 }
 
-/** A model's turn, as the log keeps it. */
+/** A model's turn, as recorded in the log. */
 export interface ModelTurn {
   readonly content: Exclude<AssistantModelMessage['content'], string>
   readonly text: string
@@ -52,7 +52,7 @@ export interface ModelTurn {
   readonly finish: string
 }
 
-/** A call that the model asks for; with a problem where the SDK could not read it. */
+/** A tool call of the model; `problem` is set if the SDK could not parse it. */
 export interface AskedCall {
   readonly id: string
   readonly name: string
@@ -60,7 +60,7 @@ export interface AskedCall {
   readonly problem?: string
 }
 
-/** Asks the model, and again where that may help. Each request is a stage: what a failed one emitted is withdrawn. */
+/** Sends a request, with retries. Each attempt is a stage: the output of a failed one is retracted. */
 export async function askModel(
   context: RunContext,
   turn: number,
@@ -73,7 +73,7 @@ export async function askModel(
     try {
       return await context.stage('model', () => stream(name, context, request), { kind: 'model' })
     } catch (thrown) {
-      // What a crash cost is no failure of this request. It happens at most once for each attempt of the run.
+      // Losing the response to a crash is not a failure of this request. It happens at most once per attempt of the run.
       if (isGone(thrown) && !context.signal.aborted) continue
       failures++
       const delay = context.signal.aborted ? undefined : retryDelay(thrown, failures, policy)
@@ -103,7 +103,7 @@ async function* stream(
       if (part.type === 'error') throw part.error
       if (part.type === 'model-call-end') {
         const turn = { ...parts.finished(), usage: usageOf(part.usage), finish: part.finishReason }
-        // Before it is judged: also an answer that is no use was paid for.
+        // Emitted before validation: an unusable response was paid for too.
         yield emit('model.responded', { request: id, ...named, finish: turn.finish, usage: turn.usage })
         assertWhole(part.finishReason)
         return turn
@@ -111,7 +111,7 @@ async function* stream(
       const event = parts.add(part)
       if (event !== undefined) yield event
     }
-    throw new Error('the model broke off in the middle of its answer')
+    throw new Error('the stream of the model ended before its response was complete')
   } catch (thrown) {
     await background?.abandon()
     if (signal.aborted) throw thrown
@@ -136,7 +136,7 @@ async function open(
   return opened
 }
 
-/** An answer that its provider gave up on must not pass for one. */
+/** A response that the provider aborted must not pass as complete. */
 function assertWhole(finish: string): void {
   if (finish !== 'error' && finish !== 'interrupted') return
   throw new WorkFailure({
@@ -151,7 +151,7 @@ function nameOf(model: LanguageModel): { model: string; provider?: string } {
   return typeof model === 'string' ? { model } : { model: model.modelId, provider: model.provider }
 }
 
-/** The same, for those who list the component. */
+/** The same, for component listings. */
 export function describeModel(model: LanguageModel): { id: string; provider?: string } {
   const { model: id, ...rest } = nameOf(model)
   return { id, ...rest }

@@ -1,4 +1,4 @@
-/** The parts of a model's answer as they stream in: each is an event for those who watch, and together they are its message. */
+/** Collects a streaming model response: emits an event per part and builds the assistant message. */
 import type { LanguageModelStreamPart as StreamPart, GeneratedFile } from 'ai'
 import { emit, WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
@@ -15,9 +15,9 @@ export class ResponseParts {
   readonly #request: string
   readonly #content: Content = []
   readonly #calls: AskedCall[] = []
-  /** Texts that are being written, by the provider's id. */
+  /** Texts in progress, by the provider's id. */
   readonly #open = new Map<string, { readonly message: string; readonly part: Writable<TextPart> }>()
-  /** Names of tools whose input is being written. */
+  /** Names of tools whose input is being streamed. */
   readonly #drafts = new Map<string, string>()
   #messages = 0
   #artifacts = 0
@@ -27,7 +27,7 @@ export class ResponseParts {
   }
 
   finished(): Pick<ModelTurn, 'content' | 'text' | 'calls'> {
-    // Providers want no empty parts back, except for what is signed.
+    // Providers reject empty parts, except signed ones.
     const content = this.#content.filter(
       (part) => part.type !== 'text' || part.text !== '' || part.providerOptions !== undefined,
     )
@@ -35,7 +35,7 @@ export class ResponseParts {
     return { content, text, calls: this.#calls }
   }
 
-  /** Takes a part in; the event to show for it, if there is one. */
+  /** Adds a part and returns the event to emit, if any. */
   add(part: StreamPart): Event | undefined {
     switch (part.type) {
       case 'text-delta':
@@ -74,7 +74,7 @@ export class ResponseParts {
       case 'tool-approval-request':
         throw new WorkFailure({
           code: 'unsupported',
-          message: `the provider asks for an approval of ${part.toolCall.toolName}, which it would execute itself`,
+          message: `the provider asks for approval of ${part.toolCall.toolName}, which it executes itself; that is not supported`,
         })
       default:
         return undefined
@@ -117,7 +117,7 @@ export class ResponseParts {
       type: 'tool-call',
       toolCallId: id,
       toolName: name,
-      // Providers want an object back, whatever their model wrote.
+      // Providers require an object, whatever their model wrote.
       input: part.invalid === true && typeof input !== 'object' ? {} : input,
       ...(providerExecuted !== undefined && { providerExecuted }),
       ...options(part.providerMetadata),
@@ -129,7 +129,7 @@ export class ResponseParts {
   }
 
   #providerResult(part: Extract<StreamPart, { type: 'tool-result' | 'tool-error' }>): Event | undefined {
-    // Of a call that could not be read; it is told in our own words.
+    // Belongs to a call that could not be parsed, which we report ourselves.
     if (part.providerExecuted !== true) return undefined
     const { toolCallId: call, toolName: name } = part
     const failed = part.type === 'tool-error'

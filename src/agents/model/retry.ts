@@ -1,21 +1,21 @@
-/** Whether a model request that failed is made again, and when. */
+/** Retry policy for model requests. */
 import { WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 
 export interface RetryPolicy {
-  /** Requests after the first one that may fail. */
+  /** Maximum retries. */
   readonly retries: number
-  /** The first wait; each further one is twice as long. */
+  /** Delay before the first retry; doubles each time. */
   readonly delayMs: number
 }
 
 export const RETRIES = 2
 export const RETRY_DELAY_MS = 500
 
-/** The longest wait of our own making. */
+/** Longest backoff. */
 const BACKOFF_MAX_MS = 30_000
 
-/** A provider that wants a longer wait than this is not waited for. */
+/** A longer `retry-after` is not waited for. */
 const RETRY_AFTER_MAX_MS = 5 * 60_000
 
 interface FailureDetails {
@@ -25,8 +25,8 @@ interface FailureDetails {
 }
 
 /**
- * What became of a request, in a form that the log keeps: a recovered run decides by the same facts. A stream that had begun
- * and broke off may be asked for again, unless its provider says otherwise.
+ * Converts an error to a recordable failure, so that a recovered run decides by the same facts. An interrupted stream may be
+ * retried, unless the provider says otherwise.
  */
 export function requestFailure(thrown: unknown, begun: boolean, now = Date.now()): WorkFailure {
   if (thrown instanceof WorkFailure) return thrown
@@ -42,7 +42,7 @@ export function requestFailure(thrown: unknown, begun: boolean, now = Date.now()
   return new WorkFailure({ code: 'agent_failed', message: describe(thrown), retryable, details })
 }
 
-/** Milliseconds until the next request; undefined when there is none. */
+/** Milliseconds until the next attempt; undefined: no retry. */
 export function retryDelay(
   thrown: unknown,
   failures: number,
@@ -53,11 +53,11 @@ export function retryDelay(
   const { retryAfterMs = 0 } = (thrown.failure.details ?? {}) as Partial<FailureDetails>
   if (retryAfterMs > RETRY_AFTER_MAX_MS) return undefined
   const backoff = Math.min(delayMs * 2 ** (failures - 1), BACKOFF_MAX_MS)
-  // Those that failed together should not come back together.
+  // Jitter: requests that failed together should not be retried together.
   return Math.max(retryAfterMs, backoff * (0.5 + random() / 2))
 }
 
-/** What errors of the SDK and of the network have in common. */
+/** Fields that SDK and network errors share. */
 interface ProviderError {
   readonly isRetryable?: unknown
   readonly statusCode?: unknown

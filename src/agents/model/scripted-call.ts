@@ -1,4 +1,4 @@
-/** What a scripted model is asked, in the form in which a script wants to read it. */
+/** The prompt of a scripted model, in a form that is easy to match in a script. */
 import type { LanguageModel } from 'ai'
 
 type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>
@@ -7,19 +7,19 @@ type Prompt = CallOptions['prompt']
 
 export interface ScriptedCall {
   readonly prompt: Prompt
-  /** Names of the tools that may be called. */
+  /** Names of the available tools. */
   readonly tools: readonly string[]
   /** The system message. */
   readonly instructions: string
-  /** What the user said last. */
+  /** The last user message. */
   readonly text: string
-  /** Results of tools since then, oldest first. */
+  /** Tool results since then, oldest first. */
   readonly results: readonly ScriptedResult[]
-  /** Which answer to it this is: 1 for the first, 2 after the tools of the first … */
+  /** Number of this response since the last user message: 1, 2 after the first tool calls … */
   readonly turn: number
-  /** Answers of the model in the whole prompt. */
+  /** Model responses in the whole prompt. */
   readonly responses: number
-  /** Words of the whole prompt. */
+  /** Words in the whole prompt. */
   readonly words: number
   readonly format: CallOptions['responseFormat']
   readonly signal: AbortSignal | undefined
@@ -29,7 +29,7 @@ export interface ScriptedResult {
   readonly tool: string
   readonly call: string
   readonly output: unknown
-  /** The tool failed, or was not approved. */
+  /** The tool failed or was not approved. */
   readonly failed: boolean
 }
 

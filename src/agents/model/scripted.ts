@@ -1,4 +1,7 @@
-/** A model without a network: what it says is a function of what it is asked. Streams word by word, calls tools, counts words. */
+/**
+ * Scripted model without network: its response is a function of its prompt. Streams word by word, calls tools, counts words as
+ * tokens.
+ */
 import type { LanguageModel } from 'ai'
 import { pause } from '../shared/pause.ts'
 import { isReplaying } from './replaying.ts'
@@ -10,11 +13,11 @@ type StreamPart = Awaited<ReturnType<Model['doStream']>>['stream'] extends Reada
 type Content = Awaited<ReturnType<Model['doGenerate']>>['content'][number]
 type Finish = Extract<StreamPart, { type: 'finish' }>
 
-/** What a script says: a text, or one of the other things that a model can say. */
+/** Output of a script: text, or another kind of part. */
 export type ScriptedPart =
   | string
   | { readonly type: 'reasoning'; readonly text: string }
-  /** `input` as JSON, or `raw` for one that is written as it stands, however wrong. */
+  /** `input` is serialized as JSON; `raw` is passed as it is, even if invalid. */
   | {
       readonly type: 'tool'
       readonly name: string
@@ -29,9 +32,9 @@ export type ScriptedOutput = string | Iterable<ScriptedPart> | AsyncIterable<Scr
 
 export interface ScriptedModelOptions {
   readonly id?: string
-  /** A script that throws at once is a request that fails; one that throws between its parts is a stream that breaks off. */
+  /** Throwing before the first part fails the request; throwing later interrupts the stream. */
   readonly script: (call: ScriptedCall) => ScriptedOutput | Promise<ScriptedOutput>
-  /** The pace; as fast as they are taken where there is none, and while a recovered run's log already has them. */
+  /** Pace of the output. Default: unlimited. Ignored during replay. */
   readonly wordsPerSecond?: number
 }
 
@@ -122,7 +125,7 @@ function* chunksOf(part: ScriptedPart, id: string, callId: string): Generator<St
   }
 }
 
-/** Each word with the blanks that follow it, so that the pieces put together are the text. */
+/** Splits text into words with their trailing whitespace, so that the chunks join to the original. */
 function* textChunks(type: 'text' | 'reasoning', id: string, text: string): Generator<StreamPart> {
   yield { type: `${type}-start`, id }
   for (const delta of text.match(/\s*\S+\s*/g) ?? []) yield { type: `${type}-delta`, id, delta }

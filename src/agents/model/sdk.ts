@@ -1,4 +1,4 @@
-/** The AI SDK, loaded when the first model is asked: a server without model agents does not need the package. */
+/** Loads the AI SDK on first use: a server without model agents does not need the package. */
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 
 export type Sdk = typeof import('ai')
@@ -7,6 +7,6 @@ let loaded: Promise<Sdk> | undefined
 
 export function loadSdk(): Promise<Sdk> {
   loaded ??= optionalPackage('a component with a model', 'ai', () => import('ai'))
-  loaded.catch(() => (loaded = undefined)) // it may be installed by the next run
+  loaded.catch(() => (loaded = undefined)) // it may be installed before the next run
   return loaded
 }

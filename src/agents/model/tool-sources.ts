@@ -1,8 +1,8 @@
-/** Where an agent's tools come from: at hand, made for the run, or opened for it and closed when it ends. */
+/** Sources of an agent's tools: static, created per run, or opened for a run and closed when it ends. */
 import type { ToolSet } from 'ai'
 import type { RunContext } from '../../core/ports/component.ts'
 
-/** Tools that must be opened before they can be used, such as those of an MCP server. */
+/** Tools that must be opened before use, such as those of an MCP server. */
 export interface ToolSource {
   open(context: RunContext): Promise<OpenTools>
 }
@@ -12,7 +12,7 @@ export interface OpenTools {
   close(): Promise<void>
 }
 
-/** Of tools with the same name those of a named group give way: they get the group's name before their own. */
+/** On a name collision, the tools of a named group get the group's name as prefix. */
 export interface ToolGroup {
   readonly name?: string
   readonly tools: ToolSet
@@ -27,7 +27,7 @@ export interface RunTools {
   readonly close: () => Promise<void>
 }
 
-/** Opens all of them; when one cannot be, those that could are closed again. */
+/** Opens all sources; if one fails, closes the others. */
 export async function openTools(given: AgentTools | undefined, context: RunContext): Promise<RunTools> {
   const sources = given === undefined ? [] : isList(given) ? given : [given]
   const settled = await Promise.allSettled(sources.map((source) => open(source, context)))
@@ -63,7 +63,7 @@ function named(groups: readonly ToolGroup[]): ToolSet {
   for (const { name: group, tools } of groups) {
     for (const [own, tool] of Object.entries(tools)) {
       const name = group !== undefined && uses.get(own)! > 1 ? `${group}_${own}` : own
-      if (Object.hasOwn(all, name)) throw new TypeError(`two tools of the agent have the name ${name}`)
+      if (Object.hasOwn(all, name)) throw new TypeError(`two tools of the agent have the name ${name}: rename one`)
       all[name] = tool
     }
   }

@@ -1,65 +1,65 @@
-/** Tools of the AI SDK as the loop needs them: what the model is told about a tool, and what is done when it calls one. */
+/** Adapts AI SDK tools for the loop: their declaration for the model, and their execution. */
 import type { FlexibleSchema, JSONValue, ModelMessage, Tool, ToolExecutionOptions, ToolSet } from 'ai'
 import type { RunContext, ToolAttempt } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Sdk } from './sdk.ts'
 
-/** What a tool knows about its call, beside what the SDK gives: on its options, and as their `context`. */
+/** Call details for a tool, in addition to the SDK's: on its options, and as their `context`. */
 export interface ToolContext extends Record<string, unknown> {
   readonly run: string
   readonly session: string
   /** Key of the principal that started the run. */
   readonly owner: string
-  /** The same whenever this call is repeated: for the service that the tool calls. */
+  /** Stable across retries of this call: pass it to the service that the tool calls. */
   readonly idempotencyKey: string
   readonly signal: AbortSignal
-  /** Shows something to those who watch, while the tool works. A generator that yields does the same. */
+  /** Emits progress while the tool runs. A generator that yields does the same. */
   readonly progress: ToolAttempt['progress']
 }
 
-/** Marks a tool that may be repeated without harm when a crash cut it off. */
+/** Marks a tool as safe to repeat after a crash. */
 export function idempotent<Marked extends object>(tool: Marked): Marked & { readonly idempotent: true } {
   return { ...tool, idempotent: true }
 }
 
-/** One call, while it is executed. */
+/** One execution of a call. */
 export interface ToolRun {
   readonly call: string
   readonly context: RunContext
   readonly attempt: ToolAttempt
-  /** What the model was shown when it asked for the call. */
+  /** The messages that the model saw when it requested the call. */
   readonly messages: readonly ModelMessage[]
 }
 
-/** A tool of the loop. One without `execute` is executed by whoever watches the run. */
+/** A tool of the loop. Without `execute`, the caller executes it. */
 export interface LoopTool {
   readonly idempotent: boolean
   check(input: unknown): Promise<CheckedInput>
   execute?(input: unknown, run: ToolRun): Promise<unknown>
   needsApproval?(input: unknown, about: { call: string; messages: readonly ModelMessage[] }): Promise<boolean>
-  /** `depends`: on what `needsApproval` says of the call. */
+  /** `depends`: on the result of `needsApproval` for the call. */
   readonly approval: 'never' | 'always' | 'depends'
-  /** Why the model may not have this call now. Asked for each call in order, in every attempt. */
+  /** Why the model may not make this call now. Evaluated for each call in order, in every attempt. */
   admit?(turn: number): string | undefined
-  /** Of the result, where the caller executes the tool. */
+  /** Schema of the result, if the caller executes the tool. */
   readonly outputSchema?: FlexibleSchema
   toModelOutput?(about: { toolCallId: string; input: unknown; output: unknown }): ToolOutput | PromiseLike<ToolOutput>
 }
 
 export type CheckedInput = { readonly input: unknown } | { readonly problem: string }
 
-/** A tool's result as the model gets it. */
+/** A tool's result in the model's format. */
 export type ToolOutput = Awaited<ReturnType<NonNullable<Tool['toModelOutput']>>>
 
 export interface Toolbox {
-  /** For the model: without functions, and with a schema that only describes. */
+  /** Declarations for the model: no functions, schemas for description only. */
   readonly declared: ToolSet
   readonly tools: ReadonlyMap<string, LoopTool>
 }
 
 /**
- * The SDK parses a call's input and does not check it: an input that a schema has changed, a date for instance, would not be the
- * same after it has been in the log. It is checked when the call is made.
+ * The SDK parses a call's input without validating it: an input that a schema transforms, such as a date, would change in the
+ * log. It is validated when the call is made.
  */
 export async function toolboxOf(sdk: Sdk, given: ToolSet): Promise<Toolbox> {
   const declared: Record<string, Tool> = {}
@@ -114,7 +114,7 @@ function executionOptions({ call, context, attempt, messages }: ToolRun): ToolEx
   }
 }
 
-/** A tool may give several results, each instead of the one before: the last one is its result, and all are shown. */
+/** A tool may yield several results, each replacing the last: all are shown, and the last one is its result. */
 async function finalOf(result: unknown, { progress }: ToolAttempt): Promise<unknown> {
   if (!isAsyncIterable(result)) return await result
   let last: unknown
@@ -129,7 +129,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof (value as Partial<AsyncIterable<unknown>> | null)?.[Symbol.asyncIterator] === 'function'
 }
 
-/** A result that has been in the log, so that it is JSON. */
+/** Takes a result from the log, so it is JSON. */
 export function outputFor(value: unknown): ToolOutput {
   return typeof value === 'string' ? { type: 'text', value } : { type: 'json', value: (value ?? null) as JSONValue }
 }

@@ -1,4 +1,4 @@
-/** Tokens: the SDK's count as ours. */
+/** Maps the SDK's token usage to ours. */
 import type { LanguageModelUsage } from 'ai'
 import type { Usage } from '../../core/model/event.ts'
 import { usageOf as usageOfCounts } from '../shared/usage.ts'

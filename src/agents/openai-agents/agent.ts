@@ -1,4 +1,4 @@
-/** An agent of the OpenAI Agents SDK as a component: handoffs are steps, and approvals are questions. */
+/** Component for an agent of the OpenAI Agents SDK: handoffs are steps, approvals are questions. */
 import type { Agent, AgentInputItem, Runner, RunToolApprovalItem } from '@openai/agents'
 import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
@@ -9,26 +9,26 @@ import { textOf } from '../shared/text-of.ts'
 import { shownEvents } from './events.ts'
 import { parsed } from './parsed.ts'
 
-/** The agent's own types are its user's concern. */
+/** Generic parameters are the user's concern. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyAgent = Agent<any, any>
 
 export interface OpenAiAgentDefinition extends CommonDefinition {
   readonly agent: AnyAgent
-  /** Its input. Default: the text of the run's input. */
+  /** Maps the run's input. Default: the input as text. */
   readonly input?: (input: unknown, context: RunContext) => string | AgentInputItem[]
-  /** The SDK's context, for tools. It must be JSON for a run to survive a pause. */
+  /** The SDK's context for tools. Must be JSON for a run to survive a pause. */
   readonly context?: (context: RunContext) => unknown
   readonly maxTurns?: number
-  /** The SDK's runner, where it is configured; a new one otherwise. */
+  /** A configured SDK runner. Default: a new one. */
   readonly runner?: Runner
 }
 
 type Sdk = typeof import('@openai/agents')
 
-/** What a leg came to, as the log keeps it. */
+/** Result of a leg, as recorded in the log. */
 interface LegEnd {
-  /** The SDK's own form of a run that waits. */
+  /** The SDK's serialized state of a waiting run. */
   readonly state?: string
   readonly waiting: readonly PendingApproval[]
   readonly output: unknown
@@ -40,12 +40,12 @@ interface PendingApproval {
   readonly call?: string
 }
 
-/** Answers of people in one run. */
+/** Maximum answers in one run. */
 const LEGS_MAX = 100
 
 /**
- * Runs the agent as it is, from one question to the next. Nothing inside of such a leg is known to the log as done, so a run
- * whose process died fails, unless the definition says `resume`, which does the unfinished leg again.
+ * Runs the agent unchanged from one question to the next. The log does not know what happened inside such a leg, so after a
+ * crash the run fails, unless the definition says `resume`, which repeats the unfinished leg.
  */
 export function openAiAgent(definition: OpenAiAgentDefinition): Component {
   return {
@@ -72,7 +72,7 @@ async function* run(
     const decisions = await Promise.all(end.waiting.map((waiting) => askDecision(context, waiting)))
     decided = { state: end.state, decisions }
   }
-  throw new Error(`the agent asked for approvals more than ${LEGS_MAX} times`)
+  throw new Error(`the agent asked for approval more than ${LEGS_MAX} times in one run`)
 }
 
 interface DecidedApproval {
@@ -97,13 +97,13 @@ async function* drive(
   })
   yield* shownEvents(stream, id, stream.currentAgent?.name ?? agent.name)
   await stream.completed
-  // The SDK ends an aborted stream as if it were whole.
+  // The SDK ends an aborted stream as if it were complete.
   signal.throwIfAborted()
   if (stream.interruptions.length === 0) return { waiting: [], output: (stream.finalOutput as unknown) ?? null }
   return { state: stream.state.toString(), waiting: stream.interruptions.map(waitingOf), output: null }
 }
 
-/** In the order in which they were asked for. */
+/** In the order in which they were requested. */
 async function restored(sdk: Sdk, agent: AnyAgent, { state, decisions }: DecidedApproval): Promise<RunState> {
   const restoredState = await sdk.RunState.fromString(agent, state)
   for (const [position, item] of restoredState.getInterruptions().entries()) {

@@ -1,4 +1,4 @@
-/** The stream of the OpenAI Agents SDK as events. */
+/** Maps the stream of the OpenAI Agents SDK to events. */
 import type { RunItemStreamEvent, RunStreamEvent } from '@openai/agents'
 import { emit, type Emission } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
@@ -20,7 +20,7 @@ export async function* shownEvents(
   yield* shown.end()
 }
 
-/** What is used of what models stream, in the SDK's form or, as `model`, in their provider's. */
+/** The fields used of raw model events, in the SDK's form or, as `model`, in the provider's. */
 interface RawEvent {
   readonly type: string
   readonly delta?: string
@@ -34,14 +34,14 @@ class ShownEvents {
   #agent: { readonly step: string; readonly name: string } | undefined
   #messages = 0
   #open: { readonly type: 'text' | 'reasoning'; readonly message: string } | undefined
-  /** The text of the response was streamed, so its message item says nothing new. */
+  /** The response was streamed as deltas, so its message item adds nothing. */
   readonly #streamed = { text: false, reasoning: false }
 
   constructor(id: string) {
     this.#id = id
   }
 
-  /** An agent takes over, at the start or by a handoff. */
+  /** An agent takes over, at the start or after a handoff. */
   *turnTo(name: string): Generator<Event> {
     if (this.#agent?.name === name) return
     yield* this.end()

@@ -1,6 +1,6 @@
-/** A model's arguments of a tool call. */
+/** Arguments of a model's tool call. */
 
-/** They are text, of JSON if all is well. */
+/** Parses JSON text; returns the text itself if it is invalid. */
 export function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return text ?? null
   try {

@@ -128,7 +128,7 @@ describe('[RUN-3] what is no success', () => {
       'gives a result and fails',
       'say(type="result"); sys.exit(1)',
       'agent_failed',
-      'gave a result and exited with code 1',
+      'exited with code 1 after its result',
     ],
     ['says an error', 'say(type="error", code="quota", message="no more")', 'quota', 'no more'],
     ['writes what is not JSON', 'print("Traceback", flush=True); time.sleep(60)', 'protocol_violation', 'is not JSON'],

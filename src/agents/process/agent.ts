@@ -1,4 +1,4 @@
-/** A program in any language as a component: it is started for each run and speaks JSON lines on its standard streams. */
+/** Component for a program in any language: started once per run, speaks JSON lines on stdin and stdout. */
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
@@ -12,13 +12,13 @@ export interface ProcessAgentDefinition extends CommonDefinition {
   readonly command: string
   readonly args?: readonly string[]
   readonly cwd?: string
-  /** Its whole environment. Default: `PATH`, `HOME`, the locale and other variables that programs need, but no other of the server's. */
+  /** The whole environment. Default: `PATH`, `HOME`, the locale and similar variables, but none of the server's other ones. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** The longest line that it may write. Default: 4 MiB. */
+  /** Maximum length of a line. Default: 4 MiB. */
   readonly lineBytesMax?: number
-  /** How long it may take to end: after its result, and after it was told to stop. Default: 3,000. */
+  /** Time to exit after its result, and after SIGTERM. Default: 3,000. */
   readonly graceMs?: number
-  /** Gets what it writes to stderr, line by line. Default: the server's own stderr, without control characters on a terminal. */
+  /** Receives each line of stderr. Default: the server's stderr, without control characters on a terminal. */
   readonly stderr?: (line: string, context: RunContext) => void
 }
 
@@ -26,8 +26,8 @@ const LINE_BYTES_MAX = 4 * 1024 * 1024
 const GRACE_MS = 3000
 
 /**
- * The program knows nothing of what an earlier start of the same run did, so a run whose server died fails, unless the
- * definition says `resume`: then it is started again, what it says is matched with the log, and questions are answered from there.
+ * The program does not know about earlier attempts, so after a crash the run fails, unless the definition says `resume`: then
+ * it is started again, its output is matched with the log, and recorded answers are replayed.
  */
 export function processAgent(definition: ProcessAgentDefinition): Component {
   return {
@@ -51,7 +51,7 @@ async function* run(
     await child.write({ type: 'start', input: input ?? null, run: id, session, owner, metadata, attempt })
     const result = yield* converse(child, context)
     const exit = await child.finish()
-    if (exit.code !== 0 && !child.killed) throw failed(`the process gave a result and ${described(exit)}`, exit)
+    if (exit.code !== 0 && !child.killed) throw failed(`the process ${described(exit)} after its result`, exit)
     const { output, usage } = result
     yield {
       type: 'run.completed',
@@ -88,7 +88,7 @@ function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: R
   })
 }
 
-/** Takes what the child says until its result. While a question waits nothing more is read: a paused run says nothing. */
+/** Reads messages until the result. Stops reading while a question is open: a paused run emits nothing. */
 async function* converse(
   child: Child,
   context: RunContext,

@@ -1,4 +1,4 @@
-/** A child process that is held to its bounds: it is read as fast as it is wanted, and it ends, on request or by force. */
+/** Bounded child process: read with backpressure, and ended by request or by force. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
@@ -10,7 +10,7 @@ export interface ChildOptions {
   readonly cwd?: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly lineBytesMax: number
-  /** Between the polite signal and the one that cannot be ignored. */
+  /** Delay between SIGTERM and SIGKILL. */
   readonly graceMs: number
   readonly stderr: (line: string) => void
 }
@@ -20,7 +20,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Longest line of stderr that is passed on whole. */
+/** Longer stderr lines are cut. */
 const STDERR_CHARS_MAX = 8192
 
 export class Child {
@@ -28,7 +28,7 @@ export class Child {
   readonly #graceMs: number
   readonly #lines: AsyncGenerator<string, void, void>
   #killed = false
-  /** Its exit; rejects when it could not be started. */
+  /** Rejects if the process could not be started. */
   readonly exit: Promise<Exit>
 
   constructor({ command, args, cwd, env, lineBytesMax, graceMs, stderr }: ChildOptions) {
@@ -42,19 +42,19 @@ export class Child {
       this.#child.once('error', reject)
       this.#child.once('exit', (code, signal) => resolve({ code, signal }))
     })
-    this.exit.catch(() => {}) // told to whoever awaits it
-    // A child that is gone takes nothing; its exit says what there is to say.
+    this.exit.catch(() => {}) // reported to whoever awaits it
+    // Writing to a dead child fails; its exit status reports that.
     this.#child.stdin.on('error', () => {})
     this.#lines = linesOf(this.#child.stdout, lineBytesMax)
     passOn(this.#child.stderr, stderr)
   }
 
-  /** It was ended by us. */
+  /** Whether we ended it. */
   get killed(): boolean {
     return this.#killed
   }
 
-  /** The next line of its output; undefined at the end. It is not read ahead by more than a pipe holds. */
+  /** The next line of output; undefined at the end. Reads ahead no further than the pipe buffer. */
   async next(): Promise<string | undefined> {
     const { done, value } = await this.#lines.next()
     return done === true ? undefined : value
@@ -63,11 +63,11 @@ export class Child {
   async write(message: object): Promise<void> {
     if (this.#child.stdin.destroyed || this.#child.stdin.writableEnded) return
     if (this.#child.stdin.write(`${JSON.stringify(message)}\n`)) return
-    // One that does not read its input either ends or is ended.
+    // A child that does not read its input either exits or is killed.
     await Promise.race([once(this.#child.stdin, 'drain'), this.exit]).catch(() => {})
   }
 
-  /** Lets it end by itself, within the grace; what it still says is not read. */
+  /** Lets it exit by itself within the grace period; further output is ignored. */
   async finish(): Promise<Exit> {
     this.#child.stdin.end()
     this.#child.stdout.resume()
@@ -75,7 +75,7 @@ export class Child {
     return this.exit.finally(() => clearTimeout(timer))
   }
 
-  /** Ends it: with SIGTERM, and with SIGKILL when it is still there after the grace. */
+  /** Sends SIGTERM, and SIGKILL after the grace period. */
   async kill(): Promise<void> {
     this.#child.stdin.end()
     this.#child.stdout.destroy()
@@ -88,7 +88,7 @@ export class Child {
   }
 }
 
-/** By lines, of which a long one is cut. Stderr is always read: a child must not hang on a full pipe. */
+/** Forwards lines, cutting long ones. Stderr is always drained: a child must not block on a full pipe. */
 function passOn(source: Readable, listener: (line: string) => void): void {
   let rest = ''
   source.setEncoding('utf8')

@@ -1,4 +1,4 @@
-/** The environment of a child process: what programs need to run, and none of the server's secrets. */
+/** Environment of a child process: what programs need to run, without the server's secrets. */
 
 /** On POSIX systems, and on Windows. */
 export const inheritedNames: ReadonlySet<string> = new Set([
@@ -26,7 +26,7 @@ export const inheritedNames: ReadonlySet<string> = new Set([
   'WINDIR',
 ])
 
-/** Of the server's own variables, those that every child gets. */
+/** The server's variables that every child inherits. */
 export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(
     // oxlint-disable-next-line node/no-process-env -- what a child inherits is that of the process

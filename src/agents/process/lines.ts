@@ -1,11 +1,11 @@
-/** Reads lines of UTF-8 from chunks of bytes, cut anywhere; bounded. */
+/** Reads UTF-8 lines from byte chunks, with a length limit. */
 
-/** A line that is too long, or that is not text. */
+/** A line that is too long or not UTF-8. */
 export class LineError extends Error {
   override readonly name = 'LineError'
 }
 
-/** The lines without their ends; a last one without an end counts. What the source is ahead of its reader is its own to bound. */
+/** Lines without terminators, including an unterminated last one. Bounding the read-ahead is up to the source. */
 export async function* linesOf(
   source: AsyncIterable<Uint8Array>,
   bytesMax: number,

@@ -1,4 +1,4 @@
-/** What a child process says, one JSON object a line: checked, and as what it means. */
+/** Parses and validates messages of a child process: one JSON object per line. */
 import type { AskOptions } from '../../core/ports/component.ts'
 import { type Event, eventTable, type Failure, isEventType, type Usage } from '../../core/model/event.ts'
 
@@ -10,7 +10,7 @@ export type Message =
   | { readonly type: 'error'; readonly failure: Failure }
   | { readonly type: 'reject'; readonly reason: string }
 
-/** A line that is none of the messages. */
+/** The line is not a valid message. */
 export class MessageError extends Error {
   override readonly name = 'MessageError'
 }
@@ -48,7 +48,7 @@ function objectOf(line: string): Record<string, unknown> {
   return said
 }
 
-/** Its outcome a process tells with `result`, `error` and `reject`. */
+/** The run's outcome is not an event here: a process reports it with `result`, `error` or `reject`. */
 function eventOf(said: Record<string, unknown>): Event {
   const { type, data } = said
   if (!isEventType(type) || !eventTable[type].agent || eventTable[type].effect !== 'content')
@@ -62,7 +62,8 @@ const QUESTION_KINDS = ['input', 'approval', 'tool', 'choice', 'review'] as cons
 function questionOf({ prompt, kind, schema, details, timeoutMs }: Record<string, unknown>): AskOptions {
   if (typeof prompt !== 'string') throw new MessageError('the process asked without a `prompt`')
   const known = QUESTION_KINDS.find((name) => name === (kind ?? 'input'))
-  if (known === undefined) throw new MessageError(`the process asked for ${shown(JSON.stringify(kind))}`)
+  if (known === undefined)
+    throw new MessageError(`the process asked a question of unknown kind ${shown(JSON.stringify(kind))}`)
   return {
     prompt,
     kind: known,

@@ -1,7 +1,7 @@
-/** Lines that a child process writes, on the output of the server. */
+/** Writes a child process's lines to the server's output. */
 import { printable } from '../../core/model/printable.ts'
 
-/** A terminal obeys control characters; a file keeps them. */
+/** Control characters are removed on terminals and kept in files. */
 export function writeLine(output: Pick<NodeJS.WriteStream, 'write' | 'isTTY'>, line: string): void {
   output.write(`${output.isTTY ? printable(line) : line}\n`)
 }

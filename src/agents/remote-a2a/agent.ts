@@ -1,4 +1,4 @@
-/** A remote agent that speaks A2A as a component: its task is this run's work, wherever it runs. */
+/** Component for a remote agent that speaks A2A: its task is this run's work. */
 import { A2aClient, type A2aClientOptions, type OutgoingMessage } from '../../a2a/client.ts'
 import {
   type AgentCard,
@@ -21,21 +21,21 @@ import { type Marks, ShownTask } from './shown.ts'
 import type { TaskStatus } from '../../a2a/types.ts'
 
 export interface RemoteA2aDefinition extends CommonDefinition {
-  /** Of the agent, whose card is found below it, or of the card itself. */
+  /** URL of the agent, whose card is found below it, or of the card itself. */
   readonly url: string
-  /** Sent to the origin of `url`, and to no other that a card may name. */
+  /** Sent only to the origin of `url`, not to other origins in the card. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What may be taken of the interfaces that the card offers; gRPC only where nothing else is offered, unless it is named. */
+  /** Bindings that may be chosen from the card. Default: all; gRPC only if nothing else is offered. */
   readonly bindings?: readonly BindingName[]
-  /** How often a task is read that cannot be streamed. Default: 2,000. */
+  /** Poll interval for a task that cannot be streamed. Default: 2,000. */
   readonly pollIntervalMs?: number
-  /** How long a response may take to begin. Default: 30,000. */
+  /** Timeout until a response starts. Default: 30,000. */
   readonly requestTimeoutMs?: number
-  /** Silence after which a stream is opened anew. Default: 90,000. */
+  /** Reconnects a stream that is silent for this long. Default: 90,000. */
   readonly idleTimeoutMs?: number
-  /** Failures in a row of reaching the agent. Default: 8. */
+  /** Consecutive connection failures before the run fails. Default: 8. */
   readonly retries?: number
-  /** Delay before the first retry; it grows from there. Default: 250. */
+  /** Delay before the first retry; doubles each time. Default: 250. */
   readonly retryDelayMs?: number
 }
 
@@ -47,10 +47,10 @@ const defaults = {
   retryDelayMs: 250,
 }
 
-/** Answers of people in one run. */
+/** Maximum answers in one run. */
 const LEGS_MAX = 100
 
-/** A run whose process died goes on with the same remote task: its id is in the log. */
+/** After a crash, the run continues with the same remote task: its id is in the log. */
 export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
   return {
     ...commonOf(definition),
@@ -61,14 +61,14 @@ export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
 
 type Settings = RemoteA2aDefinition & typeof defaults
 
-/** What the remote side made of a message, as the log keeps it. */
+/** The remote side's reply to a message, as recorded in the log. */
 type SentMessage = { readonly task: string; readonly context?: string } | { readonly answer: Message }
 
 /** Where a leg of the task ended. */
 interface LegEnd {
   readonly status: TaskStatus
   readonly note: string
-  /** Absent where it is a long text, which is in the log already. */
+  /** Absent for a long text, which is in the log already. */
   readonly output?: unknown
   readonly marks?: Marks
 }
@@ -110,7 +110,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
   } finally {
     client.close()
   }
-  throw new Error(`the remote agent asked more than ${LEGS_MAX} times`)
+  throw new Error(`the remote agent asked more than ${LEGS_MAX} questions in one run`)
 }
 
 function optionsOf({
@@ -133,7 +133,7 @@ function optionsOf({
   }
 }
 
-/** What of the card the run goes by, which is what the log keeps of it. */
+/** The part of the card that the run depends on, recorded in the log. */
 async function found(settings: Settings, signal: AbortSignal): Promise<AgentCard> {
   try {
     const { card, interface: spoken } = await A2aClient.connect(settings.url, { ...optionsOf(settings), signal })
@@ -147,7 +147,7 @@ async function found(settings: Settings, signal: AbortSignal): Promise<AgentCard
   }
 }
 
-/** A text, or any other JSON value. */
+/** A string, or any other JSON value. */
 function messageOf(
   messageId: string,
   content: unknown,
@@ -162,13 +162,13 @@ function messageOf(
   }
 }
 
-/** Waits for the first update: it tells the task, and the rest is told by its stream. */
+/** Waits for the first update, which has the task's id; the stream delivers the rest. */
 async function open(
   updates: AsyncGenerator<Update, void, void>,
 ): Promise<{ readonly sent: SentMessage; readonly updates: AsyncIterable<Update> }> {
   try {
     const { done, value: first } = await updates.next()
-    if (done === true) throw new Error('a stream without an update')
+    if (done === true) throw new Error('the remote agent closed the stream without sending an update')
     if ('message' in first) return { sent: { answer: first.message }, updates }
     const { id, contextId } = 'task' in first ? first.task : aboutOf(first)
     return {
@@ -205,7 +205,7 @@ async function* toEnd(updates: AsyncIterable<Update>, shown: ShownTask): AsyncGe
   return { status, note, ...(!isLongText(output) && { output }) }
 }
 
-/** A task that goes on is compared with what it has said so far, so that all of that is recorded. */
+/** Recorded in full: when the task continues, its output is compared with what was shown before. */
 function marksOf({ marks }: ShownTask): Marks {
   const chars = Object.values(marks.artifacts).reduce((sum, { text }) => sum + text.length, 0)
   if (chars <= OUTPUT_CHARS_MAX) return marks

@@ -1,4 +1,4 @@
-/** What a client of A2A reports, as the failure of a run. */
+/** Maps A2A client errors to run failures. */
 import { A2aError } from '../../a2a/errors.ts'
 import { ApiError, ClientError } from '../../client/errors.ts'
 import { WorkFailure } from '../../core/ports/component.ts'

@@ -1,4 +1,4 @@
-/** What has been shown of a remote task: an update and a snapshot lead to the same events, and nothing is shown twice. */
+/** Tracks what has been shown of a remote task: updates and snapshots produce the same events, and nothing is shown twice. */
 import {
   type Artifact,
   type Message,
@@ -14,7 +14,7 @@ import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { piecesOf } from '../shared/long-text.ts'
 
-/** How far it is shown, for a later leg of the same task. */
+/** How much was shown, for a later leg of the same task. */
 export interface Marks {
   readonly artifacts: Readonly<Record<string, ArtifactMark>>
   readonly messages: readonly string[]
@@ -23,9 +23,9 @@ export interface Marks {
 interface ArtifactMark {
   /** All of its text so far. */
   readonly text: string
-  /** Parts that are no text. */
+  /** Number of non-text parts. */
   readonly others: number
-  /** How often it was replaced by something else. */
+  /** How often it was replaced. */
   readonly versions: number
 }
 
@@ -43,7 +43,7 @@ export class ShownTask {
     this.#messages = new Set(marks?.messages)
   }
 
-  /** What the last status says. */
+  /** Text of the last status. */
   get note(): string {
     return textOf(this.status.message?.parts ?? [])
   }
@@ -52,7 +52,7 @@ export class ShownTask {
     return { artifacts: Object.fromEntries(this.#artifacts), messages: [...this.#messages] }
   }
 
-  /** The text of its artifacts, or of its last message where there are none; a value where there is no text. */
+  /** The text of its artifacts, or of its last message if there are none; a value if there is no text. */
   get output(): unknown {
     const texts = [...this.#artifacts.values()].map(({ text }) => text).filter((text) => text !== '')
     if (texts.length > 0) return texts.join('\n\n')
@@ -68,7 +68,7 @@ export class ShownTask {
     yield* append ? this.#chunk(artifact, lastChunk) : this.#replace(artifact, lastChunk)
   }
 
-  /** Something that the agent says. */
+  /** A message of the agent. */
   *message(message: Message): Generator<Event> {
     const text = textOf(message.parts)
     const known = nameOf(message)
@@ -84,7 +84,7 @@ export class ShownTask {
     yield* this.#status(status)
   }
 
-  /** What a task says when it waits or fails is a question or a reason, and no part of its text. */
+  /** The status message of a waiting or failed task is a question or a reason, not part of its text. */
   *#status(status: TaskStatus): Generator<Event> {
     this.status = status
     const { message, state } = status
@@ -98,7 +98,7 @@ export class ShownTask {
     yield* this.#grow(artifact, mark, { more: textOf(artifact.parts), skip: 0, last })
   }
 
-  /** The whole artifact, of which the beginning is shown already, unless it is another one now. */
+  /** A complete artifact whose beginning was already shown, or a replacement. */
   *#replace(artifact: Artifact, last: boolean): Generator<Event> {
     const text = textOf(artifact.parts)
     const known = this.#artifacts.get(artifact.artifactId) ?? { text: '', others: 0, versions: 0 }
@@ -115,7 +115,7 @@ export class ShownTask {
     { more, skip, last }: { more: string; skip: number; last: boolean },
   ): Generator<Event> {
     const others = parts.filter((part) => part.text === undefined).slice(skip)
-    // Never cut: that would copy all of it for each piece, and each copy would live as long as the piece that was cut off it.
+    // Never sliced: that would copy everything for each piece, and each copy would live as long as the piece.
     const text = mark.text + more
     this.#artifacts.set(id, { ...mark, text, others: mark.others + others.length })
     const message = `${this.#id}/${id}${mark.versions === 0 ? '' : `.${mark.versions + 1}`}`
@@ -143,7 +143,7 @@ export class ShownTask {
 
 const SPEAKING: readonly TaskState[] = ['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING', 'TASK_STATE_COMPLETED']
 
-/** By which a message is known: what it says, where it has no id. */
+/** Identifies a message: by its id, or else by its content. */
 function nameOf({ messageId, parts }: Message): string {
   return messageId === '' ? textOf(parts) : messageId
 }

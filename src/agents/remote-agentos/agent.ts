@@ -1,4 +1,4 @@
-/** An agent, team or workflow of a remote AgentOS as a component: its run there is this run's work. */
+/** Component for an agent, team or workflow of a remote AgentOS: its run there is this run's work. */
 import { type Component, emit, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
@@ -11,23 +11,26 @@ import { ShownRun } from './shown.ts'
 import { endOf, type RemoteEvent } from './wire.ts'
 
 export interface RemoteAgentOsDefinition extends CommonDefinition {
-  /** Of the AgentOS. */
+  /** Base URL of the AgentOS. */
   readonly url: string
-  /** Its id there. Default: the component's own. */
+  /** Its id there. Default: the component's own id. */
   readonly component?: string
   readonly kind?: RemoteKind
   readonly headers?: Readonly<Record<string, string>>
-  /** Let it go on there when the connection is cut. It needs a database there; without, a cut fails the run. Default: true. */
+  /**
+   * Let the remote run continue when the connection breaks. Needs a database there; without it, a broken connection fails the
+   * run. Default: true.
+   */
   readonly background?: boolean
-  /** Whose run it is there. */
+  /** The user id of the remote run. */
   readonly user?: (context: RunContext) => string
-  /** How long a response may take to begin. Default: 30,000. */
+  /** Timeout until a response starts. Default: 30,000. */
   readonly requestTimeoutMs?: number
-  /** Silence after which a stream is opened anew. Default: 120,000. */
+  /** Reconnects a stream that is silent for this long. Default: 120,000. */
   readonly idleTimeoutMs?: number
-  /** Failures in a row of reaching the server. Default: 8. */
+  /** Consecutive connection failures before the run fails. Default: 8. */
   readonly retries?: number
-  /** Delay before the first retry; it grows from there. Default: 250. */
+  /** Delay before the first retry; doubles each time. Default: 250. */
   readonly retryDelayMs?: number
 }
 
@@ -35,10 +38,10 @@ const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 12
 
 type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind }
 
-/** Answers of people in one run. */
+/** Maximum answers in one run. */
 const LEGS_MAX = 100
 
-/** A run whose process died goes on with the same remote run: its id is in the log before it is started. */
+/** After a crash, the run continues with the same remote run: its id is in the log before it is started. */
 export function remoteAgentOs(definition: RemoteAgentOsDefinition): Component {
   const settings: Settings = { ...defaults, kind: 'agent', ...definition }
   return {
@@ -48,10 +51,10 @@ export function remoteAgentOs(definition: RemoteAgentOsDefinition): Component {
   }
 }
 
-/** Where a leg of the remote run ended, as the log keeps it. */
+/** Where a leg of the remote run ended, as recorded in the log. */
 interface LegEnd {
   readonly end: RemoteEvent
-  /** The last event that was seen. */
+  /** Index of the last event. */
   readonly index?: number
 }
 
@@ -90,16 +93,16 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       forget()
     }
   }
-  throw new Error(`the remote run paused more than ${LEGS_MAX} times`)
+  throw new Error(`the remote run paused more than ${LEGS_MAX} times in one run`)
 }
 
-/** Whether what an earlier attempt sent, and did not record, has had its effect. */
+/** Whether an unrecorded request of an earlier attempt took effect. */
 async function wasHeard(client: AgentOsClient, ids: RunIds, isStart: boolean): Promise<boolean> {
   const stored = await client.get(ids)
   return stored !== undefined && (isStart || stored.status !== 'PAUSED')
 }
 
-/** Waits for the first event, which tells the id that the run really has. */
+/** Waits for the first event, which has the run's actual id. */
 async function open(
   settings: Settings,
   signal: AbortSignal,
@@ -110,7 +113,7 @@ async function open(
     try {
       const events = send()
       const { done, value: first } = await events.next()
-      if (done === true) throw new RemoteError('the remote server ended its stream without a word')
+      if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
       return { run: first.run_id, events: resumed(first, events) }
     } catch (thrown) {
       if (thrown instanceof RemoteError && !thrown.unheard)
@@ -127,12 +130,12 @@ async function* resumed<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGene
 
 interface ReplayPosition {
   readonly ids: RunIds
-  /** The last event of the leg before. */
+  /** Index of the last event of the previous leg. */
   readonly after: number | undefined
   readonly opened: AsyncGenerator<RemoteEvent, void, void> | undefined
 }
 
-/** A stream that ends before the run has ended or paused was cut, however orderly it ended. */
+/** A stream that ends before the run ended or paused was interrupted, even if it closed cleanly. */
 async function* follow(
   client: AgentOsClient,
   shown: ShownRun,
@@ -159,7 +162,7 @@ async function* follow(
   }
 }
 
-/** What was missed, and what comes; then, where the stream does not tell the end, what the server has stored of it. */
+/** Missed events, then live ones; then, if the stream lacks the end, the server's stored result. */
 async function* reopened(
   client: AgentOsClient,
   ids: RunIds,
@@ -168,12 +171,12 @@ async function* reopened(
   for await (const event of client.resume(ids, after)) if (/^[A-Z]/.test(event.event)) yield event
   const stored = await client.get(ids)
   if (stored === undefined)
-    throw new WorkFailure({ code: 'agent_failed', message: 'the remote server does not know the run any more' })
+    throw new WorkFailure({ code: 'agent_failed', message: 'the remote server no longer knows the run' })
   const end = endOf(stored)
   if (end !== undefined) yield end
 }
 
-/** A cancelled run says that it is completed, after it has said that it was cancelled: the first word counts. */
+/** A cancelled run reports cancelled and then completed: the first one counts. */
 function outcome({ event, content, error_type: type, reason }: RemoteEvent): { output?: unknown } {
   if (event === 'RunCompleted') return content === undefined ? {} : { output: content }
   const said = typeof content === 'string' && content !== '' ? content : reason

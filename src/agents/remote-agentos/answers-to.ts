@@ -1,10 +1,10 @@
-/** What a paused run of AgentOS waits for, as questions; and their answers in its own words. */
+/** Turns a paused AgentOS run's requirements into questions, and the answers into its format. */
 import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { askDecision } from '../shared/approval.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Requirement, Tool } from './wire.ts'
 
-/** The fields of the form that continues the run. */
+/** The form fields that continue the run. */
 export async function answersTo(
   { tools = [], requirements = [] }: Pick<RemoteEvent, 'tools' | 'requirements'>,
   kind: RemoteKind,
@@ -36,7 +36,7 @@ async function resolve(requirement: Requirement, context: RunContext): Promise<o
   }
 }
 
-/** What becomes of the fields of a tool call that waits; nothing of one that does not. */
+/** The updated fields of a waiting tool call; empty for others. */
 async function answer(tool: Tool, context: RunContext): Promise<object> {
   const name = tool.tool_name ?? 'tool'
   const about = { tool: name, input: tool.tool_args ?? null, ...(tool.tool_call_id && { call: tool.tool_call_id }) }

@@ -1,4 +1,4 @@
-/** The few calls of AgentOS that a run needs: forms in, server-sent events and JSON out. */
+/** AgentOS calls that a run needs: forms in, server-sent events and JSON out. */
 import { WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
@@ -31,7 +31,7 @@ export class AgentOsClient {
     this.#runs = `${url.replace(/\/+$/, '')}/${kind}s/${encodeURIComponent(component)}/runs`
   }
 
-  /** Starts a run under an id of our own; where the server gives ids itself, under a key by which it knows a repeated start. */
+  /** Starts a run with our own id. If the server assigns ids itself, an idempotency key lets it recognize a repeated start. */
   async *start(ids: RunIds, fields: Readonly<Record<string, string>>): AsyncGenerator<RemoteEvent, void, void> {
     const asked = { ...fields, session_id: ids.session, stream: 'true' }
     const key = { 'idempotency-key': ids.run }
@@ -43,7 +43,7 @@ export class AgentOsClient {
     }
   }
 
-  /** What came after an event; all of it where none is named. */
+  /** Events after an index. Default: all. */
   resume({ run, session }: RunIds, after: number | undefined): AsyncGenerator<RemoteEvent, void, void> {
     return this.#stream(this.#of(run, '/resume'), {
       session_id: session,
@@ -58,17 +58,20 @@ export class AgentOsClient {
     return this.#stream(this.#of(run, '/continue'), { ...fields, session_id: session, stream: 'true' })
   }
 
-  /** The run as it is stored; undefined where it is not known. */
+  /** The stored run; undefined if unknown. */
   async get({ run, session }: RunIds): Promise<StoredRun | undefined> {
     const { headers, signal, requestTimeoutMs: timeoutMs } = this.#options
     const url = `${this.#of(run)}?${new URLSearchParams({ session_id: session })}`
     const response = await request({ url, headers, signal, timeoutMs })
     if (response.status === 404) return undefined
-    if (!response.ok) throw new RemoteError(`the run cannot be read: ${response.status}`, { status: response.status })
+    if (!response.ok)
+      throw new RemoteError(`cannot read the remote run: the server answered ${response.status}`, {
+        status: response.status,
+      })
     return (await readJson(response)) as StoredRun
   }
 
-  /** With a signal of its own: what is cancelled has been aborted. */
+  /** Uses its own signal: the run's is already aborted. */
   async cancel({ run, session }: RunIds): Promise<void> {
     const { headers, requestTimeoutMs: timeoutMs } = this.#options
     const url = `${this.#of(run, '/cancel')}?${new URLSearchParams({ session_id: session })}`
@@ -92,7 +95,7 @@ export class AgentOsClient {
   }
 }
 
-/** Nothing was begun then. */
+/** Nothing was started in this case. */
 function refusesRunId(thrown: unknown): boolean {
   if (!(thrown instanceof WorkFailure)) return false
   const { status } = (thrown.failure.details ?? {}) as { status?: unknown }

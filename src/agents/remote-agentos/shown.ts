@@ -1,4 +1,4 @@
-/** The events of a remote run as ours. Runs within it, of members and executors, are steps. */
+/** Maps the events of a remote run to ours. Nested runs of members and executors become steps. */
 import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { isLongText, piecesOf } from '../shared/long-text.ts'
@@ -15,7 +15,7 @@ export class ShownRun {
   #messages = 0
   #requests = 0
   #hasText = false
-  /** The event that ended the run, or paused it; without a long content, which is in the log as text. */
+  /** The event that ended or paused the run, without a long content, which is in the log as text. */
   end: RemoteEvent | undefined
 
   constructor(id: string, run: string, kind: RemoteKind) {
@@ -66,7 +66,7 @@ export class ShownRun {
     }
   }
 
-  /** The life of a run within this one; whether the event was about that. */
+  /** Handles the lifecycle of a nested run; returns whether the event was about one. */
   *#nested(
     { run_id: run = '', agent_name, team_name, content, error_type }: RemoteEvent,
     name: string,
@@ -92,7 +92,7 @@ export class ShownRun {
     }
   }
 
-  /** What was not streamed is told by its end, as when only the end was stored. */
+  /** Content that was not streamed comes with the final event, for example if only that was stored. */
   *#ended(event: RemoteEvent, name: string): Generator<Event> {
     if (name === 'RunCompleted' && !this.#hasText) yield* this.#piece('text', event.content)
     yield* this.#close()

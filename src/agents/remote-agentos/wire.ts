@@ -1,6 +1,6 @@
-/** AgentOS on the wire: what is read of its events and runs. */
+/** AgentOS wire types: the fields that are read of its events and runs. */
 
-/** How a tool call stands, as AgentOS says it and wants it back. */
+/** A tool call's state, as AgentOS sends it and expects it back. */
 export interface Tool {
   readonly tool_call_id?: string | null
   readonly tool_name?: string | null
@@ -21,12 +21,12 @@ export interface InputField {
   readonly value?: unknown
 }
 
-/** What a paused team waits for. */
+/** A requirement of a paused team. */
 export interface Requirement {
   readonly tool_execution?: Tool | null
 }
 
-/** An event of any family: agent, team (whose names begin with `Team`) or workflow. */
+/** An event of an agent, a team (names start with `Team`) or a workflow. */
 export interface RemoteEvent {
   readonly event: string
   readonly event_index?: number
@@ -57,7 +57,7 @@ export interface StoredRun extends Omit<RemoteEvent, 'event'> {
   readonly status?: string
 }
 
-/** What a stored run comes to, as the event that would have told it; undefined while it goes on. */
+/** The final event of a stored run; undefined while it is running. */
 export function endOf(run: StoredRun): RemoteEvent | undefined {
   const names: Readonly<Record<string, string>> = {
     COMPLETED: 'RunCompleted',

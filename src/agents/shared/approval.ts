@@ -4,9 +4,9 @@ import type { RunContext } from '../../core/ports/component.ts'
 export interface ApprovalRequest {
   readonly tool: string
   readonly input: unknown
-  /** Id of the call, where there is one. */
+  /** Id of the call, if there is one. */
   readonly call?: string
-  /** Instead of the usual question. */
+  /** Replaces the default prompt. */
   readonly prompt?: string
 }
 
@@ -15,7 +15,7 @@ export interface Decision {
   readonly reason?: string
 }
 
-/** `true`, or an object where there is more to say. */
+/** `true`, or an object with details. */
 const APPROVAL_SCHEMA = {
   oneOf: [
     { type: 'boolean' },
@@ -27,7 +27,7 @@ const APPROVAL_SCHEMA = {
   ],
 }
 
-/** Only a clear yes is one. */
+/** Anything but an explicit approval counts as a refusal. */
 export async function askDecision(
   context: RunContext,
   { tool, input, call, prompt }: ApprovalRequest,

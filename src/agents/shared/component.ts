@@ -1,4 +1,4 @@
-/** What definitions of all kinds say about themselves in the same words. */
+/** Definition options that all kinds of components share. */
 import type { Component, ComponentInfo } from '../../core/ports/component.ts'
 
 type Common = Pick<
@@ -17,11 +17,11 @@ type Common = Pick<
 >
 
 export interface CommonDefinition extends Common {
-  /** JSON schema of its input, for those who list it, such as the console, which makes a form of it. It checks nothing. */
+  /** JSON schema of its input for listings and for the console's form. Not used for validation. */
   readonly inputSchema?: NonNullable<ComponentInfo['inputSchema']>
 }
 
-/** Of a definition that may say more: what goes into the component. It is resumed where nothing else is said. */
+/** Extracts the common component fields. Default recovery: `resume`. */
 export function commonOf(definition: CommonDefinition): Common & Pick<Component, 'info'> {
   const {
     id,

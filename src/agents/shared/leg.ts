@@ -1,13 +1,11 @@
-/** A stretch of work of something that does not know Holdfast, from one question to the next: a step whose output stays. */
+/** A leg: work of a foreign framework between two questions, recorded as one step whose output is kept. */
 import { type Emission, type RunContext, type StepDetails, WorkFailure } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 
 type LegEnd<Result> = { readonly result: Result } | { readonly failure: Failure }
 
-/**
- * Does the work as a stage, once per run. What it said before it failed was said, and is not withdrawn: nobody tries it again.
- */
+/** Runs the work as a stage, once per run. Output before a failure is not retracted, because there is no retry. */
 export async function leg<Result>(
   context: RunContext,
   name: string,

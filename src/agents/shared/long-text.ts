@@ -1,11 +1,11 @@
-/** Texts that may be longer than an event. In JSON a character takes up to six bytes, and an event has at most 4 MiB by default. */
+/** Texts that may exceed the event size. A character takes up to six bytes in JSON; an event has at most 4 MiB by default. */
 
 /** Characters of one `text.delta`. */
 const PIECE_CHARS = 256 * 1024
-/** Characters of an output that is recorded once more when the work ends; a longer one is in the log as text alone. */
+/** Maximum characters of an output that is recorded again when the work ends. A longer one is only in the log as text. */
 export const OUTPUT_CHARS_MAX = 512 * 1024
 
-/** A text in pieces that are joined again by whoever reads them. No piece ends within a character. */
+/** Splits a text into pieces without breaking a surrogate pair. */
 export function* piecesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length;) {
     const end = at + PIECE_CHARS
@@ -15,7 +15,7 @@ export function* piecesOf(text: string): Generator<string> {
   }
 }
 
-/** Whether an output is too long to be recorded once more. */
+/** Whether an output is too long to be recorded again. */
 export function isLongText(output: unknown): boolean {
   return typeof output === 'string' && output.length > OUTPUT_CHARS_MAX
 }

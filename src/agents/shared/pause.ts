@@ -1,18 +1,18 @@
-/** Waiting inside an agent: an abort ends the wait at once, with the signal's own reason. */
+/** Abortable delay inside an agent; an abort rejects at once with the signal's reason. */
 import { setImmediate as nextTurn, setTimeout as timer } from 'node:timers/promises'
 
-/** Waits; 0 is one turn of the event loop. */
+/** 0 waits for one turn of the event loop. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     if (ms > 0) await timer(ms, undefined, signal === undefined ? {} : { signal })
     else await nextTurn()
   } finally {
-    // Instead of the timer's AbortError: whoever aborted said why.
+    // Throws the signal's reason instead of the timer's AbortError.
     signal?.throwIfAborted()
   }
 }
 
-/** Waits for the abort, for ever if there is no signal. */
+/** Waits for the abort; forever without a signal. */
 export function untilAborted(signal?: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal?.aborted) reject(signal.reason)

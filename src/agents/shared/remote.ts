@@ -1,15 +1,15 @@
-/** Talking to another server: bodies are bounded, a silent stream is a cut one, and a failure says what was the matter. */
+/** HTTP requests to other servers: bounded bodies, idle timeouts, clear failures. */
 import { WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
 import { eventsIn, piecesOf } from '../../sse/read.ts'
 import { pause } from './pause.ts'
 
-/** What can become of a request or a stream, that may work another time. */
+/** A failed request or stream that may succeed later. */
 export class RemoteError extends Error {
   override readonly name = 'RemoteError'
   readonly status: number | undefined
-  /** The other side has certainly not acted on it. */
+  /** The other side certainly did not act on it. */
   readonly unheard: boolean
 
   constructor(message: string, { status, unheard = false }: { status?: number; unheard?: boolean } = {}) {
@@ -25,19 +25,22 @@ export interface RemoteRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | URLSearchParams
   readonly signal: AbortSignal
-  /** Until the answer begins. */
+  /** Until the response starts. */
   readonly timeoutMs: number
 }
 
-/** Largest answer, and largest event of a stream. */
+/** Maximum size of a response, and of one stream event. */
 const ANSWER_CHARS_MAX = 16 * 1024 * 1024
-/** How much of a refusal is told. */
+/** Maximum excerpt of an error response. */
 const REFUSAL_CHARS_MAX = 500
 
-/** The answer, whatever its status; a `RemoteError` where there is none. A redirect could lead anywhere, with keys and prompt: it fails. */
+/**
+ * Returns the response, whatever its status; throws `RemoteError` if there is none. Redirects fail: they could send keys and
+ * prompt anywhere.
+ */
 export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest): Promise<Response> {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+  const timer = setTimeout(() => late.abort(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
   try {
     const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.any([signal, late.signal]) })
     if (response.status >= 300 && response.status < 400) throw await redirected(url, response)
@@ -60,7 +63,7 @@ async function redirected(url: string, { status, headers, body }: Response): Pro
   return new WorkFailure({ code: 'agent_failed', message, details: { status } })
 }
 
-/** The same, where anything but a success is an error: one that lasts, or one that may pass. */
+/** Like `request`, but throws for an error status: permanent or retryable. */
 export async function requestOk(asked: RemoteRequest): Promise<Response> {
   const response = await request(asked)
   if (response.ok) return response
@@ -94,7 +97,7 @@ export async function readJson(response: Response): Promise<unknown> {
   }
 }
 
-/** The events of a stream, until it ends. One that shows no life for so long is taken for cut. */
+/** Events of a stream until it ends. A stream that is silent for too long counts as interrupted. */
 export async function* eventsOf(response: Response, idleTimeoutMs: number): AsyncGenerator<ParsedEvent, void, void> {
   try {
     yield* eventsIn(
@@ -109,7 +112,7 @@ export async function* eventsOf(response: Response, idleTimeoutMs: number): Asyn
 
 function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const silent = (): void => reject(new RemoteError(`the stream was silent for ${milliseconds} ms`))
+  const silent = (): void => reject(new RemoteError(`no data on the stream for ${milliseconds} ms`))
   const timer = setTimeout(silent, milliseconds)
   return Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
@@ -119,15 +122,15 @@ function tooLarge(message: string): WorkFailure {
 }
 
 export interface RetryOptions {
-  /** Failures in a row that are put up with. */
+  /** Maximum consecutive failures. */
   readonly retries: number
-  /** The first wait; each further one is twice as long. */
+  /** Delay before the first retry; doubles each time. */
   readonly retryDelayMs: number
 }
 
 const DELAY_MAX_MS = 10_000
 
-/** Waits longer each time in a row that something failed, and at last fails itself. */
+/** Exponential backoff for consecutive failures, with a limit. */
 export class RetryBudget {
   readonly #options: RetryOptions
   readonly #signal: AbortSignal
@@ -138,12 +141,12 @@ export class RetryBudget {
     this.#signal = signal
   }
 
-  /** Something came. */
+  /** Call this after progress. */
   reset(): void {
     this.#failures = 0
   }
 
-  /** Something failed, and may be tried again once this resolves. What lasts is thrown at once. */
+  /** Resolves when the failed operation may be retried. Throws permanent failures at once. */
   async wait(thrown: unknown): Promise<void> {
     this.#signal.throwIfAborted()
     if (!(thrown instanceof RemoteError)) throw thrown

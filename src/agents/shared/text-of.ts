@@ -1,4 +1,4 @@
-/** What a run is given, as the one text that many agents take. */
+/** A run's input as text, for agents that take one string. */
 
 export function textOf(input: unknown): string {
   if (typeof input === 'string') return input

@@ -1,9 +1,9 @@
-/** Tokens as others count them, as ours. */
+/** Maps token counts of other systems to ours. */
 import type { Usage } from '../../core/model/event.ts'
 
 type Counts = { readonly [Name in keyof Usage]: unknown }
 
-/** What is no number is left out. */
+/** Omits values that are not numbers. */
 export function usageOf(counts: Counts): Usage {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => Number.isFinite(count)))
 }

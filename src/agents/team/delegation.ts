@@ -1,4 +1,4 @@
-/** The tool with which a leader gives a task to a member. */
+/** The tool with which a leader delegates a task to a member. */
 import type { Tool } from 'ai'
 import type { Component } from '../../core/ports/component.ts'
 import type { CallResults } from '../model/calls.ts'
@@ -15,10 +15,10 @@ export interface DelegationOptions {
 }
 
 export interface Delegation {
-  /** For the model. */
+  /** Declaration for the model. */
   readonly declared: Tool
   readonly tool: LoopTool
-  /** The answer of the member that was picked, once there is one. */
+  /** The answer of the chosen member, once there is one. */
   readonly answer: (made: CallResults['made']) => { readonly output: unknown } | undefined
 }
 
@@ -35,7 +35,7 @@ export async function delegateTool(
   const description = 'Gives a task to a member of the team and returns its answer.'
   const admit = mode === 'route' ? oneAtATime(maxDelegations) : bounded(maxDelegations)
   const tool: LoopTool = {
-    // What a member did is in the log under its own actor: a call that was cut off goes on where it was.
+    // The member's work is in the log under its own actor, so an interrupted call resumes.
     idempotent: true,
     approval: 'never',
     check: (input) => check(sdk, inputSchema, input, `invalid input for tool ${DELEGATE}`),
@@ -58,7 +58,7 @@ function bounded(max: number): NonNullable<LoopTool['admit']> {
   }
 }
 
-/** In each turn one member may try; another only after it has failed. */
+/** One member per turn; another only after a failure. */
 function oneAtATime(max: number): NonNullable<LoopTool['admit']> {
   const within = bounded(max)
   let last = 0

@@ -1,4 +1,4 @@
-/** A member at work: what it answers, whatever kind of component it is. */
+/** Runs a member and returns its answer, whatever kind of component it is. */
 import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { iterate } from '../../core/execution/iterate.ts'
@@ -7,7 +7,7 @@ export function callMember(context: RunContext, member: Component, task: unknown
   return context.call(withOutput(member), task, { name: member.id })
 }
 
-/** An agent that only says something, and has no output, has answered with what it said. */
+/** If an agent has no output, its emitted text is the answer. */
 function withOutput(member: Component): Component {
   const { id, kind, uncertain } = member
   return {

@@ -1,4 +1,4 @@
-/** A team: a model leads members, which are components of any kind, other teams included. */
+/** Team: a model leads members, which are components of any kind, including teams. */
 import type { LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
@@ -16,29 +16,29 @@ import { resultsOf, withResults } from './broadcast.ts'
 import { DELEGATE, delegateTool } from './delegation.ts'
 
 /**
- * `coordinate`: the leader gives tasks to members, as often as it needs to, and answers. `route`: it picks a member, whose answer
- * is the team's. `broadcast`: all members get the task at once, and the leader answers with what they said.
+ * `coordinate`: the leader delegates tasks as often as needed and answers itself. `route`: it picks one member, whose answer is
+ * the team's. `broadcast`: all members get the task at once, and the leader combines their answers.
  */
 export type TeamMode = 'coordinate' | 'route' | 'broadcast'
 
 export interface TeamDefinition extends CommonDefinition {
   readonly members: readonly Component[]
   readonly mode?: TeamMode
-  /** The leader's. */
+  /** The leader's model. */
   readonly model: LanguageModel
   readonly instructions?: string
-  /** Tools of the leader's own. */
+  /** The leader's own tools. */
   readonly tools?: AgentTools
   readonly settings?: ModelSettings
-  /** Requests to the leader's model, retries apart, after which the team fails. Default: 20. */
+  /** Maximum requests to the leader's model, not counting retries. Default: 20. */
   readonly maxSteps?: number
-  /** Tasks that the leader may give to members in one run. Default: 20. */
+  /** Maximum delegated tasks in one run. Default: 20. */
   readonly maxDelegations?: number
-  /** Members that work at once. Default: 8. */
+  /** Members that work concurrently. Default: 8. */
   readonly concurrency?: number
   readonly modelRetries?: number
   readonly retryDelayMs?: number
-  /** What the leader is told of what was said before. Default: the session's earlier runs of this team. */
+  /** Conversation history for the leader. Default: the session's earlier runs of this team. */
   readonly history?: AgentHistory
 }
 
@@ -47,7 +47,8 @@ const MAX_DELEGATIONS = 20
 export function team(definition: TeamDefinition): Component<ModelInput> {
   const { id, members } = definition
   const ids = new Set(members.map((member) => member.id))
-  if (ids.size === 0 || ids.size < members.length) throw new TypeError(`team ${id} needs members with ids of their own`)
+  if (ids.size === 0 || ids.size < members.length)
+    throw new TypeError(`team ${id} needs at least one member, each with a unique id`)
   const common = commonOf({ inputSchema: modelInputSchema, ...definition })
   return {
     ...common,

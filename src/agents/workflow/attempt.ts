@@ -1,10 +1,10 @@
-/** One try of a step: its executor is run, within its time, and what came of it is recorded. */
+/** One attempt of a workflow step: runs its executor within its timeout and records the result. */
 import { type Component, type RunContext, type StepDetails, WorkFailure } from '../../core/ports/component.ts'
 import { startTimer } from '../../core/runtime/timer.ts'
 import type { FlowFacts, StepContext, StepFunction, StepNode } from './definition.ts'
 import { orAborted, type WorkflowPosition } from './position.ts'
 
-/** What a step is told besides its input, when it is tried. */
+/** What an attempt gets besides its input. */
 export interface AttemptInput {
   readonly answer?: unknown
   readonly feedback?: string
@@ -14,13 +14,13 @@ export interface Attempt {
   readonly node: StepNode
   readonly input: unknown
   readonly told: AttemptInput
-  /** Key space of the try. */
+  /** Ledger keys of the attempt. */
   readonly own: RunContext
-  /** What it emitted is withdrawn if it fails. */
+  /** Whether its output is retracted if it fails. */
   readonly withdraw: boolean
 }
 
-/** What came of a try. A failure is `fresh` when it happened now, and not in an earlier drive of the run. */
+/** Result of an attempt. A failure is `fresh` if it happened now, not in an earlier execution of the run. */
 export type AttemptResult = { readonly output: unknown } | { readonly thrown: unknown; readonly fresh: boolean }
 
 export async function attempt(position: WorkflowPosition, about: StepDetails, given: Attempt): Promise<AttemptResult> {
@@ -39,7 +39,7 @@ export async function attempt(position: WorkflowPosition, about: StepDetails, gi
 
 interface Executor {
   readonly work: () => Promise<unknown>
-  /** Where the log has the outcome: what the call emitted is told already. */
+  /** Used if the log has the outcome: the call's output was already emitted. */
   readonly recall: () => Promise<unknown>
 }
 
@@ -66,7 +66,7 @@ function isGenerator(run: StepFunction<unknown, unknown>): boolean {
   return Object.getPrototypeOf(run) === AsyncGeneratorFunction
 }
 
-/** A generator function as a component, so that what it yields has an actor of its own. */
+/** Wraps a generator function as a component, so that its emissions have their own actor. */
 function componentOf(
   { outputs }: WorkflowPosition,
   run: StepFunction<unknown, unknown>,
@@ -93,7 +93,9 @@ async function callFunction(
   try {
     const result = await orAborted(signal, (async () => run(input, stepContext(own, signal, outputs, told)))())
     if (typeof (result as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] === 'function')
-      throw new TypeError(`step ${node.name} gave a generator; make its \`run\` one itself (\`async function* (…)\`)`)
+      throw new TypeError(
+        `step ${node.name} returned a generator; make its \`run\` a generator function (\`async function* (…)\`)`,
+      )
     return result
   } finally {
     stopTimer?.()
@@ -101,7 +103,7 @@ async function callFunction(
 }
 
 function tooLate(name: string, timeoutMs: number): WorkFailure {
-  const message = `step ${name} took longer than ${timeoutMs} ms`
+  const message = `step ${name} took longer than ${timeoutMs} ms (timeoutMs)`
   return new WorkFailure({ code: 'deadline_exceeded', message, retryable: true })
 }
 
@@ -122,7 +124,7 @@ function stepContext(
   }
 }
 
-/** What a component is given. */
+/** The input of a component. */
 function inputOf(position: WorkflowPosition, { node, input, told, own }: Attempt): unknown {
   if (node.input !== undefined) return node.input(input, stepContext(own, position.signal, position.outputs, told))
   if (told.answer === undefined && told.feedback === undefined) return input

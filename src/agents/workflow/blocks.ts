@@ -1,4 +1,4 @@
-/** How the parts of a workflow are written: `step`, `parallel`, `loop`, `condition`, `router`, `steps`. */
+/** Builders for the parts of a workflow: `step`, `parallel`, `loop`, `condition`, `router`, `steps`. */
 import type { Component } from '../../core/ports/component.ts'
 import { CONCURRENCY, CONCURRENCY_MAX, ITERATIONS, ITERATIONS_MAX } from './bounds.ts'
 import { checkBound, checkFunction, checkName, checkOptions, fail, isComponent, nodeOf, nodesOf } from './checks.ts'
@@ -33,13 +33,13 @@ export interface ComponentStep<In, ComponentInput, Name extends string> extends 
   readonly name: Name
   readonly run: Component<ComponentInput>
   /**
-   * Makes the component's input of the step's. Without it the component is given the step's input; where there is an answer
-   * or feedback too, a text has it appended, and anything else becomes `{ input, answer?, feedback? }`.
+   * Maps the step's input to the component's. Default: the step's input. If there is also an answer or feedback, it is appended
+   * to text; anything else becomes `{ input, answer?, feedback? }`.
    */
   readonly input?: (input: In, context: StepContext) => ComponentInput
 }
 
-/** One piece of work, done by a function, an agent, a team or another workflow. A skipped one hands its input on. */
+/** One piece of work, done by a function, an agent, a team or another workflow. A skipped step passes its input on. */
 export function step<In, Out, const Name extends string>(
   definition: FunctionStep<In, Out, Name>,
 ): WorkflowStep<In, Out, Name>
@@ -57,11 +57,11 @@ export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<
   return { ...definition, type: 'step', kind }
 }
 
-/** All branches get the same input; what they give is an object by their names. */
+/** All branches get the same input; the output is an object keyed by their names. */
 export function parallel<const Name extends string, const Branches extends readonly AnyStep[]>(definition: {
   readonly name: Name
   readonly branches: Branches
-  /** How many run at once. Default: 8. */
+  /** Branches that run concurrently. Default: 8. */
   readonly concurrency?: number
 }): WorkflowStep<SharedInput<Branches[number]>, OutputsByName<Branches>, Name> {
   const { name, concurrency = CONCURRENCY } = definition
@@ -73,7 +73,7 @@ export function parallel<const Name extends string, const Branches extends reado
 
 interface LoopDefinition<Name, Body> {
   readonly name: Name
-  /** Takes what it gave the time before. */
+  /** Gets its own previous output. */
   readonly body: Body
   /** Default: 10. */
   readonly maxIterations?: number
@@ -81,7 +81,7 @@ interface LoopDefinition<Name, Body> {
 
 type Decide<In, Facts> = (input: In, facts: Facts) => boolean | Promise<boolean>
 
-/** Does its body again and again: `until` looks at what it gave, `while` also at what it would start with. */
+/** Repeats its body. `until` checks the output after each iteration; `while` also checks the input before the first. */
 export function loop<const Name extends string, Body extends AnyStep>(
   definition: LoopDefinition<Name, Body> &
     (
@@ -104,7 +104,7 @@ export function loop<const Name extends string, Body extends AnyStep>(
   return { type: 'loop', name, body, maxIterations, begins: goesOn, ends }
 }
 
-/** When it is so, do this, else that; without the other, what comes in goes out. */
+/** Runs `then` or `else` depending on a condition. Without `else`, the input passes through. */
 export function condition<
   const Name extends string,
   Do extends AnyStep,
@@ -128,7 +128,7 @@ export function condition<
   }
 }
 
-/** One of several ways, or with `multiple` several of them one after the other, chosen by a function or by a person. */
+/** Runs one of several branches, or with `multiple` several in sequence, chosen by a function or a person. */
 export function router<const Name extends string, const Choices extends readonly AnyStep[]>(definition: {
   readonly name: Name
   readonly choices: Choices
@@ -145,7 +145,7 @@ export function router<const Name extends string, const Choices extends readonly
   return { type: 'router', name, choices, choose: choose as Choose, multiple }
 }
 
-/** One after the other; each gets what the one before gave. */
+/** A sequence; each step gets the previous one's output. */
 export function steps<const Name extends string, const Items extends readonly AnyStep[]>(
   name: Name,
   items: Items & ConnectedSteps<Items>,

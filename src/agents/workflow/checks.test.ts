@@ -40,7 +40,7 @@ describe('a definition is refused', () => {
       () => step({ name: 'a', run: () => 1, confirm: true as never }),
       'confirm of step "a" needs',
     ],
-    ['with no branch', () => parallel({ name: 'p', branches: [] }), 'parallel "p" needs a list of at least one'],
+    ['with no branch', () => parallel({ name: 'p', branches: [] }), 'parallel "p" needs at least one entry'],
     ['with too many at once', () => parallel({ name: 'p', branches: [a], concurrency: 65 }), 'from 1 to 64, not 65'],
     [
       'with a name twice',
@@ -55,20 +55,16 @@ describe('a definition is refused', () => {
     ],
     ['with no body', () => loop({ name: 'l', until: () => true } as never), 'loop "l": body is neither a step nor'],
     ['with no test', () => condition({ name: 'c', do: a } as never), 'when of condition "c" must be a function'],
-    [
-      'with no choice',
-      () => router({ name: 'r', choices: [], choose: 'ask' }),
-      'router "r" needs a list of at least one',
-    ],
+    ['with no choice', () => router({ name: 'r', choices: [], choose: 'ask' }), 'router "r" needs at least one entry'],
     ['with nobody to choose', () => router({ name: 'r', choices: [a] } as never), 'choose of router "r" must be'],
-    ['with no step', () => workflow({ id: 'w', steps: [] }), 'workflow w needs a list of at least one as its steps'],
+    ['with no step', () => workflow({ id: 'w', steps: [] }), 'workflow w needs at least one entry in its steps'],
     ['with what is no step', () => workflow({ id: 'w', steps: [a, 5 as never] }), 'steps[1] is neither a step nor'],
     [
       'with too many steps',
       () => workflow({ id: 'w', steps: Array.from({ length: 501 }, (_, at) => step({ name: `${at}`, run: () => 1 })) }),
-      'workflow w has 501 steps; 500 is the most',
+      'workflow w has 501 steps; the maximum is 500',
     ],
-    ['with blocks too deep', () => workflow({ id: 'w', steps: [deep(17)] }), 'blocks 17 deep; 16 is the most'],
+    ['with blocks too deep', () => workflow({ id: 'w', steps: [deep(17)] }), 'blocks 17 deep; the maximum is 16'],
   ])('%s', (_, define, message) => {
     expect(define).toThrow(message)
   })

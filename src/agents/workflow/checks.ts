@@ -1,11 +1,11 @@
-/** What is wrong with a workflow is said when it is defined. */
+/** Validates workflows when they are defined. */
 import type { Component } from '../../core/ports/component.ts'
 import { ATTEMPTS_MAX, DEPTH_MAX, REVIEW_ROUNDS_MAX, STEPS_MAX, TIMER_MAX_MS } from './bounds.ts'
 import type { Node, StepNode, StepOptions } from './definition.ts'
 
 const NAME_CHARS_MAX = 128
 
-/** Separators of the keys that steps have in a log. */
+/** Separators in the ledger keys of steps. */
 const RESERVED = /[/#~%]/
 
 export function checkName(what: string, name: unknown): void {
@@ -14,7 +14,7 @@ export function checkName(what: string, name: unknown): void {
   if (RESERVED.test(name)) fail(`the name ${JSON.stringify(name)} has one of / # ~ %, which names of steps cannot have`)
 }
 
-/** A whole number from 1 to a bound. */
+/** A whole number from 1 to `max`. */
 export function checkBound(what: string, value: unknown, max: number): void {
   if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > max)
     fail(`${what} must be a whole number from 1 to ${max}, not ${String(value)}`)
@@ -41,7 +41,7 @@ export function checkOptions(
       fail(`${name} of ${what} needs a text to ask, or an object with a prompt`)
 }
 
-/** A step as it is, a component as a step with its id as name. */
+/** A step unchanged, or a component as a step named after its id. */
 export function nodeOf(what: string, where: string, item: unknown): Node {
   if (isNode(item)) return item
   if (!isComponent(item)) fail(`${what}: ${where} is neither a step nor a component`)
@@ -49,9 +49,9 @@ export function nodeOf(what: string, where: string, item: unknown): Node {
   return { type: 'step', kind: item.kind, name: item.id, run: item } satisfies StepNode
 }
 
-/** Steps of one level: at least one, and no two of a name. */
+/** Steps of one level: at least one, with unique names. */
 export function nodesOf(what: string, where: string, items: unknown): Node[] {
-  if (!Array.isArray(items) || items.length === 0) fail(`${what} needs a list of at least one as its ${where}`)
+  if (!Array.isArray(items) || items.length === 0) fail(`${what} needs at least one entry in its ${where}`)
   const nodes = items.map((item, index) => nodeOf(what, `${where}[${index}]`, item))
   const names = new Set<string>()
   for (const { name } of nodes) {
@@ -63,8 +63,8 @@ export function nodesOf(what: string, where: string, items: unknown): Node[] {
 
 export function checkSize(what: string, nodes: readonly Node[]): void {
   const { count, depth } = measure(nodes)
-  if (count > STEPS_MAX) fail(`${what} has ${count} steps; ${STEPS_MAX} is the most`)
-  if (depth > DEPTH_MAX) fail(`${what} has blocks ${depth} deep; ${DEPTH_MAX} is the most`)
+  if (count > STEPS_MAX) fail(`${what} has ${count} steps; the maximum is ${STEPS_MAX}`)
+  if (depth > DEPTH_MAX) fail(`${what} nests blocks ${depth} deep; the maximum is ${DEPTH_MAX}`)
 }
 
 function measure(nodes: readonly Node[]): { readonly count: number; readonly depth: number } {

@@ -1,38 +1,38 @@
-/** What a workflow is made of: steps and blocks, as plain data that carry the types of what goes in and what comes out. */
+/** Workflow data model: steps and blocks as plain data that carry input and output types. */
 import type { Component, ComponentKind, Emission, RunContext } from '../../core/ports/component.ts'
 
-/** What a function of a workflow is told besides its input. */
+/** What a workflow function gets besides its input. */
 export interface FlowFacts extends Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'signal'> {
-  /** What the steps before gave, by name; of those on the same level and around it. */
+  /** Outputs of previous steps by name, on the same level and on enclosing ones. */
   readonly outputs: Readonly<Record<string, unknown>>
 }
 
 export interface StepContext extends RunContext, FlowFacts {
-  /** What was said about the output that this step gave before. */
+  /** Feedback on the step's previous output. */
   readonly feedback?: string
   /** The answer to the step's `question`. */
   readonly answer?: unknown
 }
 
 export interface Retry {
-  /** Tries, the first included. */
+  /** Maximum attempts, including the first. */
   readonly attempts: number
-  /** Wait before the second try; twice as long before each one after it. */
+  /** Delay before the second attempt; doubles each time. */
   readonly backoffMs?: number
   readonly maxBackoffMs?: number
 }
 
-/** What a failure does, once no try is left: end the workflow, leave the step out, or ask somebody. */
+/** How a failure is handled after the last attempt: end the workflow, skip the step, or ask a person. */
 export type OnError = 'fail' | 'skip' | 'pause'
 
 interface QuestionOptions {
   readonly prompt: string
-  /** How long an answer is waited for; the run fails after it. */
+  /** Timeout for the answer; then the run fails. */
   readonly timeoutMs?: number
 }
 
 export interface Confirmation extends QuestionOptions {
-  /** What a refusal does. Default: `skip`. */
+  /** Effect of a refusal. Default: `skip`. */
   readonly onReject?: 'skip' | 'fail'
 }
 
@@ -49,18 +49,18 @@ export interface Review extends QuestionOptions {
 export interface StepOptions {
   readonly description?: string
   readonly retry?: Retry
-  /** Longest time for one try, waits for people inside it included. */
+  /** Timeout of one attempt, including waits for people inside it. */
   readonly timeoutMs?: number
   readonly onError?: OnError
-  /** Somebody has to agree before the step is done. */
+  /** A person must agree before the step runs. */
   readonly confirm?: string | Confirmation
-  /** Something to ask before the step is done. */
+  /** A question to ask before the step runs. */
   readonly question?: string | StepQuestion
-  /** Somebody has to accept what the step gave, may edit it, or send it back. */
+  /** A person must accept the step's output, and may edit it or send it back. */
   readonly review?: string | Review
 }
 
-/** A function; one that is an async generator emits under its own actor, and what it returns is its output. */
+/** A function. An async generator emits under its own actor, and its return value is the output. */
 export type StepFunction<In, Out> = (
   input: In,
   context: StepContext,
@@ -68,7 +68,7 @@ export type StepFunction<In, Out> = (
 
 declare const flow: unique symbol
 
-/** Says what a step takes and gives; there is nothing of it at run time. */
+/** Carries a step's input and output types; nothing at run time. */
 interface TypedStep<In, Out> {
   readonly [flow]?: (input: In) => Out
 }
@@ -78,7 +78,7 @@ export interface StepNode extends StepOptions {
   readonly kind: 'function' | ComponentKind
   readonly name: string
   readonly run: StepFunction<unknown, unknown> | Component
-  /** What a component is given, where it is not simply the step's input. */
+  /** Maps the step's input to the component's. */
   readonly input?: (input: unknown, context: StepContext) => unknown
 }
 
@@ -94,9 +94,9 @@ export interface LoopNode {
   readonly name: string
   readonly body: Node
   readonly maxIterations: number
-  /** Asked before the first iteration. */
+  /** Checked before the first iteration. */
   readonly begins?: (input: unknown, facts: FlowFacts) => boolean | Promise<boolean>
-  /** Asked after each one. */
+  /** Checked after each iteration. */
   readonly ends: (output: unknown, facts: LoopFacts) => boolean | Promise<boolean>
 }
 
@@ -137,7 +137,7 @@ export interface SequenceNode {
 
 export type Node = StepNode | ParallelNode | LoopNode | ConditionNode | RouterNode | SequenceNode
 
-/** Anything that can stand in a workflow, with what it takes and gives. */
+/** Anything that can be part of a workflow, with its input and output types. */
 export type WorkflowStep<In = unknown, Out = unknown, Name extends string = string> = Node &
   TypedStep<In, Out> & { readonly name: Name }
 
@@ -151,27 +151,27 @@ export type InputOf<Item> = Item extends Component<infer In> ? In : Item extends
 // oxlint-disable-next-line typescript/no-explicit-any -- what a component gives is not known
 export type OutputOf<Item> = Item extends Component<any> ? any : Item extends TypedStep<any, infer Out> ? Out : never
 
-/** The input of the first and the output of the last of a list. */
+/** Input of the first and output of the last item. */
 export type FirstInput<Items extends readonly unknown[]> = InputOf<Items[0]>
 export type LastOutput<Items extends readonly unknown[]> = Items extends readonly [...unknown[], infer Last]
   ? OutputOf<Last>
   : OutputOf<Items[number]>
 
-/** The same list where each step takes what the one before gives; where one does not, what it should be. */
+/** The same list if each step accepts the previous one's output; otherwise the expected type. */
 export type ConnectedSteps<Items extends readonly unknown[], Given = FirstInput<Items>> = number extends Items['length']
   ? Items
   : Items extends readonly [infer Head, ...infer Tail]
     ? readonly [[Given] extends [InputOf<Head>] ? Head : WorkflowStep<Given>, ...ConnectedSteps<Tail, OutputOf<Head>>]
     : readonly []
 
-/** What all of several steps take. */
+/** The input type that several steps share. */
 export type SharedInput<Item> = (Item extends unknown ? (input: InputOf<Item>) => void : never) extends (
   input: infer In,
 ) => void
   ? In
   : never
 
-/** Outputs by name. That of a branch which was skipped is missing: a branch that may be, should say so in its type. */
+/** Outputs by name. A skipped branch is missing, so a branch that may be skipped should have an optional type. */
 export type OutputsByName<Items extends readonly unknown[]> = {
   readonly [Item in Items[number] as NameOf<Item>]: OutputOf<Item>
 }

@@ -234,7 +234,7 @@ describe('a step whose output is reviewed', () => {
 
   test('fails when it is rejected too often', async () => {
     const log = await answered(drafting([], 2), ['reject', { action: 'reject', feedback: 'still bad' }])
-    expect(failureOf(log)).toMatchObject({ code: 'rejected', message: /rejected 2 times; at last: still bad/ })
+    expect(failureOf(log)).toMatchObject({ code: 'rejected', message: /rejected 2 times; last feedback: still bad/ })
   })
 
   test('[RUN-1] is reviewed through another worker, and not done again for that', async () => {

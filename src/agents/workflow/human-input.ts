@@ -1,15 +1,15 @@
-/** What a workflow asks of people. Questions and answers are in the log, so any worker can go on with an answer. */
+/** Questions of a workflow. Questions and answers are in the log, so any worker can continue with an answer. */
 import { type AskOptions, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { ASKED_AGAIN_MAX } from './bounds.ts'
 import type { Choice, Confirmation, Review, StepQuestion } from './definition.ts'
 import { orAborted } from './position.ts'
 
-/** Whoever asks: a step or a router, with a key space for its questions. */
+/** The step or router that asks, with ledger keys for its questions. */
 export interface QuestionContext {
   readonly context: RunContext
   readonly signal: AbortSignal
-  /** What every question says about it. */
+  /** Details that every question includes. */
   readonly facts: { readonly step: string; readonly name: string; readonly kind: string; readonly index: number }
 }
 
@@ -58,7 +58,7 @@ export function review(asker: QuestionContext, { prompt, timeoutMs }: Review, de
   })
 }
 
-/** The names of those that were chosen, in the order in which they were. */
+/** Names of the chosen branches, in the order chosen. */
 export function choose(
   asker: QuestionContext,
   { prompt, timeoutMs }: Choice,
@@ -94,7 +94,9 @@ export function remedy(asker: QuestionContext, error: Failure): Promise<Remedy> 
   )
 }
 
-/** Asks until the answer is one, within a bound: runs of earlier versions have logs with answers that do not fit the schema. */
+/**
+ * Asks until the answer is valid, up to a limit: runs of earlier versions may have logged answers that do not match the schema.
+ */
 async function decide<Decision>(
   asker: QuestionContext,
   { details, ...options }: AskOptions,
@@ -108,7 +110,7 @@ async function decide<Decision>(
   }
   throw new WorkFailure({
     code: 'invalid_answer',
-    message: `no answer to ${JSON.stringify(prompt)} was one that it has`,
+    message: `no valid answer to ${JSON.stringify(prompt)} was given`,
   })
 }
 
@@ -118,7 +120,7 @@ function ask({ context, signal, facts }: QuestionContext, options: AskOptions, d
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The fields of an answer; one that has none is the one that matters. */
+/** The fields of an answer; a bare value is wrapped as the main field. */
 function fieldsOf(answer: unknown, field: string): Fields {
   return typeof answer === 'object' && answer !== null ? (answer as Fields) : { [field]: answer }
 }

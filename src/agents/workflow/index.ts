@@ -1,4 +1,4 @@
-/** Workflows: `workflow` and what it is made of. */
+/** Workflows: `workflow` and its building blocks. */
 export { condition, loop, parallel, router, step, steps } from './blocks.ts'
 export type {
   AnyStep,

@@ -1,4 +1,4 @@
-/** From work that runs at once to the one generator that emits. */
+/** Merges events of concurrent work into the one generator that emits. */
 import type { Event } from '../../core/model/event.ts'
 
 interface QueuedEmission {
@@ -11,7 +11,7 @@ export class Outbox {
   #closed = false
   #wake: () => void = () => {}
 
-  /** Resolves when the event is in the log, so that what its sender does next comes after it. */
+  /** Resolves when the event is in the log, so that the sender's next action comes after it. */
   send(event: Event): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (this.#closed) resolve()
@@ -20,13 +20,13 @@ export class Outbox {
     return promise
   }
 
-  /** Nothing more will be sent. */
+  /** No more events will be sent. */
   close(): void {
     this.#closed = true
     this.#wake()
   }
 
-  /** What is sent, until it is closed. */
+  /** Yields sent events until it is closed. */
   async *events(): AsyncGenerator<Event, void, void> {
     try {
       for (;;) {
@@ -38,7 +38,7 @@ export class Outbox {
         await new Promise<void>((resolve) => (this.#wake = resolve))
       }
     } finally {
-      // Whoever emits has no more use for events; nobody is to wait for that.
+      // The consumer stopped; senders must not wait for it.
       this.#closed = true
       for (const { taken } of this.#letters) taken()
     }

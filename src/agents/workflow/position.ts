@@ -1,36 +1,36 @@
-/** Where in a workflow something is done: its names in the log, what is around it, and what came before. */
+/** Position in a workflow: ledger keys, enclosing step, and previous outputs. */
 import type { RunContext, StepDetails } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { FlowFacts } from './definition.ts'
 
 export interface WorkflowPosition {
-  /** Gives the work that is done here its keys. */
+  /** Provides the ledger keys of work at this position. */
   readonly context: RunContext
-  /** Before the id of every step that is done here. */
+  /** Prefix of the ids of steps at this position. */
   readonly prefix: string
-  /** Id of the step around it. */
+  /** Id of the enclosing step. */
   readonly parent: string | undefined
-  /** Aborted with the run, and with what is around it. */
+  /** Aborted with the run and with the enclosing step. */
   readonly signal: AbortSignal
   readonly outputs: Readonly<Record<string, unknown>>
-  /** Emits an event of the workflow's own. */
+  /** Emits an event of the workflow itself. */
   readonly tell: (event: Event) => Promise<void>
 }
 
-/** Where a workflow begins. */
+/** The position at the start of a workflow. */
 export function positionOf(context: RunContext, tell: WorkflowPosition['tell']): WorkflowPosition {
-  // The id of a component that was called is that of the run, and below it the prefix of its keys.
+  // The id of a called component is the run's id followed by its key prefix.
   const [, ...keys] = context.run.split('/')
   const prefix = keys.length === 0 ? '' : `${keys.join('/')}/`
   return { context, prefix, parent: undefined, signal: context.signal, outputs: {}, tell }
 }
 
-/** The step that is first done under a name; names of one level differ, and have no separators. */
+/** Id of a step's first execution under a name; names on one level are unique and contain no separators. */
 export function idIn(position: WorkflowPosition, name: string): string {
   return position.prefix + name
 }
 
-/** The inside of a step. */
+/** The position inside a step. */
 export function inside(
   position: WorkflowPosition,
   name: string,
@@ -47,15 +47,15 @@ export function factsOf({ context, signal, outputs }: WorkflowPosition): FlowFac
 export interface RecordedBlock<Walked, Result> {
   readonly name: string
   readonly about: StepDetails
-  /** Only work that is itself recorded. */
+  /** Must contain only recorded work. */
   readonly walk: () => Promise<Walked>
-  /** Done once: what is made of it in the end. */
+  /** Computes the final result; runs once. */
   readonly conclude?: (walked: Walked) => Promise<Result> | Result
 }
 
 /**
- * A recorded step around recorded work. When the log has its result, the way through it is gone again all the same: nothing is
- * done twice, and what was emitted inside is known to be told already.
+ * Records a step that encloses recorded work. If the log has its result, the inner work is replayed anyway: nothing runs twice,
+ * and the inner output is recognized as already emitted.
  */
 export async function recordBlock<Walked, Result = Walked>(
   { context }: WorkflowPosition,
@@ -65,11 +65,11 @@ export async function recordBlock<Walked, Result = Walked>(
   return context.step(name, work, { ...about, revisit: walk })
 }
 
-/** A promise, or the abort, whichever comes first. */
+/** Settles with the work, or rejects on abort. */
 export async function orAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason as Error)
-  work.catch(() => {}) // awaited below, unless the abort comes first
+  work.catch(() => {}) // awaited below, unless aborted first
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   try {

@@ -6,7 +6,7 @@ import { type QuestionContext, choose, isSelection } from './human-input.ts'
 import { factsOf, idIn, inside, type WorkflowPosition, recordBlock } from './position.ts'
 import { ABANDONED, type StepOutcome, runStep } from './run-step.ts'
 
-/** One after the other; the output of the last one that was not skipped. */
+/** Runs steps in sequence; returns the output of the last one that was not skipped. */
 export async function runSequence(
   position: WorkflowPosition,
   nodes: readonly Node[],
@@ -59,7 +59,7 @@ function runParallel(position: WorkflowPosition, node: ParallelNode, input: unkn
   })
 }
 
-/** The first failure is that of the block; it ends the other branches. */
+/** The first failure fails the block and aborts the other branches. */
 async function runBranches(
   position: WorkflowPosition,
   node: ParallelNode,
@@ -185,7 +185,7 @@ async function select(
   return choose(asker, how, { choices, multiple, input })
 }
 
-/** Which way to go, decided once. It comes before the block that it is for, which says what was decided. */
+/** Decides a branch once. Recorded before its block, whose event includes the decision. */
 function decide<Decision>(
   position: WorkflowPosition,
   inner: WorkflowPosition,

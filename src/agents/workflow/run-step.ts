@@ -1,4 +1,4 @@
-/** A step's life: agreed to, tried until it succeeds or is given up, and reviewed. */
+/** Lifecycle of a step: confirmation, attempts, failure handling, review. */
 import { emit, RejectedError, WorkFailure } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
@@ -8,7 +8,7 @@ import type { Retry, StepNode } from './definition.ts'
 import { type QuestionContext, confirm, question, remedy, review } from './human-input.ts'
 import { idIn, orAborted, type WorkflowPosition } from './position.ts'
 
-/** What became of a step: a skipped one has no output, and what it was given goes to the next. */
+/** A skipped step has no output; its input goes to the next step. */
 export type StepOutcome = { readonly output: unknown } | { readonly skipped: true }
 
 interface StepInProgress {
@@ -19,7 +19,7 @@ interface StepInProgress {
   readonly asker: QuestionContext
 }
 
-/** Why a step is not tried again, whatever it declares: another branch of its block failed. */
+/** Failure code of a step that is not retried because another branch of its block failed. */
 export const ABANDONED = 'abandoned'
 
 export async function runStep(
@@ -43,7 +43,7 @@ export async function runStep(
   return node.review === undefined ? settle(doing, told, 1) : reviewed(doing, told)
 }
 
-/** Does the step until somebody accepts what it gives. */
+/** Repeats the step until its output is accepted. */
 async function reviewed(doing: StepInProgress, told: AttemptInput): Promise<StepOutcome> {
   const { node, asker } = doing
   const { rounds = REVIEW_ROUNDS, ...asked } = asObject(node.review!)
@@ -56,10 +56,13 @@ async function reviewed(doing: StepInProgress, told: AttemptInput): Promise<Step
     if (verdict.action === 'edit') return { output: verdict.output }
     feedback = verdict.feedback ?? 'It was not accepted.'
   }
-  throw rejected(asker.facts.step, `the output of step ${node.name} was rejected ${rounds} times; at last: ${feedback}`)
+  throw rejected(
+    asker.facts.step,
+    `the output of step ${node.name} was rejected ${rounds} times; last feedback: ${feedback}`,
+  )
 }
 
-/** Tries the step, and deals with its failure as it declares. */
+/** Attempts the step and handles its failure as declared. */
 async function settle(doing: StepInProgress, told: AttemptInput, round: number): Promise<StepOutcome> {
   const { node, asker } = doing
   const { onError = 'fail' } = node
@@ -71,7 +74,7 @@ async function settle(doing: StepInProgress, told: AttemptInput, round: number):
     if (decided === 'skip') return skip(doing, failure.message)
     if (decided === 'fail') throw new WorkFailure(withStep(failure, asker.facts.step))
   }
-  throw rejected(asker.facts.step, `step ${node.name} was tried again ${RETRIES_BY_HAND_MAX} times by hand`)
+  throw rejected(asker.facts.step, `step ${node.name} failed after ${RETRIES_BY_HAND_MAX} manual retries`)
 }
 
 type StepSettlement = { readonly output: unknown } | { readonly failure: Failure }
@@ -95,12 +98,12 @@ async function tryAll(doing: StepInProgress, told: AttemptInput, round: number):
     if ('output' in tried) return tried
     const failure = explain(position, tried.thrown)
     if (last) return { failure }
-    // The failure of an earlier drive has had its wait.
+    // Failures of an earlier execution have already waited.
     if (tried.fresh) await orAborted(position.signal, own.sleep(wait(backoff, number)))
   }
 }
 
-/** The failure of a try; what is not the step's to deal with is thrown on. */
+/** Converts an attempt's error to a failure; rethrows errors that are not the step's to handle. */
 function explain(position: WorkflowPosition, thrown: unknown): Failure {
   position.signal.throwIfAborted()
   if (thrown instanceof RejectedError) throw thrown
@@ -125,7 +128,7 @@ function rejected(step: string, message: string): WorkFailure {
   return new WorkFailure({ code: 'rejected', message, details: { step } })
 }
 
-/** Says which step it was, where nothing says so yet. */
+/** Adds the step's id, unless the failure has one. */
 function withStep(failure: Failure, step: string): Failure {
   return { ...failure, details: { step, ...(failure.details as object | undefined) } }
 }

@@ -1,4 +1,4 @@
-/** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps that were being done. */
+/** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps in progress. */
 import type { Component, ComponentInfo } from '../../core/ports/component.ts'
 import { checkSize, isComponent, nodesOf } from './checks.ts'
 import type { AnyStep, ConnectedSteps, FirstInput, Node } from './definition.ts'
@@ -15,11 +15,11 @@ export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Om
 
 export interface Workflow<Input = unknown> extends Component<Input> {
   readonly kind: 'workflow'
-  /** What it is made of, for those who want to show it. */
+  /** Its structure, for display. */
   readonly steps: readonly Node[]
 }
 
-/** Defines a workflow. Its output is that of its last step. Recovered by `resume` where nothing else is said. */
+/** Defines a workflow. Its output is its last step's. Default recovery: `resume`. */
 export function workflow<const Items extends readonly AnyStep[]>(
   definition: WorkflowDefinition<Items>,
 ): Workflow<FirstInput<Items>> {
@@ -36,20 +36,20 @@ export function workflow<const Items extends readonly AnyStep[]>(
       const outbox = new Outbox()
       const position = positionOf(context, (event) => outbox.send(event))
       const flow = runSequence(position, steps, input).finally(() => outbox.close())
-      flow.catch(() => {}) // told below, unless the run is over before
+      flow.catch(() => {}) // reported below, unless the run ends first
       yield* outbox.events()
       return flow
     },
   }
 }
 
-/** A workflow that does not say what its input is takes what its first step takes. */
+/** Default input schema: that of the first step. */
 function infoOf(info: ComponentInfo | undefined, first: Node): { readonly info?: ComponentInfo } {
   const inputSchema = info?.inputSchema ?? inputSchemaOf(first)
   return inputSchema === undefined ? {} : { info: { ...info, inputSchema } }
 }
 
-/** Undefined where the input goes to several, or to a function, which may make anything of it. */
+/** Undefined if the input goes to several steps, or to a function, which may accept anything. */
 function inputSchemaOf(node: Node): ComponentInfo['inputSchema'] {
   if (node.type === 'sequence') return node.steps[0] && inputSchemaOf(node.steps[0])
   if (node.type !== 'step' || node.input !== undefined || !isComponent(node.run)) return undefined

@@ -1,8 +1,8 @@
-/** Who may hold a connection, agreed on by all tabs with the browser's locks: they outlive no tab. */
+/** Connection slots shared by all tabs through the Web Locks API; a closed tab releases its locks. */
 
-/** Streams that are open at once; with the one that takes turns, one of six connections is left for everything else. */
+/** Maximum open streams. With the polling connection, this leaves one of six connections for other requests. */
 const STREAMS_MAX = 4
-/** How long the connection that takes turns waits for news of one run, shared by all that wait for their turn. */
+/** How long the polling connection waits for news of one run. All runs without a stream share it in turn. */
 const TURN_MS = 1000
 
 export class ConnectionSlots {
@@ -18,7 +18,7 @@ export class ConnectionSlots {
     this.channel = new BroadcastChannel(this.#lead)
   }
 
-  /** Does the work as the one tab that leads this run, if no other does. */
+  /** Runs `work` as the leader tab of this run, if there is none. */
   async leadNow(work: () => Promise<void>): Promise<boolean> {
     return this.#locks.request(this.#lead, { ifAvailable: true }, async (lock) => {
       if (lock !== null) await work()
@@ -26,17 +26,17 @@ export class ConnectionSlots {
     })
   }
 
-  /** Does the work once no other tab leads this run. */
+  /** Runs `work` once no other tab leads this run. */
   async lead(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     await this.#locks.request(this.#lead, { signal }, work)
   }
 
-  /** Takes the lead from a tab that does not do its work. */
+  /** Takes the lead from a stalled tab. */
   async takeLead(work: () => Promise<void>): Promise<void> {
     await this.#locks.request(this.#lead, { steal: true }, work)
   }
 
-  /** Does the work if there is a place for one more stream. */
+  /** Runs `work` if a stream slot is free. */
   async stream(work: () => Promise<void>): Promise<boolean> {
     for (let place = 0; place < STREAMS_MAX; place++) {
       const taken = await this.#locks.request(`${this.#name}:stream:${place}`, { ifAvailable: true }, async (lock) => {
@@ -49,8 +49,8 @@ export class ConnectionSlots {
   }
 
   /**
-   * Does the work when it is this run's turn; it may take the time that it is given. All other runs wait meanwhile, so it must
-   * not wait for anything else: not for the next try, and not long for an answer that does not come.
+   * Runs `work` when it is this run's turn, for at most the given time. All other runs wait meanwhile, so it must wait for
+   * nothing else: no retry delay, no slow response.
    */
   async turn<Result>(work: (ms: number) => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const name = `${this.#name}:turn`

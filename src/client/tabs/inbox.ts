@@ -1,17 +1,17 @@
-/** What a reader was told and has not taken yet. Bounded: one that is too slow loses what it was told, and reads the log. */
+/** Bounded buffer of events for one reader in a tab. A reader that is too slow loses its buffer and reads the log instead. */
 import type { LoggedEvent } from '../../core/model/event.ts'
 
 const EVENTS_MAX = 1000
 
 export class Inbox {
-  /** The last wait ended with nothing heard. */
+  /** The last wait timed out without any message. */
   wasSilent = false
   #events: LoggedEvent[] = []
   #hasChanged = false
   #failure: { readonly cause: unknown } | undefined
   #wake: (() => void) | undefined
 
-  /** Undefined is a sign of life. */
+  /** Undefined: heartbeat. */
   hear(event: LoggedEvent | undefined): void {
     if (event !== undefined) {
       if (this.#events.length >= EVENTS_MAX) this.#events = []
@@ -20,14 +20,14 @@ export class Inbox {
     this.#wake?.()
   }
 
-  /** The log is another one: what was told is of the old one. */
+  /** The log was replaced: buffered events belong to the old one. */
   change(): void {
     this.#events = []
     this.#hasChanged = true
     this.#wake?.()
   }
 
-  /** Whether the log has become another one since this was asked last. */
+  /** Whether the log was replaced since the last call. */
   takeChange(): boolean {
     const hasChanged = this.#hasChanged
     this.#hasChanged = false
@@ -39,30 +39,30 @@ export class Inbox {
     this.#wake?.()
   }
 
-  /** The next event after a cursor, if it was told. */
+  /** The next event after a cursor, if buffered. */
   take(cursor: number): LoggedEvent | undefined {
     while (this.#events.length > 0 && this.#events[0]!.index <= cursor) this.#events.shift()
     return this.#events[0]?.index === cursor + 1 ? this.#events.shift() : undefined
   }
 
-  /** There are later events than the one that is next. */
+  /** There are later events, but not the next one. */
   get isAhead(): boolean {
     return this.#events.length > 0
   }
 
-  /** Waits until something is heard; false when nothing is for too long. Throws what the reading of the log failed with. */
+  /** Waits for a message; false on timeout. Throws the error of the leader's reading. */
   async wait(idleTimeoutMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     this.wasSilent = !(await this.#until(() => true, idleTimeoutMs, signal))
     return !this.wasSilent
   }
 
-  /** Waits for so long, or until there is something for a reader at this cursor. Throws as `wait` does. */
+  /** Waits until an event for this cursor arrives, or for the given time. Throws like `wait`. */
   async waitForNext(cursor: number, milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
     const isNext = (): boolean => this.#hasChanged || this.#events.some(({ index }) => index === cursor + 1)
     if (!isNext()) await this.#until(isNext, milliseconds, signal)
   }
 
-  /** Whether it came true, as something was heard, within the time. */
+  /** Whether the condition became true within the time. */
   async #until(isTrue: () => boolean, milliseconds: number, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
     let came = false

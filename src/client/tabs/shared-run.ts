@@ -1,6 +1,6 @@
 /**
- * One run in one of several tabs: the tab that leads reads the log and tells the others. What is told is a hint that carries
- * the event; a reader that misses one, or comes late, looks at the log itself.
+ * One run shared by several tabs: the leader tab reads the log and broadcasts it. Broadcasts are hints that carry the event; a
+ * reader that misses one, or starts late, reads the log itself.
  */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Backoff } from '../backoff.ts'
@@ -10,17 +10,17 @@ import { isTransient, type Transport } from '../transport.ts'
 import type { ConnectionSlots } from './connection-slots.ts'
 import { Inbox } from './inbox.ts'
 
-/** From the tab that leads: an event, a sign of life, that the log is another one, or why its connection fails. */
+/** From the leader tab: an event, a heartbeat, a replaced log, or why its connection fails. */
 type Message = LoggedEvent | 'alive' | 'changed' | Failing
 
 interface Failing {
   readonly failing: string
 }
 
-/** A reader gives the tab that leads the time to find out for itself that its connection is dead. */
+/** A reader waits longer than the idle timeout, so that the leader can detect a dead connection first. */
 const SILENCES = 1.5
 
-/** Of a page that is read in turn: an answer that does not come holds up all runs that wait for theirs. */
+/** Timeout of a page that is read in turn: a slow response delays all runs that wait for their turn. */
 const TURN_SILENCE_MS_MAX = 10_000
 const TURN_EVENTS_MAX = 200
 
@@ -28,7 +28,7 @@ interface Reader {
   readonly inbox: Inbox
   readonly position: Position
   readonly options: FollowOptions
-  /** It was told that the connection fails. */
+  /** Whether it was informed that the connection fails. */
   isTold: boolean
 }
 
@@ -59,7 +59,7 @@ export class SharedRun {
     this.#readers.add(reader)
     const backoff = this.#transport.newBackoff(options.onProblem)
     try {
-      // Whoever leads from the beginning is told everything; all others look at the log first.
+      // The leader's first reader gets everything live; all others read the log first.
       let upToDate = (await (this.#leads ??= this.#elect())) && this.#readers.size === 1
       for (;;) {
         if (inbox.takeChange()) {
@@ -80,10 +80,10 @@ export class SharedRun {
           const page = yield* this.#page(position, options, backoff)
           if (page === 'end') return
           if (page === 'read') upToDate = position.cursor === before
-          // What is told meanwhile is as good as a page.
+          // Events that arrive meanwhile make the page unnecessary.
           else await inbox.waitForNext(position.cursor, backoff.delay(page), options.signal)
           if (position.cursor > before) {
-            if (inbox.wasSilent && !this.#isLeading) this.#takeLead() // the tab that leads is stuck: it did not tell
+            if (inbox.wasSilent && !this.#isLeading) this.#takeLead() // the leader is stalled: it sent nothing
             inbox.wasSilent = false
           } else if (page === 'read' && inbox.isAhead) {
             await backoff.pause(this.#missing(position), options.signal)
@@ -97,10 +97,10 @@ export class SharedRun {
   }
 
   #missing({ run, cursor }: Position): ConnectionError {
-    return new ConnectionError(`run ${run}: the server does not have what comes after event ${cursor}`, { run })
+    return new ConnectionError(`run ${run}: the server does not return the events after ${cursor}`, { run })
   }
 
-  /** One page of what the log has after the cursor; says whether it holds the end, or why it may be tried again. */
+  /** One page of events after the cursor; returns whether it has the end, or why it can be retried. */
   async *#page(
     position: Position,
     options: FollowOptions,
@@ -123,7 +123,7 @@ export class SharedRun {
     }
   }
 
-  /** Becomes the tab that leads, now or when its turn comes; resolves when it is known which. */
+  /** Becomes the leader, now or when the current one leaves; resolves when it is known which. */
   #elect(): Promise<boolean> {
     return new Promise((resolve) => {
       void this.#holdLead(async (work) => {
@@ -142,7 +142,7 @@ export class SharedRun {
     void this.#holdLead((work) => this.#places.takeLead(work))
   }
 
-  /** Leads once it is granted. If another tab takes the lead away, waits to get it back. */
+  /** Leads once the lock is granted. If another tab steals it, waits to get it back. */
   async #holdLead(acquire: (work: () => Promise<void>) => Promise<void>): Promise<void> {
     const taken = new AbortController()
     try {
@@ -150,7 +150,7 @@ export class SharedRun {
     } catch (cause) {
       taken.abort()
       if (this.#closed.signal.aborted) return
-      // A lock that another tab takes is told as an AbortError; our own requests fail with our own errors.
+      // A stolen lock rejects with an AbortError; our own requests fail with our own errors.
       if (!(cause instanceof DOMException && cause.name === 'AbortError')) return this.#fail(cause)
       await this.#holdLead((work) => this.#places.lead(work, this.#closed.signal))
     }
@@ -160,12 +160,12 @@ export class SharedRun {
     for (const { inbox } of this.#readers) inbox.fail(cause)
   }
 
-  /** Reads the log to its end, from where the foremost of our own readers stands, and tells everyone. */
+  /** Reads the log to its end, from the most advanced of this tab's readers, and broadcasts it. */
   async #lead(signal: AbortSignal): Promise<void> {
     const position = { run: this.#run, cursor: Math.max(...[...this.#readers].map((reader) => reader.position.cursor)) }
     const options: FollowOptions = {
       signal,
-      onGap: () => {}, // every reader meets it for itself
+      onGap: () => {}, // every reader detects it itself
       onLogChanged: () => this.#send('changed'),
       onLife: () => this.#tellLife(),
       onProblem: (problem) => this.#send(problem === undefined ? 'alive' : { failing: problem.message }),
@@ -187,7 +187,7 @@ export class SharedRun {
     }
   }
 
-  /** One page when it is this run's turn; true when it holds the end. A failure is slept off when the turn is over. */
+  /** Reads one page when it is this run's turn; true if it has the end. Waits out a failure after the turn. */
   async #lookInTurn(position: Position, options: FollowOptions, backoff: Backoff): Promise<boolean> {
     try {
       return await this.#places.turn((ms) => this.#lookOnce(position, options, backoff, ms), options.signal!)
@@ -214,7 +214,7 @@ export class SharedRun {
     if (performance.now() - this.#toldAt >= this.#transport.idleTimeoutMs / 4) this.#send('alive')
   }
 
-  /** To the other tabs, and to the readers of this one. */
+  /** Sends to the other tabs and to this tab's readers. */
   #send(message: Message): void {
     this.#places.channel.postMessage(message)
     this.#toldAt = performance.now()
@@ -228,7 +228,7 @@ export class SharedRun {
         const problem = new ConnectionError(message.failing, { run: this.#run })
         problem.retrying = reader.isTold = true
         options.onProblem?.(problem)
-        inbox.hear(undefined) // whoever leads is at work
+        inbox.hear(undefined) // the leader is working
         continue
       }
       if (reader.isTold) options.onProblem?.(undefined)
@@ -240,7 +240,7 @@ export class SharedRun {
 
   #close(): void {
     this.#forget()
-    this.#closed.abort(new ConnectionError('nobody reads any more', { run: this.#run }))
+    this.#closed.abort(new ConnectionError('all readers have stopped', { run: this.#run }))
     this.#places.channel.close()
   }
 }

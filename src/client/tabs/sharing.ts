@@ -1,6 +1,6 @@
 /**
- * Tabs of one browser share their connections to a server: a browser allows six to a host, over HTTP/1.1, and a page whose
- * six are all taken by streams can ask for nothing more.
+ * Shares connections between tabs of one browser: over HTTP/1.1 a browser allows six per host, and a page whose six are taken
+ * by streams can send no other request.
  */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { type Follow, follow, type FollowOptions, type Position } from '../follow.ts'
@@ -8,7 +8,7 @@ import type { Transport } from '../transport.ts'
 import { ConnectionSlots } from './connection-slots.ts'
 import { SharedRun } from './shared-run.ts'
 
-/** How to follow runs together with other tabs; undefined where it cannot be done, and every stream has its own connection. */
+/** Follows runs together with other tabs; undefined if that is impossible, and every stream has its own connection. */
 export function openSharing(transport: Transport, share: string | false | undefined): Follow | undefined {
   const { locks } = globalThis.navigator ?? {}
   // Node has locks and channels too, but no tabs and no such limit.
@@ -47,14 +47,14 @@ class Sharing {
   }
 }
 
-/** Sandboxed frames, and pages that may not store anything, have locks that refuse every request. */
+/** Sandboxed frames, and pages without storage access, have locks that reject every request. */
 function canLock(locks: LockManager, name: string): Promise<boolean> {
   return Promise.resolve()
     .then(() => locks.request(`${name}:probe`, { mode: 'shared' }, () => true))
     .catch(() => false)
 }
 
-/** Whoever may not see the same runs has another name, and a name tells nothing about the key. */
+/** Principals that may see different runs have different names; a name reveals nothing about the key. */
 async function nameOf(url: string, principal: string): Promise<string> {
   const text = new TextEncoder().encode(JSON.stringify([url, principal]))
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', text))

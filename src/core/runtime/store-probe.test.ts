@@ -44,9 +44,9 @@ describe('a node is', () => {
 
   test('not ready when its store says no, and says why', async () => {
     const store = overriding(openMemoryStore(), {
-      get: () => Promise.reject(storeUnavailable('the database does not do it')),
+      get: () => Promise.reject(storeUnavailable('the database failed')),
     })
-    const expected = { ok: false, reason: 'the database does not do it' }
+    const expected = { ok: false, reason: 'the database failed' }
     expect(await new StoreProbe({ store, limits, clock }).health()).toEqual(expected)
   })
 })

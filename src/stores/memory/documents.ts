@@ -1,4 +1,4 @@
-/** The documents of the memory store: one map, looked through whole by every listing. */
+/** Documents of the memory store: one map, scanned by every listing. */
 import type { Clock } from '../../core/ports/clock.ts'
 import {
   type Document,
@@ -12,7 +12,7 @@ import type { Run } from '../../core/model/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 
-/** The body is kept as text: what a caller does to a value that it gave or got changes nothing here. */
+/** The body is stored as text, so that later changes to the caller's value have no effect here. */
 interface StoredDocument extends Omit<Document, 'body'> {
   readonly body: string
 }
@@ -56,7 +56,9 @@ export class MemoryDocuments implements Documents {
     return { documents: found.slice(offset, offset + limit).map(opened), total: found.length }
   }
 
-  /** A run was created in a session. A time never moves back, also when the run comes from a node whose clock is behind. */
+  /**
+   * Called when a run is created in a session. Times never move back, even if the run comes from a node whose clock is behind.
+   */
   touch(run: Run): void {
     const session = sessionDocument(run)
     const before = this.#kept.get(keyOf(session))
@@ -68,7 +70,7 @@ export class MemoryDocuments implements Documents {
     return [...this.#kept.values()].map(opened)
   }
 
-  /** With the version and the times that it has; false when there is one of its name. */
+  /** Imports a document with its version and times. False if its name is in use. */
   admit(document: Document): boolean {
     if (this.#kept.has(keyOf(document))) return false
     this.#keep(document)

@@ -4,7 +4,7 @@ import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/por
 import { comesBefore, type Position } from '../../core/model/page.ts'
 import type { MemoryDocuments } from './documents.ts'
 
-/** What the store gives. */
+/** The parts of the store that a transfer needs. */
 export interface TransferAccess {
   readonly kept: () => readonly TransferredRun[]
   readonly now: () => number

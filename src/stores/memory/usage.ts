@@ -1,4 +1,4 @@
-/** What each owner has in the memory store. */
+/** Storage usage per owner in the memory store. */
 import { comesBefore, type Position } from '../../core/model/page.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { OwnerUsage, SizedRun, StoredUsage } from '../../core/model/storage-usage.ts'

@@ -1,4 +1,4 @@
-/** The writing side of the memory store: records wait here until the end of the turn and are committed together. */
+/** Log writer of the memory store. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { LogWriter } from '../../core/ports/store.ts'
@@ -8,7 +8,10 @@ export interface Append {
   readonly change: Run | undefined
 }
 
-/** Gathers what is appended in one turn and commits it as one batch right after, as a store with a disk does. */
+/**
+ * Collects the records that are appended in one turn of the event loop and commits them as one batch, as a store with a disk
+ * does.
+ */
 export class MemoryWriter implements LogWriter {
   readonly #commit: (first: number, batch: readonly Append[]) => void
   readonly #onRefused: (cause: unknown) => void
@@ -16,7 +19,7 @@ export class MemoryWriter implements LogWriter {
   #batchFirst: number
   #pendingChars = 0
   #committing: Promise<void> | undefined
-  /** Once refused, always refused: what comes later would leave a hole. */
+  /** Permanent: a later append would leave a gap in the log. */
   #refusal: HoldfastError | undefined
 
   constructor(
@@ -55,7 +58,7 @@ export class MemoryWriter implements LogWriter {
     if (this.#refusal !== undefined) throw this.#refusal
   }
 
-  /** Never rejects: the refusal is told, and waits for `flush`. */
+  /** Never rejects: reports a refusal and keeps it for `flush`. */
   #commitBatch(): void {
     const batch = this.#batch
     const first = this.#batchFirst

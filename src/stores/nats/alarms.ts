@@ -1,22 +1,22 @@
 /**
- * What an operator must hear of although the store goes on: runs that cannot be trusted, replicas that differ, streams that
- * somebody purged. The log names the run; health, which anybody may ask, only counts.
+ * Problems an operator must know about although the store keeps working: quarantined runs, replicas that differ, purged
+ * streams. The log names the run; the public health endpoint only counts.
  */
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 
 interface Quarantine {
   readonly reason: string
-  /** The message that is wrong; undefined where the run as a whole is. */
+  /** The wrong message; undefined: the run as a whole is wrong. */
   readonly seq: number | undefined
-  /** When that was last found. */
+  /** When this was last detected. */
   readonly at: number
 }
 
-/** Runs that are remembered as quarantined; of more than that only the number is known. */
+/** Quarantined runs that are remembered; further ones are only counted. */
 const RUNS_MAX = 10_000
 const STREAMS_MAX = 1000
-/** How long a run of which a message is wrong is left alone. */
+/** Delay before a run with a wrong message is tried again. */
 const RETRY_MS = 30_000
 
 export class Alarms {
@@ -31,7 +31,7 @@ export class Alarms {
     this.#logger = logger
   }
 
-  /** What the leader says of a message is not what the run says of it. The error is what whoever asked is told. */
+  /** The leader's message differs from what the run's chain says. Returns the error for the caller. */
   quarantine(run: string, reason: string, seq?: number): HoldfastError {
     const known = this.#quarantined.get(run)
     if (known?.seq === seq && known !== undefined) this.#quarantined.set(run, { ...known, at: performance.now() })
@@ -39,17 +39,17 @@ export class Alarms {
       if (this.#quarantined.size < RUNS_MAX) this.#quarantined.set(run, { reason, seq, at: performance.now() })
       this.#logger.error(
         { run, seq, reason },
-        'run quarantined: its messages on the NATS servers are not what was written',
+        'run quarantined: its messages on the NATS servers differ from what was written',
       )
     }
     return quarantined(run, reason)
   }
 
-  /** A message that was wrong is right: a server was repaired. */
+  /** The message is correct again: a server was repaired. */
   cleared(run: string, seq: number): void {
     if (this.#quarantined.size === 0 || this.#quarantined.get(run)?.seq !== seq) return
     this.#quarantined.delete(run)
-    this.#logger.info({ run, seq }, 'run no longer quarantined: its messages are right again')
+    this.#logger.info({ run, seq }, 'run no longer quarantined: its messages are correct again')
   }
 
   /** Throws for a run that is quarantined as a whole. */
@@ -58,33 +58,36 @@ export class Alarms {
     if (found !== undefined && found.seq === undefined) throw quarantined(run, found.reason)
   }
 
-  /** Whether nobody should take a run now. One of which a message is wrong is tried again from time to time. */
+  /** Whether the run should not be claimed now. A run with a wrong message is retried from time to time. */
   isSuspended(run: string): boolean {
     const found = this.#quarantined.size === 0 ? undefined : this.#quarantined.get(run)
     return found !== undefined && (found.seq === undefined || performance.now() - found.at < RETRY_MS)
   }
 
-  /** A replica returned something else than was asked for, and the leader was asked instead. */
+  /** A replica returned a wrong message, so the leader was asked instead. */
   diverged(stream: string, reason: string): void {
-    // The first ones, and then fewer and fewer: a replica that has diverged may be asked thousands of times.
+    // Logged with exponential thinning: a diverged replica may be asked thousands of times.
     if (isPowerOfTwo(++this.#diverged))
       this.#logger.warn({ stream, reason, times: this.#diverged }, 'a NATS replica differs from its leader')
   }
 
-  /** Something on a subject of ours that no Holdfast wrote. */
+  /** A message on one of our subjects that Holdfast did not write. */
   foreign(subject: string, reason: string): void {
     if (isPowerOfTwo(++this.#unreadable))
-      this.#logger.warn({ subject, reason, times: this.#unreadable }, 'ignored a NATS message that is not Holdfast’s')
+      this.#logger.warn(
+        { subject, reason, times: this.#unreadable },
+        'ignored a NATS message that Holdfast did not write',
+      )
   }
 
-  /** A server that cannot be relied on is part of the cluster. */
+  /** The cluster includes a server of an unsupported version. */
   server(fault: string): void {
     if (this.#servers.has(fault) || this.#servers.size >= STREAMS_MAX) return
     this.#servers.add(fault)
     this.#logger.error({ reason: fault }, 'a NATS server of the cluster is not supported')
   }
 
-  /** What is the matter with a stream; undefined: nothing any more. */
+  /** Sets or clears (undefined) the problem of a stream. */
   stream(stream: string, reason: string | undefined): void {
     if (reason === this.#streams.get(stream)) return
     if (reason === undefined) this.#streams.delete(stream)
@@ -92,13 +95,15 @@ export class Alarms {
     if (reason !== undefined) this.#logger.error({ stream, reason }, 'messages of a NATS stream are missing')
   }
 
-  /** What health says; empty where all is well. */
+  /** The alarms for the health endpoint; empty if there are none. */
   get texts(): readonly string[] {
     const runs = this.#quarantined.size
     return [
-      ...(runs === 0 ? [] : [`${runs} quarantined: the servers return other messages than were written; see the log`]),
+      ...(runs === 0
+        ? []
+        : [`${runs} quarantined: the servers return messages that differ from what was written; see the log`]),
       ...(this.#diverged === 0 ? [] : [`a replica differed from its leader ${this.#diverged} times`]),
-      ...(this.#unreadable === 0 ? [] : [`${this.#unreadable} messages were ignored: no Holdfast wrote them`]),
+      ...(this.#unreadable === 0 ? [] : [`${this.#unreadable} messages were ignored: Holdfast did not write them`]),
       ...this.#servers,
       ...this.#streams.values(),
     ]
@@ -109,7 +114,7 @@ function quarantined(run: string, reason: string): HoldfastError {
   return new UnreadableRun(run, `it is quarantined: the NATS servers returned ${reason}`)
 }
 
-/** One run cannot be read; the others, and the store, are well. */
+/** One run cannot be read; the store and all other runs are healthy. */
 export class UnreadableRun extends HoldfastError {
   constructor(run: string, reason: string) {
     const message = `run ${run} cannot be read`

@@ -1,6 +1,6 @@
 /**
- * A leader that was just elected may not know yet what the one before it acknowledged. Whoever does not find what should be there
- * has a message written: when that is acknowledged, so is known all that came before it.
+ * A newly elected leader may not have applied everything that its predecessor acknowledged. A reader that misses something has
+ * a barrier message written: once it is acknowledged, everything before it is applied.
  */
 import type { Layout, Spot } from './layout.ts'
 import type { Link } from './link.ts'
@@ -10,7 +10,7 @@ export class Barriers {
   readonly #layout: Layout
   readonly #isReplicated: boolean
   readonly #underWay = new Map<string, Promise<void>>()
-  /** The one after that: whoever comes while one is under way must not take it for theirs, and shares the next. */
+  /** The barrier after the current one. Callers that arrive while one is under way cannot rely on it and share the next. */
   readonly #next = new Map<string, Promise<void>>()
 
   constructor(link: Link, layout: Layout, isReplicated: boolean) {
@@ -19,7 +19,7 @@ export class Barriers {
     this.#isReplicated = isReplicated
   }
 
-  /** Until the leader knows all that was acknowledged of something; false where it always does, being the only server. */
+  /** Resolves when the leader has applied everything acknowledged. False on a single server, which always has. */
   async pass(spot: Spot): Promise<boolean> {
     if (this.#isReplicated) await this.#pass(this.#layout.barrier(spot))
     return this.#isReplicated
@@ -30,7 +30,7 @@ export class Barriers {
     if (next !== undefined) return next
     const before = this.#underWay.get(stream) ?? Promise.resolve()
     const mine = before
-      .catch(() => {}) // told to those who waited for it
+      .catch(() => {}) // reported to its callers
       .then(() => {
         this.#next.delete(stream)
         this.#underWay.set(stream, mine)
@@ -38,7 +38,7 @@ export class Barriers {
       })
       .then(() => {})
     this.#next.set(stream, mine)
-    mine.catch(() => {}) // told to whoever waits
+    mine.catch(() => {}) // reported to its callers
     return mine
   }
 }

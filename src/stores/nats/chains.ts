@@ -1,13 +1,13 @@
 /**
- * Where in its stream each message of a run is. A run's messages stand between those of others, and a stream cannot be asked
- * for the message with a certain record. So each message lists some before it: the one at place 12, whose lowest bit is 4, lists
- * the four before it, one at an odd place only its neighbour, one at place 256 the 256 before it. That is four on average, and
- * the way back to any record is some hops.
+ * Finds the stream sequence of each message of a run. A run's messages are interleaved with those of other runs, and JetStream
+ * cannot look up the message with a certain record. So each message lists predecessors, like a skip list: message 12, whose
+ * lowest set bit is 4, lists four; an odd one lists one; message 256 lists 256. That is four on average, and any record is a
+ * few hops away.
  */
 import type { Head } from './head.ts'
 import { LruCache } from './lru-cache.ts'
 
-/** A message of a run: where it is, and which records it has. */
+/** Position of a message in its run (`place`) and stream (`seq`), and the records it holds. */
 export interface MessagePosition {
   readonly place: number
   readonly seq: number
@@ -15,17 +15,17 @@ export interface MessagePosition {
   readonly next: number
 }
 
-/** Most messages that one lists. */
+/** Maximum predecessors that one message lists. */
 const LISTED_MAX = 256
-/** Places that are remembered, of all runs together. */
+/** Cached positions of all runs together. */
 const PLACES_MAX = 500_000
 
-/** How many messages before it the one at a place lists. */
+/** Number of predecessors that the message at a position lists. */
 export function listedAt(place: number): number {
   return Math.min(place & -place, LISTED_MAX, place - 1)
 }
 
-/** Neighbouring places, oldest first, as the message after them lists them. */
+/** Encodes neighbouring positions, oldest first, for the message that follows them. */
 export function encodeBack(places: readonly MessagePosition[]): number[] {
   const back: number[] = []
   let after = 0
@@ -53,14 +53,14 @@ export function placeOf({ place, from, next }: Head, seq: number): MessagePositi
   return { place, seq, from, next }
 }
 
-/** The head of the message at a place; undefined where it is gone. */
+/** Loads the head of the message at a position; undefined if it was removed. */
 export type LoadHead = (place: MessagePosition) => Promise<Head | undefined>
 
 export class Chains {
-  /** Neighbours without a gap, oldest first, up to the last message that was seen. */
+  /** Neighbours without a gap, oldest first, up to the last known message. */
   readonly #kept = new LruCache<MessagePosition[]>(PLACES_MAX, (places) => places.length)
 
-  /** A run has a new message. Remembered where the one before it is known, and is the one that its writer saw. */
+  /** Adds a run's new message, if its predecessor is cached and is the one its writer saw. */
   extend(run: string, head: Head, seq: number): void {
     const place = placeOf(head, seq)
     if (place.place === 1) return this.#kept.set(run, [place])
@@ -81,13 +81,13 @@ export class Chains {
     this.#kept.delete(run)
   }
 
-  /** A place and those before it, so many in all, or as many as there are. */
+  /** Up to `count` positions that end with `tip`. */
   async last(run: string, tip: MessagePosition, count: number, load: LoadHead): Promise<readonly MessagePosition[]> {
     const places = await this.#back(run, tip, ({ place }) => place <= tip.place - count + 1, load)
     return places.slice(-count)
   }
 
-  /** From the place with a record up to the one given, or from the earliest that is there. */
+  /** From the position with the record, or the earliest that exists, to `tip`. */
   async since(run: string, tip: MessagePosition, record: number, load: LoadHead): Promise<readonly MessagePosition[]> {
     const places = await this.#back(run, tip, ({ from }) => from <= record, load)
     return places.slice(
@@ -125,5 +125,5 @@ export class Chains {
   }
 }
 
-/** Of one run, while it is only extended; more are looked up again. */
+/** Cached positions of one run while it is only appended to; older ones are looked up again. */
 const PER_RUN_MAX = 4096

@@ -1,6 +1,6 @@
 /**
- * Appends: each run that has records waiting has one message under way, with all that had gathered when the one before it was
- * acknowledged. How much rides on a message so adapts to the load, and a lone event waits for nobody.
+ * Appends. Each run with buffered records has one message under way; it holds everything that was buffered when the previous
+ * one was acknowledged. The batch size so adapts to the load, and a lone event does not wait.
  */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
@@ -9,9 +9,9 @@ import type { CurrentRun, RunMessages, Step } from './run-messages.ts'
 
 export interface CommitsOptions {
   readonly messages: RunMessages
-  /** A run as it was last seen, where that is at hand. */
+  /** The run's last known state, if cached. */
   readonly known: (id: string) => Promise<CurrentRun | undefined>
-  /** How long a message is tried while the servers cannot be reached. */
+  /** How long a message is retried while the servers are unreachable. */
   readonly outageTimeoutMs: number
 }
 
@@ -28,7 +28,10 @@ export class Commits {
     if (!this.#working.has(writer)) this.#working.set(writer, this.#work(writer))
   }
 
-  /** Not at once: what this turn of the event loop still brings comes along. All begin together: their messages are sent as one. */
+  /**
+   * Deferred, so that everything appended in this turn of the event loop joins. All runs start together, so their messages are
+   * sent in one write.
+   */
   #turn(): Promise<void> {
     this.#nextTurn ??= new Promise((resolve) =>
       setImmediate(() => {
@@ -39,7 +42,7 @@ export class Commits {
     return this.#nextTurn
   }
 
-  /** Until nothing waits. */
+  /** Resolves when nothing is buffered or under way. */
   async idle(): Promise<void> {
     while (this.#working.size > 0) await Promise.all(this.#working.values())
   }
@@ -74,7 +77,7 @@ export class Commits {
   }
 }
 
-/** What does not fit is refused, all of it (LOG-1, LOG-3, LOG-4). */
+/** A batch that does not fit is refused as a whole (LOG-1, LOG-3, LOG-4). */
 function expectToFit({ writer: { id, epoch }, first }: Part, current: CurrentRun | undefined): void {
   if (current === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
   const { head } = current

@@ -1,4 +1,4 @@
-/** How the store connects to NATS servers, and what is said when it cannot. */
+/** Connects to NATS servers, with an error that says what to check. */
 import type { NatsConnection } from '@nats-io/transport-node'
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 
@@ -12,13 +12,13 @@ export interface ConnectOptions {
   readonly tls?: boolean
 }
 
-/** At most a third of a lease: behind a server that is silent there may be one that is not. */
+/** At most a third of a lease: if one server is silent, another may respond. */
 const CONNECT_MS = 3000
 const FIRST_CONNECTS_MAX = 3
-/** A connection that died without a word is noticed by asking. */
+/** Pings detect a dead connection. */
 const PING_EVERY_MS = 5000
 
-/** The first connect is tried again where no server was heard in time, as on a busy machine. */
+/** Retries the first connect if no server responds in time, as on a busy machine. */
 export async function connectTo(nats: Nats, options: ConnectOptions): Promise<NatsConnection> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -34,7 +34,7 @@ function connectOnce(nats: Nats, { servers, user, pass, token, tls }: ConnectOpt
     servers: [...servers],
     name: 'holdfast',
     timeout: CONNECT_MS,
-    // By itself the client begins with the server that it has just left.
+    // By default the client would retry the server that it just left first.
     reconnectToServer: (pool) => pool.reduce((first, next) => (next.lastConnect < first.lastConnect ? next : first)),
     maxReconnectAttempts: -1,
     reconnectTimeWait: 100,
@@ -50,6 +50,6 @@ function connectOnce(nats: Nats, { servers, user, pass, token, tls }: ConnectOpt
 
 export function connectionError({ servers }: ConnectOptions, cause: unknown): HoldfastError {
   const where = `${servers.join(', ')} (--store, HOLDFAST_STORE)`
-  const message = `cannot connect to the NATS store at ${where}: ${detailOf(cause)}. Check the address, and that a server listens there`
+  const message = `cannot connect to the NATS store at ${where}: ${detailOf(cause)}. Check the address and that a server listens there`
   return new HoldfastError('unavailable', message, { cause, retryAfterMs: 1000 })
 }

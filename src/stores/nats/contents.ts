@@ -1,7 +1,6 @@
 /**
- * Messages of runs by their sequence, from whichever replica. Each is checked to be the one that was asked for before it is kept
- * or shown (STO-2): its subject, its run, its position, its writer, its length, and every record in it. Where even the leader
- * returns another one, the run is quarantined.
+ * Reads run messages by sequence, from any replica. Each is verified before it is cached or returned (STO-2): subject, run,
+ * position, writer, length, and every record in it. If even the leader returns a wrong message, the run is quarantined.
  */
 import { detailOf } from '../../core/model/errors.ts'
 import { faultIn } from '../../core/delivery/read-log.ts'
@@ -13,7 +12,7 @@ import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
 import { LruCache } from './lru-cache.ts'
 
-/** A message with its content, wherever that is. */
+/** A message with its content, whether inline or in parts. */
 export interface FullMessage {
   readonly head: Head
   readonly content: Uint8Array
@@ -21,9 +20,9 @@ export interface FullMessage {
 
 /** What is known of a message before it is read. */
 export interface ExpectedMessage extends Partial<Pick<MessagePosition, 'place' | 'from' | 'next'>> {
-  /** Of the run when it was last seen: no earlier message has a higher one. */
+  /** The run's epoch when last seen: no earlier message has a higher one. */
   readonly epochMax?: number
-  /** It begins with the run's description. */
+  /** The message starts with the run's description. */
   readonly isDescription?: boolean
 }
 
@@ -34,7 +33,7 @@ export interface ContentsOptions {
 }
 
 const CONTENTS_BYTES_MAX = 32 * 1024 * 1024
-/** About what an entry takes besides its content. */
+/** Approximate overhead of an entry besides its content. */
 const ENTRY_BYTES = 1024
 
 export class Contents {
@@ -49,7 +48,7 @@ export class Contents {
     this.#kept.clear()
   }
 
-  /** What a message says of its run; undefined where it is gone. */
+  /** The head of a message; undefined if it was removed. */
   async head(id: string, { seq, ...expected }: MessagePosition): Promise<Head | undefined> {
     const { link, layout } = this.#options
     const { stream, subject } = layout.run(id)
@@ -58,7 +57,7 @@ export class Contents {
     )
   }
 
-  /** All that a message holds; undefined where it is gone. Kept for a while: many subscribers read the same. */
+  /** The whole message; undefined if it was removed. Cached, because many subscribers read the same. */
   async whole(id: string, seq: number, expected: ExpectedMessage, given?: Message): Promise<FullMessage | undefined> {
     const key = `${id} ${seq}`
     const known = this.#kept.get(key)
@@ -70,7 +69,7 @@ export class Contents {
     return found
   }
 
-  /** The last message of a run, as its leader returned it. */
+  /** The run's last message, as its leader returned it. */
   last(id: string, message: Message): Promise<Head> {
     return this.#guarded(id, message.seq, async () => readHead(message, id, {}))
   }
@@ -123,7 +122,7 @@ function readHead(message: Message, id: string, expected: ExpectedMessage): Head
   try {
     head = decodeHead(message.head)
   } catch {
-    throw new Mismatch(`message ${message.seq}, which no Holdfast wrote`)
+    throw new Mismatch(`message ${message.seq}, which Holdfast did not write`)
   }
   const fault = headFault(head, id, expected)
   if (fault !== undefined) throw new Mismatch(`message ${message.seq} of ${fault}`)

@@ -1,7 +1,7 @@
 /**
- * How a run comes to be. What it needs is on several subjects, and they cannot be written in one step: its place in its lane, its
- * idempotency key, the document of its session, and last the run itself, with which it exists. What a node that dies in between
- * leaves behind is found by whoever comes upon it, and given up for good before anything else takes its place.
+ * Creates runs. A creation writes several subjects, which JetStream cannot do atomically: the lane, the idempotency key, the
+ * session document, and last the run itself, which makes it exist. If a node dies in between, the next node that meets the
+ * remains voids that creation for good before it reuses anything.
  */
 import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
@@ -21,18 +21,18 @@ export interface CreationOptions {
   readonly lanes: Lanes
   readonly keys: Keys
   readonly now: () => number
-  /** By which the order of creation is decided, whatever clock leases are compared with. */
+  /** Decides the creation order, whichever clock leases use. */
   readonly serverNow: () => number
   readonly stored: (current: CurrentRun) => StoredRun
-  /** Whether this node knows a run of this id. */
+  /** Whether this node knows a run with this id. */
   readonly isKnown: (id: string) => boolean
   readonly signal: AbortSignal
 }
 
-/** How long a creation may be under way before others may give it up. */
+/** How long a creation may be under way before others may void it. */
 const CREATION_MS = 5000
 const LOOK_MS = 10
-/** How often somebody else may take the key first, and give it up again. */
+/** How often another node may take the key first and then give it up. */
 const TRIES_MAX = 100
 
 export class Creation {
@@ -50,7 +50,7 @@ export class Creation {
     return this.#queue.do(JSON.stringify([run.run.owner, idempotency.key]), () => this.#createWithKey(run))
   }
 
-  /** Of a run that comes from another store. */
+  /** Imports a run from another store. */
   async admit({ stored, idempotency }: TransferredRun, record: string): Promise<void> {
     const { messages, lanes, keys } = this.#options
     const { run, epoch, stop, first } = stored
@@ -71,7 +71,7 @@ export class Creation {
     })
   }
 
-  /** A run that was put into its lane has ended, or will never be. */
+  /** Whether a run in its lane is finished or its creation was voided. */
   async isOver([id, number]: LaneEntry): Promise<boolean> {
     const tip = await this.#options.messages.tip(id)
     if (tip !== undefined) return tip.head.gone !== undefined || isFinished(tip.head.status)
@@ -90,10 +90,10 @@ export class Creation {
       const created = await this.#create(run, known?.key)
       if (created !== undefined) return created
     }
-    throw storeUnavailable('others are always faster', { retryAfterMs: 1000 })
+    throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
   }
 
-  /** Undefined where somebody else took the key meanwhile. `freed`: what its key stood for, in vain. */
+  /** Undefined if another node took the key meanwhile. `freed`: the voided creation that the key belonged to. */
   #create(run: NewRun, freed: undefined): Promise<CreateResult>
   #create(run: NewRun, freed: Key | undefined): Promise<CreateResult | undefined>
   async #create(draft: NewRun, freed: Key | undefined): Promise<CreateResult | undefined> {
@@ -127,7 +127,7 @@ export class Creation {
       if (!('busy' in entered)) return entered
       const busy = await messages.read(entered.busy)
       if (busy !== undefined) return { busy: stored(busy) }
-      // It is being created, or never will be.
+      // Still being created, or abandoned.
       if (performance.now() > until || signal.aborted)
         throw storeUnavailable(`the run ${entered.busy} is being created`, { retryAfterMs: 1000 })
     }
@@ -140,7 +140,8 @@ export class Creation {
       id,
       (existing, tip) => {
         if (existing !== undefined) throw new HoldfastError('conflict', `run ${id}: the id is in use`)
-        if (tip?.head.gone === 'void') throw storeUnavailable(`run ${id}: its creation took too long and was given up`)
+        if (tip?.head.gone === 'void')
+          throw storeUnavailable(`run ${id}: its creation took too long and was voided by another node; start it again`)
         return { change, description, records }
       },
       { known: 'new' },
@@ -148,7 +149,7 @@ export class Creation {
     return current!
   }
 
-  /** What a key stands for; waits for a run that is being created. */
+  /** The run that a key belongs to; waits while that run is being created. */
   async #lookUp(owner: string, key: string): Promise<{ readonly key: Key; readonly stored?: StoredRun } | undefined> {
     const { keys, messages, stored, signal } = this.#options
     for (const since = performance.now(); ; await pause(LOOK_MS, signal)) {
@@ -168,7 +169,7 @@ export class Creation {
     return current && { stored: stored(current), fingerprint: found.fingerprint }
   }
 
-  /** A run that is not there is made never to be. False when it came after all. */
+  /** Voids a creation, so that the run can never exist. False if the run appeared after all. */
   async #giveUp(id: string): Promise<boolean> {
     const { written } = await this.#options.messages.change(id, (current, tip) =>
       current === undefined && tip === undefined
@@ -178,7 +179,7 @@ export class Creation {
     return written
   }
 
-  /** Microseconds since 1970, and never the same twice: the order of creation, as well as nodes can agree on it. */
+  /** Microseconds since 1970, strictly increasing: the creation order, as far as nodes can agree on one. */
   #next(): number {
     this.#number = Math.max(this.#number + 1, Math.floor(this.#options.serverNow() * 1000))
     return this.#number

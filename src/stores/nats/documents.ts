@@ -1,4 +1,4 @@
-/** The documents of the NATS store: each is the last message of a subject; who they are is in its header, the body is the rest. */
+/** Documents of the NATS store. Each is the last message of a subject: metadata in the header, body in the payload. */
 import {
   type Document,
   type DocumentDraft,
@@ -18,9 +18,9 @@ import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
 import { KeyedMutex } from '../shared/keyed-mutex.ts'
 
-/** All but the body. */
+/** All fields but the body. */
 interface Summary extends Omit<Document, 'body'> {
-  /** Names this message, so that whoever wrote it finds it again. */
+  /** Unique message name, with which its writer recognizes it. */
   readonly name: string
   /** Bytes of the body. Absent in messages of earlier versions. */
   readonly bytes?: number
@@ -33,7 +33,7 @@ interface KnownDocument extends Summary {
 
 interface CurrentDocument {
   readonly seq: number
-  /** Undefined where there is no such document any more. */
+  /** Undefined if the document was removed. */
   readonly document: Document | undefined
   readonly name: string
 }
@@ -44,18 +44,18 @@ export interface NatsDocumentsOptions {
   readonly now: () => number
   readonly name: () => string
   readonly totals: OwnerTotals
-  /** Until all that was written so far, by whomever, is known here. */
+  /** Resolves when everything that any node has written so far is known here. */
   readonly caughtUp: () => Promise<void>
 }
 
 const TRIES_MAX = 200
-/** Who was faster may not be seen yet. */
+/** The winning write may not be visible yet. */
 const TURN_MS_MAX = 100
 
 export class NatsDocuments implements Documents {
   readonly #options: NatsDocumentsOptions
   readonly #known = new Map<string, KnownDocument>()
-  /** What is left of documents that were removed, and since when that is known. */
+  /** Tombstones of removed documents, and when each became known. */
   readonly #gone = new Map<string, { readonly name: DocumentName; readonly seq: number; readonly at: number }>()
   readonly #queue = new KeyedMutex()
 
@@ -63,7 +63,7 @@ export class NatsDocuments implements Documents {
     this.#options = options
   }
 
-  /** A message about a document, from whichever node. */
+  /** Handles a message about a document, from any node. */
   hear(head: string, seq: number): void {
     this.#learn({ ...(JSON.parse(head) as Summary), seq })
   }
@@ -73,7 +73,7 @@ export class NatsDocuments implements Documents {
   }
 
   put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
-    // As it will be read: what the caller does to its body later changes nothing.
+    // Copied as it will be read, so that later changes by the caller have no effect.
     const body = JSON.parse(JSON.stringify(draft.body)) as unknown
     return this.#change<Document>(draft, (before) => {
       const version = before?.version ?? 0
@@ -97,7 +97,7 @@ export class NatsDocuments implements Documents {
     return { documents: page, total: found.length }
   }
 
-  /** All of them, in the order of their names. */
+  /** All documents, ordered by name. */
   async all(limit: number, after?: DocumentName): Promise<readonly Document[]> {
     await this.#options.caughtUp()
     const start = after && keyOf(after)
@@ -105,12 +105,12 @@ export class NatsDocuments implements Documents {
     return this.#open(keys.slice(0, limit).map((key) => this.#known.get(key)!))
   }
 
-  /** With the version and the times that it has; false when there is one of its name. */
+  /** Imports a document with its version and times. False if its name is in use. */
   async admit(document: Document): Promise<boolean> {
     return (await this.#change(document, (before) => (before === undefined ? document : undefined))) !== undefined
   }
 
-  /** A run is about to be created in a session. */
+  /** Called before a run is created in a session. */
   async touch(run: Run): Promise<void> {
     const session = sessionDocument(run)
     await this.#change(session, (before) => {
@@ -119,7 +119,7 @@ export class NatsDocuments implements Documents {
     })
   }
 
-  /** What says that a document was removed is removed itself, when everybody has heard of it. */
+  /** Removes tombstones that every node has seen. */
   async sweep(before: number): Promise<void> {
     for (const [key, { name, seq, at }] of this.#gone) {
       if (at > before) break
@@ -129,7 +129,7 @@ export class NatsDocuments implements Documents {
     }
   }
 
-  /** Reads, decides and writes, until nobody comes in between; undefined when nothing was to be done. */
+  /** Compare-and-set loop; undefined if there was nothing to change. */
   #change<After extends Document | 'gone'>(
     name: DocumentName,
     decide: (before: Document | undefined) => After | undefined,
@@ -139,7 +139,7 @@ export class NatsDocuments implements Documents {
       let after: After | undefined
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const current = await this.#read(name)
-        if (current?.name === own) return after // delivered twice, and the second copy refused first
+        if (current?.name === own) return after // delivered twice, and the second copy was refused first
         after = decide(current?.document)
         if (after === undefined) return undefined
         const outcome = await this.#write(name, own, current, after)
@@ -147,7 +147,7 @@ export class NatsDocuments implements Documents {
         if (outcome !== 'stale') return after
         if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
       }
-      throw storeUnavailable('others are always faster', { retryAfterMs: 1000 })
+      throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })
   }
 
@@ -174,10 +174,13 @@ export class NatsDocuments implements Documents {
     return 'done'
   }
 
-  /** Only the last message of a document is kept: one that was written, and then replaced, cannot be told from one that was not. */
+  /**
+   * Only the last message of a document is stored, so a message that was written and then replaced looks like one that was
+   * never written.
+   */
   async #expectOwn(name: DocumentName, own: string): Promise<void> {
     if ((await this.#read(name))?.name === own) return
-    const message = `whether the document ${name.id} was changed is not known: the answer was lost`
+    const message = `the reply was lost, so it is unknown whether the document ${name.id} was changed: read it before you retry`
     throw storeUnavailable(message, { retryAfterMs: 1000 })
   }
 
@@ -189,7 +192,7 @@ export class NatsDocuments implements Documents {
     return { seq: message.seq, name: summary.name, document: documentOf(summary, message) }
   }
 
-  /** With their bodies. What was removed meanwhile is left out. */
+  /** Loads the bodies. Skips documents that were removed meanwhile. */
   async #open(found: readonly KnownDocument[]): Promise<Document[]> {
     const documents = await Promise.all(
       found.map(async (known) => {
@@ -239,7 +242,7 @@ function documentOf(
   return { owner, collection, id, ...named, body, version, createdAt, updatedAt }
 }
 
-/** The message of a document that was written under a name, and no other. */
+/** Accepts the message with this name only. */
 function readDocument(message: Message, subject: string, name: string): Message {
   const found = onSubject(subject)(message)
   if ((JSON.parse(found.head) as Summary).name === name) return found

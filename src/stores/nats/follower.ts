@@ -1,6 +1,6 @@
 /**
- * Follows a stream: what is there when it begins, as the last message of each subject, and then everything that comes. Only
- * headers are sent. What is missed is noticed by the numbers of deliveries, and asked for again.
+ * Follows a stream with an ordered consumer: first the last message of each subject, then every new message, headers only. Gaps
+ * in the delivery numbers reveal missed messages, which are requested again.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { storeUnavailable } from '../../core/model/errors.ts'
@@ -17,18 +17,18 @@ export interface FollowerOptions {
 
 const HEARTBEAT_MS = 2000
 const WATCH_MS = 500
-/** A consumer that nobody hears is given up by the server. */
+/** The server removes a consumer without a subscriber after this time. */
 const INACTIVE_MS = 30_000
 const CAUGHT_UP_MS = 10_000
 /** A million runs take some seconds. */
 const START_MS = 120_000
 
-/** What the reply address of a delivered message says. */
+/** Metadata in the reply subject of a delivered message. */
 interface Delivery {
   readonly seq: number
-  /** 1, 2, 3 … of this consumer's messages. */
+  /** Delivery number of this consumer: 1, 2, 3 … */
   readonly number: number
-  /** How many are still to come. */
+  /** Messages still to be delivered. */
   readonly pending: number
 }
 
@@ -40,15 +40,15 @@ interface Waiter {
 
 export class Follower {
   readonly #options: FollowerOptions
-  /** All messages up to this one have been seen. */
+  /** All messages up to this sequence are processed. */
   #seq = 0
-  /** The last one that was delivered. What was seen may be more, where the messages after it were removed. */
+  /** The last delivered message. `#seq` may be higher, if the messages after it were removed. */
   #deliveredSeq = 0
   #settling = false
   #subscription: Subscription | undefined
-  /** Counts the consumers that were made: what an earlier one still sends is not listened to. */
+  /** Consumer generation: deliveries of earlier consumers are ignored. */
   #begun = 0
-  /** The stream's last message when the consumer was made. */
+  /** The stream's last sequence when the consumer was created. */
   #lastBefore = 0
   #delivered = 0
   #heardAt = 0
@@ -64,17 +64,17 @@ export class Follower {
     return this.#options.spot
   }
 
-  /** All messages up to this one have been seen. */
+  /** All messages up to this sequence are processed. */
   get seen(): number {
     return this.#seq
   }
 
-  /** The last message that was delivered: as long as it is there unchanged, so is what came before it. */
+  /** The last delivered message. While it exists unchanged, so does everything before it. */
   get lastHeard(): { readonly seq: number; readonly head: string } | undefined {
     return this.#lastHeard
   }
 
-  /** Resolves when all that was there has been seen. */
+  /** Resolves when everything that was in the stream has been processed. */
   async start(): Promise<void> {
     this.#options.link.onReconnect(() => void this.#again())
     await this.#begin()
@@ -82,7 +82,7 @@ export class Follower {
     await this.#current()
   }
 
-  /** Follows the stream from its beginning, as a new node does: it is not the one that was followed so far. */
+  /** Follows the stream from its beginning, as a new node does: the stream is no longer the one followed so far. */
   async rewind(): Promise<void> {
     this.#seq = this.#deliveredSeq = 0
     this.#isCurrent = false
@@ -95,7 +95,9 @@ export class Follower {
     const { link, spot } = this.#options
     for (const until = performance.now() + START_MS; !this.#isCurrent; await pause(2, link.signal)) {
       if (performance.now() > until || link.signal.aborted)
-        throw storeUnavailable(`the stream ${spot.stream} is not delivered`)
+        throw storeUnavailable(
+          `the stream ${spot.stream} is not delivered: check that the NATS servers have a leader for it`,
+        )
     }
   }
 
@@ -105,7 +107,7 @@ export class Follower {
     this.#subscription = undefined
   }
 
-  /** Until everything has been seen that was in the stream when this was called. */
+  /** Resolves when everything that was in the stream at the time of the call has been processed. */
   async caughtUp(): Promise<void> {
     const { link, spot } = this.#options
     await this.caughtUpTo((await link.state(spot.stream)).last_seq)
@@ -119,7 +121,11 @@ export class Follower {
     const late = pause(CAUGHT_UP_MS, AbortSignal.any([enough.signal, link.signal])).then(() => true)
     const isLate = await Promise.race([seen, late])
     enough.abort()
-    if (isLate) throw storeUnavailable(`the stream ${spot.stream} is not delivered`, { retryAfterMs: 1000 })
+    if (isLate)
+      throw storeUnavailable(
+        `the stream ${spot.stream} is not delivered: check that the NATS servers have a leader for it`,
+        { retryAfterMs: 1000 },
+      )
   }
 
   async #begin(): Promise<void> {
@@ -142,7 +148,7 @@ export class Follower {
       config: { ...consumer(spot.subject, inbox), ...this.#beginning() },
     })
     if (begun !== this.#begun) return
-    this.#heardAt = performance.now() // on a slow way the silence that counts begins only now
+    this.#heardAt = performance.now() // on a slow connection the idle time starts only now
     if (pending === 0 && this.#delivered === 0) this.#endsAt(last)
   }
 
@@ -153,11 +159,11 @@ export class Follower {
   }
 
   async #again(): Promise<void> {
-    // One that fails leaves no consumer, and so a silence that the watch notices.
+    // If this fails there is no consumer, and the watchdog notices the silence.
     await this.#begin().catch(() => {})
   }
 
-  /** A consumer that is silent is gone, or cannot reach us. */
+  /** A silent consumer was removed or cannot reach this node. */
   async #watch(): Promise<void> {
     const { signal } = this.#options.link
     while (!signal.aborted) {
@@ -177,30 +183,31 @@ export class Follower {
     const head = message.headers?.get(HEAD) ?? ''
     this.#lastHeard = { seq: delivery.seq, head }
     this.#options.onMessage(message.subject, head, delivery.seq)
-    // They come in order, and those between may have been removed. A server's count of what is to come can be wrong for good.
+    // Deliveries are in order, and messages in between may have been removed. The server's pending count can be wrong
+    // permanently.
     if (delivery.seq >= this.#lastBefore) this.#seeAll(delivery.seq)
     else this.#see(delivery.seq)
     if (delivery.pending === 0) this.#endsAt(this.#lastBefore)
   }
 
-  /** A question whether we keep up, which is answered; or a heartbeat: there is nothing that is not delivered. */
+  /** A flow-control request, which gets a reply; or a heartbeat: everything available was delivered. */
   #hearStatus(message: Msg): void {
     if (message.reply) return void message.respond()
     const stalled = message.headers?.get('Nats-Consumer-Stalled')
     if (stalled) this.#options.link.connection.publish(stalled)
     const last = message.headers?.get('Nats-Last-Consumer')
     if (last && Number(last) !== this.#delivered) return void this.#again()
-    // What was counted as still to come may have been removed before it came: then no message says that it is the last.
+    // Pending messages may be removed before delivery. Then no message arrives as the last one.
     if (!stalled && !this.#isCurrent) this.#endsAt(this.#lastBefore)
-    // Who waits for longer than that waits for a message that was removed.
+    // Anybody who has waited longer than this waits for a removed message.
     const before = performance.now() - HEARTBEAT_MS
     const overdue = this.#waiting.filter(({ since }) => since < before).map(({ seq }) => seq)
     if (overdue.length > 0) this.#endsAt(Math.max(...overdue))
   }
 
   /**
-   * The consumer has no more messages up to this one. Either they were removed, or it is on a replica that is behind: then they
-   * are still to come, and must not count as seen. The leader knows.
+   * The consumer has no more messages up to this sequence. Either they were removed, or its replica lags: then they will still
+   * arrive and must not count as processed. The leader knows which.
    */
   #endsAt(seq: number): void {
     if (this.#deliveredSeq >= seq) return this.#seeAll(seq)
@@ -215,7 +222,7 @@ export class Follower {
       const next = await link.after(spot, this.#deliveredSeq)
       if (begun === this.#begun && (next === undefined || next.seq > upTo)) this.#seeAll(upTo)
     } catch {
-      // The next heartbeat asks again.
+      // The next heartbeat tries again.
     } finally {
       this.#settling = false
     }

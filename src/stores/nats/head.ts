@@ -1,64 +1,64 @@
 /**
- * What every message of a run says in its header: the whole state of the run, apart from its description. So the last message
- * of a run tells all of it, and who follows the headers of a stream knows all its runs.
+ * Header of every message of a run: its whole state except the description. A run's last message is therefore a snapshot, and
+ * following a stream's headers is enough to know all its runs.
  */
 import { isFinished, type Run, type RunStatus } from '../../core/model/run.ts'
 import type { ClaimOptions, Lease, NewRun, StopRequest, StoredRun } from '../../core/ports/store.ts'
 
 export interface Head {
   readonly id: string
-  /** Names this message, so that whoever wrote it finds it again. */
+  /** Unique message name, with which its writer recognizes it. */
   readonly name: string
-  /** Place of this message among those of its run: 1, 2, 3 … */
+  /** Position of this message in its run: 1, 2, 3 … */
   readonly place: number
-  /** Records `from` to `next - 1` are in this message. */
+  /** This message holds the records `from` to `next - 1`. */
   readonly from: number
   readonly next: number
-  /** The earliest record that is kept. */
+  /** Index of the earliest record that retention has kept. */
   readonly first: number
   readonly epoch: number
   readonly lease?: Lease | undefined
   readonly stopped: boolean
-  /** Sequence of the message that begins with the run's description; 0: this one. */
+  /** Sequence of the message that starts with the run's description; 0: this one. */
   readonly described: number
-  /** Bytes of the description at the beginning of this message. */
+  /** Bytes of the description at the start of this message. */
   readonly descriptionBytes: number
   /** Bytes of the whole content, description and records. Absent in messages of earlier versions. */
   readonly bytes?: number | undefined
-  /** Bytes of the content of all messages that are kept of the run, this one included. Absent in messages of earlier versions. */
+  /** Content bytes of all stored messages of the run, including this one. Absent in messages of earlier versions. */
   readonly keptBytes?: number | undefined
-  /** The content is in so many messages of this name, of so many bytes each but the last, and not here. */
+  /** The content is not inline but in `count` part messages of this name, each of `bytes` except the last. */
   readonly parts?: { readonly name: string; readonly count: number; readonly bytes?: number | undefined } | undefined
-  /** Runs are claimed, and driven in their lanes, in the order of these numbers. */
+  /** Creation order, in which runs are claimed and lanes execute. */
   readonly number: number
   readonly owner: string
   readonly component: string
-  /** Of the component. Absent in messages of earlier versions of the store. */
+  /** Version of the component. Absent in messages of earlier versions of the store. */
   readonly version?: string | undefined
   readonly session: string
   readonly createdAt: string
   readonly status: RunStatus
   readonly lane?: string | undefined
   readonly wakeAt?: number | undefined
-  /** There is no such run any more. `void`: and there must never be one, its creation was given up. */
+  /** Tombstone. `removed`: the run was deleted. `void`: its creation was voided, so it must never exist. */
   readonly gone?: 'removed' | 'void' | undefined
-  /** Sequences and record counts of the messages before this one, newest first; see chains.ts. */
+  /** Sequences and record counts of preceding messages, newest first; see chains.ts. */
   readonly back: readonly number[]
 }
 
-/** What is too large, or too seldom asked for, to be in every message. */
+/** The fields that are too large, or too rarely needed, for every message. */
 export interface Description {
   readonly run: Run
   readonly stop?: StopRequest | undefined
   readonly idempotency?: NewRun['idempotency'] | undefined
 }
 
-/** The fields of a head that are a copy of the run's. */
+/** The head fields that are copied from the run. */
 export function headOfRun({ id, owner, component, version, session, createdAt, status, lane, wakeAt }: Run) {
   return { id, owner, component, version, session, createdAt, status, lane, wakeAt }
 }
 
-/** Short names: it is in every message. */
+/** Short keys: it is part of every message. */
 export function encodeHead(head: Head): string {
   return JSON.stringify({
     i: head.id,
@@ -148,12 +148,12 @@ export function decodeHead(text: string): Head {
   }
 }
 
-/** Bytes that count for the owner of a run; of what earlier versions wrote, only the last message is known. */
+/** Bytes that count towards the owner's usage. For messages of earlier versions only the last one is known. */
 export function keptBytesOf({ keptBytes, bytes = 0 }: Pick<Head, 'keptBytes' | 'bytes'>): number {
   return keptBytes ?? bytes
 }
 
-/** `heldUntil`: when the owner of the lease last said it would be heard of again. */
+/** `heldUntil`: until when the lease owner has renewed. */
 export function storedRun(head: Head, { run, stop }: Description, heldUntil: number): StoredRun {
   const { first, next, epoch, lease } = head
   return {
@@ -166,7 +166,7 @@ export function storedRun(head: Head, { run, stop }: Description, heldUntil: num
   }
 }
 
-/** Whether a run may be taken, as far as it can be told without looking at who holds it and at its lane. */
+/** Whether a run can be claimed, apart from its lease and lane. */
 export function isReady(
   { status, stopped, wakeAt }: Head,
   now: number,

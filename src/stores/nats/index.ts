@@ -1,4 +1,4 @@
-/** The cluster store on NATS JetStream (nats-server 2.11 or later), for any number of nodes. */
+/** Cluster store on NATS JetStream (nats-server 2.11 or later), for any number of nodes. */
 import type { Clock } from '../../core/ports/clock.ts'
 import { type Logger, silentLogger } from '../../core/ports/logger.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
@@ -12,7 +12,7 @@ import { NatsStore } from './store.ts'
 import { expectSyncAlways, syncPolicyAt, type SyncPolicy } from './sync-policy.ts'
 
 export interface OpenNatsOptions {
-  /** `host:port` of one or more servers of a cluster; the others are learnt from them. */
+  /** `host:port` of one or more servers of a cluster. The client discovers the others. */
   readonly servers: readonly string[]
   readonly user?: string
   readonly password?: string
@@ -20,24 +20,24 @@ export interface OpenNatsOptions {
   readonly tls?: boolean
   /** Prefix of all stream names. Default: `holdfast`. */
   readonly name?: string
-  /** Servers that keep each message: Default: 3 in a cluster, 1 on a single server. */
+  /** Number of servers that store each message. Default: 3 in a cluster, 1 on a single server. */
   readonly replicas?: number
-  /** Pairs of streams over which runs are spread. Default: 4. Decided when the streams are made. */
+  /** Pairs of streams over which runs are spread; fixed at creation. Default: 4. */
   readonly partitions?: number
-  /** The cluster, and the tags of servers, on which the streams are made. */
+  /** Cluster and server tags on which the streams are placed. */
   readonly cluster?: string
   readonly tags?: readonly string[]
-  /** Refuse servers that acknowledge a message before its file is synced, by what the one at `monitor` says. */
+  /** Refuse servers that acknowledge a message before its file is synced, according to the server at `monitor`. */
   readonly sync?: 'always'
-  /** `http://host:port`, where a server can be asked about itself. */
+  /** `http://host:port`: the monitoring endpoint of a server. */
   readonly monitor?: string
-  /** How long a request may take before it is sent again. Default: 2,000. */
+  /** Timeout of one request attempt. Default: 2,000. */
   readonly requestTimeoutMs?: number
-  /** How long appends are tried while no server can be reached, before their runs are given up here. Default: 60,000. */
+  /** How long appends are retried while no server is reachable, before this node gives up their runs. Default: 60,000. */
   readonly outageTimeoutMs?: number
-  /** Claims run out by it; Default: the servers' own. */
+  /** Clock that leases are measured with. Default: the servers' time. */
   readonly clock?: Clock
-  /** Where the store reports what an operator should know, such as replicas that differ. */
+  /** Receives reports for operators, such as replicas that differ. */
   readonly logger?: Logger
 }
 
@@ -49,7 +49,7 @@ export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
   try {
     const { layout, streams } = await setUp(link, { ...options, name: checkName(name) })
     const isReplicated = streams.some(({ config }) => config.num_replicas > 1)
-    await link.state(layout.states[0]!.stream) // the time of the servers is known before anything is written
+    await link.state(layout.states[0]!.stream) // learns the servers' time before anything is written
     const now = (): number => clock?.now() ?? link.time.now()
     return await NatsStore.open({ link, layout, isReplicated, outageTimeoutMs, now, alarms })
   } catch (cause) {
@@ -61,13 +61,13 @@ export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
 export interface NatsCondition {
   readonly server: string
   readonly isClustered: boolean
-  /** Undefined where there are none yet. */
+  /** Undefined if there are none yet. */
   readonly streams: readonly StreamInfo[] | undefined
-  /** Undefined where nobody can be asked. */
+  /** Undefined without a monitoring endpoint. */
   readonly sync: SyncPolicy | undefined
 }
 
-/** Looks at the servers and the streams, and makes and changes nothing. */
+/** Read-only inspection of servers and streams. */
 export async function inspectNats(options: OpenNatsOptions): Promise<NatsCondition> {
   const link = await openLink(options, new Alarms(silentLogger))
   try {

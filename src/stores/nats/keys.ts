@@ -1,6 +1,6 @@
 /**
- * Idempotency keys: which run a key of an owner stands for (RUN-4). A key is taken before its run is created, by whoever is first.
- * When that run does not come, whoever wants the key makes sure that it never will, and takes the key over.
+ * Idempotency keys: which run an owner's key belongs to (RUN-4). A key is claimed before its run is created; the first claim
+ * wins. If that run never appears, the next claimant voids its creation and takes the key over.
  */
 import type { Layout, Spot } from './layout.ts'
 import type { Link } from './link.ts'
@@ -32,14 +32,14 @@ export class Keys {
     return message && { ...(JSON.parse(message.head) as KeyEntry), seq: message.seq }
   }
 
-  /** True when it stands for this run now; false when somebody else was faster. `known`: what it stood for, in vain. */
+  /** True if the key now belongs to this run; false if another node was faster. `known`: the voided entry to replace. */
   async take(owner: string, key: string, entry: KeyEntry, known: Key | undefined): Promise<boolean> {
     const head = JSON.stringify(entry)
     const published = await this.#link.publish({ ...this.spot(owner, key), head, expected: known?.seq ?? 0 })
     return published.kind === 'done' || (await this.find(owner, key))?.id === entry.id
   }
 
-  /** A key goes with its run. One that was taken over stays. */
+  /** Removes the key together with its run. A key that was taken over stays. */
   async free(owner: string, key: string, id: string): Promise<void> {
     const known = await this.find(owner, key)
     const { stream, subject } = this.spot(owner, key)

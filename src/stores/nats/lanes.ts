@@ -1,6 +1,6 @@
 /**
- * Lanes: the runs of each in order, as one message that is replaced as a whole, so that of several nodes one decides. A run is
- * put into its lane before it is created, and taken out some time after it has ended; who looks knows to ignore what has ended.
+ * Lanes: each is one message with the lane's runs in order, replaced by compare-and-set, so one node wins. A run enters its
+ * lane before it is created and is removed some time after it finished; readers ignore finished runs.
  */
 import { storeUnavailable } from '../../core/model/errors.ts'
 import { pause } from '../shared/pause.ts'
@@ -9,13 +9,13 @@ import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
 import { KeyedMutex } from '../shared/keyed-mutex.ts'
 
-/** A run in its lane, and the number by which it is ordered. */
+/** A run in its lane, and its creation order. */
 export type LaneEntry = readonly [id: string, number: number]
 
 export interface LanesOptions {
   readonly link: Link
   readonly layout: Layout
-  /** Whether a run has ended, or will never be: then it is in nobody's way. */
+  /** Whether a run is finished or its creation was voided, so that it no longer blocks the lane. */
   readonly isOver: (waiting: LaneEntry) => Promise<boolean>
   readonly barriers: Barriers
 }
@@ -25,11 +25,11 @@ interface Lane {
   readonly runs: readonly LaneEntry[]
 }
 
-/** Given the unfinished runs of a lane, what it is to be instead; undefined leaves it as it is. */
+/** Maps the unfinished runs of a lane to its new content; undefined: no change. */
 type Decide = (runs: readonly LaneEntry[]) => readonly LaneEntry[] | undefined
 
 const TRIES_MAX = 200
-/** Who was faster may not be seen yet. */
+/** The winning write may not be visible yet. */
 const TURN_MS_MAX = 100
 
 export class Lanes {
@@ -40,7 +40,7 @@ export class Lanes {
     this.#options = options
   }
 
-  /** The unfinished run that comes first, in the lane of one that is in it. */
+  /** The first unfinished run in the lane of a given run. */
   async first(lane: string, id: string): Promise<string | undefined> {
     let { runs } = await this.#read(lane)
     if (!runs.some(([other]) => other === id)) {
@@ -51,7 +51,10 @@ export class Lanes {
     return undefined
   }
 
-  /** Puts a run last. Its number, which is higher than those before it; or the run that keeps a lane busy which must be free. */
+  /**
+   * Appends a run to its lane. Returns its number, higher than all before it; or the run that occupies a lane that must be
+   * free.
+   */
   async enter(
     lane: string,
     id: string,
@@ -60,7 +63,7 @@ export class Lanes {
   ): Promise<{ readonly number: number; readonly isFirst: boolean } | { readonly busy: string }> {
     let result: Awaited<ReturnType<Lanes['enter']>> | undefined
     await this.#change(lane, (runs) => {
-      // An attempt before this one whose answer was lost may have been written.
+      // An earlier attempt whose reply was lost may have been written.
       const others = runs.filter(([other]) => other !== id)
       const own = runs.find(([other]) => other === id)
       if (mustBeFree && others.length > 0) {
@@ -74,7 +77,7 @@ export class Lanes {
     return result!
   }
 
-  /** A run has ended, or is not created after all. */
+  /** Called when a run finished or its creation was abandoned. */
   async leave(lane: string, id: string): Promise<void> {
     await this.#change(
       lane,
@@ -92,11 +95,11 @@ export class Lanes {
         if (after === undefined || (await this.#write(lane, current, after))) return
         if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
       }
-      throw storeUnavailable('others are always faster', { retryAfterMs: 1000 })
+      throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })
   }
 
-  /** Runs end in order most of the time, so the first that goes on is the end of the search. */
+  /** Runs mostly finish in order, so the search stops at the first unfinished one. */
   async #unfinished(runs: readonly LaneEntry[], leaving: string | undefined): Promise<readonly LaneEntry[]> {
     for (const [at, waiting] of runs.entries())
       if (waiting[0] === leaving || !(await this.#options.isOver(waiting))) return runs.slice(at)
@@ -110,7 +113,7 @@ export class Lanes {
     return { seq: message.seq, runs: JSON.parse(Buffer.from(message.data).toString()) as LaneEntry[] }
   }
 
-  /** An empty lane is no message at all. */
+  /** An empty lane is stored as no message. */
   async #write(lane: string, { seq }: Lane, runs: readonly LaneEntry[]): Promise<boolean> {
     const { link, layout } = this.#options
     const { stream, subject } = layout.state('lane', lane)

@@ -1,16 +1,16 @@
 /**
- * How streams and subjects are named. Each partition has two streams: `log`, with one subject per run, which only grows; and
- * `state`, which keeps the last message of each subject: documents, lanes, keys, owners, and parts of large messages.
+ * Names of streams and subjects. Each partition has two streams: `log`, append-only, with one subject per run; and `state`,
+ * which stores the last message of each subject: documents, lanes, keys, owners, and parts of large messages.
  */
 import { createHash } from 'node:crypto'
 
-/** A subject and the stream that has it. */
+/** A subject and its stream. */
 export interface Spot {
   readonly stream: string
   readonly subject: string
 }
 
-/** No run has such a token. */
+/** Cannot be the token of a run. */
 const BARRIER = '~barrier'
 
 export function isBarrier(subject: string): boolean {
@@ -40,12 +40,12 @@ export class Layout {
     return this.#spot('log', id, tokenOf(id))
   }
 
-  /** In the stream of a run: what is written there only to know what was written before. */
+  /** Subject in a run's stream for barrier messages (see barriers.ts). */
   barrier({ stream, subject }: Spot): Spot {
     return { stream, subject: `${subject.split('.').slice(0, 3).join('.')}.${BARRIER}` }
   }
 
-  /** Something that is named by several texts together. */
+  /** Subject of a state entry that several strings identify. */
   state(kind: StateKind, ...names: readonly string[]): Spot {
     const token = hashOf(JSON.stringify(names))
     return this.#spot('state', token, `${kind}.${token}`)
@@ -73,22 +73,22 @@ export class Layout {
   }
 }
 
-/** Where it is written how many partitions there are. */
+/** Subject that stores the number of partitions. */
 export function versionSpot(name: string): Spot {
   return { stream: `${name}-state-0`, subject: `${name}.state.0.version` }
 }
 
 export function checkName(name: string): string {
   if (/^[A-Za-z0-9_-]{1,40}$/.test(name)) return name
-  throw new Error(`${JSON.stringify(name)} cannot be the name of the streams: give 1 to 40 letters, digits, '_' or '-'`)
+  throw new Error(`${JSON.stringify(name)} is not a valid stream prefix: use 1 to 40 letters, digits, '_' or '-'`)
 }
 
-/** What a run's subject says of its id. */
+/** The token of the run's id in its subject. */
 export function tokenIn(subject: string): string {
   return subject.slice(subject.lastIndexOf('.') + 1)
 }
 
-/** Ids of ours can be part of a subject as they are. */
+/** Generated ids are valid subject tokens; others are hashed. */
 function tokenOf(id: string): string {
   return /^[A-Za-z0-9_-]{1,100}$/.test(id) ? id : `~${hashOf(id)}`
 }
@@ -97,7 +97,7 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 32)
 }
 
-/** FNV-1a: must never change, since it says where a run is. */
+/** FNV-1a. Must never change: it decides which partition a run is in. */
 function partitionOf(text: string, partitions: number): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)

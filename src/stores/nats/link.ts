@@ -1,4 +1,4 @@
-/** One connection to the servers, what is asked of JetStream over it, and the rule by which something is asked again. */
+/** One connection to the servers: JetStream requests, retries, and switching servers. */
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { StoreHealth } from '../../core/ports/store.ts'
@@ -22,15 +22,15 @@ import { ServerTime } from './server-time.ts'
 import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
 
 export interface LinkOptions extends ConnectOptions {
-  /** How long one answer may take before the question is asked again. */
+  /** Timeout of one attempt, before the request is sent again. */
   readonly requestTimeoutMs: number
-  /** A replica returned another message than was asked for. */
+  /** Called when a replica returned a wrong message. */
   readonly onDiverged: (stream: string, reason: string) => void
-  /** A server of the cluster is one that cannot be relied on. */
+  /** Called when the cluster includes an unsupported server. */
   readonly onUnfit: (fault: string) => void
 }
 
-/** `stale`: the subject has another last sequence than was expected. `unsure`: an earlier attempt may have been written. */
+/** `stale`: the subject's last sequence differs from the expected one. `unsure`: an earlier attempt may have been written. */
 export type PublishResult =
   | { readonly kind: 'done'; readonly seq: number }
   | { readonly kind: 'stale'; readonly unsure: boolean }
@@ -38,29 +38,29 @@ export type PublishResult =
 export interface Draft extends Spot {
   readonly head: string
   readonly data?: Uint8Array
-  /** Sequence of the subject's last message, 0 for none; where it is not given, nothing is checked. */
+  /** Expected last sequence of the subject; 0: none. Default: not checked. */
   readonly expected?: number
-  /** Replaces what is on the subject. */
+  /** Replaces the subject's messages (rollup). */
   readonly replaces?: boolean
 }
 
 export interface StreamState {
   readonly messages: number
   readonly bytes: number
-  /** Of the earliest message that is there; one more than the last where there is none. */
+  /** Sequence of the earliest message; one more than the last if the stream is empty. */
   readonly first_seq: number
   readonly last_seq: number
 }
 
 const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
 /**
- * Without any answer of JetStream, or any to what is written, for so many answer times, the node tries another server: this one may be
- * cut off from the rest. Such a server still answers questions about what it has.
+ * After this many request timeouts without a successful reply (to reads, or to writes), the node tries another server: this one
+ * may be partitioned from the rest. Such a server still answers reads of its own data.
  */
 const FRUITLESS_ANSWERS = 1.5
 const RETRY_MIN_MS = 20
 const RETRY_MAX_MS = 1000
-/** How long what a caller waits for is tried, before the caller is told. */
+/** How long a request on behalf of a caller is retried. */
 export const COMMAND_MS = 10_000
 
 export class Link {
@@ -72,7 +72,7 @@ export class Link {
   readonly #questions: RequestMux
   readonly #onReconnect = new Set<() => void>()
   #connected = true
-  /** When JetStream last answered, to a question or to a message; or when another server was last tried. */
+  /** When JetStream last replied, per kind of request, or when the node last switched servers. */
   readonly #fruitfulAt = { asking: performance.now(), writing: performance.now() }
   #failure: string | undefined
 
@@ -106,7 +106,7 @@ export class Link {
     return this.#closing.signal
   }
 
-  /** Largest message that the server takes. */
+  /** Maximum message size that the server accepts. */
   get payloadMax(): number {
     return this.#connection.info?.max_payload ?? 1024 * 1024
   }
@@ -129,13 +129,13 @@ export class Link {
     return () => this.#onReconnect.delete(listener)
   }
 
-  /** Writes a message; resolves when as many servers as the stream asks for have it. */
+  /** Writes a message; resolves when a quorum of the stream's replicas has it. */
   async publish(draft: Draft, patienceMs = COMMAND_MS): Promise<PublishResult> {
     const { subject, head, data, expected, replaces } = draft
     const headers = this.#nats.headers()
     headers.set(HEAD, head)
     if (expected !== undefined) headers.set(EXPECTED, String(expected))
-    // The expected sequence keeps rivals out. For as long as servers remember ids, a second way to tell them does so as well.
+    // The expected sequence excludes rivals. The message id does so a second time, within the servers' duplicate window.
     if (expected !== undefined && expected > 0 && this.isClustered) headers.set('Nats-Msg-Id', `${subject} ${expected}`)
     if (replaces) headers.set('Nats-Rollup', 'sub')
     let unsure = false
@@ -149,39 +149,40 @@ export class Link {
     }
   }
 
-  /** The last message of a subject, by the stream's leader; undefined where there is none. */
+  /** The subject's last message according to the stream's leader; undefined: none. */
   async last({ stream, subject }: Spot, patienceMs = COMMAND_MS): Promise<Message | undefined> {
     return this.#get(stream, { last_by_subj: subject }, onSubject(subject), patienceMs)
   }
 
-  /** What is in a place of a stream now, by its leader, whatever it is. */
+  /** The message at a sequence according to the leader, unverified. */
   led(stream: string, seq: number): Promise<Message | undefined> {
     return this.#get(stream, { seq }, (message) => message, COMMAND_MS)
   }
 
-  /** The earliest message of a subject, by the stream's leader. */
+  /** The subject's earliest message according to the stream's leader. */
   async earliest({ stream, subject }: Spot): Promise<Message | undefined> {
     return this.#get(stream, { seq: 1, next_by_subj: subject }, onSubject(subject), COMMAND_MS)
   }
 
-  /** The first message after a sequence that is on such subjects, by the stream's leader. */
+  /** The first message after a sequence on matching subjects, according to the stream's leader. */
   after({ stream, subject }: Spot, seq: number): Promise<Message | undefined> {
     return this.#get(stream, { seq: seq + 1, next_by_subj: subject }, (message) => message, COMMAND_MS)
   }
 
-  /** A message that was written before, from any replica: it never changes, so it is there or gone. */
+  /** An immutable message, from any replica: it exists unchanged or was removed. */
   at<Read>(stream: string, seq: number, read: ReadMessage<Read>): Promise<Read | undefined> {
     return this.#fromAny(stream, { seq }, read)
   }
 
-  /** Something of which there is only ever one. */
+  /** A subject that only ever gets one message. */
   only<Read>({ stream, subject }: Spot, read: ReadMessage<Read>): Promise<Read | undefined> {
     return this.#fromAny(stream, { last_by_subj: subject }, read)
   }
 
   /**
-   * Where a draft is whose answer was lost, by the leader: it is not sent again before that is known, since servers remember ids
-   * for seconds only. Throws as the server does where another one is there, since the draft may be before that.
+   * Finds out from the leader whether a draft whose reply was lost was written. It must not be sent again before that is known,
+   * because the duplicate window is only seconds. Throws like the server if another message is there, since the draft may
+   * precede it.
    */
   async #written({ stream, subject, head, data = EMPTY, expected }: Draft): Promise<number | undefined> {
     if (expected === undefined) return undefined
@@ -193,7 +194,7 @@ export class Link {
     throw new ApiError({ code: 400, err_code: DUPLICATE, description: 'another one is there' })
   }
 
-  /** What a stream holds, by its leader, which also says what time it has. */
+  /** Stream state according to its leader; also updates the servers' time. */
   async state(stream: string): Promise<StreamState> {
     const asked = performance.now()
     const { state, ts } = await this.api<{ state: StreamState; ts?: string }>(`STREAM.INFO.${stream}`, {})
@@ -201,12 +202,12 @@ export class Link {
     return state
   }
 
-  /** Forgets the messages of a subject, all of them or those before a sequence. */
+  /** Purges the messages of a subject: all, or those before a sequence. */
   async purge(stream: string, filter: string, before?: number): Promise<void> {
     await this.api(`STREAM.PURGE.${stream}`, { filter, ...(before !== undefined && { seq: before }) })
   }
 
-  /** One call of JetStream's API, which does the same when it is done twice. */
+  /** One idempotent call of the JetStream API. */
   async api<Answer>(what: string, body: unknown, patienceMs = COMMAND_MS): Promise<Answer> {
     try {
       const ask = (): Promise<Msg> => this.#ask(`$JS.API.${what}`, encoder.encode(JSON.stringify(body)))
@@ -222,7 +223,7 @@ export class Link {
     await this.#connection.close()
   }
 
-  /** Replicas may differ, so what one returns is checked; where it is wrong or has nothing, the leader decides (STO-2). */
+  /** Replicas may differ, so their replies are verified. If one is wrong or empty, the leader decides (STO-2). */
   async #fromAny<Read>(stream: string, query: object, read: ReadMessage<Read>): Promise<Read | undefined> {
     const found = await this.#direct(stream, query)
     if (found !== undefined) {
@@ -257,7 +258,7 @@ export class Link {
     return answer && directMessage(answer)
   }
 
-  /** Asks until there is an answer, or a refusal, or for so long. */
+  /** Retries until a reply or a refusal arrives, or the time is over. */
   async #repeat<Answer>(
     ask: () => Promise<Answer>,
     patienceMs: number,
@@ -284,12 +285,12 @@ export class Link {
     }
   }
 
-  /** Nothing that was asked over this connection was of use for a while: the next server may do better. */
+  /** No request on this connection succeeded for a while: try the next server. */
   #moveOn(doing: 'asking' | 'writing'): void {
     const now = performance.now()
     if (!this.#connected || now - this.#fruitfulAt[doing] < this.#options.requestTimeoutMs * FRUITLESS_ANSWERS) return
     this.#startAnew()
-    void this.#connection.reconnect().catch(() => {}) // it fails only when the connection is closed
+    void this.#connection.reconnect().catch(() => {}) // fails only if the connection is closed
   }
 
   #startAnew(): void {
@@ -302,13 +303,13 @@ export class Link {
     return this.#questions.ask(subject, data, headers)
   }
 
-  /** What is wrong with the server at the other end, and with those that it tells of. */
+  /** Version problems of the connected server and of the servers it announces. */
   async #faults(addresses: readonly string[] = this.#connection.info?.connect_urls ?? []): Promise<string[]> {
     const here = versionFault(this.serverVersion, this.#connection.getServer())
     return [...new Set([...(here === undefined ? [] : [here]), ...(await versionFaults(addresses))])]
   }
 
-  /** A cluster may be downgraded, or given an old server, while a node runs. What is at the other end is not used then. */
+  /** A cluster may be downgraded or get an old server while a node is running. Such a server is not used. */
   async #recheck(addresses?: readonly string[]): Promise<void> {
     for (const fault of await this.#faults(addresses)) this.#options.onUnfit(fault)
   }
@@ -320,13 +321,13 @@ export class Link {
       if (type === 'disconnect' || type === 'close') {
         this.#connected = false
         this.#failure = 'the connection to the NATS server was lost'
-        this.#questions.giveUp(this.#failure) // the answers are lost with the connection
+        this.#questions.giveUp(this.#failure) // replies are lost with the connection
       } else if (type === 'reconnect') {
         void this.#recheck()
         const fault = versionFault(this.serverVersion, this.#connection.getServer())
         if (fault !== undefined) {
           this.#failure = fault
-          // It fails only when the connection is closed.
+          // Fails only if the connection is closed.
           setTimeout(() => void this.#connection.reconnect().catch(() => {}), RETRY_MAX_MS).unref()
           continue
         }

@@ -1,4 +1,4 @@
-/** Pages of runs: the index says which, the log what they are. */
+/** Run listings: the index selects the runs, the log supplies their state. */
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { cursorOf, type Position, positionOf } from '../../core/model/page.ts'
 import type { RunPage, RunQuery, StoredRun } from '../../core/ports/store.ts'
@@ -12,7 +12,7 @@ export interface ListingsOptions {
   readonly index: RunIndex
   readonly messages: RunMessages
   readonly stored: (current: CurrentRun) => StoredRun
-  /** Until all that was written so far, by whomever, is in the index. */
+  /** Resolves when everything that any node has written so far is in the index. */
   readonly caughtUp: () => Promise<void>
   readonly onUnreadable: (id: string) => void
 }
@@ -35,7 +35,7 @@ export class Listings {
     return { runs, ...(hasMore && { cursor: cursorOf(runs.at(-1)!.run) }), ...(unreadable > 0 && { unreadable }) }
   }
 
-  /** Oldest first, each with its key. */
+  /** Oldest first, each with its idempotency key. */
   async oldest(limit: number, after?: Position): Promise<TransferredRun[]> {
     const { index, stored, caughtUp } = this.#options
     await caughtUp()
@@ -54,7 +54,7 @@ export class Listings {
     return found.map((current) => ({ stored: stored(current), bytes: keptBytesOf(current.head) }))
   }
 
-  /** So many runs of a selection that goes on after a place. What the index has and the log has no more is left out. */
+  /** Collects up to `limit` runs of a selection. Skips runs that are in the index but no longer in the log. */
   async #collect(
     limit: number,
     after: Position | undefined,
@@ -77,7 +77,7 @@ export class Listings {
     return { found, unreadable }
   }
 
-  /** One run that cannot be read does not keep the others from being listed. */
+  /** One unreadable run must not fail the listing. */
   async #describe(tip: Tip): Promise<CurrentRun | 'unreadable' | undefined> {
     const { messages, index, onUnreadable } = this.#options
     try {

@@ -1,6 +1,7 @@
 /**
- * Notices what somebody else did to the streams: messages that were purged, and a stream that ends earlier than it did, as after
- * a restore from a backup or a power cut that took unsynced files. Runs that are gone that way are told so to whoever asks.
+ * Detects changes to the streams from outside: purged messages, and a stream that is shorter than before, as after a restore
+ * from a backup or a power failure that lost unsynced files. Requests for runs that were lost this way get an error that says
+ * so.
  */
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Alarms } from './alarms.ts'
@@ -18,22 +19,22 @@ export interface LossesOptions {
   readonly index: RunIndex
   readonly followers: () => readonly Follower[]
   readonly spotOf: (id: string) => Spot
-  /** A run is gone, or is as it was some time ago: what is remembered of it is wrong. */
+  /** A run is lost or rolled back: cached state is invalid. */
   readonly onLost: (id: string) => void
-  /** Sequences of a stream stand for other messages than before. */
+  /** The stream's sequences now belong to other messages. */
   readonly onRewound: () => void
 }
 
 const LOOK_EVERY_MS = 10_000
-/** Runs that are remembered as lost. */
+/** Lost runs that are remembered. */
 const LOST_MAX = 100_000
-/** Runs that the leader is asked for at once. */
+/** Runs that are confirmed with the leader concurrently. */
 const BATCH = 32
 
 export class Losses {
   readonly #options: LossesOptions
   readonly #lost = new Set<string>()
-  /** The earliest message of each stream when it was last looked at. */
+  /** First sequence of each stream at the last check. */
   readonly #first = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
   #looking: Promise<void> | undefined
@@ -48,16 +49,16 @@ export class Losses {
     clearInterval(this.#timer)
   }
 
-  /** A run that is not there now: throws where it was here and was removed by somebody else. */
+  /** Throws if the run existed and was removed from outside. */
   expectKept(id: string): void {
     if (this.#lost.has(id))
       throw new HoldfastError(
         'cursor_expired',
-        `run ${id}: its messages were removed from the NATS stream from outside`,
+        `run ${id}: its messages were purged from the NATS stream by something other than Holdfast`,
       )
   }
 
-  /** Shared by whoever comes upon something that is not there. */
+  /** Concurrent callers share one check. */
   look(): Promise<void> {
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
     return this.#looking
@@ -68,41 +69,41 @@ export class Losses {
       try {
         await this.#lookAt(follower)
       } catch {
-        // The servers cannot be asked now. The next look finds it.
+        // The servers are unreachable. The next check detects it.
       }
     }
   }
 
   async #lookAt(follower: Follower): Promise<void> {
     const { link, index, spotOf, barriers, alarms } = this.#options
-    const { spot, seen } = follower // before the stream is asked: it may go on meanwhile
+    const { spot, seen } = follower // read before the stream's state: it may grow meanwhile
     const { stream } = spot
     const { first_seq: first, last_seq: last } = await link.state(stream)
     const isBack = last < seen || (await this.#isReplaced(follower))
     if (!isBack && this.#first.get(stream) === first) return
     const suspects = [...index.entriesWhere(({ id, seq }) => (isBack || seq < first) && spotOf(id).stream === stream)]
-    // A leader that does not know yet what was acknowledged would look the same.
+    // A leader that has not applied all acknowledged messages yet would look the same.
     if (isBack || suspects.length > 0) await barriers.pass(spot)
     const { gone, changed } = await this.#confirm(suspects)
     if (isBack && (changed.length > 0 || (await link.state(stream)).last_seq < seen)) {
       this.#options.onRewound()
       await follower.rewind()
-      alarms.stream(stream, `stream ${stream} went back from message ${seen} to ${last}: ${gone} runs are gone`)
+      alarms.stream(stream, `stream ${stream} went back from message ${seen} to ${last}: ${gone} runs are lost`)
     } else if (gone > 0) {
-      alarms.stream(stream, `${gone} runs are gone: stream ${stream} was purged from outside`)
+      alarms.stream(stream, `${gone} runs are lost: stream ${stream} was purged by something other than Holdfast`)
     }
     for (const id of changed) this.#options.onLost(id)
     this.#first.set(stream, first)
   }
 
-  /** Whether another message is where the last one was: the stream went back, and others have written to it since. */
+  /** Whether the last message was replaced by another: the stream was rolled back and then written to. */
   async #isReplaced({ spot, lastHeard }: Follower): Promise<boolean> {
     if (lastHeard === undefined) return false
     const found = await this.#options.link.led(spot.stream, lastHeard.seq)
     return found !== undefined && found.head !== lastHeard.head
   }
 
-  /** Asks the leader for each: those that it has as they are known are well. */
+  /** Checks each run with the leader, to rule out false alarms. */
   async #confirm(suspects: readonly Entry[]): Promise<{ readonly gone: number; readonly changed: readonly string[] }> {
     let gone = 0
     const changed: string[] = []
@@ -122,7 +123,7 @@ export class Losses {
     const { link, index, spotOf } = this.#options
     const { id, seq, head } = entry
     const found = await link.last(spotOf(id))
-    if (found !== undefined && found.seq > seq) return 'kept' // it went on, or Holdfast removed it
+    if (found !== undefined && found.seq > seq) return 'kept' // newer, or removed by Holdfast
     if (found !== undefined && found.seq === seq && decodeHead(found.head).name === head.name) return 'kept'
     index.forget(id, seq)
     if (found !== undefined) return 'earlier'

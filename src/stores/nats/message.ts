@@ -1,29 +1,29 @@
-/** A message of a stream, by whichever way it was read. */
+/** A stream message, however it was read. */
 import type { Msg } from '@nats-io/transport-node'
 import { HoldfastError, STORE_UNAVAILABLE } from '../../core/model/errors.ts'
 
 export interface Message {
   readonly subject: string
   readonly seq: number
-  /** What Holdfast says about it, as JSON. */
+  /** Holdfast's header, as JSON. */
   readonly head: string
   readonly data: Uint8Array
 }
 
-/** Takes a message apart. Throws `Mismatch` for one that is not what was asked for. */
+/** Decodes a message. Throws `Mismatch` if it is not the expected one. */
 export type ReadMessage<Read> = (message: Message) => Read
 
-/** A message is there, and it is another one than was asked for. Its detail says what was found. */
+/** The message exists but is not the expected one. The detail says what was found. */
 export class Mismatch extends HoldfastError {
   constructor(found: string) {
     super('unavailable', STORE_UNAVAILABLE, { detail: found, retryAfterMs: 1000 })
   }
 }
 
-/** The one header of a message that is ours. */
+/** Name of Holdfast's only message header. */
 export const HEAD = 'Holdfast'
 
-/** As the leader of a stream tells it. */
+/** As returned by the stream's leader. */
 export interface RawMessage {
   readonly subject: string
   readonly seq: number
@@ -36,13 +36,13 @@ export function messageFrom({ subject, seq, hdrs = '', data = '' }: RawMessage):
   return { subject, seq, head, data: Buffer.from(data, 'base64') }
 }
 
-/** As any replica tells it; undefined where it has none. */
+/** As returned by any replica; undefined: none. */
 export function directMessage({ headers, data }: Msg): Message | undefined {
   const seq = Number(headers?.get('Nats-Sequence') ?? 0)
   return seq === 0 ? undefined : { subject: headers!.get('Nats-Subject'), seq, head: headers!.get(HEAD), data }
 }
 
-/** The message itself, where it is on the subject that was asked for. */
+/** Accepts the message only if it is on this subject. */
 export function onSubject(subject: string): ReadMessage<Message> {
   return (message) => {
     if (message.subject === subject) return message

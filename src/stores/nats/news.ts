@@ -1,4 +1,4 @@
-/** What a node hears from the streams: takes it into the index of runs, and gives hints to whoever watches. */
+/** Applies stream messages to the run index and emits hints to subscribers. */
 import { detailOf } from '../../core/model/errors.ts'
 import type { Hints } from '../../core/delivery/hints.ts'
 import type { Slice } from '../../core/model/record.ts'
@@ -25,17 +25,18 @@ export interface NewsOptions {
 
 export class News {
   readonly #options: NewsOptions
-  /** What was there when the store was opened, until all of it has come. */
+  /** Messages that existed when the store was opened, until all of them have arrived. */
   #found: Tip[] | undefined = []
 
   constructor(options: NewsOptions) {
     this.#options = options
   }
 
-  /** A message of a run, from whichever node. */
+  /** Handles a message of a run, from any node. */
   readonly hear = (subject: string, text: string, seq: number): void => {
     const { index, chains } = this.#options
-    // Most messages are this node's own, and known. Where an id is not its own token, nothing is found, and it is decoded.
+    // Most messages are this node's own and already known. For an id that differs from its token the lookup misses, and the
+    // message is decoded.
     if (isBarrier(subject) || (index.get(tokenIn(subject))?.seq ?? 0) >= seq) return
     const head = this.#decode(subject, text)
     if (head === undefined) return
@@ -56,7 +57,7 @@ export class News {
     }
   }
 
-  /** All that was there has come. In the order in which the runs were created, and not in that of their last messages. */
+  /** Called when all existing messages have arrived. Applies them in creation order, not in the order of last messages. */
   takeIn(): void {
     const found = this.#found ?? []
     this.#found = undefined
@@ -67,7 +68,7 @@ export class News {
     }
   }
 
-  /** Takes a message into the index, and tells who watches what is new. */
+  /** Applies a message to the index and emits hints. */
   learn(tip: Tip, slice: Slice | undefined): void {
     const { index, hints, isClaimable } = this.#options
     const { isNews, before, fault } = index.apply(tip)
@@ -91,19 +92,19 @@ export class News {
       hints.give({ run: heir.id, next: heir.head.next, claimable: true })
   }
 
-  /** What was known of a run is not so any more: who follows it finds out by reading on. */
+  /** The known state of a run is invalid. Followers find out by reading on. */
   retract(id: string): void {
     this.#options.chains.forget(id)
     this.#options.hints.give({ run: id, next: Infinity })
   }
 
-  /** Nobody writes to the run or is shown it any more. */
+  /** Blocks reads and writes of the run. */
   #quarantine(id: string, fault: string): void {
     this.#options.alarms.quarantine(id, fault)
     this.retract(id)
   }
 
-  /** Undefined for a message that is not on the subject of the run that it names, or that no Holdfast wrote. */
+  /** Undefined for a message whose subject does not match its run, or that Holdfast did not write. */
   #decode(subject: string, text: string): Head | undefined {
     const { layout, alarms } = this.#options
     try {

@@ -1,5 +1,5 @@
 /**
- * Workers, and until when each is to be waited for. A claim names its worker, and renewing is one message, whatever the worker
+ * Workers and the end of their leases. A lease names its worker, so a renewal is one message however many runs the worker
  * holds.
  */
 import { ServedComponents } from '../shared/served-components.ts'
@@ -9,7 +9,7 @@ import type { Link } from './link.ts'
 interface OwnerEntry {
   readonly owner: string
   readonly until: number
-  /** What it serves, where it says so. */
+  /** The components it serves, if it reports them. */
   readonly components?: readonly string[]
 }
 
@@ -24,19 +24,19 @@ export class Owners {
     this.#layout = layout
   }
 
-  /** A message about a worker, from whichever node. */
+  /** Handles a message about a worker, from any node. */
   hear(head: string): void {
     const { owner, until, components } = JSON.parse(head) as OwnerEntry
     if (until >= this.until(owner)) this.served.note(owner, until, components)
     this.#until.set(owner, Math.max(until, this.until(owner)))
   }
 
-  /** As far as this node has heard; 0 of one who never renewed. */
+  /** As known on this node; 0: never renewed. */
   until(owner: string): number {
     return this.#until.get(owner) ?? 0
   }
 
-  /** As the servers know it now. */
+  /** According to the servers. */
   async latest(owner: string): Promise<number> {
     const message = await this.#link.last(this.#spot(owner))
     if (message !== undefined) this.hear(message.head)
@@ -49,12 +49,12 @@ export class Owners {
     this.hear(head)
   }
 
-  /** Those that are heard of in time. */
+  /** Workers whose leases have not expired. */
   atWork(now: number): string[] {
     return [...this.#until].filter(([, until]) => until > now).map(([owner]) => owner)
   }
 
-  /** Forgets those that were last heard of long ago, and hold nothing. */
+  /** Removes workers that hold nothing and have not renewed for a long time. */
   async sweep(before: number, holds: (owner: string) => boolean): Promise<void> {
     for (const [owner, until] of this.#until) {
       if (until > before || holds(owner)) continue

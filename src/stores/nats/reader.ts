@@ -1,4 +1,4 @@
-/** Reads stretches of a run's log. */
+/** Reads slices of a run's log. */
 import { assertReadable } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { lastOf, type Slice, sliceWithin } from '../../core/model/record.ts'
@@ -7,11 +7,11 @@ import { joinAfter } from '../shared/join-after.ts'
 import { UnreadableRun } from './alarms.ts'
 import type { RunMessages, Tip } from './run-messages.ts'
 
-/** How many messages are asked for at once: few at first, since one is often enough. */
+/** Messages requested concurrently, in growing batches, since one is often enough. */
 const BATCHES = [1, 4, 16, 64]
 const TRIES_MAX = 3
 
-/** `known`: the run as this node last heard of it, which is enough where it has what is asked for. */
+/** `known`: the run as this node last saw it, which suffices if it has the requested records. */
 export async function readLog(
   messages: RunMessages,
   known: Tip | undefined,
@@ -33,23 +33,23 @@ export async function readLog(
     if (after === next - 1) return undefined
     const slice = await readFrom(messages, tip, after, bytesMax)
     if (slice !== undefined) return slice
-    // It was trimmed or removed while it was read.
+    // Trimmed or removed while it was read.
     messages.chains.forget(id)
     tip = undefined
   }
   throw await missing(messages, id, after)
 }
 
-/** Events that are gone although the run says that it has them: somebody purged the stream, or set a limit on it. */
+/** Error for events that are missing although the run lists them: the stream was purged or got a limit. */
 async function missing(messages: RunMessages, id: string, after: number): Promise<HoldfastError> {
   const earliest = await messages.earliest(id)
   if (earliest === undefined || earliest <= after + 1)
     return new UnreadableRun(id, `event ${after + 1} is missing in its stream`)
-  const message = `run ${id}: events before ${earliest} were removed from the NATS stream from outside`
+  const message = `run ${id}: events before ${earliest} were purged from the NATS stream by something other than Holdfast`
   return new HoldfastError('cursor_expired', message, { details: { earliest } })
 }
 
-/** Undefined where what should be there is not. */
+/** Undefined if a message is missing. */
 async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax: number): Promise<Slice | undefined> {
   const { id, next, status } = tip.head
   const places = (await messages.places(id, tip, after + 1)).filter((place) => place.next > place.from)
@@ -70,7 +70,7 @@ async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax
   return { ...slice, closed: isFinished(status) && lastOf(slice) === next - 1 }
 }
 
-/** The records from one on, where they are few enough to be written again. */
+/** The records from an index on, if they are few enough to be rewritten. */
 export async function readTail(
   messages: RunMessages,
   tip: Tip,

@@ -1,9 +1,9 @@
-/** What JetStream's answers say. */
+/** Decodes JetStream replies. */
 import type { Msg } from '@nats-io/transport-node'
 import { ApiError, DUPLICATE } from './failures.ts'
 import { type Message, messageFrom, type RawMessage } from './message.ts'
 
-/** Undefined where there is no such message. */
+/** Undefined if there is no such message. */
 export function messageIn(answer: Msg): Message | undefined {
   try {
     return messageFrom((answerOf(answer) as { message: RawMessage }).message)
@@ -13,14 +13,14 @@ export function messageIn(answer: Msg): Message | undefined {
   }
 }
 
-/** Throws for a message that was not taken because another one was, in the same place. */
+/** Throws if the message was not accepted because another one took its sequence. */
 export function seqOf(answer: Msg): number {
   const { seq, duplicate = false } = answerOf(answer) as { seq: number; duplicate?: boolean }
   if (duplicate) throw new ApiError({ code: 400, err_code: DUPLICATE, description: 'another one was faster' })
   return seq
 }
 
-/** What the server answered, as JSON; throws where that is an error. */
+/** The reply as JSON; throws if it is an error. */
 export function answerOf(answer: Msg): unknown {
   const body = answer.json<{ error?: { code: number; err_code?: number; description?: string } }>()
   if (body.error !== undefined) throw new ApiError(body.error)

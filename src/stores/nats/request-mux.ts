@@ -17,7 +17,7 @@ export class RequestMux {
   readonly #connection: NatsConnection
   readonly #requestTimeoutMs: number
   readonly #inbox = `_INBOX.${crypto.randomUUID()}`
-  /** In the order in which they were asked, and so in which their time is over. */
+  /** In the order of sending, and so of their deadlines. */
   readonly #waiting = new Map<string, PendingRequest>()
   readonly #looking: NodeJS.Timeout
   #asked = 0
@@ -37,7 +37,7 @@ export class RequestMux {
     })
   }
 
-  /** No answer will come any more. */
+  /** Rejects all pending requests. */
   giveUp(reason: string): void {
     for (const [token, { reject }] of this.#waiting) {
       this.#waiting.delete(token)
@@ -55,7 +55,8 @@ export class RequestMux {
     const waiting = this.#waiting.get(token)
     if (waiting === undefined) return
     this.#waiting.delete(token)
-    if (answer.data.length === 0 && answer.headers?.code === 503) waiting.reject(new NoResponders('no server has it'))
+    if (answer.data.length === 0 && answer.headers?.code === 503)
+      waiting.reject(new NoResponders('no NATS server responds for this stream'))
     else waiting.resolve(answer)
   }
 
@@ -64,7 +65,7 @@ export class RequestMux {
     for (const [token, { until, reject }] of this.#waiting) {
       if (until > now) return
       this.#waiting.delete(token)
-      reject(new Error(`no answer came within ${this.#requestTimeoutMs} ms`))
+      reject(new Error(`no reply within ${this.#requestTimeoutMs} ms`))
     }
   }
 }

@@ -1,4 +1,4 @@
-/** How records and runs are forgotten: a message says so, and then the messages before it are purged. */
+/** Retention: a message records the trim or removal, then the messages before it are purged. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
 import { keptBytesOf } from './head.ts'
@@ -15,7 +15,7 @@ export interface RetentionOptions {
   readonly keys: Keys
 }
 
-/** A finished run of which so much is kept is written anew as one message, and the rest of its messages is forgotten. */
+/** A finished run that keeps at most this much is rewritten as one message, and its other messages are purged. */
 const REWRITTEN_BYTES_MAX = 64 * 1024
 
 export class Retention {
@@ -35,7 +35,7 @@ export class Retention {
       const isOver = isFinished(head.status)
       const kept = isOver ? await readTail(messages, untrimmed, first, REWRITTEN_BYTES_MAX) : undefined
       if (kept !== undefined) return { change: { first }, description, records: kept, anew: true }
-      // How the bytes are spread over the messages is not known without reading them all.
+      // An estimate: how the bytes are spread over the messages is unknown without reading them.
       const share = (head.next - first) / (head.next - head.first)
       return { change: { first }, description, earlierBytes: Math.round(keptBytesOf(head) * share) }
     })
@@ -47,7 +47,7 @@ export class Retention {
     if (isAnew && current.head.parts === undefined) await this.#purgeParts(id)
   }
 
-  /** What says that it was removed stays for a while, for the other nodes. */
+  /** The tombstone stays for a while, for the other nodes. */
   async remove(id: string): Promise<boolean> {
     const { link, layout, messages, keys } = this.#options
     const { written, current } = await messages.change(id, (before) => {

@@ -1,6 +1,6 @@
 /**
- * All runs, as far as a node has heard: what listings and workers look for. It may be behind the log, never ahead of it; whoever
- * decides something asks the log.
+ * Index of all runs known to this node, for listings and workers. It may lag behind the log but is never ahead of it; decisions
+ * are made on the log.
  */
 import type { Position } from '../../core/model/page.ts'
 import { isFinished } from '../../core/model/run.ts'
@@ -11,11 +11,10 @@ import { type Head, isReady, keptBytesOf } from './head.ts'
 import type { Tip } from './run-messages.ts'
 import { SortedRuns } from './sorted-runs.ts'
 
-/** A run in the index. */
 export interface Entry extends Position {
   head: Head
   seq: number
-  /** What the order of turns looks at. */
+  /** Fields for the fair order. */
   readonly number: number
   run: Pick<Head, 'owner' | 'status' | 'wakeAt'>
   stop: true | undefined
@@ -25,14 +24,14 @@ export class RunIndex {
   readonly #entries = new Map<string, Entry>()
   readonly #all = new SortedRuns<Entry>()
   readonly #byOwner = new Map<string, SortedRuns<Entry>>()
-  /** Of one owner: others may have a session of the same name. */
+  /** Per owner: sessions of different owners may have the same name. */
   readonly #bySession = new Map<string, SortedRuns<Entry>>()
   /** Unfinished runs of each lane. */
   readonly #lanes = new Map<string, Set<Entry>>()
-  /** Runs that each worker holds. */
+  /** Runs leased by each worker. */
   readonly #held = new Map<string, Set<Entry>>()
   readonly #turns = new FairOrder<Entry>()
-  /** What is left of runs that were removed, and since when that is known. */
+  /** Tombstones of removed runs, and when each became known. */
   readonly #gone = new Map<string, { readonly seq: number; readonly at: number }>()
   readonly #totals: OwnerTotals
 
@@ -45,8 +44,8 @@ export class RunIndex {
   }
 
   /**
-   * What was known of the run before; undefined for one that is new. `isNews` is false for what was known already. `fault`: the
-   * message comes later and tells of an earlier state, which only a stream that lost messages can do; it is not taken.
+   * Applies a message and returns the run's previous state; undefined: new run. `isNews`: false if already known. `fault`: the
+   * message is newer but has an older state, as after a stream lost messages; it is not applied.
    */
   apply({ head, seq }: Tip): { readonly isNews: boolean; readonly before?: Head | undefined; readonly fault?: string } {
     const { back: _back, ...rest } = head
@@ -72,7 +71,7 @@ export class RunIndex {
     return { isNews: true, before }
   }
 
-  /** A run turned out not to be there, and nobody said so. */
+  /** A run turned out to be missing, without a tombstone. */
   forget(id: string, seq: number): void {
     const entry = this.#entries.get(id)
     if (entry?.seq === seq) this.#drop(entry)
@@ -82,7 +81,7 @@ export class RunIndex {
     for (const entry of this.#entries.values()) if (isWanted(entry)) yield entry
   }
 
-  /** Runs that were removed before a moment, and the messages that say so. */
+  /** Runs that were removed before a moment, with their tombstones. */
   *goneBefore(moment: number): Generator<{ readonly id: string; readonly seq: number }> {
     for (const [id, { seq, at }] of this.#gone) {
       if (at > moment) return
@@ -95,7 +94,7 @@ export class RunIndex {
     return this.#gone.has(id)
   }
 
-  /** The one of a lane that is to be driven. */
+  /** The run that may execute in a lane. */
   headOfLane(lane: string): Entry | undefined {
     let first: Entry | undefined
     for (const entry of this.#lanes.get(lane) ?? [])
@@ -111,12 +110,12 @@ export class RunIndex {
     return this.#held.keys()
   }
 
-  /** Runs of these owners' claims; for who wants to know whether one is still at work. */
+  /** Epochs of the leases that a worker holds. */
   leasesOf(owner: string): number[] {
     return [...(this.#held.get(owner) ?? [])].map(({ head }) => head.lease!.until)
   }
 
-  /** In the order in which they should be taken. */
+  /** In claim order. */
   claimable(limit: number, now: number, isHeld: (head: Head) => boolean, components?: readonly string[]): string[] {
     const isWanted = ({ head }: Entry): boolean =>
       (head.stopped || (components?.includes(head.component) ?? true)) && this.isClaimable(head, now, isHeld)
@@ -128,7 +127,7 @@ export class RunIndex {
     return head.stopped || head.lane === undefined || this.headOfLane(head.lane)?.id === head.id
   }
 
-  /** All that need a worker, now or later. */
+  /** All runs that need a worker, now or later. */
   needed(): Iterable<Entry> {
     return this.#turns.all()
   }
@@ -188,7 +187,7 @@ export class RunIndex {
     this.#place(entry, before)
   }
 
-  /** Brings lane, worker and turn up to date. */
+  /** Updates lane, worker and fair order. */
   #place(entry: Entry, before: Head | undefined): void {
     const { head } = entry
     this.#turns.place(entry)
@@ -199,7 +198,7 @@ export class RunIndex {
   }
 }
 
-/** Positions, events and epochs of a run only ever rise. A run that is written anew begins at position 1, with all its events. */
+/** Positions, events and epochs of a run only increase. A rewritten run starts at position 1, with all its events. */
 function backwards(before: Head, { place, next, epoch, gone }: Head): string | undefined {
   if (gone !== undefined) return undefined
   if (place <= before.place && place !== 1) return `position ${place} after position ${before.place}`

@@ -1,6 +1,6 @@
 /**
- * The messages of runs: reads a run's last one, and writes its next one. A message is taken only directly after the one that its
- * writer has seen (LOG-4), so every change of a run is decided on what is there.
+ * Reads a run's last message and writes its next one. JetStream accepts a message only directly after the one that its writer
+ * saw (LOG-4), so every change is a compare-and-set.
  */
 import { storeUnavailable } from '../../core/model/errors.ts'
 import type { Slice } from '../../core/model/record.ts'
@@ -16,42 +16,41 @@ import { COMMAND_MS, type Link } from './link.ts'
 import type { Message } from './message.ts'
 import { LruCache } from './lru-cache.ts'
 
-/** A message of a run. */
 export interface Tip {
   readonly head: Head
   readonly seq: number
 }
 
-/** A run as its last message tells it. */
+/** A run as its last message describes it. */
 export interface CurrentRun extends Tip {
   readonly description: Description
 }
 
-/** What the next message changes. */
+/** The changes that the next message makes. */
 export interface Step {
   readonly change?: Partial<Pick<Head, 'epoch' | 'lease' | 'stopped' | 'first' | 'gone' | 'number'>>
-  /** Bytes of earlier messages that are kept. Default: all of them, and none with `anew`. */
+  /** Bytes of earlier messages that are kept. Default: all of them; none with `anew`. */
   readonly earlierBytes?: number
   readonly description?: Description
   readonly records?: Pick<Slice, 'first' | 'count' | 'bytes'>
-  /** Nothing before this message is needed any more. */
+  /** Everything before this message can be purged. */
   readonly anew?: boolean
 }
 
-/** Called again when somebody else was faster. Undefined: nothing is to be done. `tip` is there for a run that is gone, too. */
+/** Called again after a lost race. Undefined: nothing to do. `tip` is set for removed runs too. */
 export type Decide = (
   current: CurrentRun | undefined,
   tip: Tip | undefined,
 ) => Step | undefined | Promise<Step | undefined>
 
 export interface ChangeResult {
-  /** The run after the change, or as it is where nothing was done. */
+  /** The run after the change, or unchanged if there was nothing to do. */
   readonly current: CurrentRun | undefined
   readonly written: boolean
 }
 
 export interface ChangeOptions {
-  /** The run as it was last seen, `new` for one that was never seen; where it is not given, it is read. */
+  /** The last known state; `new`: never seen. Default: read from the leader. */
   readonly known?: CurrentRun | 'new' | undefined
   readonly patienceMs?: number
 }
@@ -63,23 +62,23 @@ interface WrittenMessage {
   readonly step: Step
 }
 
-/** How often somebody else may be faster. */
+/** Maximum lost races. */
 const TRIES_MAX = 200
 const READS_MAX = 5
 const TURN_MS_MAX = 100
-/** Beyond this a message goes in parts: a large one delays all others of its stream. */
+/** Larger content is sent in parts: a large message delays all others of its stream. */
 const CONTENT_MAX = 512 * 1024
-/** Room for headers within what the server takes. */
+/** Reserved for headers within the server's message limit. */
 const HEADERS_MAX = 32 * 1024
 const DESCRIPTIONS_CHARS_MAX = 16 * 1024 * 1024
 
 export interface RunMessagesOptions {
   readonly link: Link
   readonly layout: Layout
-  /** A name that no other message has. */
+  /** Returns a unique message name. */
   readonly name: () => string
   readonly onWritten: (tip: Tip, slice: Slice | undefined) => void
-  /** The last message of a run that this node has heard of. */
+  /** The last message of a run that this node knows of. */
   readonly heard: (id: string) => Tip | undefined
   readonly barriers: Barriers
   readonly alarms: Alarms
@@ -99,21 +98,21 @@ export class RunMessages {
     this.#contents = new Contents(options)
   }
 
-  /** Nothing that was read is believed any more. */
+  /** Invalidates everything that was cached. */
   forgetAll(): void {
     this.chains.forgetAll()
     this.#descriptions.clear()
     this.#contents.forgetAll()
   }
 
-  /** Index of the earliest record of a run that is there, whatever the run says. */
+  /** Index of the earliest record that exists in the stream, whatever the run says. */
   async earliest(id: string): Promise<number | undefined> {
     const { link, layout } = this.#options
     const message = await link.earliest(layout.run(id))
     return message && (await this.#contents.last(id, message)).from
   }
 
-  /** By the leader of the stream, or a newer one that was heard of; also of a run that is gone. */
+  /** The leader's last message, or a newer one that this node knows of; also of a removed run. */
   async tip(id: string, patienceMs = COMMAND_MS): Promise<(Tip & { readonly message?: Message }) | undefined> {
     const { link, layout, heard, alarms } = this.#options
     alarms.expectSound(id)
@@ -123,7 +122,7 @@ export class RunMessages {
     return message && { head: await this.#contents.last(id, message), seq: message.seq, message }
   }
 
-  /** Until the leader knows all that was acknowledged before. */
+  /** Resolves when the leader has applied everything acknowledged before. */
   settle(id: string): Promise<boolean> {
     const { barriers, layout } = this.#options
     return barriers.pass(layout.run(id))
@@ -135,7 +134,7 @@ export class RunMessages {
     return (await this.#readBoth(id, COMMAND_MS)).current
   }
 
-  /** What a message refers to is gone when the run was trimmed after it was read; then there is a newer one. */
+  /** A referenced message is missing if the run was trimmed after it was read; then there is a newer one. */
   async #readBoth(
     id: string,
     patienceMs: number,
@@ -151,7 +150,7 @@ export class RunMessages {
     throw this.#options.alarms.quarantine(id, `no message ${described}, which describes the run`, described)
   }
 
-  /** Undefined where the run is gone. */
+  /** Undefined if the run was removed. */
   async describe({ head, seq }: Tip, message?: Message): Promise<CurrentRun | undefined> {
     if (head.gone !== undefined) return undefined
     const described = head.described || seq
@@ -170,7 +169,7 @@ export class RunMessages {
     return { head, seq, description: value }
   }
 
-  /** Reads, decides and writes, until nobody comes in between. */
+  /** Compare-and-set loop. */
   async change(id: string, decide: Decide, options: ChangeOptions = {}): Promise<ChangeResult> {
     const { known, patienceMs = COMMAND_MS } = options
     this.#options.alarms.expectSound(id)
@@ -179,8 +178,8 @@ export class RunMessages {
     let tip: Tip | undefined = current
     let isFresh = false
     /**
-     * The earliest message after which one of ours may have been written without our knowing. After every refusal, also without a
-     * lost answer: servers that were cut off from each other may deliver a message twice, and refuse the second copy first.
+     * The earliest message after which one of ours may have been written unnoticed. Set after every refusal, even without a
+     * lost reply: after a network partition a message may be delivered twice, and the second copy refused first.
      */
     let refusedAfter: number | undefined
     for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -205,23 +204,23 @@ export class RunMessages {
       if (published.kind === 'done') return { current: published.current, written: true }
       refusedAfter ??= tip?.head.place ?? 0
       isFresh = false
-      // Who was faster may not be seen yet.
+      // The winning write may not be visible yet.
       if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
     }
-    throw storeUnavailable(`run ${id}: others are always faster`, { retryAfterMs: 1000 })
+    throw storeUnavailable(`run ${id}: too many concurrent writers; try again`, { retryAfterMs: 1000 })
   }
 
   #loadFrom(id: string): LoadHead {
     return (place) => this.#contents.head(id, place)
   }
 
-  /** The records at a place of a run that has come as far as `tip`; undefined where they are gone. */
+  /** The records at a position; undefined if they were removed. */
   async records(tip: Tip, place: MessagePosition): Promise<Slice | undefined> {
     const found = await this.#contents.whole(tip.head.id, place.seq, { ...place, epochMax: tip.head.epoch })
     return found && recordsIn(found)
   }
 
-  /** Places of the messages with records from one on, oldest first. */
+  /** Positions of the messages with records from an index on, oldest first. */
   places(id: string, tip: Tip, record: number): Promise<readonly MessagePosition[]> {
     return this.chains.since(id, placeOf(tip.head, tip.seq), record, this.#loadFrom(id))
   }
@@ -263,7 +262,7 @@ export class RunMessages {
     if (isDescribed) this.#descriptions.set(`${id} ${seq}`, { chars: text.length, value: description })
     if (head.gone === undefined) this.chains.extend(id, head, seq)
     else this.chains.forget(id)
-    // Records that were written before are no news.
+    // Rewritten records are not new.
     const isNew = step.records !== undefined && head.next > (current?.head.next ?? 0)
     onWritten({ head, seq }, isNew ? { ...step.records, closed: isFinished(head.status) } : undefined)
     return { kind: 'done', current: { head, seq, description } }
@@ -289,7 +288,7 @@ export class RunMessages {
     return encodeBack(await this.chains.last(id, tip, listedAt(place), this.#loadFrom(id)))
   }
 
-  /** The message of a name, where it is one of those after a place. */
+  /** Finds our message by its name among those after a position. */
   async #own(id: string, tip: Tip, after: number, name: string): Promise<Tip | undefined> {
     if (tip.head.name === name) return tip
     const load = this.#loadFrom(id)

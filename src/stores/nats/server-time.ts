@@ -1,12 +1,12 @@
 /**
- * The time of the servers, as this process knows it: leases are compared with it, so that the clocks of nodes need not agree. Measured
- * against the monotonic clock, so that nobody who sets the clock of this machine moves it.
+ * The servers' time, estimated in this process. Leases are compared with it, so the clocks of nodes need not agree. Based on
+ * the monotonic clock, so setting this machine's clock does not affect it.
  */
 export class ServerTime {
-  /** The servers' milliseconds since 1970, less those of the monotonic clock. */
+  /** The servers' milliseconds since 1970 minus the monotonic clock. */
   #offset: number | undefined
 
-  /** A server told its time at some moment between these two of the monotonic clock. */
+  /** Records a server's time, taken between these two moments of the monotonic clock. */
   note(serverMs: number, asked: number, answered: number): void {
     if (!Number.isFinite(serverMs)) return
     const [least, most] = [serverMs - answered, serverMs - asked]

@@ -1,4 +1,4 @@
-/** Makes the streams where there are none, whoever else does so at the same time, and checks that they are what was asked for. */
+/** Creates missing streams, safe for concurrent nodes, and checks that existing ones match the options. */
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 import { pause } from '../shared/pause.ts'
 import { ApiError, NoResponders } from './failures.ts'
@@ -33,7 +33,7 @@ export interface StreamInfo {
   }
 }
 
-/** The version of what is written, not of the software. */
+/** Version of the storage format, not of the software. */
 export const LAYOUT_VERSION = 1
 const PARTITIONS = 4
 const PARTITIONS_MAX = 256
@@ -46,10 +46,10 @@ const TRIES_MAX = 40
 /** A cluster that was just started does not know all its servers for a moment. */
 const PEER_TRIES_MAX = 20
 const TRY_MS = 250
-/** For how long servers remember which message was the first of its place: longer than it takes until it is written. */
+/** Duplicate window: longer than a message takes to be written. */
 const DUPLICATES_NS = 10e9
 
-/** Streams that keep their promises; throws a sentence that says what is wrong otherwise. */
+/** Ensures that the streams exist and are durable enough; throws with the reason otherwise. */
 export async function setUp(link: Link, wishes: StreamWishes): Promise<{ layout: Layout; streams: StreamInfo[] }> {
   checkServer(link)
   const first = versionSpot(wishes.name)
@@ -61,7 +61,7 @@ export async function setUp(link: Link, wishes: StreamWishes): Promise<{ layout:
   return { layout, streams }
 }
 
-/** What there is, without making anything; undefined where there is nothing yet. */
+/** Describes existing streams without creating any; undefined: there are none. */
 export async function inspect(link: Link, name: string): Promise<StreamInfo[] | undefined> {
   checkServer(link)
   const { stream, subject } = versionSpot(name)
@@ -77,22 +77,22 @@ export async function inspect(link: Link, name: string): Promise<StreamInfo[] | 
 function checkServer(link: Link): void {
   if (link.payloadMax < PAYLOAD_MIN)
     throw unfit(
-      `the server takes messages of ${link.payloadMax} bytes at most: set max_payload to ${PAYLOAD_MIN} or more`,
+      `the server accepts messages of at most ${link.payloadMax} bytes: set max_payload to ${PAYLOAD_MIN} or more`,
     )
 }
 
-/** The first node decides; later it cannot be changed, since it says where every run is. */
+/** The first node decides. Fixed afterwards, because it determines where every run is. */
 async function agreeOnPartitions(link: Link, { stream, subject }: Spot, wished: number | undefined): Promise<number> {
   if (wished !== undefined && !(Number.isInteger(wished) && wished >= 1 && wished <= PARTITIONS_MAX))
-    throw unfit(`${wished} is no number of partitions: give 1 to ${PARTITIONS_MAX}`)
+    throw unfit(`${wished} is not a valid number of partitions: use 1 to ${PARTITIONS_MAX}`)
   const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: wished ?? PARTITIONS })
-  await link.publish({ stream, subject, head, expected: 0 }) // where one is there already, that one stays
+  await link.publish({ stream, subject, head, expected: 0 }) // an existing message stays
   const { partitions } = readVersion(
     (await link.last({ stream, subject }))?.head ?? head,
     stream.replace(/-state-0$/, ''),
   )
   if (wished !== undefined && wished !== partitions)
-    throw unfit(`there are ${partitions} partitions, and ${wished} cannot be made of them: leave partitions out`)
+    throw unfit(`the store has ${partitions} partitions and cannot be changed to ${wished}: omit partitions`)
   return partitions
 }
 
@@ -100,21 +100,23 @@ function readVersion(head: string, name: string): { readonly partitions: number 
   const { version, partitions } = JSON.parse(head) as { version: number; partitions: number }
   if (version <= LAYOUT_VERSION) return { partitions }
   throw unfit(
-    `the streams ${name} were made by a newer Holdfast (version ${version}; this one knows up to ${LAYOUT_VERSION}); update Holdfast or give another name`,
+    `the streams ${name} were made by a newer Holdfast (version ${version}; this one knows up to ${LAYOUT_VERSION}); update Holdfast or choose another name`,
   )
 }
 
-/** Somebody else may be making it, and then it takes a moment until every server knows it. */
+/** Another node may be creating it, and then it takes a moment until every server knows it. */
 async function makeStream(link: Link, spot: Spot, wishes: StreamWishes): Promise<StreamInfo> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const info = (await infoOf(link, spot.stream)) ?? (await create(link, spot, wishes, tries < PEER_TRIES_MAX))
     if (info !== undefined) return check(link, spot, info, wishes)
     await pause(TRY_MS, link.signal)
   }
-  throw unfit(`the stream ${spot.stream} is being made by another node, and does not come to be`)
+  throw unfit(
+    `the stream ${spot.stream} is being created by another node, but does not appear: check that the servers have a leader`,
+  )
 }
 
-/** Undefined where there is none, as far as this server knows. */
+/** Undefined if this server knows no such stream. */
 async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefined> {
   for (let tries = 0; ; tries++) {
     try {
@@ -130,7 +132,7 @@ async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefine
   }
 }
 
-/** Undefined where another node is making it, or, while that is waited for, where too few servers are known. */
+/** Undefined if another node is creating it, or if too few servers are known yet. */
 async function create(
   link: Link,
   { stream, subject }: Spot,
@@ -139,7 +141,7 @@ async function create(
 ): Promise<StreamInfo | undefined> {
   const replicas = wishes.replicas ?? (link.isClustered ? 3 : 1)
   if (!Number.isInteger(replicas) || replicas < 1 || replicas > REPLICAS_MAX)
-    throw unfit(`${replicas} is no number of replicas: give 1 to ${REPLICAS_MAX}`)
+    throw unfit(`${replicas} is not a valid number of replicas: use 1 to ${REPLICAS_MAX}`)
   const isLog = stream.includes('-log-')
   const config = {
     name: stream,
@@ -161,21 +163,21 @@ async function create(
     if (reason instanceof ApiError && reason.code === NAME_IN_USE) return undefined
     if (reason instanceof ApiError && reason.code === NO_PEERS && link.isClustered && waitsForPeers) return undefined
     throw unfit(
-      `the stream ${stream} with ${replicas} replicas${placementText(wishes)} cannot be had: ${detailOf(reason ?? cause)}`,
+      `cannot create the stream ${stream} with ${replicas} replicas${placementText(wishes)}: ${detailOf(reason ?? cause)}`,
     )
   }
 }
 
 async function check(link: Link, { stream }: Spot, info: StreamInfo, wishes: StreamWishes): Promise<StreamInfo> {
   const { storage, num_replicas: found } = info.config
-  if (storage !== 'file') throw unfit(`the stream ${stream} is kept in ${storage}, and not in files`)
+  if (storage !== 'file') throw unfit(`the stream ${stream} uses ${storage} storage, but Holdfast needs file storage`)
   if (wishes.replicas === undefined || found >= wishes.replicas) return info
   try {
     const config = { ...info.config, num_replicas: wishes.replicas, ...placementOf(wishes) }
     return await link.api<StreamInfo>(`STREAM.UPDATE.${stream}`, config)
   } catch (cause) {
     const reason = detailOf((cause as { cause?: unknown }).cause ?? cause)
-    throw unfit(`the stream ${stream} has ${found} replicas, and ${wishes.replicas} cannot be had: ${reason}`)
+    throw unfit(`cannot raise the stream ${stream} from ${found} to ${wishes.replicas} replicas: ${reason}`)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Runs in the order of their creation time and then id. Most come last, so an array and a search do. */
+/** Runs sorted by creation time, then id. Most inserts are at the end, so an array with binary search suffices. */
 import { comesBefore, type Position } from '../../core/model/page.ts'
 
 export class SortedRuns<Item extends Position> {
@@ -20,20 +20,20 @@ export class SortedRuns<Item extends Position> {
     if (this.#items[at]?.id === item.id) this.#items.splice(at, 1)
   }
 
-  /** Those before a place, newest first. */
+  /** Items before a position, newest first. */
   *before(position?: Position): Generator<Item> {
     for (let at = position === undefined ? this.#items.length : this.#placeOf(position); at > 0; at--)
       yield this.#items[at - 1]!
   }
 
-  /** Those after a place, oldest first. */
+  /** Items after a position, oldest first. */
   *after(position?: Position): Generator<Item> {
     let at = position === undefined ? 0 : this.#placeOf(position)
     if (position !== undefined && this.#items[at]?.id === position.id) at++
     for (; at < this.#items.length; at++) yield this.#items[at]!
   }
 
-  /** Where a run is, or would be. */
+  /** Index of a run, or where it would be inserted. */
   #placeOf(position: Position): number {
     let [low, high] = [0, this.#items.length]
     while (low < high) {

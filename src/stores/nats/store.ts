@@ -1,6 +1,6 @@
 /**
- * The cluster store: streams of NATS JetStream, any number of nodes. Every change of a run is a message that is taken only after
- * the one its writer has seen, so whoever decides decides on what is there; a node's own index of runs is for finding them.
+ * Cluster store: NATS JetStream streams, any number of nodes. Every change of a run is a compare-and-set message after the last
+ * one; a node's run index only finds runs and decides nothing.
  */
 import { type Ids, systemIds } from '../../core/ports/clock.ts'
 import { isHoldfastError } from '../../core/model/errors.ts'
@@ -51,17 +51,17 @@ import { type CurrentRun, RunMessages, type Tip } from './run-messages.ts'
 export interface NatsStoreOptions {
   readonly link: Link
   readonly layout: Layout
-  /** Whether several servers keep each message. */
+  /** Whether several servers store each message. */
   readonly isReplicated: boolean
   readonly outageTimeoutMs: number
   readonly now: () => number
   readonly alarms: Alarms
 }
 
-/** How long closing waits for what is on its way. */
+/** How long closing waits for pending work. */
 const CLOSE_MS = 5000
 const SWEEP_EVERY_MS = 10 * 60_000
-/** Owners that were last heard of so long ago, and hold nothing, are forgotten. */
+/** Owners without leases are removed this long after their last renewal. */
 const OWNER_KEPT_MS = 24 * 60 * 60_000
 
 export class NatsStore implements Store {
@@ -95,7 +95,7 @@ export class NatsStore implements Store {
   readonly #logs: readonly Follower[]
   readonly #states: readonly Follower[]
   readonly #ids: Ids = systemIds()
-  /** What closing waits for. */
+  /** Pending work that closing waits for. */
   readonly #underWay = new Set<Promise<unknown>>()
   readonly #sweeping: NodeJS.Timeout
   #closing: Promise<void> | undefined
@@ -318,7 +318,7 @@ export class NatsStore implements Store {
     enough.abort()
   }
 
-  /** Whether a run may be taken now, by what the servers know. */
+  /** Whether a run can be claimed now, according to the servers. */
   async #isFree(head: Head, options: ClaimOptions): Promise<boolean> {
     if (!isReady(head, this.#now(), options) || this.#isHeld(head) || isLeftToOwner(head, options.takeover))
       return false
@@ -328,14 +328,14 @@ export class NatsStore implements Store {
     return first === undefined || first === head.id
   }
 
-  /** A stop that cannot be read now is told by the next renewal. */
+  /** A stop request that cannot be read now is reported by the next renewal. */
   async #held({ id, head: { epoch, next }, stop: isStopped }: Entry): Promise<HeldRun> {
     const known = isStopped === true ? await this.#known(id).catch(() => undefined) : undefined
     const stop = known?.description.stop
     return { id, epoch, next, ...(stop && { stop }) }
   }
 
-  /** As far as this node has heard. */
+  /** As known on this node. */
   #isHeld({ lease }: Head): boolean {
     return lease !== undefined && Math.max(lease.until, this.#owners.until(lease.owner)) > this.#now()
   }
@@ -345,7 +345,7 @@ export class NatsStore implements Store {
     return entry === undefined ? this.#index.isGone(id) : isFinished(entry.head.status)
   }
 
-  /** A run as this node last heard of it. */
+  /** A run as this node last saw it. */
   async #known(id: string): Promise<CurrentRun | undefined> {
     const entry = this.#index.get(id)
     return entry && this.#messages.describe({ head: entry.head, seq: entry.seq })
@@ -355,7 +355,7 @@ export class NatsStore implements Store {
     return storedRun(head, description, head.lease === undefined ? 0 : this.#owners.until(head.lease.owner))
   }
 
-  /** What each owner has, when all that was written so far is known here. */
+  /** Usage per owner, after this node has caught up with everything written so far. */
   async #counted(): Promise<OwnerTotals> {
     await caughtUpWith([...this.#logs, ...this.#states])
     return this.#totals
@@ -370,19 +370,19 @@ export class NatsStore implements Store {
     return [...new Set([...this.#owners.atWork(now), ...holding])]
   }
 
-  /** A message of this node's was taken. */
+  /** Called when a message of this node was acknowledged. */
   #written(tip: Tip, slice: Slice | undefined): void {
     this.#news.learn(tip, slice)
     const { id, lane, status } = tip.head
     if (lane !== undefined && isFinished(status) && tip.head.next > tip.head.from)
-      void this.#track(this.#lanes.leave(lane, id)).catch(() => {}) // who comes next tidies up
+      void this.#track(this.#lanes.leave(lane, id)).catch(() => {}) // the next run in the lane cleans up
   }
 
   #isClaimable(head: Head): boolean {
     return this.#index.isClaimable(head, this.#now(), (each) => this.#isHeld(each))
   }
 
-  /** What says that something was removed is removed itself, when every node has heard of it. */
+  /** Removes tombstones that every node has seen. */
   async #sweep(): Promise<void> {
     const heard = performance.now() - SWEEP_EVERY_MS
     try {
@@ -393,7 +393,7 @@ export class NatsStore implements Store {
       await this.documents.sweep(heard)
       await this.#owners.sweep(this.#now() - OWNER_KEPT_MS, (owner) => this.#index.heldBy(owner).length > 0)
     } catch {
-      // The next sweep finds it.
+      // The next sweep tries again.
     }
   }
 
@@ -404,7 +404,7 @@ export class NatsStore implements Store {
   }
 }
 
-/** Leased, whether or not that has expired, and not to be taken over from its owner. */
+/** Leased, even if expired, and not to be taken over from its owner. */
 function isLeftToOwner({ lease, stopped }: Head, takeover = true): boolean {
   return lease !== undefined && !takeover && !stopped
 }

@@ -1,10 +1,10 @@
-/** When servers write their files to the disk for good, which only their monitoring address tells. */
+/** Reads from the monitoring endpoint when a server syncs its files to disk. */
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 
 export interface SyncPolicy {
-  /** Before a message is acknowledged. */
+  /** Synced before a message is acknowledged. */
   readonly always: boolean
-  /** Else this often; undefined where the server does not say. */
+  /** Otherwise the sync interval; undefined if the server does not report it. */
   readonly everyMs?: number
 }
 
@@ -16,7 +16,7 @@ export async function syncPolicyAt(monitor: string): Promise<SyncPolicy> {
   try {
     body = (await (await fetch(address, { signal: AbortSignal.timeout(ASK_MS) })).json()) as typeof body
   } catch (cause) {
-    throw new HoldfastError('unsupported', `${address} does not tell when files are synced: ${detailOf(cause)}`, {
+    throw new HoldfastError('unsupported', `${address} does not report when files are synced: ${detailOf(cause)}`, {
       cause,
     })
   }
@@ -30,6 +30,6 @@ export async function expectSyncAlways(monitor: string): Promise<void> {
   if (!always)
     throw new HoldfastError(
       'unsupported',
-      `sync=always was asked for, and the server at ${monitor} does not say that it does: set jetstream { sync_interval: always }`,
+      `sync=always is required, but the server at ${monitor} does not report it: set jetstream { sync_interval: always }`,
     )
 }

@@ -1,11 +1,11 @@
-/** Asks the server to end what a connection waits for, over another connection, as the protocol has it. Nobody answers. */
+/** Sends a PostgreSQL cancel request for a connection's current statement. It uses a second connection and gets no reply. */
 import { connect } from 'node:net'
 import type { ClientBase } from 'pg'
 
 const CANCEL_REQUEST = 80_877_102
 const GIVE_UP_MS = 5000
 
-/** What the package keeps of a connection and its types do not say. */
+/** Fields of a `pg` client that its types omit. */
 interface Backend {
   readonly host: string
   readonly port: number
@@ -13,7 +13,7 @@ interface Backend {
   readonly secretKey?: unknown
 }
 
-/** Best effort: the way to the server may be what failed. Then the server's own bound ends the statement. */
+/** Best effort: the network to the server may be what failed. Then `statement_timeout` ends the statement. */
 export function cancelBackend(client: ClientBase): void {
   const { host, port, processID, secretKey } = client as unknown as Backend
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return

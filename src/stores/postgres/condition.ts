@@ -1,4 +1,4 @@
-/** What can be found out about a PostgreSQL store without opening it as one. */
+/** Inspects a PostgreSQL store without opening it. */
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { connectionConfig } from './database.ts'
 import type { OpenPostgresOptions } from './index.ts'
@@ -6,18 +6,18 @@ import { checkSchemaName, SCHEMA_VERSION } from './schema.ts'
 
 export interface PostgresCondition {
   readonly server: string
-  /** Version of the tables; 0 where there are none. */
+  /** Schema version; 0: no tables. */
   readonly schema: number
   readonly current: number
-  /** Whether what is acknowledged is on the disk. */
+  /** Whether acknowledged commits are on disk. */
   readonly fsync: boolean
   readonly synchronousCommit: string
-  /** Which replicas are waited for; empty where none is. */
+  /** The setting `synchronous_standby_names`; empty: commits wait for no replica. */
   readonly standbys: string
   readonly isReplica: boolean
 }
 
-/** Looks, and changes nothing. */
+/** Read-only. */
 export async function inspectPostgres(
   options: Pick<OpenPostgresOptions, 'url' | 'schema'>,
 ): Promise<PostgresCondition> {

@@ -1,4 +1,4 @@
-/** Connections to the server, and the rule by which a statement is sent again. */
+/** Connection pool with retries. */
 import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { StoreHealth } from '../../core/ports/store.ts'
@@ -14,10 +14,10 @@ export interface Statement {
   readonly values: readonly unknown[]
 }
 
-/** `again`: it was sent before, and whether it was done is not known. */
+/** `again`: the statement was sent before, and its outcome is unknown. */
 export type Repeatable = (again: boolean) => Statement
 
-/** Whether the server could be reached at the last attempt, by whichever connection that was. */
+/** Whether the last attempt to reach the server succeeded, on any connection. */
 export class Reachability {
   failure: string | undefined
 
@@ -30,19 +30,19 @@ export interface DatabaseOptions {
   readonly url: string
   readonly reachability: Reachability
   readonly connections: number
-  /** How long one statement may take, by the server's own measure. */
+  /** Server-side limits of one statement. */
   readonly bounds: TimeBounds
-  /** How long a connection may take to be made. Default: 10 seconds. */
+  /** Timeout for opening a connection. Default: 10 seconds. */
   readonly connectMs?: number
 }
 
-/** Delays between attempts: doubled, within these bounds. */
+/** Retry delays: doubled, within these bounds. */
 const RETRY_MIN_MS = 20
 const RETRY_MAX_MS = 1000
 const CONNECT_MS = 10_000
-/** How much longer than the server's bound its answer is waited for, before the connection is given up. */
+/** Extra time that the client waits beyond the server's own timeout before it drops the connection. */
 const GRACE_MS = 2000
-/** What an attempt is given at least, where the time of who waits is nearly over. */
+/** Minimum time for an attempt, even if the caller's deadline is near. */
 const ATTEMPT_MIN_MS = 500
 
 export class Database {
@@ -60,29 +60,30 @@ export class Database {
       max: connections,
       query_timeout: bounds.statementMs + GRACE_MS,
       connectionTimeoutMillis: connectMs,
-      pipeline: bounds.scope === 'transaction', // begin, statement and commit are one round trip
+      pipeline: bounds.scope === 'transaction', // BEGIN, statement and COMMIT in one round trip
     }
     this.#pool = new pg.default.Pool(config)
-    // An idle connection broke, as idle ones do; the pool forgets it, and the next statement opens another.
+    // An idle connection broke. The pool drops it, and the next statement opens another.
     this.#pool.on('error', ignore)
-    // From its first moment: one that is terminated in the packet that makes it ready fails before anybody has it.
+    // Attached at once: a connection that the server terminates in the packet that makes it ready fails before it is handed
+    // out.
     this.#pool.on('connect', (client) => client.on('error', ignore))
   }
 
-  /** What may not be done twice: when it is not known whether it was done, that is what the caller is told. */
+  /** Sends a statement that must not be repeated. If its outcome is unknown, the call rejects with that. */
   once<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
     return this.repeat<Row>(() => ({ text, values }), 0)
   }
 
-  /** What does the same when it is done twice. */
+  /** Sends an idempotent statement. */
   query<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
     return this.repeat<Row>(() => ({ text, values }), PATIENCE_MS)
   }
 
-  /** Sends a statement until it is answered, or until it is refused, or for so long. */
+  /** Sends a statement until it succeeds, is refused, or the time is over. */
   async repeat<Row extends QueryResultRow>(statement: Repeatable, patienceMs: number): Promise<Row[]> {
     const since = performance.now()
-    // Who waits is told within this time, whatever the server does with the last attempt.
+    // The caller gets a result within this time, even if the server is silent during the last attempt.
     const boundMs = Math.max(patienceMs, PATIENCE_MS)
     let again = false
     for (let delay = RETRY_MIN_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
@@ -108,8 +109,8 @@ export class Database {
   }
 
   /**
-   * A connection over which the server answered, if only with a refusal, is kept. One that is silent is given up, and the server
-   * asked to end what it waits for: otherwise each attempt would leave a backend behind.
+   * Keeps a connection on which the server answered, even with an error. Drops a silent one and asks the server to cancel its
+   * statement: otherwise every attempt would leave a backend behind.
    */
   async #send<Row extends QueryResultRow>(text: string, values: unknown[], leftMs: number): Promise<Row[]> {
     const client = await this.#pool.connect()
@@ -132,7 +133,7 @@ export class Database {
     const [begun, done, committed] = await Promise.allSettled([
       client.query(beginWith(this.#bounds)),
       client.query<Row>(query),
-      client.query('COMMIT'), // which rolls back where the statement failed
+      client.query('COMMIT'), // rolls back if the statement failed
     ])
     for (const step of [done, begun, committed]) if (step.status === 'rejected') throw step.reason
     return (done as PromiseFulfilledResult<QueryResult<Row>>).value
@@ -146,10 +147,10 @@ export class Database {
 
 function ignore(): void {}
 
-/** The types of the package leave the bound of one query out. */
+/** The types of `pg` omit the timeout of a single query. */
 type BoundedQuery = QueryConfig & { readonly query_timeout: number }
 
-/** How long what may be repeated is tried, before whoever asked is told. */
+/** How long an idempotent statement is retried before the caller gets the error. */
 const PATIENCE_MS = 10_000
 
 export function connectionConfig(url: string): ClientConfig {

@@ -1,4 +1,4 @@
-/** The documents of the PostgreSQL store: each command is one statement. */
+/** Documents of the PostgreSQL store. Each command is one statement. */
 import {
   type Document,
   type DocumentDraft,
@@ -26,7 +26,7 @@ export const DOCUMENT_COLUMNS = 'owner, collection, id, label, title, version, c
 export class PostgresDocuments implements Documents {
   readonly #database: Database
   readonly #schema: string
-  /** For the database's own clock: null. */
+  /** Null: use the database's clock. */
   readonly #now: () => number | null
 
   constructor(database: Database, schema: string, now: () => number | null) {
@@ -41,7 +41,7 @@ export class PostgresDocuments implements Documents {
     return row && documentOf(row)
   }
 
-  /** Which row is there decides which statement can do anything at all. */
+  /** Whether a row exists decides which of the statements can apply. */
   async put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
     const { owner, collection, id, label, title, body } = draft
     const values = [
@@ -83,7 +83,7 @@ export class PostgresDocuments implements Documents {
       .map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`)
       .join(', ')
     const documents = `${this.#schema}.documents`
-    // One statement, so that the page and the total are of the same moment; the total comes also where the page is empty.
+    // One statement, so that page and total are from the same snapshot. The total is returned even if the page is empty.
     const text = `SELECT page.*, counted.total::integer FROM (SELECT count(*) AS total FROM ${documents} WHERE ${where}) counted
       LEFT JOIN (
         SELECT ${DOCUMENT_COLUMNS}, row_number() OVER (ORDER BY ${places}) AS place FROM ${documents} WHERE ${where}

@@ -1,42 +1,42 @@
-/** What a failed statement says about what it did. */
+/** Classifies failed statements: rolled back, unknown outcome, or refused. */
 import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 
 /**
- * `undone`: it was rolled back and the same may succeed now. `unknown`: the connection broke, or the server is not itself; it may
- * have been done. `refused`: it was rolled back and would be again.
+ * `undone`: rolled back, a retry may succeed. `unknown`: the connection broke or the server is unhealthy, so it may have
+ * committed. `refused`: rolled back, and a retry would be too.
  */
 export type FailureKind = 'undone' | 'unknown' | 'refused'
 
-/** Serialization failure, deadlock, lock timeout: by the server's own word nothing was done. */
+/** Serialization failure, deadlock, lock timeout: the server guarantees that nothing was committed. */
 const UNDONE = ['40001', '40P01', '55P03']
-/** Classes of SQLSTATE for a server that is broken, full, shutting down, starting, or became a read-only replica. */
+/** SQLSTATE classes of a server that is broken, full, shutting down, starting, or became a read-only replica. */
 const UNFIT = ['08', '53', '57', '58', 'F0', 'XX']
 const READ_ONLY = '25006'
-/** Took longer than its bound, or somebody cancelled it. */
+/** Timed out or cancelled. */
 const CANCELED = '57014'
 
 export function failureKind(cause: unknown): FailureKind {
   const code = sqlStateOf(cause)
-  // Not an answer of the server, so something went wrong on the way to it or back.
+  // No SQLSTATE: not a reply of the server, but a failure of the connection.
   if (code === undefined) return 'unknown'
   if (UNDONE.includes(code)) return 'undone'
   return UNFIT.includes(code.slice(0, 2)) || code === READ_ONLY ? 'unknown' : 'refused'
 }
 
-/** What callers of the store are told of a failure that is not to be tried again. */
+/** The error that callers of the store get for a failure that is not retried. */
 export function storeError(cause: unknown, retryAfterMs: number): HoldfastError {
   if (cause instanceof HoldfastError) return cause
-  // Data that it has no place for: a zero character in a name, a name that is too long for an index.
+  // Data that PostgreSQL cannot store: a zero character in a name, a name that is too long for an index.
   if (/^(22|54)/.test(sqlStateOf(cause) ?? ''))
     return new HoldfastError(
       'invalid_request',
-      'PostgreSQL cannot keep this value: one of its texts or numbers does not fit',
+      'PostgreSQL cannot store this value: a text or number in it does not fit',
       {
         cause,
         detail: detailOf(cause),
       },
     )
-  return storeUnavailable(`the database does not do it: ${detailOf(cause)}`, { cause, retryAfterMs })
+  return storeUnavailable(`the database failed: ${detailOf(cause)}`, { cause, retryAfterMs })
 }
 
 /** The server did not answer. */
@@ -44,7 +44,7 @@ export function isSilence(cause: unknown): boolean {
   return sqlStateOf(cause) === undefined
 }
 
-/** The server is itself and so is the connection; where it is not, another one may lead to a server that is. */
+/** Whether the connection is healthy. If not, a new one may reach a healthy server. */
 export function leavesConnection(cause: unknown): boolean {
   return failureKind(cause) !== 'unknown' || sqlStateOf(cause) === CANCELED
 }

@@ -1,12 +1,12 @@
-/** In which order runs are offered to workers (`Store.claimable`): one query, and indexes that keep it cheap for a long queue. */
+/** Fair queue order (`Store.claimable`): one query, with indexes that keep it cheap for a long queue. */
 
-/** Runs that have begun and that nobody holds, without those that wait for an answer for as long as it takes. */
+/** Started runs without a lease, except those that wait for an answer without a timeout. */
 const BEGUN = `NOT finished AND lease_owner IS NULL AND status <> 'queued'
   AND (status <> 'paused' OR stop IS NOT NULL OR wake IS NOT NULL)`
 
 /**
- * The step that makes the order fair: until then the oldest run came first, whoever's it was. Whose turn it was last is noted when
- * a queued run is claimed; two nodes that claim runs of one owner do not wait for each other for that.
+ * Migration to fair order; before it, the oldest run of any owner came first. Claiming a queued run records the owner's turn;
+ * two nodes that claim runs of one owner do not block each other.
  */
 export function turnsIndexes(schema: string): string {
   return `
@@ -28,10 +28,10 @@ CREATE TRIGGER note_turn AFTER UPDATE OF claim ON ${schema}.runs
 }
 
 /**
- * With the time or null as $1, the components or null as $2, the bound as $3 and whether leases that expired count as $4. From owner to owner it leaps along the index, and
- * reads no more of one owner's queue than the bound, besides what waits there for its lane. Nodes are found by the runs they hold and not in
- * `owners`: a node without a row there counts as dead (RUN-1). (With `OFFSET 0` the runs of dead nodes are
- * looked up node by node, also where the database has no statistics yet and would rather read all runs.)
+ * Parameters: $1 time or null, $2 components or null, $3 limit, $4 whether expired leases count. A loose index scan goes from
+ * owner to owner and reads at most `limit` rows of each, besides runs that wait for their lane. Nodes are found by the runs
+ * they hold, not in `owners`: a node without a row there counts as dead (RUN-1). `OFFSET 0` makes the planner look up the runs
+ * of dead nodes node by node, even if the database has no statistics yet and would scan all runs.
  */
 export function claimable(schema: string): string {
   const runs = `${schema}.runs`
@@ -82,8 +82,8 @@ SELECT id FROM (
 }
 
 /**
- * With the time or null as $1. A node of a version that does not say what it serves may serve all. Finished runs are not read, nor
- * paused ones that wait for an answer for as long as it takes.
+ * Parameter: $1 time or null. A node of a version that does not report its components may serve all. Reads neither finished
+ * runs nor paused ones that wait for an answer without a timeout.
  */
 export function unserved(schema: string): string {
   return `
@@ -96,7 +96,7 @@ SELECT w.component FROM (
   WHERE o.until > ${schema}.clock($1) AND (o.components IS NULL OR w.component = ANY(o.components)))`
 }
 
-/** Whose turn it was last matters only among those who wait. */
+/** Turns matter only between owners with queued runs. */
 export function forgetTurns(schema: string): string {
   return `DELETE FROM ${schema}.turns t
     WHERE NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.status = 'queued' AND r.owner = t.owner)`

@@ -1,10 +1,10 @@
 /**
- * What must be decided and written in one step, as functions of the database: each is one round trip and one transaction, holds
- * no lock when it has answered, and works through a proxy that pools transactions. Every statement of a function sees what was
- * committed before it, so what is read after a lock was got is current.
+ * Database functions for what must be decided and written atomically. Each is one round trip and one transaction, holds no lock
+ * after it returns, and works through a transaction-pooling proxy. Every statement in a function gets its own snapshot, so data
+ * that is read after a lock was acquired is current.
  */
 
-/** What is told of a run. */
+/** Columns that the functions return for a run. */
 const STORED = `run text, first integer, next integer, epoch integer, lease_owner text, held_until bigint, stop text`
 const STORED_OF = (alias: string): string =>
   ['run', 'first', 'next', 'epoch', 'lease_owner', 'held_until', 'stop'].map((name) => `${alias}.${name}`).join(', ')
@@ -23,7 +23,7 @@ export function functions(schema: string): string {
   ].join('\n')
 }
 
-/** The database's clock, or the one of whoever calls; the text is as `Date.toISOString` writes it. */
+/** The database's clock, or the caller's; formatted like `Date.toISOString`. */
 function time(schema: string): string {
   return `
 CREATE FUNCTION ${schema}.clock(p_now bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
@@ -33,8 +33,7 @@ CREATE FUNCTION ${schema}.iso(p_now bigint) RETURNS text LANGUAGE sql VOLATILE A
 }
 
 /**
- * A database that acknowledges what it may lose is told not to, for this transaction (LOG-2). True, so that it can be a
- * condition.
+ * Turns `synchronous_commit` on for this transaction if it is off (LOG-2). Returns true, so that it can be used as a condition.
  */
 function durably(schema: string): string {
   return `
@@ -45,7 +44,7 @@ BEGIN
 END $$;`
 }
 
-/** Whether a run may be taken, apart from whether it is held. */
+/** Whether a run can be claimed, apart from its lease. */
 function claimable(schema: string): string {
   return `
 CREATE FUNCTION ${schema}.is_ready(r ${schema}.runs, p_now bigint, p_paused boolean, p_out_of_turn boolean)
@@ -60,9 +59,9 @@ CREATE FUNCTION ${schema}.is_held(r ${schema}.runs, p_now bigint) RETURNS boolea
 }
 
 /**
- * Creations in one lane come one after the other, so that numbers in a lane are in the order in which runs appear. The key is
- * looked at under that lock: a start that is retried must not be refused because of itself. `p_again` says that this may be the
- * repetition of a creation whose answer was lost.
+ * Creations in one lane are serialized, so that their numbers are in the order in which runs become visible. The key is checked
+ * under the same lock: a retried start must not be refused because of itself. `p_again`: this may repeat a creation whose reply
+ * was lost.
  */
 function createRun(schema: string): string {
   return `
@@ -120,9 +119,9 @@ END $$;`
 }
 
 /**
- * The records of many runs, each fenced by its epoch and index (LOG-1, LOG-3, LOG-4): what does not fit is left out, whole, and
- * told with what is there instead. A commit that is sent again, because its answer was lost, finds its own name on the heads
- * that it wrote.
+ * Appends the records of many runs, each fenced by its epoch and index (LOG-1, LOG-3, LOG-4). A part that does not fit is
+ * skipped whole and reported with the current head. A commit that is sent again because its reply was lost finds its own name
+ * on the heads that it wrote.
  */
 function append(schema: string): string {
   return `
@@ -155,12 +154,12 @@ BEGIN
 END $$;`
 }
 
-/** The step with which nodes say what they serve, and claim without taking over. */
+/** Migration: nodes report the components they serve, and can claim without taking over expired leases. */
 export function nodes(schema: string): string {
   return `ALTER TABLE ${schema}.owners ADD COLUMN components text[]; ${claim(schema, true)}`
 }
 
-/** `p_claim` names this claim, so that one whose answer was lost is found when it is asked for again. */
+/** `p_claim` names the claim, so that a retry after a lost reply finds it. */
 function claim(schema: string, withTakeover: boolean): string {
   return `
 CREATE FUNCTION ${schema}.claim_run(
@@ -199,7 +198,7 @@ BEGIN
 END $$;`
 }
 
-/** A row that is only partly wanted is cut where the first record that stays begins. */
+/** Splits a row of which only some records are trimmed at the first record that stays. */
 function trim(schema: string): string {
   return `
 CREATE FUNCTION ${schema}.trim_run(p_id text, p_before integer) RETURNS void LANGUAGE plpgsql AS $$

@@ -1,7 +1,7 @@
 /**
- * Group commit: one statement with the records of many runs, sent when the one before it is answered. How much rides on one
- * commit so adapts to the load, and a lone event waits for nobody but its own turn of the event loop. Runs are dealt out to
- * two lanes, so that one commit is made ready here while the server works on another.
+ * Group commit: one statement with the records of many runs, sent when the previous one is acknowledged. The batch size so
+ * adapts to the load, and a lone event waits only for its own turn of the event loop. Runs are spread over two lanes, so that
+ * one commit is prepared here while the server works on the other.
  */
 import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import type { Slice } from '../../core/model/record.ts'
@@ -12,14 +12,14 @@ import type { Part, PostgresWriter } from './writer.ts'
 export interface GroupCommitOptions {
   readonly database: Database
   readonly schema: string
-  /** A name that no other commit has. */
+  /** Returns a unique commit name. */
   readonly name: () => string
-  /** How long a commit is tried while the server cannot be reached. */
+  /** How long a commit is retried while the server is unreachable. */
   readonly outageTimeoutMs: number
   readonly onDurable: (part: Part, slice: Slice) => void
 }
 
-/** Characters of one commit: beyond it a larger one no longer saves anything and only delays its first event. */
+/** Characters of one commit. A larger one would save nothing and delay its first event. */
 const COMMIT_CHARS_MAX = 1024 * 1024
 const COMMIT_RUNS_MAX = 2000
 
@@ -37,7 +37,7 @@ interface Batch {
   readonly data: Buffer
 }
 
-/** Commits under way at once, each on a connection of its own. With two a node takes half as much again as with one. */
+/** Concurrent commits, each on its own connection. Two give a node about 1.5 times the throughput of one. */
 export const LANES = 2
 
 export class GroupCommit {
@@ -47,12 +47,12 @@ export class GroupCommit {
     this.#lanes = Array.from({ length: LANES }, () => new Lane(options))
   }
 
-  /** A run is always in the same lane, so what it appends stays in order. */
+  /** A run always uses the same lane, which keeps its appends in order. */
   appended(writer: PostgresWriter): void {
     this.#lanes[writer.id.charCodeAt(writer.id.length - 1) % LANES]!.appended(writer)
   }
 
-  /** Until nothing waits. */
+  /** Resolves when nothing is buffered or under way. */
   async idle(): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.idle()))
   }
@@ -77,13 +77,13 @@ class Lane {
   }
 
   async #work(): Promise<void> {
-    // Not at once: what this turn of the event loop still brings comes along.
+    // Deferred, so that everything appended in this turn of the event loop joins the commit.
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.size > 0) await this.#commit(this.#take())
     this.#working = undefined
   }
 
-  /** Oldest first, and no run twice: two writers of one run are rivals, and the first to come decides. */
+  /** Oldest first, and each run once: two writers of one run are rivals, and the first one wins. */
   #take(): Batch {
     const parts: Part[] = []
     const runs = new Set<string>()
@@ -106,11 +106,11 @@ class Lane {
     const { database, name, outageTimeoutMs } = this.#options
     const statement = this.#statement(batch, name())
     try {
-      // Sent again as it is: a commit that was done before the answer was lost finds its name on what it wrote.
+      // Retried unchanged: if it was committed before the reply was lost, it finds its own name on the rows it wrote.
       const answers = await database.repeat<CommitReply>(() => statement, outageTimeoutMs)
       this.#deliver(batch, answers)
     } catch (cause) {
-      // One that the server refuses must not take the others along.
+      // A part that the server refuses must not fail the others.
       if (parts.length > 1 && !isHoldfastError(cause, 'unavailable'))
         for (const part of parts) await this.#commit(batchOf([part]))
       else for (const { writer } of parts) writer.refuse(cause)
@@ -155,7 +155,7 @@ class Lane {
   }
 }
 
-/** What needs no quotes, as the server reads it: the driver would search each value for what must be escaped. */
+/** Array literal of values that need no quotes: the driver would search each value for characters to escape. */
 function arrayOf(values: readonly (number | boolean | 'NULL')[]): string {
   return `{${values.join(',')}}`
 }
@@ -163,7 +163,7 @@ function arrayOf(values: readonly (number | boolean | 'NULL')[]): string {
 function batchOf(parts: readonly Part[]): Batch {
   const text = parts.map((part) => part.text).join('')
   const data = Buffer.from(text)
-  // Where every character is one byte, nothing has to be counted.
+  // If every character is one byte, the string's length is its size.
   const isAscii = data.length === text.length
   return { parts, data, lengths: parts.map((part) => (isAscii ? part.text.length : Buffer.byteLength(part.text))) }
 }

@@ -1,4 +1,4 @@
-/** The shared store on PostgreSQL 15 or later, for any number of nodes. */
+/** Shared store on PostgreSQL 15 or later, for any number of nodes. */
 import type { Clock } from '../../core/ports/clock.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -7,26 +7,26 @@ import { openingError } from './opening-error.ts'
 import { PostgresStore } from './store.ts'
 
 export interface OpenPostgresOptions {
-  /** `postgres://user:password@host:port/database`; what it leaves out is taken from `PGHOST` and the like. */
+  /** `postgres://user:password@host:port/database`. Missing parts come from `PGHOST` and similar variables. */
   readonly url: string
   /**
-   * The same database without a proxy, where `url` leads through one that pools transactions: LISTEN needs a session. Without it
-   * nodes behind such a proxy hear of each other's work only when they look.
+   * Address of the same database without a proxy, if `url` goes through a transaction-pooling one: LISTEN needs a session.
+   * Without it, nodes behind such a proxy notice each other's work only by polling.
    */
   readonly directUrl?: string
   /** Schema of the tables; created if missing. Default: `holdfast`. */
   readonly schema?: string
-  /** Connections for everything but commits, renewals and hints, which have four. Default: 8. */
+  /** Pool size, besides four connections for commits, renewals and hints. Default: 8. */
   readonly connections?: number
-  /** How long one statement may take. Default: 30,000. */
+  /** Timeout of one statement. Default: 30,000. */
   readonly requestTimeoutMs?: number
-  /** How long appends are tried while the server cannot be reached, before their runs are given up here. Default: 60,000. */
+  /** How long appends are retried while the server is unreachable, before this node gives up their runs. Default: 60,000. */
   readonly outageTimeoutMs?: number
-  /** Instead of the database's clock, for tests. */
+  /** Replaces the database's clock, for tests. */
   readonly clock?: Clock
 }
 
-/** Throws `unavailable` with the address, without its password, where the server cannot be reached or refuses. */
+/** Throws `unavailable` with the address (without its password) if the server is unreachable or refuses. */
 export async function openPostgresStore(options: OpenPostgresOptions): Promise<Store> {
   const { url, directUrl = url, schema = 'holdfast', connections = 8, clock } = options
   const { requestTimeoutMs = 30_000, outageTimeoutMs = 60_000 } = options

@@ -1,20 +1,20 @@
-/** Hears what other nodes tell: one connection that listens, opened again whenever it breaks. */
+/** Receives hints from other nodes: one connection with LISTEN, reopened whenever it breaks. */
 import { pause } from '../shared/pause.ts'
 import { connectionConfig, type Pg } from './database.ts'
 
 export interface ListenerOptions {
   readonly pg: Pg
-  /** Must lead to the server itself, or through a proxy that pools sessions: LISTEN belongs to a session. */
+  /** Must reach the server directly or through a session-pooling proxy: LISTEN belongs to a session. */
   readonly url: string
   readonly channel: string
   readonly onNotice: (text: string) => void
-  /** It listens again: what was told in between was not heard. */
+  /** Called when it listens again: notifications in between were lost. */
   readonly onGap: () => void
 }
 
 const RETRY_MIN_MS = 50
 const RETRY_MAX_MS = 5000
-/** A connection that died without a word is noticed by asking. */
+/** Keepalive query that detects a dead connection. */
 const ASK_EVERY_MS = 15_000
 const ANSWER_MS = 10_000
 
@@ -43,20 +43,20 @@ export class Listener {
           if (!isFirst) this.#options.onGap()
         })
       } catch {
-        // Meanwhile the log is polled.
+        // Until it is back, followers poll the log.
       }
       await pause(delay, signal)
       delay = Math.min(delay * 2, RETRY_MAX_MS)
     }
   }
 
-  /** For as long as the connection lives, and nobody closes. */
+  /** Resolves when the connection ends or the listener is closed. */
   async #listen(onListening: () => void): Promise<void> {
     const { pg, url, channel, onNotice } = this.#options
     const client = new pg.default.Client({ ...connectionConfig(url), query_timeout: ANSWER_MS })
     const over = new AbortController()
     const { signal } = over
-    client.on('error', () => over.abort()) // more than once: what the server says, and that the socket broke
+    client.on('error', () => over.abort()) // may fire twice: for the server's message and for the broken socket
     client.once('end', () => over.abort())
     client.on('notification', ({ payload = '' }) => onNotice(payload))
     const onClose = (): void => over.abort()
@@ -71,7 +71,7 @@ export class Listener {
       }
     } finally {
       this.#closing.signal.removeEventListener('abort', onClose)
-      // Not awaited: the end of a connection that broke while it was being made is never told.
+      // Not awaited: `pg` never settles this for a connection that broke while connecting.
       client.end().catch(() => {})
     }
   }

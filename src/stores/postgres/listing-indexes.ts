@@ -1,4 +1,4 @@
-/** The step by which a listing of an owner looks at nothing that others have in a session or component of the same name. */
+/** Migration: indexes with which an owner's listing skips runs of others in a session or component of the same name. */
 export function listingIndexes(schema: string): string {
   return `
 CREATE INDEX runs_by_owner_session ON ${schema}.runs (owner, session, created, id);

@@ -1,4 +1,4 @@
-/** Reads stretches of a run's log. */
+/** Reads slices of a run's log. */
 import { assertReadable } from '../../core/model/cursor.ts'
 import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import { faultIn } from '../../core/delivery/read-log.ts'
@@ -7,7 +7,7 @@ import { isFinished, type Run } from '../../core/model/run.ts'
 import { joinAfter } from '../shared/join-after.ts'
 import type { Database } from './database.ts'
 
-/** Rows of one read: some events each, where runs are slow. */
+/** Rows of one read. The rows of a slow run hold few events each. */
 const ROWS_MAX = 512
 
 interface Row {
@@ -16,11 +16,11 @@ interface Row {
   readonly next: number
   readonly first: number | null
   readonly count: number
-  /** As text: of bytes, the package makes twice as many on the wire. */
+  /** As text: `pg` sends bytes as hex, twice their size. */
   readonly data: string
 }
 
-/** What is there of the run and of its records comes in one answer, and so is of one moment. */
+/** Run head and records come from one query, so they are consistent. */
 export async function readLog(
   database: Database,
   schema: string,
@@ -51,7 +51,7 @@ export async function readLog(
 
 const INTEGER_MAX = 2 ** 31 - 1
 
-/** From the row that has the first record that is wanted, until they have enough bytes. */
+/** From the row with the first wanted record, until the byte limit is reached. */
 function statement(schema: string): string {
   return `SELECT r.run, h.first AS kept, h.next, l.first, l.count, convert_from(l.data, 'UTF8') AS data
     FROM ${schema}.heads h JOIN ${schema}.runs r ON r.id = h.id LEFT JOIN LATERAL (

@@ -1,10 +1,10 @@
-/** What is done for a PostgreSQL store without opening it as one. */
+/** Maintenance of a PostgreSQL store without opening it. */
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { connectionConfig } from './database.ts'
 import type { OpenPostgresOptions } from './index.ts'
 import { checkSchemaName, migrated, SCHEMA_VERSION } from './schema.ts'
 
-/** Brings the tables up to date, whoever else uses them; 0 is a schema without any. */
+/** Migrates the tables; safe while others use them. Returns the previous version; 0: there were none. */
 export async function migratePostgres({
   url,
   schema = 'holdfast',

@@ -1,13 +1,13 @@
-/** Hints between nodes, as the texts that NOTIFY carries. */
+/** Encodes hints between nodes as NOTIFY payloads. */
 import type { Hint } from '../../core/ports/store.ts'
 
-/** What one node tells the others of a run; the records themselves are read from the log. */
+/** A hint about a run for other nodes; they read the records from the log. */
 export type Notice = Pick<Hint, 'run' | 'next' | 'stop' | 'claimable'>
 
-/** PostgreSQL takes less than 8000 bytes. */
+/** PostgreSQL's limit is 8000 bytes. */
 const NOTICE_BYTES_MAX = 7900
 
-/** Notices of a node in as few texts as they fit, each with the node's name first. */
+/** Packs hints into as few payloads as possible, each prefixed with the node's name. */
 export function encodeNotices(node: string, notices: Iterable<Notice>): string[] {
   const texts: string[] = []
   let text = node
@@ -23,7 +23,7 @@ export function encodeNotices(node: string, notices: Iterable<Notice>): string[]
   return texts
 }
 
-/** What another node said; nothing where it is this node, or no text of ours. */
+/** Decodes a payload of another node. Empty for this node's own payloads and for foreign ones. */
 export function decodeNotices(node: string, text: string): Notice[] {
   const [from, ...lines] = text.split('\n')
   if (from === node) return []

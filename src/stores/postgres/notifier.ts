@@ -1,7 +1,7 @@
 /**
- * Tells the other nodes what became durable here. After the commit and not within it: a transaction that notifies holds a lock
- * of the whole server while it commits, and nobody's records should wait for that. What gathers while one notice is on its way
- * rides on the next.
+ * Notifies other nodes about commits. After the commit, not inside it: a transaction with NOTIFY takes a server-wide lock while
+ * it commits, and appends should not wait for that. Hints that arrive while a notification is under way are batched into the
+ * next.
  */
 import type { Database } from './database.ts'
 import { encodeNotices, type Notice } from './notices.ts'
@@ -10,7 +10,7 @@ export class Notifier {
   readonly #database: Database
   readonly #channel: string
   readonly #node: string
-  /** One for each run: the latest says it all. */
+  /** One per run: the latest supersedes earlier ones. */
   readonly #waiting = new Map<string, Notice>()
   #working: Promise<void> | undefined
   #stopped = false
@@ -38,7 +38,7 @@ export class Notifier {
     while (this.#waiting.size > 0) {
       const texts = encodeNotices(this.#node, this.#waiting.values())
       this.#waiting.clear()
-      // A hint that is lost is no harm, so it is not sent again.
+      // Not retried: a lost hint does no harm.
       await this.#database
         .once('SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text', [this.#channel, texts])
         .catch(() => {})

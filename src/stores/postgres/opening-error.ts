@@ -1,4 +1,4 @@
-/** What somebody is told whose PostgreSQL store cannot be opened: which store, which option, which host, why, and what to do. */
+/** Error for a PostgreSQL store that cannot be opened: which store, option and host, why, and what to do. */
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 import { connectionConfig, type Pg } from './database.ts'
 import { isSilence } from './failures.ts'
@@ -8,11 +8,11 @@ const ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/ENOTFOUND|EAI_AGAIN/, 'is the host name right?'],
   [/password|authentication|no pg_hba\.conf entry/i, 'check user and password in the address'],
   [/database .* does not exist/, 'create it, or name another one in the address'],
-  [/timeout/i, 'is there a way to the server, and no firewall in between?'],
+  [/timeout/i, 'is the server reachable, or does a firewall block it?'],
 ]
 
 export function openingError(pg: Pg, url: string, cause: unknown): unknown {
-  // What Holdfast itself says of a server that it reached is clear enough.
+  // Holdfast's own errors about a server that it reached need no addition.
   if (isSilence(cause) && !isConnectionFailure(cause)) return cause
   const reason = reasonOf(cause)
   const advice = ADVICE.find(([known]) => known.test(reason))?.[1]
@@ -21,19 +21,19 @@ export function openingError(pg: Pg, url: string, cause: unknown): unknown {
   return new HoldfastError('unavailable', message, { cause })
 }
 
-/** Errors of the system have a code; those of the package about connections speak of them. */
+/** System errors have a code; connection errors of `pg` are recognized by their message. */
 function isConnectionFailure(cause: unknown): boolean {
   if (cause instanceof AggregateError) return true
   return cause instanceof Error && ('code' in cause || /connection|timeout/i.test(cause.message))
 }
 
-/** A host with several addresses fails with an error for each. */
+/** A host with several addresses fails with an AggregateError. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof AggregateError)) return detailOf(cause)
   return cause.errors.map((error) => detailOf(error)).join('; ')
 }
 
-/** As the package understands the address, the environment included; without a password. */
+/** The address as `pg` resolves it, including environment variables, without the password. */
 function serverOf(pg: Pg, url: string): string {
   const { host, port, database } = new pg.default.Client(connectionConfig(url))
   return `${host}:${port}/${database ?? ''}`

@@ -1,15 +1,15 @@
-/** Rows of the database as the seam describes them. */
+/** Maps database rows to the types of the store port. */
 import type { Run } from '../../core/model/run.ts'
 import type { HeldRun, StopRequest, StoredRun } from '../../core/ports/store.ts'
 
-/** Columns of the view `stored`, and of what the functions answer. */
+/** Columns of the view `stored` and of the functions' results. */
 export interface StoredRow {
   readonly run: string
   readonly first: number
   readonly next: number
   readonly epoch: number
   readonly lease_owner: string | null
-  /** A bigint, which comes as text. */
+  /** bigint, which `pg` returns as text. */
   readonly held_until: string | null
   readonly stop: string | null
 }

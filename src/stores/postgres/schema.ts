@@ -1,4 +1,4 @@
-/** Brings a database to the version that this code knows, however many nodes do so at once. */
+/** Schema migrations, safe for any number of concurrent nodes. */
 import type { ClientBase, ClientConfig } from 'pg'
 import type { Pg } from './database.ts'
 import { functions, nodes } from './functions.ts'
@@ -6,7 +6,7 @@ import { listingIndexes } from './listing-indexes.ts'
 import { tables } from './tables.ts'
 import { turnsIndexes } from './fair-order.ts'
 
-/** Each is a step from one version to the next. A step must leave the functions that the version before calls. */
+/** Steps from one version to the next. A step must keep the functions that the previous version calls. */
 const migrations: readonly ((schema: string) => string)[] = [
   (schema) => tables(schema) + functions(schema),
   turnsIndexes,
@@ -16,23 +16,23 @@ const migrations: readonly ((schema: string) => string)[] = [
 
 export const SCHEMA_VERSION: number = migrations.length
 
-/** Anything that a query can be sent with. */
+/** Anything that can send a query. */
 type Session = Pick<ClientBase, 'query'>
 
-/** PostgreSQL 15, as `server_version_num` says it. */
+/** PostgreSQL 15, as in `server_version_num`. */
 const SERVER_VERSION_MIN = 150_000
 
 export function checkSchemaName(schema: string): string {
   if (/^[a-z_][a-z0-9_]{0,39}$/.test(schema)) return schema
   throw new Error(
-    `${JSON.stringify(schema)} cannot be the schema: give 1 to 40 lower-case letters, digits or '_', not first a digit`,
+    `${JSON.stringify(schema)} is not a valid schema name: use 1 to 40 lower-case letters, digits or '_', not starting with a digit`,
   )
 }
 
-/** Over a connection without bounds: a step may have to read a large table. */
+/** Uses a connection without timeouts: a step may read a large table. */
 export async function migrated(pg: Pg, config: ClientConfig, schema: string): Promise<number> {
   const client = new pg.default.Client(config)
-  client.on('error', () => {}) // told to who waits for it
+  client.on('error', () => {}) // the pending call rejects with it
   await client.connect()
   try {
     return await migrate(client, schema)
@@ -44,11 +44,11 @@ export async function migrated(pg: Pg, config: ClientConfig, schema: string): Pr
 /** Says which version was there before, 0 for none. */
 async function migrate(session: Session, schema: string): Promise<number> {
   await checkServer(session)
-  // Who finds it done needs no right to change tables, and waits for nobody.
+  // If the schema is current, no DDL rights and no lock are needed.
   if (newest(await versionOf(session, schema), schema)) return SCHEMA_VERSION
   await session.query('BEGIN')
   try {
-    // For this transaction only: a lock of the session would stay with a connection that a pooling proxy gives to others.
+    // Transaction-scoped: a session lock would stay on a connection that a pooling proxy hands to others.
     await session.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`holdfast schema ${schema}`])
     const version = await versionOf(session, schema)
     if (!newest(version, schema)) {
@@ -59,7 +59,7 @@ async function migrate(session: Session, schema: string): Promise<number> {
     await session.query('COMMIT')
     return version
   } catch (cause) {
-    await session.query('ROLLBACK').catch(() => {}) // a session that broke is rolled back by the server
+    await session.query('ROLLBACK').catch(() => {}) // the server rolls back a broken session itself
     throw cause
   }
 }
@@ -77,14 +77,14 @@ async function checkServer(session: Session): Promise<void> {
   )
   const { number, version, encoding } = rows[0]!
   if (Number(number) < SERVER_VERSION_MIN)
-    throw new Error(`Holdfast needs PostgreSQL 15 or later, and this server is ${version}`)
+    throw new Error(`Holdfast needs PostgreSQL 15 or later, but this server is ${version}`)
   if (encoding !== 'UTF8')
-    throw new Error(`Holdfast needs a database with the encoding UTF8, and this one has ${encoding}`)
+    throw new Error(`Holdfast needs a database with the encoding UTF8, but this one has ${encoding}`)
 }
 
 /**
- * 0 where there is nothing of ours. Asked of the catalogue itself: `to_regclass` may remember that there was nothing, and not
- * hear of what was made while this session waited for the lock.
+ * 0 if there are no Holdfast tables. Queries the catalogue: `to_regclass` may cache that a table is missing and not see one
+ * that was created while this session waited for the lock.
  */
 async function versionOf(session: Session, schema: string): Promise<number> {
   const { rowCount } = await session.query(

@@ -1,6 +1,6 @@
 /**
- * The shared store: one PostgreSQL database, any number of nodes. Nothing about a run is kept here between two calls; every
- * decision is the database's, in one statement, by its clock.
+ * Shared store: one PostgreSQL database, any number of nodes. It caches nothing about runs between calls; the database makes
+ * every decision in one statement, by its own clock.
  */
 import { systemIds } from '../../core/ports/clock.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -44,7 +44,7 @@ import { type Part, PostgresWriter } from './writer.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
-  /** Leads to the server itself, where `url` leads through a proxy that pools transactions. */
+  /** Reaches the server directly, if `url` goes through a transaction-pooling proxy. */
   readonly directUrl: string
   readonly schema: string
   readonly connections: number
@@ -54,13 +54,13 @@ export interface PostgresStoreOptions {
   readonly now: () => number | null
 }
 
-/** How long closing waits for what is on its way. */
+/** How long closing waits for pending work. */
 const CLOSE_MS = 5000
-/** Owners that were last heard of so long ago, and hold nothing, are forgotten. */
+/** Owners without leases are removed this long after their last renewal. */
 const OWNER_KEPT_MS = 24 * 60 * 60 * 1000
-/** How long a renewal, or its connection, may take before it is tried anew: less than a third of a lease. */
+/** Timeout of one renewal attempt, including its connection: less than a third of a lease. */
 const RENEW_MS = 3000
-/** How long a claim or a creation is tried while the server cannot be reached, before the caller is told. */
+/** How long a claim or a creation is retried while the server is unreachable. */
 const COMMAND_MS = 10_000
 
 export class PostgresStore implements Store {
@@ -73,9 +73,9 @@ export class PostgresStore implements Store {
   readonly #now: () => number | null
   readonly #reachability: Reachability
   readonly #database: Database
-  /** Commits have connections to themselves: readers must not make them wait. */
+  /** Commits have their own connections, so that readers cannot delay them. */
   readonly #committing: Database
-  /** So do renewals: a lease must not expire because readers are many. */
+  /** So do renewals: a lease must not expire because there are many readers. */
   readonly #renewing: Database
   readonly #commits: GroupCommit
   readonly #notifier: Notifier
@@ -180,7 +180,7 @@ export class PostgresStore implements Store {
     const stored = storedRun(row)
     if (outcome === 'created') {
       this.#hints.give({ run: run.id, next: 1, slice: sliceOf(0, [record], false) })
-      // Also where its lane is taken: whoever is before it may have ended just now, and could not see it yet.
+      // Even if its lane is busy: the run before it may have finished just now without seeing this one.
       if (stored.lease === undefined) this.#hint({ run: run.id, next: 1, claimable: true })
     }
     return { kind: outcome, stored }
@@ -211,7 +211,7 @@ export class PostgresStore implements Store {
     return found.length > query.limit ? { runs, cursor: cursorOf(runs.at(-1)!.run) } : { runs }
   }
 
-  /** One more than the limit, where there are so many. Among them may be runs that only name the version somewhere. */
+  /** Up to `limit + 1` rows. Some may only contain the version's text elsewhere in their JSON. */
   #newest(query: RunQuery): Promise<StoredRun[]> {
     const values: unknown[] = []
     const conditions: string[] = []
@@ -220,7 +220,7 @@ export class PostgresStore implements Store {
       if (value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
     }
     if (query.status !== undefined) conditions.push(`status = ANY($${values.push(query.status)})`)
-    // JSON is text here (see tables.ts), written by JSON.stringify.
+    // The column is text (see tables.ts), written by JSON.stringify.
     if (query.version !== undefined)
       conditions.push(`strpos(run, $${values.push(`"version":${JSON.stringify(query.version)}`)}) > 0`)
     if (query.after !== undefined) {
@@ -266,7 +266,7 @@ export class PostgresStore implements Store {
     const { paused = false, outOfOrder = false, takeover = true } = options
     const text = `SELECT * FROM ${this.#schema}.claim_run($1, $2, $3, $4, $5, $6, $7, $8)`
     const values = [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfOrder, takeover]
-    // Not for longer: what was free when it was asked for may be leased meanwhile, and look abandoned after an outage.
+    // No longer than this: a run that was free at the start may be leased meanwhile, and look abandoned after an outage.
     const patienceMs = Math.min(COMMAND_MS, ttlMs / 3)
     const [row] = await this.#database.repeat<StoredRow>(() => ({ text, values }), patienceMs)
     return row && storedRun(row)
@@ -342,7 +342,7 @@ export class PostgresStore implements Store {
     return (await this.#database.query<StoredRow>(text, values)).map(storedRun)
   }
 
-  /** To who watches here and on other nodes. */
+  /** Notifies subscribers on this node and on others. */
   #hint(hint: Omit<Hint, 'slice'>): void {
     this.#hints.give(hint)
     this.#notifier.tell(hint)
@@ -355,13 +355,13 @@ export class PostgresStore implements Store {
     if (slice.closed && change?.lane !== undefined) void this.#hintHeir(change.lane)
   }
 
-  /** Asked after the commit: a run that is created meanwhile is seen here, or sees that its lane is free. */
+  /** Queried after the commit: a run that is created meanwhile is either seen here or sees that its lane is free. */
   async #hintHeir(lane: string): Promise<void> {
     const [heir] = await this.#stored('lane = $1 AND NOT finished ORDER BY number LIMIT 1', [lane]).catch(() => [])
     if (heir !== undefined) this.#hint({ run: heir.run.id, next: heir.next, claimable: true })
   }
 
-  /** What was told while nobody listened may have been that there is work. */
+  /** A hint about new work may have been lost while nobody listened. */
   async #hintClaimable(): Promise<void> {
     const [id] = await this.claimable(1).catch(() => [])
     const stored = id === undefined ? undefined : await this.get(id).catch(() => undefined)

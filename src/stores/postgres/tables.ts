@@ -1,14 +1,14 @@
-/** The tables, for a schema name that was checked. */
+/** Table definitions. The schema name must be validated before. */
 
-/** Runs that nobody holds, without those that wait for an answer for as long as it takes. */
+/** Runs without a lease, except those that wait for an answer without a timeout. */
 const UNHELD = "NOT finished AND lease_owner IS NULL AND (status <> 'paused' OR stop IS NOT NULL OR wake IS NOT NULL)"
 
 /**
- * `heads` has what every append reads and writes, in narrow rows of their own: a run's description, which is some hundred bytes
- * and has eight indexes, is written only when the run changes. `log` takes one row per run and commit. A lease is kept by its
- * owner as well (`owners`), so that renewing two thousand claims is one write.
+ * `heads` holds what every append reads and writes, in narrow rows: a run's description is some hundred bytes with eight
+ * indexes and is written only when the run changes. `log` gets one row per run and commit. `owners` holds lease times per node,
+ * so that renewing two thousand leases is one write.
  *
- * Who locks more than one of them takes `heads` before `runs`. JSON is text: jsonb refuses \u0000, which a run may hold.
+ * Lock order: `heads` before `runs`. JSON is stored as text: jsonb refuses \u0000, which a run may contain.
  */
 export function tables(schema: string): string {
   return `

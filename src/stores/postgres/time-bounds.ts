@@ -1,6 +1,6 @@
 /**
- * How long the server itself lets a statement work or wait for a lock. The client's own bound is not enough: a backend whose client has
- * gone works and waits on, and each reconnect adds another until the server takes no more connections.
+ * Server-side statement and lock timeouts. A client-side timeout is not enough: a backend whose client has gone keeps working
+ * and waiting, and every reconnect adds another until the server refuses connections.
  */
 import type { ClientConfig } from 'pg'
 import type { Pg } from './database.ts'
@@ -9,20 +9,20 @@ export interface TimeBounds {
   readonly statementMs: number
   readonly lockMs: number
   /**
-   * `session`: they are settings of the connection. `transaction`: the address leads through a proxy that pools transactions and does
-   * not pass such settings on, so each statement is a transaction that begins with them.
+   * `session`: set on the connection. `transaction`: the address goes through a transaction-pooling proxy that drops such
+   * settings, so every statement runs in a transaction that sets them first.
    */
   readonly scope: 'session' | 'transaction'
 }
 
-/** Longer than any lock that Holdfast itself takes; a lock of somebody else's is waited for in turns. */
+/** Longer than Holdfast itself holds any lock. Waiting for a foreign lock is retried. */
 const LOCK_MS = 5000
 
-/** Asks a connection whether it takes its bounds as settings. */
+/** Finds out whether a connection keeps session settings. */
 export async function scopeOfBounds(pg: Pg, config: ClientConfig, statementMs: number): Promise<TimeBounds> {
   const bounds = { statementMs, lockMs: Math.min(statementMs, LOCK_MS) }
   const client = new pg.default.Client({ ...config, ...sessionSettings({ ...bounds, scope: 'session' }) })
-  client.on('error', () => {}) // told to who waits for it
+  client.on('error', () => {}) // the pending call rejects with it
   try {
     await client.connect()
     const { rows } = await client.query<{ timeout: string }>(`SELECT current_setting('statement_timeout') AS timeout`)
@@ -39,7 +39,7 @@ export function sessionSettings({ scope, statementMs, lockMs }: TimeBounds): Cli
   return scope === 'session' ? { statement_timeout: statementMs, lock_timeout: lockMs } : {}
 }
 
-/** What a transaction of its own begins with. */
+/** The opening statements of such a transaction. */
 export function beginWith({ statementMs, lockMs }: TimeBounds): string {
   return `BEGIN; SET LOCAL statement_timeout = ${statementMs}; SET LOCAL lock_timeout = ${lockMs}`
 }

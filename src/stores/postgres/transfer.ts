@@ -1,4 +1,4 @@
-/** Store transfer for PostgreSQL: each command is one statement. */
+/** Store transfer for PostgreSQL. Each command is one statement. */
 import { type Document, folded } from '../../core/model/document.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
@@ -16,7 +16,7 @@ interface KeptRow extends StoredRow {
 export class PostgresTransfer implements StoreTransfer {
   readonly #database: Database
   readonly #schema: string
-  /** For the database's own clock: null. */
+  /** Null: use the database's clock. */
   readonly #now: () => number | null
 
   constructor(database: Database, schema: string, now: () => number | null) {
@@ -59,7 +59,7 @@ export class PostgresTransfer implements StoreTransfer {
     return rows.map(documentOf)
   }
 
-  /** Without a function of the database: a house is moved seldom, and the tables of a running one need not change for it. */
+  /** Plain SQL rather than a database function: transfers are rare and should not require a migration. */
   async admit({ stored: { run, first, epoch, stop }, idempotency }: TransferredRun, record: string): Promise<void> {
     const schema = this.#schema
     const rows = await this.#database.once(

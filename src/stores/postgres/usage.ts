@@ -1,7 +1,4 @@
-/**
- * What each owner has in the PostgreSQL store, counted when it is asked for: a total that every append of an owner writes would
- * make its appends wait for each other.
- */
+/** Storage usage per owner, computed on demand: a running total would serialize an owner's appends. */
 import type { Position } from '../../core/model/page.ts'
 import {
   DOCUMENT_BYTES,
@@ -13,7 +10,7 @@ import {
 import type { Database } from './database.ts'
 import { STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
 
-/** Sums are numerics, which come as text. */
+/** Sums are numerics, which `pg` returns as text. */
 type UsageRow = Readonly<Record<keyof OwnerUsage, string>>
 
 const STORED_BYTES = `sum(runs) * ${RUN_BYTES} + sum(log_bytes) + sum(documents) * ${DOCUMENT_BYTES} + sum(document_bytes)`
@@ -29,7 +26,7 @@ export class PostgresUsage implements StoredUsage {
 
   async of(owner: string): Promise<OwnerUsage> {
     const schema = this.#schema
-    // From collection to collection it leaps along the primary key.
+    // Loose index scan over the primary key, from collection to collection.
     const [row] = await this.#database.query<UsageRow>(
       `WITH RECURSIVE collections (name) AS (
          (SELECT collection FROM ${schema}.documents ORDER BY collection LIMIT 1)
@@ -76,7 +73,7 @@ export class PostgresUsage implements StoredUsage {
     return rows.map((row) => ({ stored: storedRun(row), bytes: Number(row.bytes) }))
   }
 
-  /** Runs and documents of each owner, apart. */
+  /** Runs and documents of each owner, separately. */
   #parts(): string {
     const schema = this.#schema
     return `SELECT r.owner, count(*) AS runs, sum(h.bytes) AS log_bytes, 0 AS documents, 0 AS document_bytes

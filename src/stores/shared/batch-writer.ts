@@ -1,17 +1,17 @@
-/** The records of one claim on their way into the log. */
+/** Log writer that buffers the records of one lease for the next group commit. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { LogWriter } from '../../core/ports/store.ts'
 
-/** What a commit takes from a writer. */
+/** A writer's share of one commit. */
 export interface Part {
   readonly writer: BatchWriter
   readonly first: number
   readonly count: number
   readonly text: string
-  /** The run after it, where it changes. */
+  /** The run after this commit, if it changes. */
   readonly change: Run | undefined
-  /** The run was paused or ended within it: nobody holds it any more. */
+  /** The commit pauses or finishes the run, which ends its lease. */
   readonly ends: boolean
 }
 
@@ -30,7 +30,7 @@ export class BatchWriter implements LogWriter {
   #durable: number
   #text = ''
   #textCount = 0
-  /** Characters that a commit under way has. */
+  /** Characters in the commit that is under way. */
   #charsUnderWay = 0
   #change: Run | undefined
   #ends = false
@@ -64,7 +64,7 @@ export class BatchWriter implements LogWriter {
     return this.#refusal === undefined ? this.#text.length + this.#charsUnderWay : 0
   }
 
-  /** Characters that no commit has taken yet. */
+  /** Characters that are not yet part of a commit. */
   get waitingChars(): number {
     return this.#text.length
   }
@@ -106,7 +106,7 @@ export class BatchWriter implements LogWriter {
     return part
   }
 
-  /** What was taken is durable. */
+  /** Everything taken is durable. */
   settle(next: number): void {
     this.#durable = next
     this.#charsUnderWay = 0
@@ -115,7 +115,7 @@ export class BatchWriter implements LogWriter {
     for (const waiter of waiters) if (waiter.next <= next) waiter.resolve()
   }
 
-  /** Once refused, always refused: what comes later would leave a hole. Told also where nobody waits (RUN-1). */
+  /** Permanent: a later append would leave a gap in the log. Reported even if no caller awaits a flush (RUN-1). */
   refuse(cause: unknown): void {
     const isNews = this.#refusal === undefined
     this.#refusal ??= cause

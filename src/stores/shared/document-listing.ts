@@ -1,10 +1,10 @@
-/** Which documents a listing has, and in which order, for stores that have what listings look at in memory. */
+/** Filters and sorts documents, for stores that hold their listable fields in memory. */
 import { type Document, type DocumentQuery, folded } from '../../core/model/document.ts'
 
-/** What a listing looks at. */
+/** The fields that listings use. */
 export type ListableDocument = Omit<Document, 'body' | 'version'>
 
-/** Those that match, in order, whatever the page. */
+/** All matches in order, regardless of the page. */
 export function listDocuments<Item extends ListableDocument>(all: Iterable<Item>, query: DocumentQuery): Item[] {
   const { order = 'created', ascending = false } = query
   const time = order === 'created' ? 'createdAt' : 'updatedAt'
@@ -14,7 +14,7 @@ export function listDocuments<Item extends ListableDocument>(all: Iterable<Item>
   return ascending ? found : found.toReversed()
 }
 
-/** A time never moves back, also when what moves it comes from a node whose clock is behind. */
+/** Times never move back, even if the update comes from a node whose clock is behind. */
 export function later(before: string | undefined, now: string): string {
   return before !== undefined && before > now ? before : now
 }

@@ -1,7 +1,7 @@
-/** In which order runs are offered to workers (`Store.claimable`), for stores that have their unfinished runs in memory. */
+/** Fair queue order (`Store.claimable`): round-robin between owners, for stores that hold their unfinished runs in memory. */
 import type { RunStatus } from '../../core/model/run.ts'
 
-/** A run as such a store keeps it. */
+/** A run as the store holds it. */
 export interface OrderedRun {
   readonly run: {
     readonly id?: string
@@ -14,22 +14,22 @@ export interface OrderedRun {
   readonly stop?: unknown
 }
 
-/** What one owner has. */
+/** The runs of one owner. */
 interface Line<Item> {
   readonly running: Set<Item>
   /** In order of creation. */
   readonly queued: Set<Item>
-  /** When one of its runs last came to its turn, counted in turns; 0 for never. */
+  /** Sequence number of the last time that a queued run of this owner was started; 0: never. */
   lastTurn: number
 }
 
 export class FairOrder<Item extends OrderedRun> {
   readonly #lines = new Map<string, Line<Item>>()
-  /** All that have begun and may come to need a worker; not those that wait for an answer for as long as it takes. */
+  /** Started runs that need a worker, now or later. Excludes runs that wait for an answer without a timeout. */
   readonly #begun = new Set<Item>()
   #turns = 0
 
-  /** To be called whenever a run is created, changes or is to be stopped. A finished one is forgotten. */
+  /** Call this whenever a run is created or changed, or gets a stop request. Finished runs are removed. */
   place(item: Item): void {
     const { owner, status, wakeAt } = item.run
     const line = this.#lines.get(owner) ?? { running: new Set(), queued: new Set(), lastTurn: 0 }
@@ -42,7 +42,7 @@ export class FairOrder<Item extends OrderedRun> {
     else this.#lines.delete(owner)
   }
 
-  /** It is not to be driven any more, whatever its status. */
+  /** Removes a run, whatever its status. */
   remove(item: Item): void {
     const line = this.#lines.get(item.run.owner)
     line?.running.delete(item)
@@ -56,13 +56,13 @@ export class FairOrder<Item extends OrderedRun> {
     this.#begun.clear()
   }
 
-  /** All that need a worker, now or later. */
+  /** All runs that need a worker, now or later. */
   *all(): Generator<Item> {
     yield* this.#begun
     for (const { queued } of this.#lines.values()) yield* queued
   }
 
-  /** Those that are to be taken first, of those that are wanted. */
+  /** The next `limit` runs that match, in fair order. */
   first(limit: number, isWanted: (item: Item) => boolean): Item[] {
     const begun: Item[] = []
     for (const item of this.#begun) if (isWanted(item)) begun.push(item)
@@ -70,7 +70,7 @@ export class FairOrder<Item extends OrderedRun> {
     return begun.length < limit ? [...begun, ...this.#waiting(limit - begun.length, isWanted)] : begun.slice(0, limit)
   }
 
-  /** How many are queued, of everybody or of one owner. */
+  /** Number of queued runs, of all owners or of one. */
   queued(owner?: string): number {
     if (owner !== undefined) return this.#lines.get(owner)?.queued.size ?? 0
     let queued = 0
@@ -78,7 +78,7 @@ export class FairOrder<Item extends OrderedRun> {
     return queued
   }
 
-  /** No owner gives more than the bound, so most of a long line is not looked at. */
+  /** Reads at most `limit` runs per owner, so a long queue stays cheap. */
   #waiting(limit: number, isWanted: (item: Item) => boolean): Item[] {
     const found: { readonly item: Item; readonly rank: number; readonly lastTurn: number }[] = []
     for (const { running, queued, lastTurn } of this.#lines.values()) {

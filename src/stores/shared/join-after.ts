@@ -1,8 +1,11 @@
-/** Stored pieces of a log as one slice. */
+/** Joins stored pieces of a log into one slice. */
 import { type HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import { lastOf, type Slice, sliceAfter } from '../../core/model/record.ts'
 
-/** Neighbouring slices as one, from the record after an index on: whole ones, as many as fit, so that none has to be searched. */
+/**
+ * Joins neighbouring slices from the record after `after` on. Takes whole slices up to `bytesMax`, so that none has to be
+ * searched.
+ */
 export function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): Slice {
   const position = slices.findLastIndex((slice) => slice.first <= after + 1)
   if (position < 0) throw hole(after + 1, slices[0]?.first)

@@ -1,4 +1,4 @@
-/** Running totals per owner, for stores that have what they count in memory. */
+/** Running usage totals per owner, for stores that count in memory. */
 import { type OwnerUsage, storedBytes } from '../../core/model/storage-usage.ts'
 
 export type UsageChange = Partial<Omit<OwnerUsage, 'owner'>>

@@ -1,6 +1,6 @@
-/** Waiting that the end of a store cuts short. */
+/** Delay that closing a store cuts short. */
 
-/** Resolves after a while, or when it is not worth waiting any more. */
+/** Resolves after the delay, or as soon as the signal aborts. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -1,8 +1,8 @@
-/** What each worker said it serves (`Store.renew`), for stores that have this in memory. */
+/** The components that each worker serves (`Store.renew`), for stores that hold this in memory. */
 
 interface Service {
   readonly until: number
-  /** Undefined for one that did not say: it may serve all. */
+  /** Undefined: the worker did not say, so it may serve all. */
   readonly components: readonly string[] | undefined
 }
 
@@ -13,7 +13,7 @@ export class ServedComponents {
     this.#services.set(owner, { until, components })
   }
 
-  /** The components of these runs that no worker serves whose leases last at this moment. */
+  /** The components of these runs that no live worker serves. */
   without<Item>(items: Iterable<Item>, componentOf: (item: Item) => string, now: number): string[] {
     for (const [owner, { until }] of this.#services) if (until <= now) this.#services.delete(owner)
     const live = [...this.#services.values()]

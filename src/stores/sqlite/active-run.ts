@@ -1,4 +1,4 @@
-/** A run that the store keeps in memory: unfinished, or with records that are not in a segment yet. */
+/** A run that the store holds in memory: unfinished, or with records that are not in a segment yet. */
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { Lease, LogDamage, StopRequest, StoredRun } from '../../core/ports/store.ts'
 import type { RunRow } from './messages.ts'
@@ -35,8 +35,8 @@ export interface TakenWork {
 }
 
 /**
- * Two views of one run: what was accepted, which decides about the next command, and what is durable, which is all that
- * anyone may see. They differ by what is on its way to the disk.
+ * Two views of one run: the accepted state, which decides the next command, and the durable state, which is all that readers
+ * see. They differ by what is on its way to disk.
  */
 export class ActiveRun {
   readonly number: number
@@ -234,24 +234,24 @@ export class ActiveRun {
     else this.#durable = { ...changed }
   }
 
-  /** Held by someone at a moment. */
+  /** Whether it is leased at a moment. */
   isHeld(now: number): boolean {
     return this.#lease !== undefined && this.#lease.until > now
   }
 
-  /** Records accepted and not yet durable. */
+  /** Records that are accepted but not yet durable. */
   get pending(): number {
     return this.#next - (this.#durable?.next ?? 0)
   }
 
-  /** What may be seen: what is durable, and the lease, which is only kept in memory. */
+  /** The visible state: what is durable, plus the lease, which is only in memory. */
   view(): StoredRun | undefined {
     if (this.#durable === undefined) return undefined
     const { lease: _asOfCommit, ...stored } = this.#durable
     return this.#lease === undefined ? stored : { ...stored, lease: this.#lease }
   }
 
-  /** What the next commit will make durable. */
+  /** The state that the next commit makes durable. */
   snapshot(): StoredRun {
     return {
       run: this.#run,
@@ -286,7 +286,7 @@ export class ActiveRun {
     }
   }
 
-  /** Until everything accepted so far is durable. Whoever is not patient is refused when the disk stalls. */
+  /** Resolves when everything accepted so far is durable. Callers that are not patient are refused when the disk stalls. */
   wait({ patient = false } = {}): Promise<void> {
     return new Promise((resolve, reject) => this.#waiters.push({ revision: this.#revision, resolve, reject, patient }))
   }
@@ -299,7 +299,7 @@ export class ActiveRun {
     for (const waiter of waiters) if (waiter.revision <= revision) waiter.resolve()
   }
 
-  /** The disk stalls. What was accepted may still become durable. */
+  /** The disk stalls. Accepted changes may still become durable. */
   stall(cause: unknown): void {
     const waiters = this.#waiters
     this.#waiters = waiters.filter(({ patient }) => patient)

@@ -1,20 +1,20 @@
-/** Whether a thread still answers: one that does not is at work on something that the disk does not finish. */
+/** Detects a thread that stopped replying because the disk does not finish an operation. */
 
 export interface Answering {
-  /** How many times it has answered. */
+  /** Number of replies so far. */
   readonly answered: number
-  /** Something that was asked is not answered yet. */
+  /** A request is pending. */
   readonly isWaiting: boolean
 }
 
-/** How long the disk may take for one write, or one read. */
+/** Maximum time for one disk write or read. */
 const STALL_MS = 4000
 
-/** Counted in looks, and not timed: a process that was suspended has no stall. */
+/** Counts checks instead of time: suspending the process is not a stall. */
 export class AnswerWatch {
   readonly #thread: Answering
   readonly #what: 'read' | 'write'
-  /** Looks in a row at which the same answer may be missing. */
+  /** Consecutive checks without a new reply. */
   readonly #looksMax: number
   #answered = -1
   #looks = 0
@@ -25,13 +25,13 @@ export class AnswerWatch {
     this.#looksMax = Math.ceil(STALL_MS / everyMs)
   }
 
-  /** What is wrong; undefined while the thread answers. */
+  /** The reason; undefined while the thread replies. */
   get stall(): string | undefined {
     if (this.#looks < this.#looksMax || this.#answered !== this.#thread.answered) return undefined
     return `the disk has not finished a ${this.#what} for more than ${STALL_MS / 1000} s`
   }
 
-  /** Call it at regular intervals. Returns what is wrong, once, when that turns out. */
+  /** Call at regular intervals. Returns the reason once, when a stall is detected. */
   look(): string | undefined {
     const { answered, isWaiting } = this.#thread
     if (isWaiting && answered === this.#answered) return ++this.#looks === this.#looksMax ? this.stall : undefined

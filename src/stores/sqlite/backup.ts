@@ -1,4 +1,7 @@
-/** Copies of a whole database: taken while a server uses it, put back while none does. A copy is verified before it counts. */
+/**
+ * Backup, restore and vacuum of a whole database: backup while a server uses it, restore while none does. Every copy is
+ * verified.
+ */
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
@@ -15,13 +18,13 @@ export interface CopyReport {
   readonly bytes: number
 }
 
-/** Told while a copy is made: which part of its pages are done, and then that it is being verified. */
+/** Progress of a copy: the fraction of pages done, then that it is being verified. */
 export type CopyProgress = (done: { readonly copied: number } | 'verifying') => void
 
-/** Pages between two reports: some sixteen megabytes. */
+/** Pages between two reports: about 16 MB. */
 const STEP_PAGES = 4096
 
-/** Writes a copy of the database as it is now; whoever uses it goes on. `to` must not exist. */
+/** Writes a consistent copy while the store is in use. `to` must not exist. */
 export async function backUp(from: string, to: string, progress: CopyProgress): Promise<CopyReport> {
   if (!existsSync(from)) throw new Error(`there is no store ${from}`)
   if (existsSync(to)) throw new Error(`${to} exists; give the backup another name, or move that file away`)
@@ -34,11 +37,11 @@ export async function backUp(from: string, to: string, progress: CopyProgress): 
 }
 
 export interface RestoreReport extends CopyReport {
-  /** What the store was before, where there was one. */
+  /** Path of the previous store, if there was one. */
   readonly replaced?: string
 }
 
-/** Puts a copy of `from` in place of a store that nobody uses. The store that was there is kept beside it. */
+/** Replaces a store that is not in use with a copy of `from`. The previous store is kept beside it. */
 export async function restore(from: string, path: string, progress: CopyProgress): Promise<RestoreReport> {
   if (!existsSync(from)) throw new Error(`there is no backup ${from}`)
   const lock = lockFile(path)
@@ -53,7 +56,7 @@ export async function restore(from: string, path: string, progress: CopyProgress
   }
 }
 
-/** Makes a file as small as what it holds, and one that gives space back by itself from then on. Nobody may be using it. */
+/** Shrinks a file to its content and enables incremental vacuum. The store must not be in use. */
 export function vacuum(path: string, progress: CopyProgress): CopyReport {
   if (!existsSync(path)) throw new Error(`there is no store ${path}`)
   const lock = lockFile(path)
@@ -69,7 +72,7 @@ export function vacuum(path: string, progress: CopyProgress): CopyReport {
   }
 }
 
-/** What it leaves in the place of the draft is whole, or nothing. */
+/** Leaves a complete draft, or none. */
 function compactInto(path: string, draft: string, progress: CopyProgress): CopyReport {
   removeDatabase(draft)
   try {
@@ -83,14 +86,14 @@ function compactInto(path: string, draft: string, progress: CopyProgress): CopyR
   }
 }
 
-/** Copies one state of the database, whatever is written to it meanwhile. What it leaves is whole, or nothing. */
+/** Copies one snapshot of the database, even while it is written to. Leaves a complete draft, or none. */
 async function copyDatabase(from: string, draft: string, progress: CopyProgress): Promise<CopyReport> {
   removeDatabase(draft)
   const source = openSource(from)
   try {
-    // With a transaction open, every step copies from the same state; without, a commit in between would start it over.
+    // An open transaction makes every step copy the same snapshot; without it, a commit in between would restart the copy.
     source.exec('BEGIN')
-    schemaVersionOf(source, from) // or it is refused
+    schemaVersionOf(source, from) // throws for a foreign or newer file
     makeFile(draft)
     await backup(source, draft, {
       rate: STEP_PAGES,
@@ -111,7 +114,7 @@ function openSource(path: string): DatabaseSync {
   return new DatabaseSync(pathToFileURL(path), { readOnly: true, timeout: 5000 })
 }
 
-/** Looks at every page of a copy, takes the instance token out of it, and makes it durable. */
+/** Checks every page of a copy, removes the instance token, and syncs it. */
 function verify(draft: string, progress: CopyProgress): CopyReport {
   progress('verifying')
   let runs: number
@@ -133,13 +136,13 @@ function hasInstances(database: DatabaseSync): boolean {
 }
 
 /**
- * Swaps the files; true if there was one before. A crash in between leaves the store without a file under its name and with a
- * draft beside it: opening refuses that, rather than to begin with an empty store.
+ * Swaps the files; true if there was one before. A crash in between leaves no file under the store's name and a draft beside
+ * it. Opening refuses that instead of starting with an empty store.
  */
 function putInPlace({ path }: FileLock, draft: string, replaced: string): boolean {
   const wasThere = existsSync(path)
   if (wasThere) renameSync(path, replaced)
-  // A journal belongs to the file that it was written for: beside another one it would be applied to that.
+  // A journal belongs to its file: beside another file it would be applied to that one.
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${replaced}-wal`)
   rmSync(`${path}-shm`, { force: true })
   const record = commitRecordOf(path)

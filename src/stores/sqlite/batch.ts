@@ -1,4 +1,4 @@
-/** Makes one commit out of what many runs have waiting: one join, one encoding, one directory entry per run. */
+/** Builds one commit from the pending changes of many runs: one join, one encoding, one directory entry per run. */
 import type { Slice } from '../../core/model/record.ts'
 import type { ActiveRun, TakenWork } from './active-run.ts'
 import type { RunRow } from './messages.ts'
@@ -20,7 +20,7 @@ export interface Batch {
   readonly trimmed: readonly (readonly [run: number, before: number])[]
 }
 
-/** Takes from `waiting`, oldest first, until the commit is large enough; what it takes is removed there. */
+/** Takes runs from `waiting`, oldest first, until the commit is large enough. */
 export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
   const taken: Taken[] = []
   let chars = 0
@@ -33,7 +33,7 @@ export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
   }
   const text = taken.map((each) => each.text).join('')
   const bytes = Buffer.byteLength(text)
-  // Not from the shared pool: a view on the pool would carry the whole pool to the other thread.
+  // Not from the shared pool: a view of the pool would transfer the whole pool to the other thread.
   const data = Buffer.allocUnsafeSlow(bytes)
   const ascii = bytes === text.length
   data.write(text, ascii ? 'latin1' : 'utf8')

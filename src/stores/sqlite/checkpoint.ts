@@ -1,14 +1,14 @@
-/** Moves all of the write-ahead log into the database, which needs that nobody reads an older state of it. */
+/** Full WAL checkpoint, which requires that nobody reads an older snapshot. */
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { BUSY_TIMEOUT_MS } from './file.ts'
 
-/** How long one attempt waits. */
+/** Duration of one attempt. */
 const ATTEMPT_MS = 1000
 /** Attempts between two messages. */
 const ATTEMPTS_TOLD = 10
 
-/** Waits for readers of other programs, such as a backup, and says so. */
+/** Waits for readers of other programs, such as a backup, and reports it. */
 export function checkpointAll(
   database: DatabaseSync,
   path: string,

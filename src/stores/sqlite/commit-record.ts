@@ -1,13 +1,13 @@
 /**
- * The number of the last commit, in a small file beside the database. SQLite takes a write-ahead log up to the first frame whose
- * checksum is wrong and forgets the rest without a word: a database that is behind this file has lost commits. It is never
- * synced: it may be older than the database, which says nothing.
+ * The number of the last commit, in a small file beside the database. SQLite reads a write-ahead log up to the first frame with
+ * a wrong checksum and silently ignores the rest: a database behind this file has lost commits. The file is never synced: if it
+ * is older than the database, that means nothing.
  */
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs'
 
 /** The last commit that the store acknowledged. */
 export interface LastCommit {
-  /** Of the process that wrote it: beside another file, such as a restored backup, the record means nothing. */
+  /** Token of the process that wrote it: beside another file, such as a restored backup, the record is meaningless. */
   readonly token: string
   readonly commit: number
   readonly at: string
@@ -15,7 +15,7 @@ export interface LastCommit {
   readonly run: number
 }
 
-/** Commits that were acknowledged, and that a file no longer has. */
+/** Commits that were acknowledged but are missing in the file. */
 export interface LostCommits {
   readonly first: number
   readonly last: number
@@ -27,11 +27,11 @@ export interface LostCommits {
 
 interface Content {
   readonly last: LastCommit
-  /** The loss that was last found, for whoever looks later. */
+  /** The last detected loss, for later inspection. */
   readonly lost?: LostCommits
 }
 
-/** The content is padded to it, so that one write replaces all of the last one. */
+/** The content is padded to this size, so that one write replaces it completely. */
 const BYTES = 512
 
 export function commitRecordOf(path: string): string {
@@ -53,14 +53,14 @@ export class CommitRecord {
   readonly #token: string
   #lost: LostCommits | undefined
 
-  /** Makes the file where there is none. */
+  /** Creates the file if it is missing. */
   constructor(path: string, token: string) {
     this.#token = token
     this.#lost = readCommitRecord(path)?.lost
     this.#file = openSync(commitRecordOf(path), constants.O_RDWR | constants.O_CREAT, 0o600)
   }
 
-  /** To be remembered with what is written from now on. */
+  /** Stored with every write from now on. */
   lost(lost: LostCommits): void {
     this.#lost = lost
   }
@@ -76,7 +76,7 @@ export class CommitRecord {
   }
 }
 
-/** Undefined where there is none, or none that makes sense: it may have been cut by a power failure. */
+/** Undefined if it is missing or invalid: a power failure may have truncated it. */
 export function readCommitRecord(path: string): Content | undefined {
   try {
     const { last, lost } = JSON.parse(readFileSync(commitRecordOf(path), 'utf8')) as Content
@@ -88,7 +88,7 @@ export function readCommitRecord(path: string): Content | undefined {
   }
 }
 
-/** What a file has lost whose last commit is `commit`; `token` is that of the process that wrote it. */
+/** The loss of a file whose last commit is `commit`; `token` is that of the process that wrote it. */
 export function lostSince(
   record: LastCommit | undefined,
   found: { readonly token: string | undefined; readonly commit: number; readonly run: number },

@@ -1,4 +1,4 @@
-/** The store's end of the committing thread. */
+/** The store's side of the committing thread. */
 import { Worker } from 'node:worker_threads'
 import { detailOf, HoldfastError } from '../../core/model/errors.ts'
 import type { LostCommits } from './commit-record.ts'
@@ -10,10 +10,10 @@ const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worke
 
 export class CommittingThread {
   readonly #worker: Worker
-  /** What waits for the thread's replies, which come in the order of what they are to. */
+  /** Reply handlers, in request order. */
   readonly #answers: ((reply: CommitReply) => void)[] = []
   readonly #gone: Promise<void>
-  /** What opening the file found. */
+  /** Findings of opening the file. */
   warnings: readonly string[] = []
   lost: LostCommits | undefined
   #answered = 0
@@ -21,10 +21,10 @@ export class CommittingThread {
 
   private constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
     this.#worker = new Worker(entry, {
-      name: 'holdfast-write', // as the system shows it, in top -H
+      name: 'holdfast-write', // thread name in top -H
       workerData: options,
       execArgv: [],
-      // What it handles is bytes outside the heap; by default the heap would grow by some fifty megabytes all the same.
+      // Its data is outside the heap; by default the heap would still grow by some fifty megabytes.
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
     this.#worker.on('message', (reply: CommitReply) =>
@@ -40,8 +40,8 @@ export class CommittingThread {
   }
 
   /**
-   * Opens the file; `onWaiting` is told why that takes longer. Rejects when the file cannot be used, with a `FencedError` when
-   * it belongs to another process by now, with `unavailable` when another program kept reading it.
+   * Opens the file; `onWaiting` reports delays. Rejects if the file cannot be used: with a `FencedError` if another process has
+   * taken it over, with `unavailable` if another program kept reading it.
    */
   static open(options: ThreadOptions, onWaiting: (message: string) => void): Promise<CommittingThread> {
     const thread = new CommittingThread(options, onWaiting)
@@ -63,23 +63,23 @@ export class CommittingThread {
     return this.#identity!
   }
 
-  /** How many times it has answered. */
+  /** Number of replies so far. */
   get answered(): number {
     return this.#answered
   }
 
-  /** Something that was asked is not answered yet. */
+  /** A request is pending. */
   get isWaiting(): boolean {
     return this.#answers.length > 0
   }
 
-  /** Looks whether the file is still this process's; answered in turn with commits. */
+  /** Checks that the file still belongs to this process; replied to in order with commits. */
   check(answer: (reply: CommitReply) => void): void {
     this.#answers.push(answer)
     this.#worker.postMessage('check')
   }
 
-  /** One transaction; the answer comes when it is durable, or has failed. After a failure no other is answered. */
+  /** One transaction; the reply comes when it is durable or has failed. After a failure there are no further replies. */
   commit(request: CommitRequest, answer: (reply: CommitReply) => void): void {
     this.#answers.push(answer)
     this.#worker.postMessage(request, [request.directory.buffer as ArrayBuffer])

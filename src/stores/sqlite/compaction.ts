@@ -1,19 +1,19 @@
 /**
- * Which records are still in `log` rows, and which of them to move into segments next. Lives in the committing thread.
- * Work is given out in shares: runs of equal pace fill their segments together, and moving all of them in one commit would
- * stall every stream.
+ * Tracks which records are still in `log` rows and which to move into segments next. Lives in the committing thread. Work is
+ * split into shares: runs of equal pace fill their segments together, and moving all of them in one commit would stall every
+ * stream.
  */
 import { Fifo } from './fifo.ts'
 import { firstSegment, SEGMENT_BYTES, SEGMENT_RECORDS, segmentsOf } from './segment.ts'
 import { Tail } from './tail.ts'
 
-/** What one run has in log rows. */
+/** A run's records in log rows. */
 interface UnsealedRecords {
   readonly run: number
   readonly records: Tail
-  /** The log rows that it has records in, oldest first. */
+  /** The log rows with its records, oldest first. */
   readonly entries: Fifo<Entry>
-  /** The log is complete: what there is makes a segment, however small. */
+  /** The log is complete: the rest makes a segment, however small. */
   ended: boolean
   queued: boolean
 }
@@ -27,16 +27,16 @@ interface Entry {
 
 interface LogRow {
   readonly seq: number
-  /** As it is written (`CommitRequest`). */
+  /** As written (`CommitRequest`). */
   readonly directory: Int32Array
   /** Runs with records here that are not in a segment yet. */
   left: number
-  /** Before this place of the directory there is none of them. */
+  /** Directory entries before this index are all done. */
   searched: number
   readonly addedAt: number
 }
 
-/** A segment to be written. */
+/** A segment to write. */
 export interface Segment {
   readonly run: number
   readonly first: number
@@ -44,23 +44,23 @@ export interface Segment {
   readonly bytes: Uint8Array
 }
 
-/** How much one commit may compact. */
+/** Compaction budget of one commit. */
 export interface Share {
   readonly bytes: number
   readonly segments: number
-  /** Also runs that have few records yet. */
+  /** Includes runs with few records. */
   readonly all: boolean
 }
 
-/** A log row that waits longer is freed even if that makes short segments. */
+/** A log row that is older is freed even if that makes short segments. */
 const ROW_AGE_MS = 10_000
 const ROWS_MAX = 8192
-/** The same when so many bytes wait. */
+/** The same above this backlog. */
 const BACKLOG_BYTES = 16 * 1024 * 1024
 
 export class Compaction {
   readonly #runs = new Map<number, UnsealedRecords>()
-  /** Oldest first, with some that were freed. */
+  /** Oldest first, including some that are freed. */
   readonly #rows = new Fifo<LogRow>()
   readonly #ready = new Fifo<UnsealedRecords>()
   #freed: number[] = []
@@ -90,7 +90,7 @@ export class Compaction {
     this.#enqueue(unsealed)
   }
 
-  /** What is left of one run, at once. */
+  /** Takes all remaining records of a run at once. */
   takeRun(run: number): Segment[] {
     const unsealed = this.#runs.get(run)
     if (unsealed === undefined) return []
@@ -99,7 +99,7 @@ export class Compaction {
     return segments
   }
 
-  /** Forgets what is left of one run. */
+  /** Drops the remaining records of a run. */
   drop(run: number): void {
     const unsealed = this.#runs.get(run)
     if (unsealed !== undefined) this.#sealed(unsealed, unsealed.records.first + unsealed.records.count)
@@ -109,7 +109,7 @@ export class Compaction {
     return this.#ready.length > 0
   }
 
-  /** One segment at least, where there is one to write. */
+  /** At least one segment, if there is one to write. */
   take(share: Share, now: number): Segment[] {
     const segments: Segment[] = []
     for (let bytes = 0; bytes < share.bytes && segments.length < share.segments;) {
@@ -119,12 +119,12 @@ export class Compaction {
       segments.push(segment)
       bytes += segment.bytes.length
       this.#sealed(next, segment.first + segment.count)
-      if (isReady(next)) this.#enqueue(next) // behind the others: a long run does not keep them waiting
+      if (isReady(next)) this.#enqueue(next) // at the end of the queue: a long run must not delay the others
     }
     return segments
   }
 
-  /** Log rows of which nothing is needed any more; they are told once. */
+  /** Log rows that are no longer needed; each is returned once. */
   takeFreed(): number[] {
     const freed = this.#freed
     this.#freed = []
@@ -149,7 +149,7 @@ export class Compaction {
   #next(all: boolean, now: number): UnsealedRecords | undefined {
     for (let next = this.#ready.take(); next !== undefined; next = this.#ready.take()) {
       next.queued = false
-      // What was queued may have been sealed by another way in the meantime.
+      // A queued run may have been compacted otherwise in the meantime.
       if (!next.records.isEmpty) return next
     }
     const oldest = this.#oldestRow()
@@ -165,7 +165,7 @@ export class Compaction {
     return now - oldest.addedAt >= ROW_AGE_MS || this.#rowsLeft > ROWS_MAX || this.#bytes > BACKLOG_BYTES
   }
 
-  /** A run with records in the oldest row, which are then the first that it has. */
+  /** A run with records in the oldest row; they are its first ones. */
   #runIn(row: LogRow): UnsealedRecords | undefined {
     for (; row.searched < row.directory.length; row.searched += 4) {
       const unsealed = this.#runs.get(row.directory[row.searched]!)
@@ -189,7 +189,7 @@ export class Compaction {
   }
 }
 
-/** Whether what a run has makes a segment. */
+/** Whether a run has enough for a segment. */
 function isReady({ records, ended }: UnsealedRecords): boolean {
   if (records.isEmpty) return false
   return ended || records.count >= SEGMENT_RECORDS || records.byteLength >= SEGMENT_BYTES

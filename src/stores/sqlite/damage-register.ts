@@ -1,15 +1,15 @@
-/** What the store knows to be damaged: logged once, and counted by health. */
+/** Known damage: logged once, and counted in the health report. */
 import type { LogDamage } from '../../core/ports/store.ts'
 import { type LostCommits, lossText } from './commit-record.ts'
 import { damageLine } from './quarantine.ts'
 
-/** Damaged runs that are told apart in memory. */
+/** Damaged runs that are remembered individually. */
 const RUNS_MAX = 10_000
 
 export class DamageRegister {
   readonly #log: (what: string) => void
   readonly #found = new Set<string>()
-  /** Runs that the file knew of when it was opened. */
+  /** Damaged runs that the file recorded when it was opened. */
   #marked = 0
   #loss: string | undefined
 
@@ -17,7 +17,7 @@ export class DamageRegister {
     this.#log = log
   }
 
-  /** The file was opened, perhaps anew: it knows of so many damaged runs, and has lost commits or not. */
+  /** Called after the file was opened or reopened, with its recorded damage and lost commits. */
   opened(marked: number, warnings: readonly string[], lost: LostCommits | undefined): void {
     this.#found.clear()
     this.#marked = marked
@@ -45,7 +45,7 @@ export class DamageRegister {
     if (!this.#found.delete(id)) this.#marked--
   }
 
-  /** For anybody to read: no ids. */
+  /** Public, so without ids. */
   get alarms(): string[] {
     const runs = this.#marked + this.#found.size
     const damage = `${runs === 1 ? '1 run is' : `${runs} runs are`} damaged and quarantined`

@@ -1,4 +1,4 @@
-/** Reads documents that are durable. */
+/** Reads durable documents. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Document, type DocumentPage, type DocumentQuery, folded } from '../../core/model/document.ts'
 import type { DocumentName } from '../../core/ports/store-transfer.ts'
@@ -21,7 +21,7 @@ export class DocumentReader {
     return document
   }
 
-  /** Those of all owners and collections that follow one, in the order of the primary key. A damaged one is left out. */
+  /** Documents of all owners and collections after a name, in primary key order. Skips damaged ones. */
   all(limit: number, after: DocumentName | undefined): Document[] {
     const where = after === undefined ? '' : 'WHERE (collection, owner, id) > (?, ?, ?)'
     const values = after === undefined ? [] : [after.collection, after.owner, after.id]
@@ -31,7 +31,7 @@ export class DocumentReader {
     return rows.flatMap((row) => documentIn(row) ?? [])
   }
 
-  /** A damaged one is counted, and left out. */
+  /** Damaged documents are counted but skipped. */
   list(query: DocumentQuery): DocumentPage {
     const { where, values } = filterOf(query)
     const { order = 'created', ascending = false, offset = 0, limit } = query
@@ -39,7 +39,7 @@ export class DocumentReader {
     const places = [order === 'updated' ? 'updated' : 'created', 'id', 'owner']
       .map((column) => `${column} ${direction}`)
       .join(', ')
-    // One transaction, so that the page and the total are of the same moment.
+    // One transaction, so that page and total are from the same snapshot.
     this.#database.exec('BEGIN')
     try {
       const rows = this.#database

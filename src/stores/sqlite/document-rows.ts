@@ -1,4 +1,4 @@
-/** Rows of `documents`: what one that was read is worth. */
+/** Decodes and verifies rows of `documents`. */
 import type { Document } from '../../core/model/document.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { type Field, fieldsChecksum, fits } from './checksum.ts'
@@ -6,7 +6,7 @@ import { type Field, fieldsChecksum, fits } from './checksum.ts'
 type Row = Record<string, unknown>
 
 const NAME = ['owner', 'collection', 'id'] as const
-/** In the order in which `DocumentWrites` gives them to `checksum`. */
+/** In the order in which `DocumentWrites` passes them to `checksum`. */
 const CONTENT = [...NAME, 'label', 'title', 'search', 'version', 'created', 'body']
 const TOUCHED = [...NAME, 'updated']
 
@@ -14,7 +14,7 @@ export function isSoundDocument(row: Row): boolean {
   return fits(row['crc'], () => checksumIn(row, CONTENT)) && fits(row['touched'], () => checksumIn(row, TOUCHED))
 }
 
-/** Undefined for a row that is damaged. */
+/** Undefined for a damaged row. */
 export function documentIn(row: Row): Document | undefined {
   if (!isSoundDocument(row)) return undefined
   const { label, title } = row as { readonly label: string | null; readonly title: string | null }
@@ -42,7 +42,7 @@ function checksumIn(row: Row, columns: readonly string[]): number {
   return fieldsChecksum(columns.map((column) => row[column] as Field))
 }
 
-/** Undefined for what is no JSON, which a row without a checksum may hold. */
+/** Undefined for invalid JSON, which a row without a checksum may contain. */
 function parsed(json: string): { readonly body: unknown } | undefined {
   try {
     return { body: JSON.parse(json) as unknown }

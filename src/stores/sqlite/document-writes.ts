@@ -1,4 +1,4 @@
-/** What the committing thread does to documents: each command is decided inside the transaction that writes it. */
+/** Document commands in the committing thread: each is decided inside the transaction that writes it. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Document, SESSIONS } from '../../core/model/document.ts'
 import { type Field, fieldsChecksum } from './checksum.ts'
@@ -13,16 +13,16 @@ export type DocumentCommand =
       readonly key: DocumentKey
       readonly label: string | null
       readonly title: string | null
-      /** The title as searches compare it. */
+      /** The folded title, for searches. */
       readonly search: string
       /** JSON. */
       readonly body: string
       readonly at: string
-      /** The version that must be there, 0 for none. */
+      /** Expected version; 0: none. */
       readonly expected: number | undefined
     }
   | {
-      /** With the version and the times that it has; nothing where there is one of its name. */
+      /** Imports with version and times; does nothing if the name is in use. */
       readonly kind: 'admit'
       readonly key: DocumentKey
       readonly label: string | null
@@ -35,7 +35,7 @@ export type DocumentCommand =
     }
   | { readonly kind: 'remove'; readonly key: DocumentKey }
 
-/** Of the document that was written or removed; undefined when nothing was. */
+/** The document that was written or removed; undefined if nothing was. */
 export type DocumentAnswer = Pick<Document, 'version' | 'createdAt' | 'updatedAt'> | undefined
 
 export class DocumentWrites {
@@ -79,7 +79,7 @@ export class DocumentWrites {
     )
   }
 
-  /** A run is created in a session: `sessionDocument` where there is none, and its time where there is one. */
+  /** A run is created in a session: creates the session's document or updates its time. */
   touch({ owner, session, component, created }: RunRow): void {
     this.#touch.run(owner, session, component, created)
   }
@@ -97,7 +97,7 @@ export class DocumentWrites {
     const existing = this.#existing.get(owner, collection, id)
     const isSound = existing !== undefined && isSoundDocument(existing)
     if (expected !== undefined && expected !== (isSound ? existing['version'] : 0)) return undefined
-    // Nothing of a damaged one goes into what takes its place.
+    // Nothing of a damaged document is carried over to its replacement.
     if (existing !== undefined && !isSound) this.#remove.get(owner, collection, id)
     return this.#put.get(owner, collection, id, label, title, search, body, at) as DocumentAnswer
   }

@@ -1,4 +1,4 @@
-/** The documents of the embedded store: written by the committing thread, read from what is durable. */
+/** Documents of the embedded store: written by the committing thread, read from durable data. */
 import type { Clock } from '../../core/ports/clock.ts'
 import {
   type Document,
@@ -11,7 +11,7 @@ import {
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { ReadingThread } from './reading-thread.ts'
 
-/** What the store gives: both refuse when it is not open. */
+/** The parts of the store that documents need; both refuse if it is not open. */
 export interface DocumentAccess {
   readonly ask: ReadingThread['ask']
   /** Resolves when the command is durable. */

@@ -1,4 +1,4 @@
-/** Looks at everything that a file holds, for damage: what `holdfast doctor` does. Changes nothing. */
+/** Checks a whole file for damage (`holdfast doctor`). Read-only. */
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
@@ -12,14 +12,14 @@ import { migrate } from './schema.ts'
 import { segmentIn } from './segment.ts'
 
 export interface Examination {
-  /** What is wrong, the first of it. */
+  /** The first problems. */
   readonly problems: readonly string[]
   readonly problemCount: number
-  /** Rows that an older version wrote, without a checksum. */
+  /** Rows of an older version, without a checksum. */
   readonly unverified: number
 }
 
-/** Problems that are named; the others are counted. */
+/** Problems that are listed; further ones are counted. */
 const NAMED_MAX = 20
 
 export function examineFile(database: DatabaseSync, path: string): Examination {
@@ -34,7 +34,7 @@ class Walk {
   unverified = 0
   readonly #database: DatabaseSync
   readonly #path: string
-  /** By run number: the index after the last record that the log has. */
+  /** By run number: index after the last record in the log. */
   readonly #logEnds = new Map<number, number>()
 
   constructor(database: DatabaseSync, path: string) {
@@ -56,7 +56,7 @@ class Walk {
     if (this.problems.length < NAMED_MAX) this.problems.push(problem)
   }
 
-  /** Where one part cannot be read, the others still are. */
+  /** If one section cannot be read, the others still are. */
   #section(name: string, look: () => void): void {
     try {
       look()
@@ -70,7 +70,7 @@ class Walk {
       if (found !== 'ok') this.#report(`SQLite: ${String(found)}`)
   }
 
-  /** What is written by a trigger or found by an index goes by the text of its definition, which has no checksum. */
+  /** Triggers and indexes depend on their definitions, which have no checksum. */
   #schema(): void {
     const found = definitionsIn(this.#database)
     using expected = new DatabaseSync(':memory:')
@@ -91,7 +91,7 @@ class Walk {
     }
   }
 
-  /** Goes through runs and segments side by side, both in the order of their numbers. */
+  /** Merges runs and segments, both in order of run number. */
   #runs(): void {
     const segments = this.#database.prepare('SELECT * FROM segments ORDER BY run, first').iterate()
     let segment = next(segments)
@@ -120,7 +120,7 @@ class Walk {
     return reading.run
   }
 
-  /** Returns the index that the next segment must begin with. */
+  /** Returns the index that the next segment must start with. */
   #segment(row: Row, found: NumberedRun | undefined, expected: number): number {
     const { first, count, isSound } = segmentIn(row)
     const name = found?.stored.run.id ?? `number ${String(row['run'])}`
@@ -130,7 +130,7 @@ class Walk {
     return isSound ? first + count : Math.max(expected, first + count)
   }
 
-  /** The log of a finished run is as long as its row says; that of another may be longer. */
+  /** A finished run's log is as long as its row says; another's may be longer. */
   #end({ number, stored }: NumberedRun, segmentsEnd: number): void {
     if (stored.damage !== undefined) return
     const end = Math.max(segmentsEnd, this.#logEnds.get(number) ?? 0)
@@ -164,7 +164,7 @@ class Walk {
   }
 }
 
-/** Of tables, indexes and triggers, by type and name. Those that SQLite makes by itself have no text. */
+/** Definitions of tables, indexes and triggers by type and name. SQLite's automatic ones have no text. */
 function definitionsIn(database: DatabaseSync): Map<string, string | null> {
   const rows = database.prepare('SELECT type, name, sql FROM sqlite_schema').all()
   return new Map(rows.map(({ type, name, sql }) => [`${String(type)} ${String(name)}`, sql as string | null]))

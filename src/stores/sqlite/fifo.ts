@@ -1,6 +1,6 @@
-/** A first-in first-out queue. Taking from the front is cheap however long it is, which `Array.shift` is not. */
+/** FIFO queue with O(1) removal from the front, unlike `Array.shift`. */
 
-/** Taken places are cut off when there are so many, and at least half of the array is of them. */
+/** Consumed slots are cut off when there are this many and they fill half of the array. */
 const TAKEN_MAX = 1024
 
 export class Fifo<Item> {
@@ -15,12 +15,12 @@ export class Fifo<Item> {
     this.#items.push(item)
   }
 
-  /** The oldest item, which stays. */
+  /** Returns the oldest item without removing it. */
   peek(): Item | undefined {
     return this.#items[this.#taken]
   }
 
-  /** The oldest item, which is taken out. */
+  /** Removes and returns the oldest item. */
   take(): Item | undefined {
     if (this.length === 0) return undefined
     const item = this.#items[this.#taken++]

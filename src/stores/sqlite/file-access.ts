@@ -1,4 +1,4 @@
-/** Who may read and write the files of a store: their owner alone. */
+/** File permissions of a store: owner only. */
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { detailOf } from '../../core/model/errors.ts'
@@ -6,7 +6,7 @@ import { detailOf } from '../../core/model/errors.ts'
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 
-/** Makes a folder, and those above it. One by one: `mkdirSync` with `recursive` never returns from a place like /proc. */
+/** Creates a folder and its parents. One by one: recursive `mkdirSync` hangs on paths such as /proc. */
 export function makeFolder(folder: string): void {
   const missing: string[] = []
   for (let at = resolve(folder); !existsSync(at); at = dirname(at)) missing.push(at)
@@ -23,7 +23,7 @@ export function makeFolder(folder: string): void {
   if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a directory; choose another --store`)
 }
 
-/** Throws where the store's files cannot be made or changed, in words of permissions rather than of SQLite. */
+/** Throws if the store's files cannot be created or changed, with a permission error instead of SQLite's. */
 export function assertWritable(path: string): void {
   const folder = dirname(path)
   for (const each of existsSync(path) ? [folder, path] : [folder]) {
@@ -37,7 +37,7 @@ export function assertWritable(path: string): void {
   }
 }
 
-/** Makes an empty file where there is none; true if it did. One that is there is not opened. */
+/** Creates an empty file if it is missing; true if it did. Never opens an existing one. */
 export function makeFile(path: string): boolean {
   try {
     closeSync(openSync(path, 'wx', FILE_MODE))
@@ -48,7 +48,7 @@ export function makeFile(path: string): boolean {
   }
 }
 
-/** What others may do to a database that they should not; nothing where the system has no such modes. */
+/** Warns about excessive permissions of other users; empty on systems without such modes. */
 export function modeWarnings(path: string): string[] {
   if (process.platform === 'win32') return []
   const folder = dirname(path)

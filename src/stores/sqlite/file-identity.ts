@@ -1,4 +1,4 @@
-/** Whether a path still leads to the file that was opened: a file that was removed takes writes that nobody finds again. */
+/** Whether a path still refers to the opened file: writes to a removed file are lost. */
 import { statSync } from 'node:fs'
 
 export interface FileIdentity {
@@ -11,7 +11,7 @@ export function identityOf(path: string): FileIdentity | undefined {
   return stats && { device: stats.dev, inode: stats.ino }
 }
 
-/** Throws when the file was removed, renamed or replaced; without its path, since anybody may read the reason in `/health`. */
+/** Throws if the file was removed, renamed or replaced. Omits the path, since `/health` shows the reason publicly. */
 export function assertInPlace(path: string, opened: FileIdentity): void {
   const found = identityOf(path)
   if (found === undefined) throw new Error('the database file was removed or renamed while it was in use; put it back')

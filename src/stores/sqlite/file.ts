@@ -1,4 +1,4 @@
-/** Opening the database file: what state it must be in. A damaged file is refused, never reset. */
+/** Opens the database file and checks its state. A damaged file is refused, never reset. */
 import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,8 +9,8 @@ import { checkVersion, migrate } from './schema.ts'
 import { DAMAGE_ADVICE, damaged, damageOr } from './sqlite-errors.ts'
 
 /**
- * Opens the file, making it if there is none, and brings its schema up to date. What it refuses it leaves as it was. Not for
- * a file that this process is connected to: to look at it from outside would drop the locks of those connections.
+ * Opens the file, creating it if needed, and migrates its schema. A refused file is left unchanged. Not for a file that this
+ * process has open: closing another descriptor would drop the POSIX locks of those connections.
  */
 export function openDatabase(path: string): DatabaseSync {
   if (!existsSync(path)) createDatabase(path)
@@ -18,7 +18,7 @@ export function openDatabase(path: string): DatabaseSync {
   return reopenDatabase(path)
 }
 
-/** Opens a file that `openDatabase` has accepted before, and that others of this process may be connected to. */
+/** Opens a file that `openDatabase` has accepted before, and that this process may have open. */
 export function reopenDatabase(path: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
@@ -34,17 +34,17 @@ export function reopenDatabase(path: string): DatabaseSync {
 /** How long a statement waits for the lock of another connection. */
 export const BUSY_TIMEOUT_MS = 5000
 
-/** Size that the journal is cut to when all of it is in the database: a reader that held it up once leaves no large file. */
+/** The journal is truncated to this size after a full checkpoint, so that a slow reader leaves no large file behind. */
 const JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
 
-/** A connection to a file that exists. */
+/** Connects to an existing file. */
 export function connect(path: string): DatabaseSync {
   const url = pathToFileURL(path)
-  url.searchParams.set('mode', 'rw') // never makes a file: an empty store in place of one that was lost
+  url.searchParams.set('mode', 'rw') // never creates a file: that would be an empty store instead of a lost one
   const database = new DatabaseSync(url, { timeout: BUSY_TIMEOUT_MS })
   try {
-    // auto_vacuum counts for a file that is being made. FULL: a commit returns when the disk has it, which is what makes an event
-    // durable before it is visible (LOG-2).
+    // auto_vacuum applies only to a new file. FULL: a commit returns after the sync, so that an event is durable before it is
+    // visible (LOG-2).
     database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
       PRAGMA journal_size_limit = ${JOURNAL_BYTES_KEPT}`)
     return database
@@ -54,12 +54,12 @@ export function connect(path: string): DatabaseSync {
   }
 }
 
-/** Where a copy waits until it takes the place of the file. */
+/** Path of a restore's copy until it replaces the file. */
 export function restoreDraftOf(path: string): string {
   return `${path}.restore`
 }
 
-/** The file appears under its name only when it is whole, so an empty file there is damage and not a first start. */
+/** The file gets its name only when it is complete, so an empty file is damage, not a first start. */
 function createDatabase(path: string): void {
   if (existsSync(`${path}-wal`)) {
     throw new Error(
@@ -87,8 +87,8 @@ function createDatabase(path: string): void {
 const HEADER_BYTES = 100
 
 /**
- * Before SQLite sees the file: it would take an empty one for a new database, notice a cut one only when a reader gets to the
- * missing part, and turn another program's over to our journal mode.
+ * Runs before SQLite opens the file: SQLite would take an empty file for a new database, notice a truncated one only when a
+ * reader reaches the missing part, and switch another program's file to our journal mode.
  */
 function checkFile(path: string): void {
   const stats = statSync(path)
@@ -106,7 +106,7 @@ function checkFile(path: string): void {
   checkVersion(header.readUInt32BE(68), header.readUInt32BE(60), path)
 }
 
-/** Each page must be in the file or in the journal. */
+/** Every page must be in the file or in the journal. */
 function checkLength(path: string, size: number, pageBytes: number, headerPages: number): void {
   const filePages = Math.floor(size / pageBytes)
   const journal = readJournal(`${path}-wal`, pageBytes, filePages)

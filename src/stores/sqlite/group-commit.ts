@@ -1,8 +1,8 @@
 /**
- * Group commit: a commit starts when the one before it ends, and takes what has gathered meanwhile. How many events ride on
- * one sync so adapts to the load, and a lone event waits for nobody but its own turn of the event loop. When a large commit
- * has gathered already it is handed to the thread in advance, so that the disk does not wait for its encoding. Where the
- * event loop is busy all the time, small ones are put off a little (`Pace`).
+ * Group commit: a commit starts when the previous one ends, and takes everything accepted meanwhile. The number of events per
+ * sync so adapts to the load, and a lone event waits only for its own turn of the event loop. A large batch is handed to the
+ * thread in advance, so that the disk does not wait for its encoding. While the event loop is saturated, small commits are
+ * delayed a little (`Pace`).
  */
 import { storeUnavailable } from '../../core/model/errors.ts'
 import { type Slice, sliceAfter } from '../../core/model/record.ts'
@@ -16,35 +16,35 @@ import { Pace } from './pace.ts'
 export interface CommitListener {
   /** A run's records, or only its row, became durable. */
   durable(active: ActiveRun, slice: Slice | undefined): void
-  /** All of a run's durable records are in segments. */
+  /** All durable records of a run are in segments. */
   idle(active: ActiveRun): void
-  /** The committing thread found a run damaged. */
+  /** The committing thread found a damaged run. */
   quarantined(found: QuarantinedRun): void
-  /** No commit is taken any more. */
+  /** No further commits are accepted. */
   failed(failure: CommitFailure): void
 }
 
-/** A commit that the thread has and has not answered. */
+/** A commit without a reply yet. */
 interface CommitInFlight {
   readonly batch: Batch
   readonly controls: readonly Control[]
   readonly compact: CommitRequest['compact']
 }
 
-/** A command that is of no run, or that ends one. */
+/** A command that belongs to no run, or that ends one. */
 interface Control {
   readonly document?: DocumentCommand
   readonly resolve: (answer: DocumentAnswer) => void
   readonly reject: (cause: unknown) => void
 }
 
-/** Characters of one commit: beyond it a larger batch no longer saves anything and only delays its first event. */
+/** Characters of one commit. A larger batch would save nothing and delay its first event. */
 const COMMIT_CHARS_MAX = 1024 * 1024
-/** Characters that must have gathered for a commit to be handed over while another is under way, or before its time. */
+/** Minimum characters for handing over a commit while another is under way, or early. */
 const ADVANCE_CHARS_MIN = 512 * 1024
-/** Commits that the thread may have: one that it writes, and one in advance. */
+/** Commits that the thread may have: the current one, and one in advance. */
 const UNDER_WAY_MAX = 2
-/** Quiet time before full segments are compacted, and before everything is. */
+/** Idle time before full segments are compacted, and before everything is. */
 const COMPACT_READY_MS = 25
 const COMPACT_ALL_MS = 2000
 
@@ -100,18 +100,18 @@ export class GroupCommit {
     active.settle()
   }
 
-  /** Sets a damaged run apart, for as long as the file exists. */
+  /** Quarantines a damaged run permanently. */
   async quarantine(found: QuarantinedRun): Promise<void> {
     this.#quarantined.push(found)
     await this.#control()
   }
 
-  /** Resolves with what the thread decided, when that is durable. */
+  /** Resolves with the thread's decision when it is durable. */
   document(document: DocumentCommand): Promise<DocumentAnswer> {
     return this.#control(document)
   }
 
-  /** Bytes of durable records that are not in segments yet. They are kept in memory until they are. */
+  /** Bytes of durable records that are not in segments yet, and so are held in memory. */
   get backlogBytes(): number {
     return this.#backlogBytes
   }
@@ -121,13 +121,13 @@ export class GroupCommit {
     return this.#creating
   }
 
-  /** The disk stalls: commands that wait are answered. What they asked for may still become durable. */
+  /** The disk stalls: rejects waiting commands. Their effects may still become durable. */
   stall(cause: unknown): void {
     for (const { controls } of [...this.#underWay, { controls: this.#controls }])
       for (const { reject } of controls) reject(cause)
   }
 
-  /** Writes what is pending, compacts everything and ends the thread. */
+  /** Writes pending changes, compacts everything and ends the thread. */
   async close(): Promise<void> {
     clearTimeout(this.#compactTimer)
     while (this.failure === undefined && (this.#underWay.length > 0 || this.#hasWork())) {
@@ -144,7 +144,7 @@ export class GroupCommit {
     await this.#thread.close()
   }
 
-  /** After a failure: lets go of the thread. */
+  /** After a failure: abandons the thread. */
   async abandon(): Promise<void> {
     clearTimeout(this.#compactTimer)
     await this.#thread.close()
@@ -161,13 +161,13 @@ export class GroupCommit {
     return this.#waiting.size > 0 || this.#controls.length > 0
   }
 
-  /** Whether the thread can be given a commit now. */
+  /** Whether the thread can take a commit now. */
   get #canStart(): boolean {
     if (this.#underWay.length === 0) return true
     return this.#underWay.length < UNDER_WAY_MAX && this.#isLarge
   }
 
-  /** Whether enough has gathered for a commit that gains nothing by waiting. */
+  /** Whether a batch is so large that waiting gains nothing. */
   get #isLarge(): boolean {
     return this.#waitingChars >= ADVANCE_CHARS_MIN
   }
@@ -175,7 +175,7 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled || !this.#canStart || (this.#startTimer !== undefined && !this.#isLarge)) return
     this.#scheduled = true
-    // Not at once: what this turn of the event loop still brings comes along.
+    // Deferred, so that everything accepted in this turn of the event loop joins.
     setImmediate(() => {
       this.#scheduled = false
       this.#startInTime()
@@ -235,7 +235,7 @@ export class GroupCommit {
     const { batch, controls, compact } = this.#underWay.shift()!
     if (reply.kind === 'failed') return this.fail(reply, controls)
     if (reply.kind !== 'committed') throw new Error('the committing thread is out of step')
-    this.#startInTime() // before the delivery of this one: the disk works meanwhile
+    this.#startInTime() // before delivering this one, so that the disk works meanwhile
     this.#deliver(batch, sealedBefore(reply.sealed))
     const answers = reply.documents.values()
     for (const { document, resolve } of controls) resolve(document && answers.next().value)
@@ -261,7 +261,7 @@ export class GroupCommit {
     for (const { active } of batch.entries) if (active.tail.isEmpty) this.#listener.idle(active)
   }
 
-  /** What is in segments is read from there. */
+  /** Records in segments are read from there. */
   #forgetSealed(sealed: ReadonlyMap<number, number>): void {
     for (const [number, before] of sealed) {
       const active = this.#unsealed.get(number)
@@ -275,7 +275,7 @@ export class GroupCommit {
     }
   }
 
-  /** Nothing to write: soon compact what is ready, later the rest. */
+  /** Idle: soon compacts what is ready, later the rest. */
   #quiet(more: boolean, last: CommitRequest['compact']): void {
     const resolve = this.#onQuiet
     this.#onQuiet = undefined
@@ -285,7 +285,7 @@ export class GroupCommit {
     const compact = more && last !== 'all' ? 'ready' : 'all'
     this.#compactTimer = setTimeout(
       () => {
-        // Whoever asked for something in this very turn goes first: a compaction takes no commands along.
+        // Requests of this very turn go first: a compaction carries no commands.
         if (this.#underWay.length === 0 && this.failure === undefined && !this.#hasWork()) this.#compact(compact)
       },
       more ? COMPACT_READY_MS : COMPACT_ALL_MS,
@@ -293,7 +293,7 @@ export class GroupCommit {
     this.#compactTimer.unref()
   }
 
-  /** The thread takes nothing more: what is pending is dropped, and whoever waits is told. */
+  /** The thread accepts nothing more: drops pending changes and rejects their waits. */
   fail(failure: CommitFailure, controls: readonly Control[] = []): void {
     const { message } = failure
     this.failure = message

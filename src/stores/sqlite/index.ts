@@ -1,4 +1,4 @@
-/** The embedded store: one SQLite file, durable before visible, for one process. */
+/** Embedded store: one SQLite file for one process; durable before visible. */
 import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/ports/clock.ts'
 import { type Logger, silentLogger } from '../../core/ports/logger.ts'
@@ -11,18 +11,18 @@ const JOURNAL_BYTES_MAX = 256 * 1024 * 1024
 const READER_WAIT_MS = 300_000
 
 export interface OpenSqliteOptions {
-  /** The database file; made, with its folder, where there is none. */
+  /** The database file; created, with its folder, if missing. */
   readonly path: string
   readonly clock?: Clock
-  /** Told what an operator should know about the file. */
+  /** Receives reports for operators about the file. */
   readonly logger?: Logger
-  /** Wait between attempts to open the file again after writing failed. */
+  /** Delay between attempts to reopen the file after a write failure. */
   readonly reopenMs?: number
-  /** Bytes of the log that may wait for compaction before starts are refused. Default: 64 MiB. */
+  /** Uncompacted log bytes above which starts are refused. Default: 64 MiB. */
   readonly backlogBytesMax?: number
-  /** Wait between looks at whether the file is still in its place, and this process's. */
+  /** Interval of the checks that the file still exists and belongs to this process. */
   readonly watchMs?: number
-  /** Size of the write-ahead log from which a reader of another program that holds it up is warned of. */
+  /** Warns above this size of a write-ahead log that another program's reader keeps from being checkpointed. */
   readonly journalBytesMax?: number
   /** How long opening waits while another program reads the file. */
   readonly readerWaitMs?: number
@@ -36,7 +36,7 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store
   const thread = CommittingThread.open({ ...threadOptions, reopen: undefined }, (message) =>
     logger.warn({ store: lock.path }, message),
   )
-  thread.catch(() => {}) // the store awaits it, and tells
+  thread.catch(() => {}) // the store awaits and reports it
   const { SqliteStore } = await import('./store.ts')
   const store = await SqliteStore.open({
     lock,

@@ -1,10 +1,10 @@
 /**
- * The instance token: which process the file belongs to. Whoever opens the file writes its own token, and every transaction
- * checks that the token is still there. So a second opener fences the first, whatever became of the lock file.
+ * Instance token: which process owns the file. Every opener writes its own token, and every transaction checks that it is still
+ * there. So a second opener fences the first, whatever happened to the lock file.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** Another process has opened the file: this one must never write to it again, nor open it anew. */
+/** Another process has opened the file: this one must never write to it or reopen it. */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
 
@@ -26,17 +26,17 @@ export class Instance {
     this.#replace = database.prepare('INSERT OR REPLACE INTO instance (slot, token) VALUES (1, ?)')
   }
 
-  /** Takes the file over. */
+  /** Takes ownership of the file. */
   take(): void {
     this.#replace.run(this.#token)
   }
 
-  /** Who opened the file last. */
+  /** Token of the last opener. */
   current(): string | undefined {
     return this.#select.get()?.['token'] as string | undefined
   }
 
-  /** Call inside a write transaction: nobody can take the file over before it ends. */
+  /** Call inside a write transaction: nobody can take over the file before it ends. */
   assertCurrent(): void {
     if (this.current() !== this.#token) throw new FencedError()
   }

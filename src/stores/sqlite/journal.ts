@@ -1,8 +1,8 @@
-/** Reads a write-ahead log without SQLite. It may be larger than memory, so it is read in pieces. */
+/** Parses a write-ahead log without SQLite, in chunks, since it may be larger than memory. */
 import { closeSync, openSync, readSync } from 'node:fs'
 
 export interface Journal {
-  /** Pages that the committed part holds, of those beyond the end of the database file. */
+  /** Committed pages beyond the end of the database file. */
   readonly beyond: ReadonlySet<number>
   /** Pages of the database after the last commit; undefined without any. */
   readonly pages?: number
@@ -12,7 +12,7 @@ const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 const PIECE_BYTES = 4 * 1024 * 1024
 
-/** What the log of a database file holds whose own length is `filePages`. */
+/** Reads the log of a database file with `filePages` pages. */
 export function readJournal(path: string, pageBytes: number, filePages: number): Journal {
   const beyond = new Set<number>()
   let pages: number | undefined
@@ -29,7 +29,7 @@ export function readJournal(path: string, pageBytes: number, filePages: number):
 
 interface Frame {
   readonly page: number
-  /** Pages of the database after the commit that ends here; 0 in the middle of one. */
+  /** Pages of the database after the commit that ends here; 0 within a commit. */
   readonly pagesAfter: number
 }
 

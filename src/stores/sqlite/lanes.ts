@@ -1,10 +1,10 @@
-/** Runs of one lane wait for each other: only the oldest unfinished one may be driven. */
+/** Lanes: only the oldest unfinished run of each may execute. */
 import type { ActiveRun } from './active-run.ts'
 import { Fifo } from './fifo.ts'
 
 interface Lane {
   readonly runs: Set<ActiveRun>
-  /** In order of creation, with some that have left. */
+  /** In order of creation, including some that have left. */
   readonly order: Fifo<ActiveRun>
 }
 

@@ -1,4 +1,4 @@
-/** Who may use a database file: one process at a time, whatever name it gives the file. */
+/** File lock: one process per database file, whatever path it uses. */
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -6,16 +6,16 @@ import { detailOf } from '../../core/model/errors.ts'
 import { assertWritable, makeFile, makeFolder } from './file-access.ts'
 import { isBusy } from './sqlite-errors.ts'
 
-/** Held by a process for as long as it uses a database file; the system lets it go when the process dies. */
+/** Held while a process uses a database file; the system releases it when the process dies. */
 export interface FileLock {
-  /** The file's real path. Only this name may be opened: SQLite derives the names of journal and index from it. */
+  /** The file's real path. Only this path may be opened: SQLite derives the names of journal and index from it. */
   readonly path: string
   release(): void
 }
 
 /**
- * One process at a time: what the store keeps in memory is then the truth, and a claim found at opening is a dead process's.
- * The lock is that of a second SQLite file, since the database itself is opened by several threads.
+ * One process at a time: so the in-memory state is authoritative, and a lease found at opening belongs to a dead process. A
+ * second SQLite file is locked, since several threads open the database itself.
  */
 export function lockFile(path: string): FileLock {
   makeFolder(dirname(path))
@@ -42,7 +42,7 @@ function lockGuard(lock: string, path: string): DatabaseSync {
     guard?.close()
     if (isBusy(cause)) {
       const message = `${path} is in use by another process; stop that one, or give this one another --store`
-      throw Object.assign(new Error(message, { cause }), { code: 'EBUSY' }) // for a supervisor: that one may be about to end
+      throw Object.assign(new Error(message, { cause }), { code: 'EBUSY' }) // a supervisor may retry: the other process may be about to end
     }
     throw new Error(`${lock} cannot be taken (${detailOf(cause)}); it should be an empty file, or not be there`, {
       cause,
@@ -50,7 +50,7 @@ function lockGuard(lock: string, path: string): DatabaseSync {
   }
 }
 
-/** Follows symbolic links, also where the file is yet to be made. */
+/** Resolves symbolic links, even if the file does not exist yet. */
 function realPathOf(path: string): string {
   try {
     return realpathSync(path)
@@ -66,7 +66,7 @@ function realPathOf(path: string): string {
   }
 }
 
-/** Each hard link would have a lock and a journal of its own, so two servers would overwrite each other's pages. */
+/** Each hard link would have its own lock and journal, so two servers would overwrite each other's pages. */
 function assertOneLink(path: string): void {
   const links = statSync(path, { throwIfNoEntry: false })
   if (links === undefined || !links.isFile() || links.nlink === 1) return

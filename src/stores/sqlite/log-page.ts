@@ -1,4 +1,4 @@
-/** Reads a page of a run's log from its segments, and checks that it is what was asked for (STO-2). */
+/** Reads a page of a run's log from its segments and verifies it (STO-2). */
 import { type Slice, sliceBefore, sliceWithin } from '../../core/model/record.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { LogDamage } from '../../core/ports/store.ts'
@@ -7,15 +7,15 @@ import { damageIn, type Reader } from './reader.ts'
 import type { NumberedRun } from './run-rows.ts'
 import { isCorrupt } from './sqlite-errors.ts'
 
-/** Of a run, what its reader must know. */
+/** What a reader must know of the run. */
 export interface LogHead {
   readonly number: number
   readonly first: number
-  /** No record from here on is shown: a commit may be in the file before the store has announced it. */
+  /** Records from here on are not shown: a commit may be in the file before the store has announced it. */
   readonly next: number
   readonly isFinished: boolean
   readonly damage?: LogDamage
-  /** Its row is damaged, and nobody has noticed before. */
+  /** Its row is damaged, and that was not known before. */
   readonly isNewlyLost?: boolean
 }
 
@@ -23,16 +23,16 @@ export interface PageRequest {
   readonly id: string
   readonly after: number
   readonly bytesMax: number
-  /** What the store has of it in memory; otherwise what the file says counts. */
+  /** The in-memory state, if there is one; otherwise the file decides. */
   readonly known: LogHead | undefined
 }
 
 export interface LogPage {
-  /** Undefined when there is no such run. */
+  /** Undefined if there is no such run. */
   readonly head: LogHead | undefined
-  /** Undefined where the log has nothing to read after the index. */
+  /** Undefined if there is nothing after the index. */
   readonly slice?: Slice
-  /** What was found to be damaged now; `isLasting` unless it may be an index, which can be made anew. */
+  /** Newly detected damage. `isLasting` is false if only an index may be damaged, which can be rebuilt. */
   readonly found?: { readonly damage: LogDamage; readonly isLasting: boolean }
 }
 
@@ -42,7 +42,7 @@ export function readPage(reader: Reader, { id, after, bytesMax, known }: PageReq
     return { head }
   const read = segmentsFrom(reader, id, head, after + 1, bytesMax)
   if ('slice' in read) return { head, slice: sliceWithin(sliceBefore(read.slice, head.next), bytesMax) }
-  // A trim or a removal may be in the file since somebody looked at the run: what is gone by it is not damaged.
+  // A trim or removal may have reached the file since the run was read: records that it removed are not damaged.
   const now = headIn(reader, id)
   const isCurrent = now?.number === head.number && now.first <= after + 1
   return isCurrent ? { head, found: read } : { head: now }

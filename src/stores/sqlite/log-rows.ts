@@ -1,22 +1,22 @@
-/** Rows of `log`: one for each commit, with the records of every run in it. */
+/** Rows of `log`: one per commit, with the records of all its runs. */
 import { recordsChecksum } from './checksum.ts'
 
-/** What a log row has of one run. */
+/** One run's part of a log row. */
 export interface LogEntry {
   readonly number: number
   readonly first: number
   readonly count: number
   readonly bytes: Uint8Array
-  /** It is what was written, as far as its checksum says. */
+  /** The checksum matches. */
   readonly isSound: boolean
 }
 
-/** Takes the number of the commit, directory, data and checksums. */
+/** Parameters: commit number, directory, data, checksums. */
 export const INSERT_LOG_ROW = 'INSERT INTO log (seq, dir, data, crcs) VALUES (?, ?, ?, ?)'
-/** Takes the number of the commit: nothing that it holds is needed any more. */
+/** Parameter: the commit number. Its records are no longer needed. */
 export const EMPTY_LOG_ROW = "UPDATE log SET dir = x'', data = x'', crcs = x'' WHERE seq = ?"
 
-/** The entries of a row, all columns. A row that makes no sense is one damaged entry of nobody. */
+/** Decodes a row into entries. An invalid row yields one damaged entry of no run. */
 export function entriesOf(row: Record<string, unknown>): LogEntry[] {
   const directory = numbersIn(row['dir'])
   const data = row['data'] instanceof Uint8Array ? row['data'] : NOTHING
@@ -24,7 +24,7 @@ export function entriesOf(row: Record<string, unknown>): LogEntry[] {
   if (directory === undefined || directory.length % 4 !== 0)
     return [{ number: 0, first: 0, count: 0, bytes: data, isSound: false }]
   const entries: LogEntry[] = []
-  // Where a length is damaged, the entries behind it are found all the same: the sum is wrong by as much.
+  // If a length is damaged, later entries are still found: the sum is off by the same amount.
   let excess = lengthIn(directory) - data.length
   for (let at = 0, offset = 0; at < directory.length; at += 4) {
     const [number, first, count] = [directory[at]!, directory[at + 1]!, directory[at + 2]!]
@@ -41,8 +41,7 @@ export function entriesOf(row: Record<string, unknown>): LogEntry[] {
 }
 
 /**
- * Which records a damaged entry is of. Either what the directory says or what the records say of themselves may be wrong: what
- * comes back covers both.
+ * The index range of a damaged entry. Either the directory or the records themselves may be wrong, so the range covers both.
  */
 export function extentOf({ first, count, bytes }: LogEntry): { readonly first: number; readonly end: number } {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
@@ -55,7 +54,7 @@ export function extentOf({ first, count, bytes }: LogEntry): { readonly first: n
 const NOTHING = new Uint8Array(0)
 const NAME = /\ndata: \{"run":"([^"]+)"/
 
-/** The run that the first record of some names. */
+/** The run id in the first record. */
 export function runNamedIn(bytes: Uint8Array): string | undefined {
   return NAME.exec(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 512)).toString('latin1'))?.[1]
 }
@@ -66,7 +65,7 @@ function lengthIn(directory: Int32Array): number {
   return bytes
 }
 
-/** Undefined for what is not made of 32-bit numbers. */
+/** Undefined if it is not an array of 32-bit numbers. */
 function numbersIn(value: unknown): Int32Array | undefined {
   if (!(value instanceof Uint8Array) || value.length % 4 !== 0) return undefined
   return new Int32Array(value.slice().buffer)

@@ -1,4 +1,4 @@
-/** The writing side of `log`. Call it inside a transaction. */
+/** Writes `log`. Call inside a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { entryChecksums } from './checksum.ts'
 import { EMPTY_LOG_ROW, INSERT_LOG_ROW } from './log-rows.ts'
@@ -9,12 +9,12 @@ export class LogWrites {
   readonly #insert: StatementSync
   readonly #empty: StatementSync
   readonly #delete: StatementSync
-  /** Number of the last commit that changed anything that was asked for. */
+  /** Number of the last commit with requested changes. */
   #seq: number
-  /** The last row, when it is empty. */
+  /** The last row, if it is empty. */
   #emptied: number | undefined
 
-  /** `seq` is that of the last row, which is empty. */
+  /** `seq`: number of the last row, which is empty. */
   constructor(database: DatabaseSync, seq: number) {
     this.#insert = database.prepare(INSERT_LOG_ROW)
     this.#empty = database.prepare(EMPTY_LOG_ROW)
@@ -27,20 +27,20 @@ export class LogWrites {
     return this.#seq
   }
 
-  /** Also for a commit without records: its row is what says that there was one. */
+  /** Also for a commit without records: the row records that there was one. */
   add(directory: Int32Array, data: Uint8Array): void {
     this.#insert.run(++this.#seq, bytesOf(directory), data, bytesOf(entryChecksums(directory, data)))
     if (this.#emptied !== undefined) this.#delete.run(this.#emptied)
     this.#emptied = directory.length === 0 ? this.#seq : undefined
   }
 
-  /** Goes on counting behind a number. */
+  /** Continues counting after a number. */
   skipTo(seq: number): void {
     this.#seq = seq - 1
     this.add(new Int32Array(0), NOTHING)
   }
 
-  /** Nothing of a row is needed any more. The last one stays, empty: its number is that of the last commit. */
+  /** Frees a row. The last one stays, empty: its number is that of the last commit. */
   free(seq: number): void {
     if (seq !== this.#seq) {
       this.#delete.run(seq)

@@ -1,18 +1,18 @@
 /**
- * How soon a commit may follow another: at once, unless the event loop has no idle time left. Then the loop is what is short,
- * and not the disk; a larger commit costs it less for each event, and fewer writes to those who follow. Without this a fast
- * disk would make a busy server slower than a slow one does.
+ * Delays commits while the event loop is saturated. Then the loop, not the disk, is the bottleneck, and larger commits cost it
+ * less per event and cause fewer writes to subscribers. Without this, a fast disk would make a busy server slower than a slow
+ * disk does.
  */
 import { performance } from 'node:perf_hooks'
 
-/** From the start of one commit to that of the next, when the loop is never idle. */
+/** Interval between commit starts when the loop is never idle. */
 const BUSY_EVERY_MS = 8
-/** How long the loop is looked at to tell. */
+/** Measuring window. */
 const WINDOW_MS = 50
-/** Part of that time in which it must have had nothing to do. */
+/** Minimum idle fraction of the window. */
 const IDLE_MIN = 0.02
 
-/** The time, and how much of it the event loop has been idle, in milliseconds. */
+/** Elapsed and idle time of the event loop in milliseconds. */
 export interface EventLoopTimes {
   now(): number
   eventLoopUtilization(): { readonly idle: number }
@@ -34,7 +34,7 @@ export class Pace {
     this.#startedAt = this.#loop.now()
   }
 
-  /** Milliseconds until the next one should. */
+  /** Milliseconds until the next one should start. */
   wait(): number {
     const now = this.#loop.now()
     this.#look(now)

@@ -1,4 +1,4 @@
-/** Tells the operator about a write-ahead log that grows because another program keeps reading the database. */
+/** Reports a write-ahead log that grows because another program keeps reading the database. */
 import type { Logger } from '../../core/ports/logger.ts'
 
 export class PinnedJournal {
@@ -17,7 +17,7 @@ export class PinnedJournal {
     return `the write-ahead log has ${megabytes} MB and cannot be checkpointed: another program keeps reading the database (a backup, an open SQLite shell)`
   }
 
-  /** Its size now, 0 when nobody holds it up. Logged when it begins, whenever it has doubled, and when it is over. */
+  /** Its current size; 0 if nothing blocks it. Logged when it starts, whenever it has doubled, and when it is over. */
   update(bytes: number): void {
     if (bytes > 0 && bytes < 2 * this.#bytes) return
     const wasPinned = this.#bytes > 0

@@ -1,4 +1,4 @@
-/** Quarantine: a run whose log is damaged is set apart, so that all others go on (STO-1). */
+/** Quarantine: isolates a run with a damaged log, so that all others continue (STO-1). */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { LogDamage } from '../../core/ports/store.ts'
@@ -10,7 +10,7 @@ export class Quarantine {
     this.#update = database.prepare('UPDATE runs SET damage = ? WHERE number = ? AND damage IS NULL')
   }
 
-  /** Returns the line to log; undefined when the run was in quarantine already, or is gone. */
+  /** Returns the log line; undefined if the run was already quarantined or is removed. */
   add(number: number, id: string, damage: LogDamage): string | undefined {
     const { changes } = this.#update.run(JSON.stringify(damage), number)
     return Number(changes) === 0 ? undefined : damageLine(id, damage)

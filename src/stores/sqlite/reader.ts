@@ -1,4 +1,4 @@
-/** Reads what is durable, through a connection of its own: a reader never waits for a commit. */
+/** Reads durable data through its own connection: readers never wait for a commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { sliceFault, faultIn } from '../../core/delivery/read-log.ts'
 import type { LogDamage } from '../../core/ports/store.ts'
@@ -40,7 +40,7 @@ export class Reader {
     )
   }
 
-  /** Segments from the one that holds an index on, as long as another one of the same size has room. */
+  /** Segments from the one with `from` on, while another one of the same size fits. */
   segments(run: number, from: number, bytesMax: number): StoredSegment[] {
     const segments: StoredSegment[] = []
     let bytes = 0
@@ -53,7 +53,7 @@ export class Reader {
     return segments
   }
 
-  /** All that the store must know of the file before it takes commands. */
+  /** Everything the store must know of the file before it accepts commands. */
   opening(): Opening {
     return {
       highestNumber: highestRunNumber(this.#database),
@@ -62,13 +62,13 @@ export class Reader {
     }
   }
 
-  /** What stands in the way of a run that is to be created: one of its id, or one that has its idempotency key. */
+  /** Conflicts of a new run: a run with its id, or with its idempotency key. */
   newcomer(id: string, owner: string, key: string | undefined): Newcomer {
     const known = key === undefined ? undefined : this.runs.byKey(owner, key)
     return { isTaken: known === undefined && this.runs.byId(id) !== undefined, known }
   }
 
-  /** Runs that are marked as damaged. */
+  /** Number of runs marked as damaged. */
   #damagedRuns(): number {
     return Number(
       this.#database
@@ -77,7 +77,7 @@ export class Reader {
     )
   }
 
-  /** Bytes in use, free pages not counted. */
+  /** Bytes in use, without free pages. */
   size(): number {
     const value = (name: string): number => Number(this.#database.prepare(`PRAGMA ${name}`).get()![name])
     return (value('page_count') - value('freelist_count')) * value('page_size')
@@ -88,7 +88,7 @@ export class Reader {
   }
 }
 
-/** What is damaged in segments that should have the records of a run from an index on; undefined when nothing is. */
+/** The damage in segments that should hold a run's records from an index on; undefined if there is none. */
 export function damageIn(segments: readonly StoredSegment[], run: string, from: number): LogDamage | undefined {
   const reason = 'are not what was written'
   let next = segments[0]?.first ?? from
@@ -102,7 +102,7 @@ export function damageIn(segments: readonly StoredSegment[], run: string, from: 
   return next > from ? undefined : { first: from, last: from, reason: 'are missing from the log' }
 }
 
-/** With a checksum it is as this version wrote it, and then its ends are enough; without one, each record is looked at. */
+/** With a valid checksum, checking the ends suffices; without one, every record is checked. */
 function faultOf(segment: StoredSegment, run: string): string | undefined {
   const slice = { ...segment, closed: false }
   return segment.hasChecksum ? sliceFault(run, slice.first - 1, slice) : faultIn(run, slice)

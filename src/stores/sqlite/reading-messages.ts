@@ -1,19 +1,19 @@
-/** What the store and its reading thread say to each other. */
+/** Messages between the store and its reading thread. */
 import type { ErrorCode } from '../../core/model/errors.ts'
 import type { Readings } from './readings.ts'
 
-/** The first message of the thread: it answers from now on. */
+/** First message of the thread: it accepts requests from now on. */
 export const READY = 'ready'
 
 export interface ReadingRequest {
   readonly name: keyof Readings
   readonly args: readonly unknown[]
-  /** A page may come in shared memory; otherwise its bytes are transferred. */
+  /** The page may be in shared memory; otherwise its bytes are transferred. */
   readonly mayShare: boolean
 }
 
 export interface ReadingFault {
-  /** Of an error that is meant for a client. */
+  /** Code of an error that is meant for clients. */
   readonly code?: ErrorCode
   readonly message: string
   readonly details?: Readonly<Record<string, unknown>>
@@ -21,5 +21,5 @@ export interface ReadingFault {
 
 export type Reading = { readonly result: unknown } | { readonly fault: ReadingFault }
 
-/** One for each request, in the same order. */
+/** One per request, in the same order. */
 export type ReadingReply = readonly Reading[]

@@ -1,4 +1,4 @@
-/** The store's end of the reading thread. */
+/** The store's side of the reading thread. */
 import { Worker } from 'node:worker_threads'
 import { HoldfastError, detailOf, isHoldfastError, messageOf, storeUnavailable } from '../../core/model/errors.ts'
 import { AnswerWatch } from './answer-watch.ts'
@@ -11,13 +11,13 @@ import { SharedPages } from './shared-pages.ts'
 
 const entry = new URL(import.meta.url.endsWith('.ts') ? './reading-worker.ts' : './reading-worker.js', import.meta.url)
 
-/** What the system calls it, as in `top -H`. */
+/** Thread name, as in `top -H`. */
 export const READING_THREAD = 'holdfast-read'
 
-/** Requests of one message, and messages that the thread may have: one that it works on, and one in advance. */
+/** Requests per message, and messages that the thread may have: the current one, and one in advance. */
 const REQUESTS_PER_MESSAGE = 16
 const UNDER_WAY_MAX = 2
-/** Requests that may wait; beyond it they are refused. */
+/** Maximum waiting requests; further ones are refused. */
 const WAITING_MAX = 10_000
 const RETRY_MS = 1000
 
@@ -29,7 +29,7 @@ interface Asked extends Omit<ReadingRequest, 'mayShare'> {
 export class ReadingThread {
   readonly #path: string
   #worker: Worker | undefined
-  /** Reads in this thread until the other one is up, so that the first requests do not wait for it. */
+  /** Reads in this thread until the other one is up, so that the first requests do not wait. */
   #local: Reader | undefined
   #gone: Promise<void> = Promise.resolve()
   readonly #waiting = new Fifo<Asked>()
@@ -42,7 +42,7 @@ export class ReadingThread {
   readonly #watch: AnswerWatch
   readonly #timer: NodeJS.Timeout
 
-  /** `onStall` is told why the disk cannot be read, once for each stall. */
+  /** `onStall` gets the reason, once for each stall. */
   constructor(path: string, watchMs: number, onStall: (reason: string) => void) {
     this.#path = path
     this.#watch = new AnswerWatch(this, 'read', watchMs)
@@ -55,22 +55,22 @@ export class ReadingThread {
     this.#timer.unref()
   }
 
-  /** Why nothing can be read now; undefined while the thread answers. */
+  /** Why reads fail now; undefined while the thread replies. */
   get stall(): string | undefined {
     return this.#watch.stall
   }
 
-  /** How many times it has answered. */
+  /** Number of replies so far. */
   get answered(): number {
     return this.#answered
   }
 
-  /** Something that was asked is not answered yet. */
+  /** A request is pending. */
   get isWaiting(): boolean {
     return this.#underWay.length > 0
   }
 
-  /** Starts the thread. Until it answers, `reader` is read from, and then closed. */
+  /** Starts the thread. `reader` is used until it is up, then closed. */
   start(reader: Reader): void {
     this.#local = reader
     this.#worker = this.#started()
@@ -84,7 +84,7 @@ export class ReadingThread {
     if (refusal !== undefined) return Promise.reject(unreadable(refusal))
     if (this.#local !== undefined) return readHere(this.#local, name, args)
     return new Promise((resolve, reject) => {
-      // What is asked in the same moment comes in one message, and is so answered in one moment, too.
+      // Requests of the same moment share one message, and so one reply.
       if (this.#waiting.length === 0) queueMicrotask(() => this.#send())
       this.#waiting.push({ name, args, resolve, reject })
     })
@@ -125,7 +125,7 @@ export class ReadingThread {
       name: READING_THREAD,
       workerData: { path: this.#path },
       execArgv: [],
-      resourceLimits: { maxYoungGenerationSizeMb: 8 }, // as that of the committing thread
+      resourceLimits: { maxYoungGenerationSizeMb: 8 }, // like the committing thread
     })
     worker.on('message', (message: ReadingReply | typeof READY) => {
       if (message === READY) this.#closeLocal()
@@ -152,7 +152,7 @@ export class ReadingThread {
   #reply(reply: ReadingReply): void {
     this.#answered++
     const asked = this.#underWay.shift()!
-    this.#send() // before the delivery of this one: the thread works meanwhile
+    this.#send() // before delivering this one, so that the thread works meanwhile
     for (const [place, reading] of reply.entries()) {
       const { name, resolve, reject } = asked[place]!
       if ('fault' in reading) {

@@ -1,6 +1,6 @@
 /**
- * The reading thread: reads what is durable, through a connection of its own. A read that the disk does not finish so stops
- * neither the event loop nor a commit.
+ * Reading thread: reads durable data through its own connection, so that a read that the disk does not finish blocks neither
+ * the event loop nor commits.
  */
 import { isMarkedAsUntransferable, type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { isHoldfastError, messageOf } from '../../core/model/errors.ts'
@@ -19,7 +19,7 @@ function serve(port: MessagePort, path: string): void {
   try {
     open()
   } catch {
-    // Tried again, and told, with each request.
+    // Retried, and reported, with each request.
   }
   port.on('message', (requests: readonly ReadingRequest[] | 'close') => {
     if (requests === 'close') {
@@ -43,7 +43,7 @@ function serve(port: MessagePort, path: string): void {
   port.postMessage(READY)
 }
 
-/** A page whose bytes this thread does not touch again: in shared memory, or in `moved`, to be transferred. */
+/** Prepares a page for hand-over: copied to shared memory, or added to `moved` for transfer. */
 function handedOver(page: LogPage, moved: ArrayBuffer[] | undefined): LogPage {
   const { slice } = page
   if (slice === undefined) return page

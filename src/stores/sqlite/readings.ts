@@ -1,4 +1,4 @@
-/** What can be read of a file, by name: in the reading thread, and in the store's own while that one starts. */
+/** Read operations by name, for the reading thread and for the store's own thread while that one starts. */
 import { type PageRequest, readPage } from './log-page.ts'
 import type { Reader } from './reader.ts'
 

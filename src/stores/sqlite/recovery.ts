@@ -1,9 +1,9 @@
 /**
- * Recovery: moves what an earlier process left in the log into segments, so that there is one place to read from. Works
- * through the log in windows of bounded size, each one transaction, and so takes time in proportion to the log.
+ * Recovery: moves records that an earlier process left in the log into segments, so that there is one location to read from.
+ * Processes the log in bounded windows, each one transaction, so it takes time in proportion to the log.
  *
- * Every entry is checked before it is taken: its run must still exist, its records must name that run, and they must follow
- * what the run has. Entries of removed runs are dropped. A run whose records do not follow is quarantined; all others go on.
+ * Every entry is verified: its run must exist, its records must name that run, and they must be contiguous with the run's log.
+ * Entries of removed runs are dropped. A run whose records are not contiguous is quarantined; all others continue.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { faultIn } from '../../core/delivery/read-log.ts'
@@ -18,12 +18,12 @@ import { isCorrupt } from './sqlite-errors.ts'
 import { Tail } from './tail.ts'
 
 export interface RecoveryResult {
-  /** Of the last log row. */
+  /** Number of the last log row. */
   readonly seq: number
   readonly warnings: readonly string[]
 }
 
-/** Bytes of log rows that are taken at once, or one row. */
+/** Maximum bytes of log rows in a window, unless a single row is larger. */
 const WINDOW_BYTES = 16 * 1024 * 1024
 
 interface LogRow {
@@ -31,11 +31,11 @@ interface LogRow {
   readonly entries: readonly LogEntry[]
 }
 
-/** What a window has of one run. */
+/** One run's part of a window. */
 interface Part {
   readonly id: string
   readonly records: Tail
-  /** Index that the next record must have. */
+  /** Expected index of the next record. */
   next: number
 }
 
@@ -93,7 +93,7 @@ export class Recovery {
       for (const entry of entries) {
         const number = entry.isSound ? entry.number : this.#damagedRun(entry)
         if (number === undefined) continue
-        // Also of a run that is gone: its number is never given to another.
+        // Even for a removed run: its number is never reused.
         this.#numbers.used(number)
         const part = partOf(number)
         if (part !== undefined) this.#take(number, part, entry)
@@ -105,7 +105,7 @@ export class Recovery {
     this.#empty.run(seq) // so that the file still knows its last commit
   }
 
-  /** Undefined for a run that was removed, or whose row cannot be read. */
+  /** Undefined for a removed run, or one whose row cannot be read. */
   #part(number: number): Part | undefined {
     const run = this.#runIfReadable(number)
     if (run === undefined) return undefined
@@ -128,7 +128,7 @@ export class Recovery {
     }
   }
 
-  /** The run whose records are damaged: that which they name, if it is another than the directory says. */
+  /** The run of damaged records: the one that they name, if it differs from the directory. */
   #damagedRun({ number, bytes }: LogEntry): number | undefined {
     const named = runNamedIn(bytes)
     const known = named === undefined ? undefined : this.#byId.get(named)
@@ -140,7 +140,7 @@ export class Recovery {
 
   #take(number: number, part: Part, entry: LogEntry): void {
     const end = entry.isSound ? entry.first + entry.count : extentOf(entry).end
-    if (end <= part.next) return // in a segment already
+    if (end <= part.next) return // already in a segment
     if (!entry.isSound) {
       const damage: LogDamage = { first: extentOf(entry).first, last: end - 1, reason: 'are not what was written' }
       return this.#warn(this.#quarantine.add(number, part.id, damage))

@@ -1,4 +1,4 @@
-/** The runs that the store keeps in memory, and in which order they may be driven. */
+/** The runs in memory, and the order in which they may execute. */
 import type { ClaimableQuery, ClaimOptions } from '../../core/ports/store.ts'
 import { FairOrder } from '../shared/fair-order.ts'
 import type { ActiveRun } from './active-run.ts'
@@ -17,7 +17,7 @@ export class RunIndex {
     return this.#runs.values()
   }
 
-  /** Those that need a worker, now or later. */
+  /** Runs that need a worker, now or later. */
   waiting(): ReturnType<FairOrder<ActiveRun>['all']> {
     return this.#turns.all()
   }
@@ -41,14 +41,14 @@ export class RunIndex {
     this.#turns.clear()
   }
 
-  /** Keeps a run that may be driven. */
+  /** Adds a run that may execute. */
   add(active: ActiveRun): void {
     this.#runs.set(active.run.id, active)
     if (!active.finished) this.#lanes.join(active)
     this.#turns.place(active)
   }
 
-  /** Keeps a run that nobody drives: it is finished, or damaged. */
+  /** Holds a run that must not execute: it is finished or damaged. */
   hold(active: ActiveRun): void {
     this.#runs.set(active.run.id, active)
   }
@@ -59,7 +59,7 @@ export class RunIndex {
     this.#turns.place(active)
   }
 
-  /** Nobody drives the run from now on. */
+  /** The run must not execute from now on. */
   setApart(active: ActiveRun): void {
     this.#lanes.leave(active)
     this.#turns.remove(active)

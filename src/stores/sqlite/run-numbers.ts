@@ -1,6 +1,6 @@
 /**
- * Run numbers, by which the log and the segments know their runs. A number is never given out twice: the file remembers the
- * highest one of a run that was removed, and the others are in their rows.
+ * Run numbers, which identify runs in the log and in segments. A number is never reused: the file stores the highest one of a
+ * removed run, and the others are in their rows.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
@@ -23,7 +23,7 @@ export class RunNumbers {
     this.#known = highestRunNumber(database)
   }
 
-  /** Call in the transaction that finds a number without a row, or takes its row away. */
+  /** Call in the transaction that finds a number without a row, or removes its row. */
   used(number: number): void {
     if (number > this.#known) this.removed(number)
   }

@@ -1,4 +1,4 @@
-/** Reads rows of `runs`. One that is damaged does not keep the others from being read. */
+/** Reads rows of `runs`. A damaged row does not prevent reading the others. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Position, positionOf } from '../../core/model/page.ts'
 import { isFinished, type RunStatus } from '../../core/model/run.ts'
@@ -11,13 +11,13 @@ import { isCorrupt } from './sqlite-errors.ts'
 
 export interface RunListing {
   readonly runs: readonly NumberedRun[]
-  /** Runs that belong into the listing and of which nothing can be trusted. */
+  /** Runs of the listing that are completely unreadable. */
   readonly unreadable: number
 }
 
-/** Unreadable runs that one listing looks past. */
+/** Maximum unreadable runs that one listing skips. */
 const PASSED_MAX = 1000
-/** Runs that it looks at one by one in a table that is damaged. */
+/** Maximum runs that it reads one by one in a damaged table. */
 const ONE_BY_ONE_MAX = 10_000
 
 export class RunReader {
@@ -35,7 +35,7 @@ export class RunReader {
     this.#lastSegment = database.prepare('SELECT * FROM segments WHERE run = ? ORDER BY first DESC LIMIT 1')
   }
 
-  /** Throws `log_damaged` when there is one of which nothing can be trusted. */
+  /** Throws `log_damaged` if the run exists but is completely unreadable. */
   byId(id: string): NumberedRun | undefined {
     const row = this.#byId.get(id)
     const found = row && this.#runIn(row)
@@ -87,7 +87,7 @@ export class RunReader {
     }
   }
 
-  /** Runs that follow a place, oldest first. */
+  /** Runs after a position, oldest first. */
   following(limit: number, after: Position | undefined): NumberedRun[] {
     const where = after === undefined ? '' : 'WHERE (created, id) > (?, ?)'
     const rows = this.#database
@@ -96,7 +96,7 @@ export class RunReader {
     return rows.flatMap((row) => this.#runIn(row) ?? [])
   }
 
-  /** Finished runs of an owner that follow a place, oldest first, each with the bytes of its segments. */
+  /** Finished runs of an owner after a position, oldest first, each with the bytes of its segments. */
   finished(owner: string, limit: number, after: Position | undefined): (NumberedRun & { readonly bytes: number })[] {
     const where = after === undefined ? '' : 'AND (created, id) > (?, ?)'
     const rows = this.#database
@@ -111,7 +111,7 @@ export class RunReader {
     })
   }
 
-  /** With as many events as the log has; those whose log lacks some are damaged. */
+  /** Extended by the events in the log; runs whose log has gaps are damaged. */
   unfinished(): RunListing {
     const statement = this.#database.prepare(
       'SELECT number FROM runs INDEXED BY runs_unfinished WHERE finished IS NULL ORDER BY created, id',
@@ -126,7 +126,7 @@ export class RunReader {
     return { runs, unreadable }
   }
 
-  /** The row is written with some of the records, so that the log has at least those. */
+  /** The row is written together with some of the records, so the log has at least those. */
   #extended(found: NumberedRun): NumberedRun {
     const { number, stored } = found
     if (stored.damage !== undefined) return found
@@ -152,11 +152,11 @@ export class RunReader {
     }
   }
 
-  /** Undefined when nothing of the row can be trusted. */
+  /** Undefined if nothing of the row can be trusted. */
   #runIn(row: Row): NumberedRun | undefined {
     let reading = readRow(row)
     if (reading.kind !== 'sound') {
-      // What an index holds of the row may be damaged, and not the row: it is read without one.
+      // The index entry may be damaged, not the row: read it without the index.
       const again = this.#byNumber.get(Number(row['number']))
       if (again !== undefined) reading = readRow(again)
     }
@@ -169,7 +169,7 @@ export class RunReader {
     return last === undefined ? 1 : Number(last['first']) + Number(last['count'])
   }
 
-  /** Checked once more: a damaged index finds runs that were not asked for. */
+  /** Filtered again: a damaged index returns wrong runs. */
   #listingOf(rows: readonly Row[], query: RunQuery): RunListing {
     const runs: NumberedRun[] = []
     let unreadable = 0
@@ -181,7 +181,7 @@ export class RunReader {
     return { runs, unreadable }
   }
 
-  /** Part of the table cannot be read: goes by an index alone, and looks at each row by itself. */
+  /** Part of the table cannot be read: uses an index only, and reads each row separately. */
   #listOneByOne(query: RunQuery): RunListing {
     const { createdAt, id } = query.after === undefined ? { createdAt: '\u{10ffff}', id: '' } : positionOf(query.after)
     const numbers = this.#database
@@ -219,9 +219,9 @@ function whereOf(conditions: readonly string[]): string {
 const UNSUCCESSFUL: readonly RunStatus[] = ['failed', 'cancelled', 'rejected']
 
 /**
- * Which index a listing goes by, all of which are in its order: the one that fewest other runs are in. SQLite would take that of
- * the owner, who may have every run there is. Without an owner, which no caller of a protocol does, a session or component is looked for
- * among all. `covers` is what makes a partial index one that will do.
+ * Selects the index of a listing, all of which are in its order: the one with the fewest other runs. SQLite would choose the
+ * owner's, who may own every run. Without an owner, which no protocol allows, it searches all runs of a session or component.
+ * `covers` makes a partial index applicable.
  */
 function indexFor({ owner, component, session, status = [], version }: RunQuery): { index: string; covers?: string } {
   if (owner !== undefined && session !== undefined) return { index: 'runs_by_owner_session' }

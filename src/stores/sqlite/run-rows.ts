@@ -1,4 +1,4 @@
-/** Rows of `runs`: how they are written, and what one that was read is worth. */
+/** Encodes, decodes and verifies rows of `runs`. */
 import type { Run } from '../../core/model/run.ts'
 import type { LogDamage, StopRequest, StoredRun } from '../../core/ports/store.ts'
 import { type Field, fieldsChecksum, fits } from './checksum.ts'
@@ -8,20 +8,20 @@ export interface NumberedRun {
   readonly number: number
   readonly stored: StoredRun
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | undefined
-  /** Its row is damaged: what there is to say of it is in `stored.damage`. */
+  /** Its row is damaged; `stored.damage` has the details. */
   readonly isLost?: true
-  /** The file says already that it is damaged. */
+  /** The file already records the damage. */
   readonly isMarked?: boolean
 }
 
 export type Row = Record<string, unknown>
 
-/** What no change of a run changes. */
+/** Columns that never change. */
 const IDENTITY = ['number', 'id', 'owner', 'component', 'session', 'created'] as const
 const STATE = ['status', 'finished', 'epoch', 'first', 'next', 'run', 'stop', 'idempotency_key', 'fingerprint'] as const
 const COLUMNS = [...IDENTITY, ...STATE]
 
-/** Takes `columnsOf` a row. */
+/** Parameters: `columnsOf` a row. */
 export const UPSERT_RUN = `INSERT INTO runs (${COLUMNS.join(', ')}, identity, crc)
   VALUES (${COLUMNS.map(() => '?').join(', ')}, ?, ?)
   ON CONFLICT (number) DO UPDATE SET status = excluded.status, finished = excluded.finished, epoch = excluded.epoch,
@@ -36,7 +36,7 @@ export function columnsOf(row: RunRow): Field[] {
   return [...fields, fieldsChecksum(identity), fieldsChecksum(fields)]
 }
 
-/** Of a run whose row is damaged, as far as what it says of itself can be trusted. */
+/** The trustworthy fields of a run whose row is damaged. */
 export interface LostRun {
   readonly number: number
   readonly id: string
@@ -47,7 +47,7 @@ export interface LostRun {
   readonly isMarked: boolean
 }
 
-/** `lost`: its state is damaged, and not which run it is. `unreadable`: nobody can say whose it is. */
+/** `lost`: its state is damaged, but its identity is known. `unreadable`: its identity is unknown. */
 export type RowReading =
   | { readonly kind: 'sound'; readonly run: NumberedRun }
   | { readonly kind: 'lost'; readonly run: LostRun }
@@ -66,7 +66,7 @@ export function readRow(row: Row): RowReading {
   return { kind: 'lost', run: { number, ...names, isMarked: row['damage'] !== null } }
 }
 
-/** What is said of a run whose state is lost: that it failed of this, and which events it had. */
+/** Describes a run whose state is lost: failed with this reason, and which events it had. */
 export function lostRun(lost: LostRun, next: number): NumberedRun {
   const { number, id, owner, component, session, createdAt, isMarked } = lost
   const reason = 'belong to a run whose row in the database is damaged'
@@ -89,7 +89,7 @@ function checksumIn(row: Row, columns: readonly string[]): number {
   return fieldsChecksum(columns.map((column) => row[column] as Field))
 }
 
-/** Undefined for a row without a checksum that makes no sense. */
+/** Undefined for an invalid row without a checksum. */
 function parsed(row: Row): NumberedRun | undefined {
   try {
     const stop = row['stop'] as string | null

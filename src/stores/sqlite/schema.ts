@@ -1,19 +1,19 @@
-/** The tables, and how a file of an older version becomes one of this. */
+/** Tables and schema migrations. */
 import type { DatabaseSync } from 'node:sqlite'
 import { USAGE_MIGRATION } from './usage-schema.ts'
 
 /** Marks a SQLite file as ours: "HFST". */
 export const APPLICATION_ID = 0x48465354
 
-/** Version of a run's component. Damaged text has none: what cannot be parsed must not keep the row from being changed or removed. */
+/** Version of a run's component. Null for damaged JSON, which must not prevent changing or removing the row. */
 export const VERSION = "CASE WHEN json_valid(run) THEN json_extract(run, '$.version') END"
 
 /**
- * `log` takes one row per commit, holding the records of every run in it: one page write where a row per event would be one
- * per run. Compaction moves them into `segments`, some sixty-four records of one run in a row, which is what readers read.
- * `dir` is the directory of a log row: four 32-bit numbers a run (number, first index, records, bytes). The `seq` of a log row
- * is the number of its commit; the last row is kept, empty if need be, so that the file knows its last commit. `counters` has
- * the highest run number of a removed run. `damage` says what a quarantined run has lost.
+ * `log` gets one row per commit with the records of all its runs: one page write, where a row per event would be one per run.
+ * Compaction moves them into `segments`, about 64 records of one run per row, which readers use. `dir` is the directory of a
+ * log row: four 32-bit numbers per run (number, first index, records, bytes). The `seq` of a log row is its commit number; the
+ * last row is kept, even if empty, so that the file knows its last commit. `counters` has the highest run number of a removed
+ * run. `damage` records what a quarantined run has lost.
  */
 const migrations: readonly string[] = [
   `CREATE TABLE runs (
@@ -42,8 +42,8 @@ const migrations: readonly string[] = [
    CREATE TABLE log (seq INTEGER PRIMARY KEY, dir BLOB NOT NULL, data BLOB NOT NULL);
    CREATE TABLE segments (run INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL);
    CREATE UNIQUE INDEX segments_by_run ON segments (run, first);`,
-  // `search` is the folded title: SQLite itself knows the cases of ASCII only. The body is last, so that it is not read to
-  // filter or to count.
+  // `search` is the folded title: SQLite itself folds ASCII only. The body is last, so that filtering and counting do not read
+  // it.
   `CREATE TABLE documents (
      owner TEXT NOT NULL,
      collection TEXT NOT NULL,
@@ -65,23 +65,23 @@ const migrations: readonly string[] = [
          max(created) OVER (PARTITION BY owner, session) AS latest,
          row_number() OVER (PARTITION BY owner, session ORDER BY created, id) AS place FROM runs
      ) WHERE place = 1;`,
-  // Few among many, and what somebody looks for: they are found without a look at all that went well.
+  // Rare but often searched for: found without scanning successful runs.
   `CREATE INDEX runs_unsuccessful ON runs (created, id) WHERE status IN ('failed', 'cancelled', 'rejected');`,
-  // Which process the file belongs to (`Instance`). One row at most.
+  // Which process owns the file (`Instance`). At most one row.
   `CREATE TABLE instance (slot INTEGER PRIMARY KEY CHECK (slot = 1), token TEXT NOT NULL);`,
-  // Numbers of removed runs were given out again, and the segments of removed runs could come back: none of them is anybody's.
+  // Earlier versions reused numbers of removed runs, whose segments could then reappear: drops orphaned segments.
   `CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
    INSERT INTO counters (name, value) SELECT 'run', coalesce(max(run), 0) FROM segments;
    DELETE FROM segments WHERE run NOT IN (SELECT number FROM runs);
    ALTER TABLE runs ADD COLUMN damage TEXT;`,
-  // Listings name an owner: they look at nothing that others have in a session or component of the same name.
+  // Listings name an owner: they skip runs of others in a session or component of the same name.
   `DROP INDEX runs_by_session;
    DROP INDEX runs_by_component;
    CREATE INDEX runs_by_owner_session ON runs (owner, session, created, id);
    CREATE INDEX runs_by_owner_component ON runs (owner, component, created, id);`,
   USAGE_MIGRATION,
-  // Checksums (`checksum.ts`); NULL in rows that were written before. `identity` is of what no change of a run changes, `crcs`
-  // has one for each entry of the directory, `touched` is of the time of the last update.
+  // Checksums (`checksum.ts`); NULL in older rows. `identity` covers the columns that never change, `crcs` has one per
+  // directory entry, `touched` covers the time of the last update.
   `ALTER TABLE runs ADD COLUMN identity INTEGER;
    ALTER TABLE runs ADD COLUMN crc INTEGER;
    ALTER TABLE segments ADD COLUMN crc INTEGER;
@@ -94,7 +94,7 @@ const migrations: readonly string[] = [
 
 export const SCHEMA_VERSION: number = migrations.length
 
-/** Brings a file that is ours, or new, to this version; an earlier `target` makes a file as that version left it. */
+/** Migrates our own or a new file to this version; an earlier `target` creates a file as that version left it. */
 export function migrate(database: DatabaseSync, path: string, target: number = SCHEMA_VERSION): void {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
@@ -109,7 +109,7 @@ export function migrate(database: DatabaseSync, path: string, target: number = S
   }
 }
 
-/** The schema version of a file that is ours. */
+/** The schema version of one of our files. */
 export function schemaVersionOf(database: DatabaseSync, path: string): number {
   const version = pragma(database, 'user_version')
   checkVersion(pragma(database, 'application_id'), version, path)

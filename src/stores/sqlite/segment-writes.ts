@@ -1,12 +1,12 @@
-/** The writing side of the segments. Call it inside a transaction. */
+/** Writes segments. Call inside a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Slice, sliceAfter } from '../../core/model/record.ts'
 import { recordsChecksum } from './checksum.ts'
 import { segmentIn, segmentsOf, type StoredSegment } from './segment.ts'
 
-/** Beyond it a segment was written by a version that knew no bound. */
+/** Larger segments come from a version without a limit. */
 const GIANT_BYTES = 256 * 1024
-/** In `counters`: the file has no such segment. */
+/** Key in `counters`: the file has no such segment. */
 const BOUNDED = 'bounded segments'
 
 export class SegmentWrites {
@@ -32,13 +32,13 @@ export class SegmentWrites {
     this.#insert.run(run, first, count, bytes, recordsChecksum(run, first, count, bytes))
   }
 
-  /** The last segment of a run; undefined when there is none. */
+  /** The last segment of a run; undefined: none. */
   last(run: number): StoredSegment | undefined {
     const row = this.#last.get(run)
     return row && segmentIn(row)
   }
 
-  /** Deletes the records before an index. Returns a damaged segment that holds it, which is left as it is. */
+  /** Deletes the records before an index. Returns a damaged segment that holds it, which is left unchanged. */
   trim(run: number, before: number): StoredSegment | undefined {
     this.#deleteBefore.run(run, before, before)
     const row = this.#cut.get(run, before)
@@ -53,10 +53,7 @@ export class SegmentWrites {
     this.#deleteAll.run(run)
   }
 
-  /**
-   * Cuts the segments that an earlier version made without a bound, each in a transaction of its own. Looks for them once in
-   * the life of a file.
-   */
+  /** Splits the oversized segments of an earlier version, each in its own transaction. Scans each file once. */
   cutGiants(transaction: (work: () => void) => void): void {
     if (this.#database.prepare('SELECT 1 FROM counters WHERE name = ?').get(BOUNDED) !== undefined) return
     const giants = this.#database

@@ -1,10 +1,10 @@
-/** How a log is cut into segments, and what a row of them holds. */
+/** Splits logs into segments, and decodes their rows. */
 import { type Slice, sliceWithin } from '../../core/model/record.ts'
 import { fits, recordsChecksum } from './checksum.ts'
 
-/** Records that make a segment worth writing: replay wants many, reading a short tail wants few. */
+/** Records per segment: replay benefits from many, reading a short tail from few. */
 export const SEGMENT_RECORDS = 64
-/** Bytes of a segment at most, unless one record is larger: a reader loads the whole of it for any record in it. */
+/** Maximum bytes of a segment, unless one record is larger: a reader loads all of it for any record. */
 export const SEGMENT_BYTES = 64 * 1024
 
 /** The first segment of some records. */
@@ -12,7 +12,7 @@ export function firstSegment(records: Slice): Slice {
   return sliceWithin(records, SEGMENT_BYTES)
 }
 
-/** Some records as segments. */
+/** Splits records into segments. */
 export function* segmentsOf(records: Slice): Generator<Slice> {
   for (let rest = records; rest.count > 0;) {
     const segment = firstSegment(rest)
@@ -26,18 +26,18 @@ export function* segmentsOf(records: Slice): Generator<Slice> {
   }
 }
 
-/** A segment as the file has it. */
+/** A segment as stored. */
 export interface StoredSegment {
   readonly first: number
   readonly count: number
   readonly bytes: Uint8Array
-  /** It is what was written, as far as its checksum says. */
+  /** The checksum matches. */
   readonly isSound: boolean
   /** Older versions wrote none. */
   readonly hasChecksum: boolean
 }
 
-/** A row of `segments`, all columns. */
+/** Decodes a row of `segments`, all columns. */
 export function segmentIn(row: Record<string, unknown>): StoredSegment {
   const { run, first, count } = row as Readonly<Record<'run' | 'first' | 'count', number>>
   const bytes = row['data'] as Uint8Array
@@ -50,7 +50,7 @@ export function segmentIn(row: Record<string, unknown>): StoredSegment {
   }
 }
 
-/** A damaged row may hold anything in a column. */
+/** A damaged row may have any type in a column. */
 function isBytes(value: unknown): boolean {
   return value instanceof Uint8Array
 }

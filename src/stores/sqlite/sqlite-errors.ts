@@ -1,4 +1,4 @@
-/** What SQLite's errors mean. */
+/** Classifies SQLite errors. */
 import { detailOf } from '../../core/model/errors.ts'
 
 const SQLITE_BUSY = 5
@@ -6,20 +6,20 @@ const SQLITE_CORRUPT = 11
 const SQLITE_CONSTRAINT = 19
 const SQLITE_NOTADB = 26
 
-/** What to do about a file that cannot be used. */
+/** Advice for a file that cannot be used. */
 export const DAMAGE_ADVICE = 'restore it from a backup, or move it away to start with an empty store'
 
-/** Another connection holds a lock that this one needs. */
+/** Another connection holds a required lock. */
 export function isBusy(cause: unknown): boolean {
   return codeOf(cause) === SQLITE_BUSY
 }
 
-/** What a statement would write contradicts what is there; the transaction may go on without it. */
+/** A constraint failed; the transaction may continue without the statement. */
 export function isConstraintViolation(cause: unknown): boolean {
   return codeOf(cause) === SQLITE_CONSTRAINT
 }
 
-/** The database contradicts itself where a statement looked; other parts of it may be sound. */
+/** The database is corrupt where a statement looked; other parts may be intact. */
 export function isCorrupt(cause: unknown): boolean {
   return codeOf(cause) === SQLITE_CORRUPT
 }
@@ -28,7 +28,7 @@ export function damaged(path: string, how: string, cause?: unknown): Error {
   return new Error(`${path} is damaged: ${how}; ${DAMAGE_ADVICE}`, { cause })
 }
 
-/** What went wrong with a file; where it is the file, by its name and with what to do. */
+/** If the file is damaged, an error with its name and what to do; otherwise the cause. */
 export function damageOr(path: string, cause: unknown): unknown {
   const code = codeOf(cause)
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB ? damaged(path, detailOf(cause), cause) : cause

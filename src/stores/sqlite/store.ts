@@ -1,6 +1,6 @@
 /**
- * The embedded store: one SQLite file, one process. Commands are decided in memory, made durable by group commit in the
- * committing thread, and only then seen by anyone.
+ * Embedded store: one SQLite file, one process. Commands are decided in memory, made durable by group commit in the committing
+ * thread, and become visible only then.
  */
 import type { Clock } from '../../core/ports/clock.ts'
 import { assertReadable } from '../../core/model/cursor.ts'
@@ -52,27 +52,27 @@ import { ThreadWatch } from './thread-watch.ts'
 import { SqliteWriter } from './writer.ts'
 
 export interface SqliteStoreOptions {
-  /** On the file; the store lets it go when it closes. */
+  /** Lock of the file; released when the store closes. */
   readonly lock: FileLock
-  /** The first of the threads that commit to it. */
+  /** The first committing thread. */
   readonly thread: Promise<CommittingThread>
   readonly clock: Clock
-  /** Wait between attempts to open the file again after it failed. */
+  /** Delay between attempts to reopen the file after a failure. */
   readonly reopenMs: number
-  /** Bytes of the log that may wait for compaction, in memory, before starts are refused. */
+  /** Uncompacted log bytes, held in memory, above which starts are refused. */
   readonly backlogBytesMax: number
-  /** Wait between looks at whether the file is still in its place. */
+  /** Interval of the checks that the file still exists. */
   readonly watchMs: number
   /** For the threads after the first. */
   readonly threadOptions: Omit<ThreadOptions, 'reopen'>
   readonly logger: Logger
-  /** Told which run is quarantined, and why. */
+  /** Called with each quarantined run and the reason. */
   readonly onDamage: (what: string) => void
 }
 
 const BACKLOG_RETRY_MS = 1000
 
-/** A run that has an idempotency key. */
+/** A run with an idempotency key. */
 interface KeyedRun {
   readonly fingerprint: string
   /** Resolves when its creation is durable. */
@@ -99,7 +99,7 @@ export class SqliteStore implements Store {
   readonly #served = new ServedComponents()
   readonly #pinned: PinnedJournal
   readonly #reads: ReadingThread
-  /** Commands that read the file before they decide, by run and by idempotency key. */
+  /** Serializes commands that read the file before they decide, by run and by idempotency key. */
   readonly #turns = new KeyedMutex()
   #commits!: GroupCommit
   #watch!: ThreadWatch
@@ -107,7 +107,7 @@ export class SqliteStore implements Store {
   #highestNumber = 0
   readonly #damage: DamageRegister
   #failure: string | undefined
-  /** The file belongs to another process by now, for good. */
+  /** Another process has taken over the file, permanently. */
   #fenced = false
   #reopenTimer: NodeJS.Timeout | undefined
   #closed = false
@@ -251,7 +251,7 @@ export class SqliteStore implements Store {
 
   async #remove(id: string): Promise<boolean> {
     this.#assertHealthy()
-    // It can be read until the removal is durable, and is kept here so that nothing more is written of it.
+    // Readable until the removal is durable; held in memory so that nothing more of it is written.
     const active = await this.#loaded(id)
     const stored = active?.view()
     if (active === undefined || stored === undefined) return false
@@ -286,7 +286,7 @@ export class SqliteStore implements Store {
     return pageOf(known!, sliceWithin(sliceBefore(tail.after(after), known!.next), bytesMax))
   }
 
-  /** From the file. */
+  /** Reads from the file. */
   async #page(request: PageRequest): Promise<Slice | undefined> {
     const { id, after } = request
     const { head, slice, found } = await this.#ask('page', request)
@@ -378,7 +378,7 @@ export class SqliteStore implements Store {
       await this.#commits.changed(active)
       this.#hints.give({ run: id, next: active.durable!.next, stop: true })
     } else if (active.durable?.stop === undefined) {
-      await active.wait() // another has asked, and that is not durable yet
+      await active.wait() // another caller requested it, and that is not durable yet
     }
     return active.view()
   }
@@ -397,7 +397,7 @@ export class SqliteStore implements Store {
     this.#options.lock.release()
   }
 
-  /** Runs that this process holds: nobody else can be at work. */
+  /** Owners of leases in this process: there are no others. */
   #workers(): readonly string[] {
     const now = this.#options.clock.now()
     const held = [...this.#active.all()].filter((active) => active.isHeld(now))
@@ -425,7 +425,7 @@ export class SqliteStore implements Store {
     await this.#commits.changed(active)
   }
 
-  /** The run that has the idempotency key of one that is to be created. Throws where its id is taken. */
+  /** The run with the idempotency key of a new run. Throws if the new run's id is in use. */
   async #newcomer({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
     const { isTaken, known } = await this.#ask('newcomer', id, owner, key)
     if (isTaken || (known === undefined && this.#active.get(id) !== undefined))
@@ -433,7 +433,7 @@ export class SqliteStore implements Store {
     return this.#keyed(known)
   }
 
-  /** Records of a run became durable, or its row did. */
+  /** Records of a run, or its row, became durable. */
   #announce(active: ActiveRun, slice: Slice | undefined): void {
     const { run, next } = active.durable!
     this.#hints.give({ run: run.id, next, ...(slice !== undefined && { slice }) })
@@ -445,12 +445,12 @@ export class SqliteStore implements Store {
     if (heir !== undefined) this.#hints.give({ run: heir.run.id, next: heir.durable?.next ?? 0, claimable: true })
   }
 
-  /** A finished run whose records are all in segments is the file's business. */
+  /** Drops a finished run whose records are all in segments: it is read from the file. */
   #forget(active: ActiveRun): void {
     if (active.finished && active.tail.isEmpty && active.pending === 0) this.#active.delete(active)
   }
 
-  /** Brought into memory, to be changed; in its turn, so that nothing else changes it before. */
+  /** Loads a run into memory to change it, under its mutex. */
   async #loaded(id: string): Promise<ActiveRun | undefined> {
     const known = this.#active.get(id)
     if (known !== undefined) return known
@@ -462,10 +462,10 @@ export class SqliteStore implements Store {
     return active
   }
 
-  /** Found here to be damaged: nobody reads or claims the run from now on, and the file remembers it. */
+  /** Quarantines a run that was found damaged: no reads or claims from now on, and the file records it. */
   #quarantine(found: QuarantinedRun): void {
     this.#setApart(found)
-    if (this.#failure === undefined) void this.#commits.quarantine(found).catch(() => {}) // it will be found again
+    if (this.#failure === undefined) void this.#commits.quarantine(found).catch(() => {}) // it will be detected again
   }
 
   #setApart({ id, damage }: QuarantinedRun): void {
@@ -477,12 +477,12 @@ export class SqliteStore implements Store {
     this.#hintHeir(active.run.lane)
   }
 
-  /** What is in memory of a run that was read from the file, where it is. */
+  /** The in-memory state of a run that was read from the file, if there is one. */
   #latest(stored: StoredRun): StoredRun {
     return this.#active.get(stored.run.id)?.view() ?? stored
   }
 
-  /** One of those whose creation is not durable yet. */
+  /** One of the runs whose creation is not durable yet. */
   #creating(owner: string, key: string): KeyedRun | undefined {
     for (const active of this.#commits.creating()) {
       if (active.run.owner !== owner || active.idempotency?.key !== key) continue
@@ -496,14 +496,14 @@ export class SqliteStore implements Store {
     return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(this.#latest(found.stored)) }
   }
 
-  /** The row of a run is damaged: it is quarantined, once. */
+  /** Quarantines a run with a damaged row, once. */
   #noticed<Row extends NumberedRun | undefined>(found: Row): Row {
     if (found?.isLost && !found.isMarked && !this.#damage.has(found.stored.run.id))
       this.#quarantine({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })
     return found
   }
 
-  /** Reads the file, in the reading thread. */
+  /** Reads the file in the reading thread. */
   async #ask<Name extends keyof Readings>(
     name: Name,
     ...args: Parameters<Readings[Name]>
@@ -516,7 +516,7 @@ export class SqliteStore implements Store {
 
   #assertReadable(): void {
     if (this.#closed) throw this.#unreadable('the store is closed')
-    // What is kept in memory is no longer the latest: another process goes on with these runs.
+    // The in-memory state is stale: another process continues these runs.
     if (this.#fenced) throw this.#unreadable(`the store is not read: ${this.#failure}`)
   }
 
@@ -532,7 +532,7 @@ export class SqliteStore implements Store {
       })
   }
 
-  /** What runs write cannot be refused; that there are more of them can. */
+  /** Appends of running runs cannot be refused; new runs can. */
   #assertKeepsUp(): void {
     const bytes = this.#commits.backlogBytes
     if (bytes <= this.#options.backlogBytesMax) return
@@ -541,7 +541,7 @@ export class SqliteStore implements Store {
     })
   }
 
-  /** Until a claim is durable. Whoever asked for one that cannot be waited for does not drive the run: another may. */
+  /** Resolves when a claim is durable. A caller that cannot wait does not execute the run: another may claim it. */
   async #claimed(active: ActiveRun): Promise<void> {
     try {
       await this.#commits.changed(active)
@@ -554,7 +554,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** The disk finishes nothing. Commands are refused, running ones wait; all goes on by itself when the disk does. */
+  /** The disk does not respond. Commands are refused, running ones wait; everything continues when the disk does. */
   #stall(reason: string): void {
     const { lock, reopenMs, logger } = this.#options
     logger.error({ store: lock.path, reason }, 'the store is stalled')
@@ -564,9 +564,9 @@ export class SqliteStore implements Store {
   }
 
   /**
-   * A commit failed. What was accepted and is not durable is dropped: whoever waits for it is told, and nobody has seen it.
-   * The file is then opened anew, as after a crash; until that works the store is unhealthy. It stays so when the file belongs
-   * to another process: to open it again would take it from that one.
+   * A commit failed. Accepted changes that are not durable are dropped: their callers get an error, and nobody has seen them.
+   * The file is then reopened, as after a crash; until that succeeds the store is unhealthy. It stays so if another process
+   * owns the file: reopening would take it from that process.
    */
   #fail({ message, fenced }: { readonly message: string; readonly fenced: boolean }): void {
     if (fenced) this.#fenced = true

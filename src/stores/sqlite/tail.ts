@@ -1,15 +1,15 @@
 /**
- * The records of a run that are not in a segment yet, in one growing buffer. A piece for each commit would be a few objects
- * for each event, which live just long enough to be what the garbage collector has most work with.
+ * A run's records that are not in a segment yet, in one growing buffer. A piece per commit would be a few objects per event,
+ * which live just long enough to be most expensive for the garbage collector.
  */
 import { type Slice, lastOf, sliceAfter } from '../../core/model/record.ts'
 
 const NO_BYTES = new Uint8Array(0)
 const ROOM_BYTES_MIN = 2048
-/** Bytes between two marks: as much is searched for a record at most, and one push. */
+/** Bytes between two marks: the maximum that is searched for a record, besides one push. */
 const MARK_BYTES = 32 * 1024
 
-/** Where a record starts, counted in all the bytes that were ever pushed. */
+/** Start of a record, as an offset in all bytes ever pushed. */
 interface Mark {
   readonly index: number
   readonly position: number
@@ -17,12 +17,12 @@ interface Mark {
 
 export class Tail {
   #bytes: Uint8Array = NO_BYTES
-  /** Where the first record starts, and where the last one ends. */
+  /** Start of the first record and end of the last. */
   #start = 0
   #end = 0
   #first = 0
   #count = 0
-  /** Bytes that were pushed before what is at the start of the buffer. */
+  /** Bytes that were pushed before the start of the buffer. */
   #gone = 0
   #marks: Mark[] = []
 
@@ -42,7 +42,7 @@ export class Tail {
     return this.#count === 0
   }
 
-  /** Takes the records that follow, or any when it is empty. Their bytes are copied: they are a part of a whole commit. */
+  /** Appends contiguous records, or any if it is empty. Copies their bytes, which are part of a whole commit. */
   push({ first, count, bytes }: Omit<Slice, 'closed'>): void {
     if (this.#count === 0) this.#first = first
     this.#makeRoom(bytes.length)
@@ -54,13 +54,13 @@ export class Tail {
     this.#count += count
   }
 
-  /** As it is now. What comes later is written behind it, or elsewhere. */
+  /** A snapshot: later records are written after it, or to another buffer. */
   slice(): Slice {
     const bytes = this.#bytes.subarray(this.#start, this.#end)
     return { first: this.#first, count: this.#count, bytes, closed: false }
   }
 
-  /** What comes after an index; searches only from the mark before it on. */
+  /** Records after an index; searches from the mark before it. */
   after(index: number): Slice {
     const whole = this.slice()
     const mark = this.#marks.findLast((each) => each.index <= index + 1)
@@ -78,7 +78,7 @@ export class Tail {
     this.#count = rest.count
     const marked = this.#marks.findIndex((mark) => mark.index > index)
     this.#marks = marked < 0 ? [] : this.#marks.slice(marked)
-    // Most of the buffer is of records that are gone: give it back.
+    // Most of the buffer is dropped records: shrink it.
     if (this.#start > this.#bytes.length / 2) this.#move(this.byteLength)
   }
 
@@ -96,7 +96,7 @@ export class Tail {
     if (this.#end + bytes > this.#bytes.length) this.#move(Math.max(2 * (this.byteLength + bytes), ROOM_BYTES_MIN))
   }
 
-  /** Into another buffer: what was read of this one stays as it is. */
+  /** Moves to another buffer: earlier slices stay valid. */
   #move(room: number): void {
     const moved = Buffer.allocUnsafeSlow(room)
     moved.set(this.#bytes.subarray(this.#start, this.#end))

@@ -1,17 +1,17 @@
 /**
- * Watches over the committing thread. Every second it has the thread look whether the file is still this process's; and it
- * notices when the thread answers nothing, which is what a stalled disk looks like from here.
+ * Watches the committing thread. Every second the thread checks that the file still belongs to this process; a missing reply
+ * means a stalled disk.
  */
 import { AnswerWatch } from './answer-watch.ts'
 import type { CommittingThread } from './committing-thread.ts'
 import type { CommitFailure } from './messages.ts'
 
 export interface WatchListener {
-  /** The file was taken over, or is no longer in its place. */
+  /** The file was taken over or is no longer in place. */
   failed(failure: CommitFailure): void
-  /** The thread has not answered for some seconds. It goes on by itself when it does. */
+  /** The thread has not replied for some seconds. It recovers by itself. */
   stalled(reason: string): void
-  /** The size of a journal that a reader of another program keeps from being checkpointed; 0 without one. */
+  /** Size of a journal that another program's reader keeps from being checkpointed; 0: none. */
   pinned(journalBytes: number): void
 }
 
@@ -29,7 +29,7 @@ export class ThreadWatch {
     this.#timer.unref()
   }
 
-  /** Why nothing can be written now; undefined while the thread answers. */
+  /** Why writes fail now; undefined while the thread replies. */
   get stall(): string | undefined {
     return this.#answers.stall
   }
@@ -42,7 +42,7 @@ export class ThreadWatch {
     const { isWaiting } = this.#thread
     const stall = this.#answers.look()
     if (stall !== undefined) this.#listener.stalled(stall)
-    if (isWaiting) return // a commit looks by itself
+    if (isWaiting) return // a commit checks by itself
     this.#thread.check((reply) => {
       if (reply.kind === 'failed') this.#listener.failed(reply)
       if (reply.kind === 'checked') this.#listener.pinned(reply.pinnedBytes)

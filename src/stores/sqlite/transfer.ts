@@ -4,7 +4,7 @@ import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/por
 import type { Position } from '../../core/model/page.ts'
 import type { DocumentAccess } from './documents.ts'
 
-/** What the store gives; all of it refuses when it is not open. */
+/** The parts of the store that a transfer needs; all refuse if it is not open. */
 export interface TransferAccess {
   readonly workers: () => readonly string[]
   readonly runs: (limit: number, after: Position | undefined) => Promise<readonly TransferredRun[]>

@@ -1,4 +1,4 @@
-/** Reads what the triggers have counted. */
+/** Reads the usage that triggers have counted. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { DOCUMENT_BYTES, type OwnerUsage, RUN_BYTES } from '../../core/model/storage-usage.ts'
 

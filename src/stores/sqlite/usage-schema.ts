@@ -1,6 +1,6 @@
 /**
- * Storage accounting: one row per owner, kept by triggers in the transaction that changes what is counted. So it is right after a
- * crash, whatever wrote. Records count when compaction has put them into a segment: an append costs nothing.
+ * Storage usage: one row per owner, maintained by triggers in the transaction that changes it, so it is correct after a crash.
+ * Records count when compaction has moved them into a segment: an append costs nothing.
  */
 export const USAGE_MIGRATION = `
 CREATE TABLE usage (

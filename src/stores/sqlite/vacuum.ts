@@ -1,18 +1,18 @@
-/** Free pages of the file: given back to the disk a slice at a time, in the committing thread. */
+/** Incremental vacuum in the committing thread: returns free pages to the file system in slices. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** Free pages that are kept: what is written next uses them, and records on their way into segments need as many. */
+/** Free pages that are kept for the next writes and for compaction. */
 const FREE_PAGES_KEPT = 4096
-/** Pages that a commit gives back beside its own work, and one that has nothing else to do. */
+/** Pages per commit with other work, and per idle one. */
 const SHARE_PAGES = 64
 const SLICE_PAGES = 1024
-/** Wait between two slices beside other work. */
+/** Delay between two slices beside other work. */
 const SHARE_MS = 50
 
 export class Vacuum {
   readonly #database: DatabaseSync
   readonly #freePages: StatementSync
-  /** Files of older versions cannot be switched while they are in use. */
+  /** Files of older versions cannot be switched while in use. */
   readonly #isIncremental: boolean
   #at = -Infinity
   #more = false
@@ -23,12 +23,12 @@ export class Vacuum {
     this.#isIncremental = isIncremental(database)
   }
 
-  /** More could be given back now. */
+  /** More can be returned now. */
   get more(): boolean {
     return this.#more
   }
 
-  /** Inside a transaction; `isIdle`: it has nothing else to do. */
+  /** Call inside a transaction; `isIdle`: it has no other work. */
   run(isIdle: boolean): void {
     if (!this.#isIncremental) return
     const now = performance.now()
@@ -41,7 +41,7 @@ export class Vacuum {
   }
 }
 
-/** Free bytes that only an offline vacuum gives back; 0 for a file that does so by itself. */
+/** Free bytes that only an offline vacuum returns; 0 for a file with incremental vacuum. */
 export function stuckBytes(database: DatabaseSync): number {
   return isIncremental(database) ? 0 : pragma(database, 'freelist_count') * pragma(database, 'page_size')
 }

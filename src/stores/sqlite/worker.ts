@@ -1,6 +1,6 @@
 /**
- * The committing thread: the only writer of the database file. It takes one transaction at a time, so that what arrives
- * meanwhile rides on the next one, and its stalls (sync, checkpoint) never stop a stream.
+ * Committing thread: the only writer of the database file. It executes one transaction at a time, so that later changes join
+ * the next one, and its stalls (sync, checkpoint) never block a stream.
  */
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -24,11 +24,11 @@ import { SegmentWrites } from './segment-writes.ts'
 import { damageOr, isConstraintViolation } from './sqlite-errors.ts'
 import { Vacuum } from './vacuum.ts'
 
-/** Bytes that a commit may compact for each byte that it writes: more than one, so that no backlog stays. */
+/** Bytes that a commit may compact per byte written: more than one, so that a backlog shrinks. */
 const SHARE_FACTOR = 2
-/** The least that a commit may compact: a small one is worth a segment or two. */
+/** Minimum that a commit may compact: a segment or two. */
 const SHARE_BYTES_MIN = 16 * 1024
-/** What one transaction compacts when there is nothing else to do. */
+/** Compaction of one idle transaction. */
 const IDLE_SHARE = { bytes: 4 * 1024 * 1024, segments: 512 }
 
 class Committer {
@@ -47,19 +47,19 @@ class Committer {
   readonly #vacuum: Vacuum
   readonly #numbers: RunNumbers
   readonly #quarantine: Quarantine
-  /** Pairs of run number and the index before which its records are in segments, of the commit under way. */
+  /** Pairs of run number and the index before which its records are in segments, for the current commit. */
   readonly #sealed: number[] = []
-  /** Runs that the commit under way found damaged. */
+  /** Runs that the current commit found damaged. */
   readonly #quarantined: QuarantinedRun[] = []
   #highestNumber: number
   readonly #record: CommitRecord
-  /** What opening found. */
+  /** Findings of opening. */
   readonly warnings: readonly string[]
   readonly lost: LostCommits | undefined
 
   constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
     const { path, token, reopen, journalBytesMax } = options
-    // Looked at before it is opened: a missing file is told by its name, another one is not touched.
+    // Checked before opening: a missing file is reported by name, another one is not touched.
     if (reopen !== undefined) assertInPlace(path, reopen)
     const database = reopen === undefined ? openDatabase(path) : reopenDatabase(path)
     this.#database = database
@@ -68,7 +68,7 @@ class Committer {
     this.identity = reopen ?? identityOf(path)!
     this.#instance = new Instance(database, token)
     const openedBefore = this.#instance.current()
-    // Before the log is read: whoever had the file open can add nothing from here on.
+    // Before the log is read: earlier owners can write nothing from here on.
     if (reopen === undefined) this.#instance.take()
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
@@ -86,7 +86,7 @@ class Committer {
     this.lost = this.#findLoss(openedBefore)
   }
 
-  /** Compares the file with the record of its last commit, and goes on counting behind both. */
+  /** Compares the file with the record of its last commit, and continues counting after both. */
   #findLoss(token: string | undefined): LostCommits | undefined {
     const last = readCommitRecord(this.#path)?.last
     const lost = lostSince(last, { token, commit: this.#log.seq, run: this.#highestNumber })
@@ -102,7 +102,7 @@ class Committer {
     const transaction = (work: () => void): void => this.#transaction(work)
     this.#segments.cutGiants(transaction)
     const recovered = new Recovery(this.#database, this.#segments, transaction).recover()
-    // What a failed sync left only in the page cache becomes durable here, or opening fails.
+    // Pages that a failed sync left only in the page cache become durable here, or opening fails.
     checkpointAll(this.#database, path, readerWaitMs, onWaiting)
     return recovered
   }
@@ -113,7 +113,7 @@ class Committer {
     this.#commit.run()
   }
 
-  /** Begins a transaction, which only the process that the file belongs to may do. */
+  /** Begins a transaction, which only the file's owner may do. */
   #beginOwned(): void {
     this.#begin.run()
     this.#instance.assertCurrent()
@@ -128,7 +128,7 @@ class Committer {
       const written = this.#writeSegments(this.#compaction.take(share, performance.now()))
       this.#vacuum.run(request.compact !== 'share')
       this.#commit.run()
-      assertInPlace(this.#path, this.identity) // or the commit is durable where nobody will look for it
+      assertInPlace(this.#path, this.identity) // otherwise the commit would be durable in a file that nobody reads
       if (request.compact === 'share') this.#record.write(this.#log.seq, this.#highestNumber)
       const compacted = written.bytes >= share.bytes || written.segments >= share.segments
       const more = compacted || this.#compaction.more || this.#vacuum.more
@@ -139,7 +139,7 @@ class Committer {
     }
   }
 
-  /** Looks whether the file is still this process's, and whether its journal can be checkpointed. */
+  /** Checks that this process still owns the file and that its journal can be checkpointed. */
   check(): CommitReply {
     try {
       this.#beginOwned()
@@ -199,7 +199,7 @@ class Committer {
     return { bytes, segments: segments.length }
   }
 
-  /** A segment that is there already is somebody's mistake. It costs the run that it is of, and not the store. */
+  /** A duplicate segment is a bug. It costs only its run, not the store. */
   #insert(segment: Segment): void {
     const { run, first, count } = segment
     try {
@@ -249,7 +249,7 @@ function serve(port: MessagePort, options: ThreadOptions): void {
   port.on('message', (request: CommitRequest | 'check' | 'close') => {
     const answer = request === 'close' ? undefined : request === 'check' ? committer.check() : committer.commit(request)
     if (answer !== undefined) reply(answer)
-    // After a failure nothing in memory can be trusted: the store opens the file anew.
+    // After a failure the in-memory state cannot be trusted: the store reopens the file.
     if (answer !== undefined && answer.kind !== 'failed') return
     committer.close()
     port.close()

@@ -1,4 +1,4 @@
-/** Appends under one claim, fenced by its epoch. */
+/** Appends under one lease, fenced by its epoch. */
 import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { LogWriter } from '../../core/ports/store.ts'
@@ -73,7 +73,7 @@ export class SqliteWriter implements LogWriter {
     return active
   }
 
-  /** A writer that was refused once stays refused. */
+  /** A refused writer stays refused. */
   #refusal(code: 'closed' | 'fenced', what: string): unknown {
     this.#lost ??= new HoldfastError(code, `run ${this.#id} ${what}`)
     return this.#lost

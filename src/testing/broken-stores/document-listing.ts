@@ -1,4 +1,4 @@
-/** Stores that break the rules of listings of documents. */
+/** Stores that break the rules of document listings. */
 import type { DocumentQuery, Documents } from '../../core/model/document.ts'
 import { type DocumentFault, withFaults } from './documents.ts'
 import type { BrokenStore } from './overriding.ts'
@@ -8,21 +8,21 @@ const EVERYTHING = 1_000_000
 export const brokenDocumentListings: readonly BrokenStore[] = withFaults('document listing', [
   ['lists documents by creation only', asking((query) => ({ ...query, order: 'created' }))],
   ['lists documents newest first only', asking((query) => ({ ...query, ascending: false }))],
-  ['lists documents of one moment as they come', ignoresTies],
-  ['does not look at the offset', asking((query) => ({ ...query, offset: 0 }))],
+  ['lists documents of the same time in any order', ignoresTies],
+  ['ignores the offset', asking((query) => ({ ...query, offset: 0 }))],
   ['takes the length of the page for the total', countsPage],
-  ['does not look at labels', asking(({ label: _, ...query }) => query)],
+  ['ignores labels', asking(({ label: _, ...query }) => query)],
   ['searches with wildcards', searching((title, part) => wildcards(part).test(title))],
-  ['knows the case of ASCII only', searching((title, part) => asciiLower(title).includes(asciiLower(part)))],
+  ['folds the case of ASCII only', searching((title, part) => asciiLower(title).includes(asciiLower(part)))],
   ['lists documents without their bodies', listsNoBodies],
 ])
 
-/** Answers another query than it is asked. */
+/** Answers a changed query. */
 function asking(change: (query: DocumentQuery) => DocumentQuery): DocumentFault {
   return (documents) => ({ list: (query) => documents.list(change(query)) })
 }
 
-/** Searches in its own way. */
+/** Searches by another rule. */
 function searching(finds: (title: string, part: string) => boolean): DocumentFault {
   return (documents) => ({
     list: async ({ title: part, ...query }) => {
@@ -48,7 +48,7 @@ function ignoresTies(documents: Documents): Partial<Documents> {
       const { documents: all, total } = await documents.list({ ...query, offset: 0, limit: EVERYTHING })
       const time = query.order === 'updated' ? 'updatedAt' : 'createdAt'
       const sign = query.ascending ? 1 : -1
-      // Equal ones stay as they come, and they come the wrong way round.
+      // Unstable: equal items are in reverse order.
       const sorted = all.toReversed().toSorted((a, b) => sign * (Date.parse(a[time]) - Date.parse(b[time])))
       return { documents: sorted.slice(query.offset ?? 0).slice(0, query.limit), total }
     },

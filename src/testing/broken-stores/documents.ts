@@ -3,35 +3,35 @@ import type { Document, DocumentDraft, Documents } from '../../core/model/docume
 import type { Store } from '../../core/ports/store.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 
-/** What is wrong with the documents of a store. */
+/** Overrides that make a store's documents wrong. */
 export type DocumentFault = (documents: Documents) => Partial<Documents>
 
 export const brokenDocuments: readonly BrokenStore[] = withFaults('documents', [
-  ['takes any version for the one that is expected', ignoresExpected],
+  ['ignores the expected version', ignoresExpected],
   ['checks the version and writes later', checksFirst],
   ['does not count versions', showing((document) => ({ ...document, version: 1 }))],
-  ['answers a put with what was there before', answersBefore],
+  ['answers a put with the previous document', answersBefore],
   ['keeps the title that a put leaves out', keepsTitles],
   ['loses the label of a document', putting(({ label: _, ...draft }) => draft)],
   ['makes a document anew with every put', showing((document) => ({ ...document, createdAt: document.updatedAt }))],
-  ['shares the documents of all owners', renaming((name) => ({ ...name, owner: 'everybody' }))],
+  ['shares documents between owners', renaming((name) => ({ ...name, owner: 'everybody' }))],
   [
-    'joins the names of a document',
+    'joins the parts of a document name ambiguously',
     renaming((name) => ({ ...name, collection: '', id: `${name.collection}:${name.id}` })),
   ],
-  ['does not look at the case of an id', renaming((name) => ({ ...name, id: name.id.toLowerCase() }))],
-  ['says that it removed a document that was never there', removesNothing],
-  ['counts on after a removal', countsOn],
-  ['takes a false body for none', putting((draft) => ({ ...draft, body: draft.body || {} }))],
-  ['cuts large bodies', putting((draft) => ({ ...draft, body: cut(draft.body) }))],
-  ['keeps the very value that it was given', keepsReferences],
+  ['ignores the case of an id', renaming((name) => ({ ...name, id: name.id.toLowerCase() }))],
+  ['reports the removal of a document that never existed', removesNothing],
+  ['continues the version count after a removal', countsOn],
+  ['treats a false body as missing', putting((draft) => ({ ...draft, body: draft.body || {} }))],
+  ['truncates large bodies', putting((draft) => ({ ...draft, body: cut(draft.body) }))],
+  ['stores a body by reference', keepsReferences],
   ['drops a put while another is under way', dropsConcurrent],
 ])
 
 export const brokenDocumentRecoveries: readonly BrokenStore[] = withFaults('recovery of documents', [
   ['forgets documents on reopen', forgetsDocuments],
   ['brings removed documents back on reopen', ignoresRemovals],
-  ['starts again with the versions on reopen', showing((document) => ({ ...document, version: 1 }))],
+  ['resets versions on reopen', showing((document) => ({ ...document, version: 1 }))],
   ['keeps half a document on reopen', showing((document) => ({ ...document, body: null }))],
 ]).map((broken) => ({ ...broken, afterReopen: true }))
 
@@ -56,7 +56,7 @@ export function withDocuments(store: Store, overrides: Partial<Documents>): Stor
   })
 }
 
-/** Shows another document than it keeps. */
+/** Returns other documents than it stores. */
 function showing(change: (document: Document) => Document): DocumentFault {
   return (documents) => ({
     get: async (owner, collection, id) => {
@@ -70,12 +70,12 @@ function showing(change: (document: Document) => Document): DocumentFault {
   })
 }
 
-/** Keeps another document than it is given. */
+/** Stores other documents than it gets. */
 function putting(change: (draft: DocumentDraft) => DocumentDraft): DocumentFault {
   return (documents) => ({ put: (draft, expected) => documents.put(change(draft), expected) })
 }
 
-/** Keeps every document under another name than it has. */
+/** Stores documents under other names. */
 function renaming(rename: (name: DocumentDraft) => DocumentDraft): DocumentFault {
   return (documents) => ({
     get: async (owner, collection, id) => {

@@ -1,4 +1,4 @@
-/** Stores that hand out something else than what was asked for, as a replica does that has diverged. */
+/** Stores that return wrong records, like a diverged replica. */
 import type { Slice } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
@@ -22,7 +22,7 @@ function endsInAnotherRun(store: Store): Store {
   })
 }
 
-/** Ids of another run often have the same length, so its records look right but for their names. */
+/** Ids of other runs often have the same length, so the records look right except for the id. */
 function renamed(bytes: Uint8Array, id: string): Uint8Array {
   const other = `${id.slice(0, -1)}${id.endsWith('~') ? '-' : '~'}`
   return Buffer.from(Buffer.from(bytes).toString().replaceAll(`{"run":"${id}"`, `{"run":"${other}"`))
@@ -43,7 +43,7 @@ function renumbers(store: Store): Store {
   return changing(store, (page) => ({ ...page, first: page.first + 1 }))
 }
 
-/** Pages that follow a record are changed; the first one is right. */
+/** Changes every page but the first. */
 function changing(store: Store, change: (page: Slice, id: string) => Slice): Store {
   return overriding(store, {
     read: async (id, after, bytesMax) => {

@@ -8,23 +8,23 @@ import { type BrokenStore, BufferedWriter, commitTo, overriding } from './overri
 export const brokenLogs: readonly BrokenStore[] = [
   { name: 'drops the epoch check', section: 'log', breakStore: dropsEpochCheck },
   { name: 'drops the index check', section: 'log', breakStore: dropsIndexCheck },
-  { name: 'takes the part of a refused batch that fits', section: 'log', breakStore: takesWhatFits },
-  { name: 'keeps a refusal to itself', section: 'log', breakStore: swallowsRefusals },
-  { name: 'takes an append after the terminal event', section: 'log', breakStore: staysOpen },
+  { name: 'commits the valid part of a refused batch', section: 'log', breakStore: takesWhatFits },
+  { name: 'swallows a refusal', section: 'log', breakStore: swallowsRefusals },
+  { name: 'accepts an append after the terminal event', section: 'log', breakStore: staysOpen },
   { name: 'counts durable records as pending', section: 'log', breakStore: countsForEver },
   { name: 'forgets the changes of a run', section: 'log', breakStore: dropsChanges },
-  { name: 'gives a record twice at a page boundary', section: 'reads', breakStore: repeatsAtPages },
+  { name: 'returns a record twice at a page boundary', section: 'reads', breakStore: repeatsAtPages },
   { name: 'skips a record at a page boundary', section: 'reads', breakStore: skipsAtPages },
-  { name: 'holds the last record back', section: 'log', breakStore: holdsLastBack },
-  { name: 'reads without a bound', section: 'reads', breakStore: readsAll },
-  { name: 'changes texts to another form of Unicode', section: 'reads', breakStore: normalizesTexts },
-  { name: 'never says that a log is closed', section: 'reads', breakStore: hidesTheEnd },
-  { name: 'answers a cursor beyond the end with nothing', section: 'reads', breakStore: ignoresBeyondEnd },
+  { name: 'withholds the last record', section: 'log', breakStore: holdsLastBack },
+  { name: 'reads without a limit', section: 'reads', breakStore: readsAll },
+  { name: 'normalizes Unicode text', section: 'reads', breakStore: normalizesTexts },
+  { name: 'never reports the end of a log', section: 'reads', breakStore: hidesTheEnd },
+  { name: 'returns nothing for a cursor beyond the end', section: 'reads', breakStore: ignoresBeyondEnd },
   { name: 'moves a trimmed cursor to the first record', section: 'reads', breakStore: clampsTrimmed },
-  { name: 'answers for a run that does not exist with nothing', section: 'reads', breakStore: ignoresUnknown },
+  { name: 'returns nothing for an unknown run', section: 'reads', breakStore: ignoresUnknown },
   { name: 'trims one record too many', section: 'reads', breakStore: trimsTooMuch },
   { name: 'trims the last record', section: 'reads', breakStore: trimsLast },
-  { name: 'does not notice that records were forgotten', section: 'reads', breakStore: neverShrinks },
+  { name: 'never reports a smaller size after trimming', section: 'reads', breakStore: neverShrinks },
 ]
 
 export function dropsEpochCheck(store: Store): Store {
@@ -67,13 +67,13 @@ function swallowsRefusals(store: Store): Store {
   return overriding(store, {
     writer: (id, { epoch, next }) =>
       new BufferedWriter(next, async (batch) => {
-        // This is what is broken: a refusal is lost.
+        // The fault: the refusal is lost.
         await commitTo(store, id, { epoch, next: batch[0]!.index }, batch).catch(() => {})
       }),
   })
 }
 
-/** Ends runs in its answers only: the log below never hears of it. */
+/** Ends runs only in its replies: the underlying log stays open. */
 export function staysOpen(store: Store): Store {
   const ended = new Map<string, Run>()
   const shown = (stored: StoredRun): StoredRun => ({ ...stored, run: ended.get(stored.run.id) ?? stored.run })

@@ -1,14 +1,14 @@
-/** How a store is broken: another one, with some of its answers replaced. */
+/** Breaks a store by overriding some of its methods. */
 import type { Run } from '../../core/model/run.ts'
 import type { LogWriter, Store } from '../../core/ports/store.ts'
 
 export interface BrokenStore {
-  /** What it does wrong. */
+  /** The fault. */
   readonly name: string
-  /** The section of the suite that has to notice. */
+  /** The section of the suite that must detect it. */
   readonly section: string
   readonly breakStore: (store: Store) => Store
-  /** It is right until it is opened again. */
+  /** Correct until it is reopened. */
   readonly afterReopen?: boolean
 }
 
@@ -28,7 +28,7 @@ export interface Append {
   readonly change: Run | undefined
 }
 
-/** Keeps what is appended until `flush`, and then gives it to a function that may do the wrong thing with it. */
+/** Buffers appends until `flush`, then passes them to a function that may mishandle them. */
 export class BufferedWriter implements LogWriter {
   readonly #commit: (batch: readonly Append[]) => Promise<void>
   #batch: Append[] = []
@@ -66,7 +66,7 @@ export class BufferedWriter implements LogWriter {
   }
 }
 
-/** Appends a batch to a store under a claim of the caller's choice. */
+/** Appends a batch to a store under a given lease. */
 export function commitTo(
   store: Store,
   id: string,

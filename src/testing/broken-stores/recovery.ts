@@ -1,4 +1,4 @@
-/** Stores that break a rule only when they are opened again. */
+/** Stores that break a rule only after a reopen. */
 import { lastOf, sliceAfter, sliceBefore } from '../../core/model/record.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { givesHeldAway, ignoresLanes } from './leases.ts'
@@ -7,25 +7,25 @@ import { type BrokenStore, overriding } from './overriding.ts'
 import { forgetsKeys } from './runs.ts'
 import { showsPending } from './signals.ts'
 
-/** Index of the record that is missing from a log with a hole. */
+/** Index of the record that is missing from a log with a gap. */
 const HOLE = 30
 
 export const brokenRecoveries: readonly BrokenStore[] = [
-  { name: 'shows records that a kill takes back', section: 'recovery', breakStore: showsPending },
+  { name: 'returns records that a kill loses', section: 'recovery', breakStore: showsPending },
   ...(
     [
       ['loses the last record that was flushed', holdsLastBack],
       ['changes the bytes of a log', normalizesTexts],
       ['forgets idempotency keys', forgetsKeys],
       ['forgets stop requests', forgetsStops],
-      ['forgets who holds a run', givesHeldAway],
-      ['forgets the lanes', ignoresLanes],
-      ['starts again with the epochs', dropsEpochCheck],
-      ['opens a closed log again', forgetsTheEnd],
-      ['leaves a hole', leavesHole],
-      ['forgets how far its runs are', forgetsChanges],
-      ['brings back what was trimmed', forgetsTrim],
-      ['says that it is not durable', saysFleeting],
+      ['forgets leases', givesHeldAway],
+      ['forgets lanes', ignoresLanes],
+      ['resets epochs', dropsEpochCheck],
+      ['reopens a closed log', forgetsTheEnd],
+      ['leaves a gap', leavesHole],
+      ['forgets run changes', forgetsChanges],
+      ['restores trimmed records', forgetsTrim],
+      ['reports that it is not durable', saysFleeting],
       ['sends no hints', (store: Store) => overriding(store, { watch: () => () => {} })],
     ] as const
   ).map(([name, breakStore]) => ({ name: `${name} on reopen`, section: 'recovery', breakStore, afterReopen: true })),
@@ -48,7 +48,7 @@ function forgetsTheEnd(store: Store): Store {
     writer: (id, claim) => {
       const writer = open.writer(id, claim)
       const flush = writer.flush.bind(writer)
-      writer.flush = () => flush().catch(() => {}) // this is what is broken
+      writer.flush = () => flush().catch(() => {}) // the fault
       return writer
     },
   })

@@ -1,27 +1,27 @@
-/** Stores that break the rules of the index of runs. */
+/** Stores that break the rules of the run index. */
 import { isHoldfastError } from '../../core/model/errors.ts'
 import type { NewRun, Store, StoredRun } from '../../core/ports/store.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 
 export const brokenIndexes: readonly BrokenStore[] = [
   { name: 'forgets idempotency keys', section: 'runs', breakStore: forgetsKeys },
-  { name: 'looks a key up and writes it later', section: 'runs', breakStore: racesKeys },
-  { name: 'takes any body for a known key', section: 'runs', breakStore: ignoresFingerprints },
-  { name: 'shares the keys of all owners', section: 'runs', breakStore: sharesKeys },
+  { name: 'checks a key and writes it later', section: 'runs', breakStore: racesKeys },
+  { name: 'ignores the body for a known key', section: 'runs', breakStore: ignoresFingerprints },
+  { name: 'shares keys between owners', section: 'runs', breakStore: sharesKeys },
   { name: 'keeps the key of a removed run', section: 'runs', breakStore: keepsRemovedKeys },
-  { name: 'asks for the lane before the key', section: 'runs', breakStore: asksLaneFirst },
+  { name: 'checks the lane before the key', section: 'runs', breakStore: asksLaneFirst },
   { name: 'shows a run before its first record', section: 'runs', breakStore: showsRunFirst },
   { name: 'creates first and claims later', section: 'runs', breakStore: forgetsClaims },
   { name: 'loses the metadata of a run', section: 'runs', breakStore: losesMetadata },
-  { name: 'says that it removed what was never there', section: 'runs', breakStore: removesNothing },
-  { name: 'writes over a run with the same id', section: 'runs', breakStore: overwrites },
+  { name: 'reports the removal of a run that never existed', section: 'runs', breakStore: removesNothing },
+  { name: 'overwrites a run with the same id', section: 'runs', breakStore: overwrites },
   { name: 'removes unfinished runs', section: 'runs', breakStore: removesAnything },
   { name: 'counts the runs before a page', section: 'listing', breakStore: countsPages },
-  { name: 'gives a cursor on the last page', section: 'listing', breakStore: neverEndsPages },
-  { name: 'starts again at a cursor that is malformed', section: 'listing', breakStore: ignoresBadCursors },
+  { name: 'returns a cursor on the last page', section: 'listing', breakStore: neverEndsPages },
+  { name: 'treats a malformed cursor as the first page', section: 'listing', breakStore: ignoresBadCursors },
   { name: 'lists oldest first', section: 'listing', breakStore: listsOldestFirst },
-  { name: 'does not list who holds a run', section: 'listing', breakStore: hidesLeases },
-  { name: 'does not look at the filters', section: 'listing', breakStore: ignoresFilters },
+  { name: 'lists runs without their leases', section: 'listing', breakStore: hidesLeases },
+  { name: 'ignores filters', section: 'listing', breakStore: ignoresFilters },
   { name: 'lists runs of every version', section: 'listing', breakStore: ignoresVersions },
 ]
 
@@ -29,7 +29,7 @@ export function forgetsKeys(store: Store): Store {
   return overriding(store, { create: ({ idempotency: _, ...rest }) => store.create(rest) })
 }
 
-/** What a key stands for, kept by the broken store itself. */
+/** Idempotency keys of the broken store itself. */
 type Keys = Map<string, { readonly id: string; readonly fingerprint: string }>
 
 async function lookUp(store: Store, keys: Keys, { idempotency }: NewRun, name: string) {

@@ -1,4 +1,4 @@
-/** Stores that touch the documents of sessions wrongly. */
+/** Stores that update session documents wrongly. */
 import { type Document, SESSIONS } from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { NewRun, Store } from '../../core/ports/store.ts'
@@ -37,7 +37,7 @@ function session(store: Store, { owner, session: id }: Run): Promise<Document | 
   return store.documents.get(owner, SESSIONS, id)
 }
 
-/** Does something more to the session of a run that was created; `before` is its document as it was. */
+/** Does something else to the session of a created run; `before` is its previous document. */
 function afterCreate(store: Store, act: (run: Run, before: Document | undefined) => Promise<unknown>): Store {
   return overriding(store, {
     create: async (draft) => {
@@ -63,7 +63,7 @@ function touchesFirstOnly(store: Store): Store {
   })
 }
 
-/** Creates runs as if they were of another time, which is what the touch goes by. */
+/** Creates runs with another time, which the session's update uses. */
 function changingRuns(store: Store, timeOf: (draft: NewRun) => Promise<string>): Store {
   return overriding(store, {
     create: async (draft) => store.create({ ...draft, run: { ...draft.run, createdAt: await timeOf(draft) } }),
@@ -136,7 +136,7 @@ function sharesSessions(store: Store): Store {
   })
 }
 
-/** The document is hidden until some turns after the run is there. */
+/** Hides the document until shortly after the run is visible. */
 function touchesLater(store: Store): Store {
   const hidden = new Set<string>()
   const creating = overriding(store, {

@@ -1,4 +1,4 @@
-/** Stores that break the rules of hints, and of what is visible when. */
+/** Stores that break the rules of hints and visibility. */
 import { sliceOf } from '../../core/model/record.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Hint, HintListener, Store } from '../../core/ports/store.ts'
@@ -7,12 +7,12 @@ import { type Append, type BrokenStore, BufferedWriter, commitTo, overriding } f
 
 export const brokenSignals: readonly BrokenStore[] = [
   { name: 'sends no hints', section: 'signals', breakStore: (store) => overriding(store, { watch: () => () => {} }) },
-  { name: 'sends all hints to everybody', section: 'signals', breakStore: hintsEverybody },
-  { name: 'goes on hinting to who left', section: 'signals', breakStore: neverLetsGo },
+  { name: 'sends all hints to all watchers', section: 'signals', breakStore: hintsEverybody },
+  { name: 'sends hints after unsubscribe', section: 'signals', breakStore: neverLetsGo },
   { name: 'announces records before they are durable', section: 'signals', breakStore: announcesEarly },
-  { name: 'carries other records than it says', section: 'signals', breakStore: carriesOthers },
+  { name: 'carries other records than it announces', section: 'signals', breakStore: carriesOthers },
   { name: 'shows a change before its record', section: 'signals', breakStore: showsChangeEarly },
-  { name: 'loses hints and the records of them', section: 'signals', breakStore: losesHintAndRecord },
+  { name: 'loses hints together with their records', section: 'signals', breakStore: losesHintAndRecord },
   { name: 'loses the hint of a stop', section: 'signals', breakStore: (store) => dropping(store, ({ stop }) => stop) },
   {
     name: 'loses the hint of a claimable run',
@@ -89,7 +89,7 @@ function showsChangeEarly(store: Store): Store {
   })
 }
 
-/** What the hint said first is what a reader sees: without a hint, the record is not there. */
+/** Readers see only what a hint announced: without a hint, the record is missing. */
 function losesHintAndRecord(store: Store): Store {
   return overriding(holdsLastBack(store), { watch: () => () => {} })
 }
@@ -98,7 +98,7 @@ function dropping(store: Store, isLost: (hint: Hint) => boolean | undefined): St
   return overriding(store, { watch: (id, listener) => store.watch(id, (hint) => isLost(hint) || listener(hint)) })
 }
 
-/** Reads give what was appended at once, and a kill takes it back. */
+/** Reads return appended records at once, and a kill loses them. */
 export function showsPending(store: Store): Store {
   const pending = new Map<string, Append[]>()
   return overriding(store, {

@@ -8,26 +8,26 @@ import { dropsEpochCheck } from './log.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
 
 const faults: readonly (readonly [string, (store: Store) => Store])[] = [
-  ['gives its runs out newest first', givesNewestFirst],
-  ['gives its runs out without their keys', withoutKeys],
-  ['gives out sessions only', givesSessionsOnly],
-  ['says that nobody is at work', (store) => withMoving(store, { workers: async () => [] })],
-  ['starts admitted runs with a new epoch', admitting((kept) => withHead(kept, { epoch: 0 }))],
-  ['loses the stop of an admitted run', admitting(withoutStop)],
-  ['lets an admitted log begin at 0', admitting((kept) => withHead(kept, { first: 0, next: 1 }))],
-  ['leaves an admitted log open', admitting((kept) => withRun(kept, { ...kept.stored.run, status: 'running' }))],
-  ['gives admitted runs to nobody', hidesAdmitted],
-  ['lets whoever moves write after a claim', dropsEpochCheck],
-  ['admits a run without its lane', admitting(({ stored, ...rest }) => ({ stored: outOfLane(stored), ...rest }))],
-  ['overlooks what it cannot admit', overlooksConflicts],
-  ['touches the session of an admitted run', touchesSessions],
-  ['makes an admitted document anew', makesDocumentsAnew],
+  ['exports runs newest first', givesNewestFirst],
+  ['exports runs without their keys', withoutKeys],
+  ['exports sessions only', givesSessionsOnly],
+  ['reports no workers', (store) => withMoving(store, { workers: async () => [] })],
+  ['imports runs with a new epoch', admitting((kept) => withHead(kept, { epoch: 0 }))],
+  ['loses the stop request of an imported run', admitting(withoutStop)],
+  ['lets an imported log start at 0', admitting((kept) => withHead(kept, { first: 0, next: 1 }))],
+  ['leaves an imported log open', admitting((kept) => withRun(kept, { ...kept.stored.run, status: 'running' }))],
+  ['never lets imported runs be claimed', hidesAdmitted],
+  ['lets the importer write after a claim', dropsEpochCheck],
+  ['imports a run without its lane', admitting(({ stored, ...rest }) => ({ stored: outOfLane(stored), ...rest }))],
+  ['ignores import conflicts', overlooksConflicts],
+  ['touches the session of an imported run', touchesSessions],
+  ['imports a document as a new one', makesDocumentsAnew],
 ]
 
 export const brokenMoves: readonly BrokenStore[] = [
   ...faults.map(([name, breakStore]) => ({ name, section: 'moving', breakStore })),
   {
-    name: 'forgets what was admitted on reopen',
+    name: 'forgets imported data on reopen',
     section: 'recovery of what was moved',
     breakStore: (store) => withMoving(store, { runs: async () => [] }),
     afterReopen: true,
@@ -48,7 +48,7 @@ function withMoving(store: Store, overrides: Partial<StoreTransfer>): Store {
   })
 }
 
-/** Keeps another run than it is given. */
+/** Stores another run than it gets. */
 function admitting(change: (kept: TransferredRun) => TransferredRun): (store: Store) => Store {
   return (store) => withMoving(store, { admit: (kept, record) => store.transfer.admit(change(kept), record) })
 }

@@ -1,4 +1,4 @@
-/** Stores that count wrongly what their owners have. */
+/** Stores that count usage wrongly. */
 import type { Store } from '../../core/ports/store.ts'
 import { type OwnerUsage, type StoredUsage, storedBytes } from '../../core/model/storage-usage.ts'
 import { type BrokenStore, overriding } from './overriding.ts'
@@ -7,9 +7,9 @@ const faults: readonly (readonly [string, (store: Store) => Store])[] = [
   ['counts everything for everybody', countsForAll],
   ['counts no documents', counting((usage) => ({ ...usage, documents: 0, documentBytes: 0 }))],
   ['never counts down', neverCountsDown],
-  ['gives the smallest owners first', (store) => withUsage(store, { largest: smallestFirst(store.usage) })],
+  ['lists the smallest owners first', (store) => withUsage(store, { largest: smallestFirst(store.usage) })],
   [
-    'gives finished runs newest first',
+    'lists finished runs newest first',
     (store) =>
       withUsage(store, {
         finishedRuns: async (...query) => [...(await store.usage.finishedRuns(...query))].toReversed(),
@@ -20,7 +20,7 @@ const faults: readonly (readonly [string, (store: Store) => Store])[] = [
 export const brokenUsage: readonly BrokenStore[] = [
   ...faults.map(([name, breakStore]) => ({ name, section: 'usage', breakStore })),
   {
-    name: 'counts from nothing after a reopen',
+    name: 'resets counts on reopen',
     section: 'recovery of usage',
     breakStore: counting(({ owner }) => ({ owner, runs: 0, logBytes: 0, documents: 0, documentBytes: 0 })),
     afterReopen: true,

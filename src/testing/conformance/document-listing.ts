@@ -1,4 +1,4 @@
-/** Listings of documents: order, filters, search, and how many there are. */
+/** Document listings: order, filters, search, and totals. */
 import { expect } from 'vitest'
 import type { DocumentQuery } from '../../core/model/document.ts'
 import { current, draft } from './documents.ts'
@@ -8,14 +8,14 @@ import type { Trial } from './trial.ts'
 export const documentListingSection: ConformanceSection = {
   name: 'document listing',
   cases: [
-    { name: 'documents are listed newest first by creation, and as asked for otherwise', run: keepsOrder },
-    { name: 'documents of the same moment are listed by id, and then owner', run: breaksTies },
-    { name: 'pages of any size give every document once', run: givesEveryDocumentOnce },
-    { name: 'the total counts what matches, whatever the page', run: countsMatches },
-    { name: 'every filter is kept, alone and together', run: filters },
-    { name: 'a search finds a part of a title, whatever its case', run: searches },
-    { name: 'a search takes every character for itself', run: searchesLiterally },
-    { name: 'a listed document is what get gives', run: listsWhatGetGives },
+    { name: 'documents are listed newest first by default, or in the requested order', run: keepsOrder },
+    { name: 'documents of the same time are ordered by id, then owner', run: breaksTies },
+    { name: 'pages of any size return every document once', run: givesEveryDocumentOnce },
+    { name: 'the total counts all matches, regardless of the page', run: countsMatches },
+    { name: 'filters apply alone and combined', run: filters },
+    { name: 'a search matches part of a title, ignoring case', run: searches },
+    { name: 'a search has no wildcards', run: searchesLiterally },
+    { name: 'a listed document equals what get returns', run: listsWhatGetGives },
   ],
 }
 
@@ -24,7 +24,7 @@ async function idsOf(trial: Trial, query: Partial<DocumentQuery> = {}): Promise<
   return documents.map(({ id }) => id)
 }
 
-/** Documents with these ids, a moment apart. */
+/** Documents with these ids, with increasing times. */
 async function putMany(trial: Trial, ids: readonly string[]): Promise<void> {
   for (const id of ids) {
     await trial.store.documents.put(draft({ id }))

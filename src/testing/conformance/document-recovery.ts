@@ -1,4 +1,4 @@
-/** What is there of documents after the process was killed and the data opened again. */
+/** Documents after a kill and a reopen. */
 import { expect } from 'vitest'
 import { SESSIONS } from '../../core/model/document.ts'
 import { current, draft } from './documents.ts'
@@ -10,11 +10,11 @@ export const documentRecoverySection: ConformanceSection = {
   needsReopen: true,
   cases: [
     { name: 'documents and their listing survive a reopen', run: keepsDocuments },
-    { name: 'a removed document stays away after a reopen', run: keepsRemoved },
-    { name: 'compare-and-set goes on after a reopen where it was', run: keepsVersions },
-    { name: 'a put that was not answered is there whole or not at all', run: putsWholly },
-    { name: 'a create that was not answered is there with its session or not at all', run: createsWithSession },
-    { name: 'sessions are touched after a reopen as before it', run: touchesAgain },
+    { name: 'a removed document stays removed after a reopen', run: keepsRemoved },
+    { name: 'document versions continue after a reopen', run: keepsVersions },
+    { name: 'an unacknowledged put is atomic', run: putsWholly },
+    { name: 'an unacknowledged create is atomic with its session', run: createsWithSession },
+    { name: 'sessions are touched after a reopen', run: touchesAgain },
   ],
 }
 

@@ -1,4 +1,4 @@
-/** Documents: compare-and-set, owners, and bodies that come back as they were given. */
+/** Documents: compare-and-set, owners, and unchanged bodies. */
 import { expect } from 'vitest'
 import type { Document, DocumentDraft } from '../../core/model/document.ts'
 import type { ConformanceSection } from './target.ts'
@@ -9,20 +9,20 @@ const CONCURRENT = 50
 export const documentsSection: ConformanceSection = {
   name: 'documents',
   cases: [
-    { name: 'a document that was put is there', run: keepsWhatIsPut },
-    { name: 'a document that does not exist is nothing', run: knowsNoOther },
-    { name: 'a second put replaces all of it and raises the version', run: replaces },
+    { name: 'a document can be read after a put', run: keepsWhatIsPut },
+    { name: 'an unknown document is undefined', run: knowsNoOther },
+    { name: 'a second put replaces the whole document and raises the version', run: replaces },
     { name: 'a put that expects another version changes nothing', run: refusesOtherVersion },
-    { name: 'of 50 concurrent puts that expect the same version one is taken', run: takesOne },
-    { name: 'concurrent puts that expect nothing are all taken', run: takesAll },
-    { name: 'what many count up by compare-and-set is counted right', run: countsRight },
-    { name: '[SEC-1] documents of two owners do not meet', run: keepsOwnersApart },
-    { name: 'documents of two collections do not meet', run: keepsCollectionsApart },
-    { name: 'a removed document is gone, once, and starts again at version 1', run: removes },
+    { name: 'of 50 concurrent puts that expect the same version, one succeeds', run: takesOne },
+    { name: 'concurrent puts without an expected version all succeed', run: takesAll },
+    { name: 'concurrent compare-and-set increments lose no update', run: countsRight },
+    { name: '[SEC-1] documents of two owners are separate', run: keepsOwnersApart },
+    { name: 'documents of two collections are separate', run: keepsCollectionsApart },
+    { name: 'a document is removed once, and starts again at version 1', run: removes },
     { name: 'any JSON value can be a body', run: keepsAnyBody },
-    { name: 'a body of 256 KiB comes back as it was put', run: keepsLargeBodies },
-    { name: 'names are told apart to the letter', run: keepsNames },
-    { name: 'what a caller does to a body that it gave or got changes nothing', run: keepsItsOwn },
+    { name: 'a body of 256 KiB is returned unchanged', run: keepsLargeBodies },
+    { name: 'names are compared exactly', run: keepsNames },
+    { name: 'later changes to a passed or returned body have no effect', run: keepsItsOwn },
   ],
 }
 
@@ -30,7 +30,7 @@ export function draft(more: Partial<DocumentDraft> = {}): DocumentDraft {
   return { owner: 'owner-1', collection: 'notes', id: 'note-1', body: { text: 'hello' }, ...more }
 }
 
-/** What is kept under a name now. */
+/** The current document of a name. */
 export function current(
   trial: Trial,
   { owner, collection, id }: Pick<Document, 'owner' | 'collection' | 'id'>,
@@ -101,13 +101,13 @@ async function takesAll(trial: Trial): Promise<void> {
 async function countsRight(trial: Trial): Promise<void> {
   const [writers, turns] = [5, 5]
   const raise = async (): Promise<void> => {
-    // Whoever is refused was overtaken by a writer that went on, so nobody is refused more often than all of them write.
+    // Every refusal means that another writer succeeded, so the number of refusals is bounded by the number of writes.
     for (let attempt = 0; attempt <= writers * turns; attempt++) {
       const before = await current(trial, draft())
       const body = ((before?.body as number | undefined) ?? 0) + 1
       if (await trial.store.documents.put(draft({ body }), before?.version ?? 0)) return
     }
-    throw new Error('refused more often than anyone else was taken')
+    throw new Error('refused more often than other writers succeeded')
   }
   await Promise.all(
     Array.from({ length: writers }, async () => {
@@ -131,7 +131,7 @@ async function keepsOwnersApart(trial: Trial): Promise<void> {
 }
 
 async function keepsCollectionsApart(trial: Trial): Promise<void> {
-  // Joined without care, the names of the last two would be the same text.
+  // Naive joining would make the last two names equal.
   const names = [
     { collection: 'notes', id: 'one' },
     { collection: 'drafts', id: 'one' },

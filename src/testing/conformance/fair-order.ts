@@ -1,4 +1,4 @@
-/** In which order runs are offered to workers: nobody's many runs keep another's few from their turn. */
+/** Fair queue order: round-robin between owners, so that many runs of one do not starve another. */
 import { expect } from 'vitest'
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
@@ -6,19 +6,19 @@ import { TTL_MS, type Trial } from './trial.ts'
 export const turnsSection: ConformanceSection = {
   name: 'turns',
   cases: [
-    { name: 'runs that have begun come before those that are queued, oldest first', run: putsBegunFirst },
-    { name: "one owner's many queued runs do not keep another's from their turn", run: takesTurns },
-    { name: 'whoever has fewer runs at work comes first', run: countsRunning },
-    { name: 'whoever has as many at work as another and waits for longer comes first', run: breaksTies },
-    { name: 'of two who have nothing at work, whoever was given a run longest ago comes first', run: alternates },
-    { name: 'a run that waits for its lane takes no place in the line of its owner', run: skipsLanes },
-    { name: 'runs of components that are not asked for take no place in the line of their owner', run: skipsOthers },
-    { name: 'a run that is held takes no place in the line of its owner, and one that is left does', run: skipsHeld },
+    { name: 'started runs come before queued ones, oldest first', run: putsBegunFirst },
+    { name: 'many queued runs of one owner do not starve another', run: takesTurns },
+    { name: 'the owner with fewer running runs comes first', run: countsRunning },
+    { name: 'among owners with equally many running runs, the longest waiting comes first', run: breaksTies },
+    { name: 'among owners without running runs, the least recently served comes first', run: alternates },
+    { name: 'a run that waits for its lane takes no queue position of its owner', run: skipsLanes },
+    { name: 'runs of other components take no queue position of their owner', run: skipsOthers },
+    { name: 'a leased run takes no queue position of its owner, and an abandoned one does', run: skipsHeld },
     { name: 'the queued runs of one owner are counted', run: countsOwn },
   ],
 }
 
-/** Runs of an owner that wait, oldest first; each is a little younger than the one before. */
+/** Queues runs of an owner with increasing times; oldest first. */
 async function queue(trial: Trial, owner: string, count: number): Promise<string[]> {
   const ids: string[] = []
   for (let index = 0; index < count; index++) {
@@ -63,7 +63,7 @@ async function countsRunning(trial: Trial): Promise<void> {
   const bert = await queue(trial, 'bert', 4)
   const begun = await trial.start({ owner: 'bert' })
   expect(await trial.store.claimable(10)).toEqual([bert[0], anna[0], bert[1], anna[1], bert[2], bert[3]])
-  // What has ended, or waits for somebody, is not at work.
+  // Finished and paused runs do not count as running.
   begun.pause()
   await begun.flush()
   expect(await trial.store.claimable(10)).toEqual([bert[0], bert[1], anna[0], bert[2], anna[1], bert[3]])
@@ -84,7 +84,7 @@ async function breaksTies(trial: Trial): Promise<void> {
   expect(await trial.store.claimable(10)).toEqual([zoe, anna, bert, annaLater, zoeLater])
 }
 
-/** Where one is driven at a time, nobody has anything at work when the next place is given away. */
+/** With one worker slot, no owner has a running run when the slot becomes free. */
 async function alternates(trial: Trial): Promise<void> {
   const anna = await queue(trial, 'anna', 4)
   const bert = await queue(trial, 'bert', 2)
@@ -125,8 +125,8 @@ async function skipsHeld(trial: Trial): Promise<void> {
   const [held, next] = await queue(trial, 'anna', 2)
   await trial.store.claim(held!, 'worker-1', TTL_MS)
   expect(await trial.store.claimable(10)).toEqual([next, bert])
-  trial.expireLeases() // whoever claimed it has not come to start it
-  const [, first, ...others] = await trial.store.claimable(10) // after the one that has begun
+  trial.expireLeases() // its claimant never started it
+  const [, first, ...others] = await trial.store.claimable(10) // after the started one
   expect(first).toBe(held)
   expect(new Set(others)).toEqual(new Set([bert, next]))
 }

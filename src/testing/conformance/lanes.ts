@@ -1,4 +1,4 @@
-/** Lanes: runs of one lane are driven one at a time, oldest first. */
+/** Lanes: runs of one lane execute one at a time, oldest first. */
 import { expect } from 'vitest'
 import { isFinished } from '../../core/model/run.ts'
 import { RunWriter } from '../fixtures.ts'
@@ -12,16 +12,16 @@ export const lanesSection: ConformanceSection = {
   name: 'lanes',
   cases: [
     { name: 'only the oldest unfinished run of a lane can be claimed', run: claimsOldestOnly },
-    { name: 'a lane is driven in order, one run at a time', run: drivesInOrder },
-    { name: 'runs of other lanes and of none do not wait', run: keepsLanesApart },
-    { name: 'a paused run keeps its lane', run: pausedKeepsLane },
-    { name: 'a released or expired run keeps its lane', run: unheldKeepsLane },
-    { name: 'a run is created without its claim when its lane is taken', run: createsUnclaimed },
-    { name: 'a run with an older date does not overtake the one that is driven', run: neverDrivesTwo },
-    { name: 'a run is taken out of turn only on purpose, and its lane goes on in order', run: takesOutOfOrder },
-    { name: 'a busy lane refuses a run that asks for it', run: refusesBusy },
-    { name: 'of 20 concurrent creates that refuse a busy lane one is created', run: createsOnce },
-    { name: 'of the claims of a whole lane at once one is given', run: claimsOnce },
+    { name: 'a lane executes in order, one run at a time', run: drivesInOrder },
+    { name: 'runs of other lanes or without a lane do not wait', run: keepsLanesApart },
+    { name: 'a paused run keeps its lane busy', run: pausedKeepsLane },
+    { name: 'a run with a released or expired lease keeps its lane busy', run: unheldKeepsLane },
+    { name: 'a run is created unclaimed if its lane is busy', run: createsUnclaimed },
+    { name: 'a run with an older date does not overtake the executing one', run: neverDrivesTwo },
+    { name: 'a run is claimed out of order only on request, and its lane continues in order', run: takesOutOfOrder },
+    { name: 'a busy lane refuses a run with rejectIfBusy', run: refusesBusy },
+    { name: 'of 20 concurrent creates with rejectIfBusy, one succeeds', run: createsOnce },
+    { name: 'of concurrent claims of all runs in a lane, one succeeds', run: claimsOnce },
   ],
 }
 
@@ -108,7 +108,7 @@ async function createsUnclaimed(trial: Trial): Promise<void> {
 
 async function neverDrivesTwo(trial: Trial): Promise<void> {
   const driven = await trial.start(LANE)
-  // As from a node whose clock is behind.
+  // As if from a node whose clock is behind.
   const late = await trial.create({ ...LANE, createdAt: '2020-01-01T00:00:00.000Z' })
   expect(await trial.store.claim(late.run.id, 'worker-2', TTL_MS)).toBeUndefined()
   expect(await trial.store.claimable(10)).toEqual([])

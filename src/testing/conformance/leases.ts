@@ -9,47 +9,47 @@ import { TTL_MS, type Trial } from './trial.ts'
 export const leasesSection: ConformanceSection = {
   name: 'leases',
   cases: [
-    { name: 'a claim gives the run to one owner until its time is over', run: claims },
-    { name: '[LOG-4] of 20 concurrent claims one is given', run: claimsOnce },
-    { name: '[LOG-4] a claim that ran out may be taken over, and the epoch is raised', run: expires },
+    { name: 'a claim leases the run to one owner until it expires', run: claims },
+    { name: '[LOG-4] of 20 concurrent claims, one succeeds', run: claimsOnce },
+    { name: '[LOG-4] an expired lease can be taken over, which raises the epoch', run: expires },
     { name: "[LOG-4] not one record of a zombie's is readable after the takeover", run: refusesZombie },
     {
-      name: '[LOG-4] what a worker had not flushed at the takeover is written before it or never',
+      name: '[LOG-4] records not flushed at the takeover are written before it or never',
       run: settlesPending,
     },
-    { name: '[RUN-1] a refused append is told, though nobody waits for it', run: tellsRefusal },
+    { name: '[RUN-1] a refused append is reported even if nobody awaits it', run: tellsRefusal },
     { name: 'a released run can be claimed at once', run: releases },
     { name: 'only the holder can release', run: releasesOnlyOwn },
-    { name: "renewing extends every claim of an owner and nobody else's", run: renews },
+    { name: 'renewing extends all leases of an owner and of nobody else', run: renews },
     {
-      name: 'renewing tells the epoch of each claim, the length of its log, and the stop where one was asked for',
+      name: 'renewing returns the epoch, log length and stop request of each lease',
       run: renewsWithFacts,
     },
-    { name: 'renewing does not bring back a claim that was taken over', run: renewsOnlyHeld },
-    { name: 'renewing brings back a claim that ran out and that nobody took', run: renewsLate },
-    { name: 'a paused run is held by nobody and claimed only on purpose', run: pauses },
-    { name: 'a run that is resumed and paused again in one batch is held by nobody', run: pausesAgain },
-    { name: 'a paused run whose question is overdue can be claimed from that moment on', run: wakes },
+    { name: 'renewing does not restore a lease that was taken over', run: renewsOnlyHeld },
+    { name: 'renewing restores an expired lease that nobody took over', run: renewsLate },
+    { name: 'a paused run has no lease and is claimed only on request', run: pauses },
+    { name: 'a run that is resumed and paused in one batch has no lease', run: pausesAgain },
+    { name: 'a paused run can be claimed once its question is overdue', run: wakes },
     {
       name: '[LOG-4] the last claim may append until the next one, though its lease is over',
       run: appendsUntilNextClaim,
     },
-    { name: 'a finished run is held by nobody and never claimed', run: finishes },
-    { name: 'claimable gives what claim would give', run: listsClaimable },
-    { name: 'claimable gives only runs of the components that are asked for', run: listsClaimableOf },
+    { name: 'a finished run has no lease and is never claimed', run: finishes },
+    { name: 'claimable lists exactly what claim accepts', run: listsClaimable },
+    { name: 'claimable lists only runs of the requested components', run: listsClaimableOf },
     {
-      name: '[RUN-2] claimable gives runs that are to be stopped, whatever components are asked for',
+      name: '[RUN-2] claimable lists runs with a stop request, regardless of components',
       run: listsStoppedOfAny,
     },
-    { name: 'a run that was leased is not given where nothing is to be taken over', run: leavesLeased },
-    { name: 'a component is unserved while no owner whose leases last says that it serves it', run: tellsUnserved },
-    { name: '[RUN-2] the first stop request stays', run: keepsFirstStop },
+    { name: 'an expired lease is not claimed without takeover', run: leavesLeased },
+    { name: 'a component is unserved while no live owner serves it', run: tellsUnserved },
+    { name: '[RUN-2] the first stop request wins', run: keepsFirstStop },
     {
-      name: '[RUN-2] a run that is to be stopped can be claimed, though it is paused or out of turn',
+      name: '[RUN-2] a run with a stop request can be claimed even if paused or out of order',
       run: claimsToStop,
     },
-    { name: '[RUN-2] a stop request leaves a finished run as it is', run: leavesFinished },
-    { name: 'the runs that have not been started are counted', run: countsQueued },
+    { name: '[RUN-2] a stop request does not change a finished run', run: leavesFinished },
+    { name: 'queued runs are counted', run: countsQueued },
   ],
 }
 
@@ -172,7 +172,7 @@ async function renewsWithFacts(trial: Trial): Promise<void> {
   expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([{ id, epoch: 1, next: 2 }])
   scribe.pause()
   await scribe.flush()
-  // The same worker again, under another claim.
+  // The same worker again, with a new lease.
   await trial.takeOver(id, 'worker-1', { paused: true })
   expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([{ id, epoch: 2, next: 3 }])
   const stop = { at: trial.clock.iso(), reason: 'changed my mind', by: 'anna' }
@@ -260,7 +260,7 @@ async function appendsUntilNextClaim(trial: Trial): Promise<void> {
   await scribe.flush()
   scribe.pause()
   await scribe.flush()
-  // Another question while the first one waits.
+  // Another question while the first one is open.
   scribe.pause()
   await scribe.flush()
   await expectLog(trial.store, scribe.id, scribe.records)
@@ -313,7 +313,7 @@ async function listsClaimableOf(trial: Trial): Promise<void> {
   for (const component of ['a', 'b', 'c', 'a']) ids.push((await trial.create({ component })).run.id)
   const [firstA, b, , secondA] = ids as [string, string, string, string]
   expect(await trial.store.claimable(100, { components: ['a'] })).toEqual([firstA, secondA])
-  // The bound is for what is asked for: what is left out takes no place.
+  // The limit applies after the filter.
   expect(await trial.store.claimable(2, { components: ['b', 'a'] })).toEqual([firstA, b])
   expect(await trial.store.claimable(1, { components: ['c'] })).toHaveLength(1)
   expect(await trial.store.claimable(100, { components: [] })).toEqual([])
@@ -336,7 +336,7 @@ async function listsStoppedOfAny(trial: Trial): Promise<void> {
 async function leavesLeased(trial: Trial): Promise<void> {
   const leased = await trial.start()
   const draft = trial.newRun({ claim: { owner: 'worker-1', ttlMs: TTL_MS } })
-  await trial.store.create(draft) // claimed, and not started yet
+  await trial.store.create(draft) // claimed, but not started yet
   const released = await trial.start()
   await trial.store.release(released.id, released.epoch)
   const { run: queued } = await trial.create()
@@ -367,7 +367,7 @@ async function tellsUnserved(trial: Trial): Promise<void> {
   expect(await unserved()).toEqual(['b'])
   trial.clock.advance(TTL_MS * 2)
   expect(await unserved()).toEqual(['a', 'b'])
-  await store.renew('worker-3', TTL_MS) // which does not say, and so may serve all
+  await store.renew('worker-3', TTL_MS) // reports no components, so it may serve all
   expect(await unserved()).toEqual([])
 }
 
@@ -381,9 +381,9 @@ async function tellsRefusal(trial: Trial): Promise<void> {
   const event = { type: 'text.delta', data: { text: 'braaains' } } as const
   try {
     writer.append(recordOf(zombie.id, writer.next, trial.clock.iso(), event))
-    writer.flush().catch(() => {}) // a store may write nothing before; that this fails is not how it is told
+    writer.flush().catch(() => {}) // a store may write nothing before this; the rejection of flush is not the report
   } catch (cause) {
-    tell(cause) // known at once
+    tell(cause) // reported at once
   }
   await trial.eventually(() => expect(told).toMatchObject([{ code: 'fenced' }]))
 }

@@ -1,4 +1,4 @@
-/** Listings: newest first, filters, and pages that stay where they are. */
+/** Run listings: newest first, filters, stable pages. */
 import { expect } from 'vitest'
 import type { RunQuery, StoredRun } from '../../core/ports/store.ts'
 import { refusalOf } from './reading.ts'
@@ -11,18 +11,18 @@ export const listingSection: ConformanceSection = {
   name: 'listing',
   cases: [
     { name: 'runs are listed newest first, by creation time and then id', run: listsNewestFirst },
-    { name: 'pages of any size give every run once', run: givesEveryRunOnce },
+    { name: 'pages of any size return every run once', run: givesEveryRunOnce },
     { name: 'only the last page has no cursor', run: endsWithTheLastPage },
-    { name: 'pages stay where they are while runs are created', run: staysWhileCreated },
-    { name: 'pages stay where they are while runs change and are removed', run: staysWhileRemoved },
-    { name: 'every filter is kept, alone and together', run: filters },
+    { name: 'pages are stable while runs are created', run: staysWhileCreated },
+    { name: 'pages are stable while runs change and are removed', run: staysWhileRemoved },
+    { name: 'filters apply alone and combined', run: filters },
     { name: 'a run is listed by the version that last executed it', run: listsByLastVersion },
-    { name: 'a listed run is what get gives', run: listsWhatGetGives },
-    { name: '[SUB-2] a cursor that no page gave is an error', run: refusesBadCursors },
+    { name: 'a listed run equals what get returns', run: listsWhatGetGives },
+    { name: '[SUB-2] an invalid cursor is an error', run: refusesBadCursors },
   ],
 }
 
-/** 20 runs, some of them created in the same millisecond; ids in the order of the listing. */
+/** 20 runs, some created in the same millisecond; returns their ids in listing order. */
 async function createMany(trial: Trial): Promise<string[]> {
   const ids: string[] = []
   for (let index = 0; index < 20; index++) {
@@ -77,7 +77,7 @@ async function staysWhileRemoved(trial: Trial): Promise<void> {
   const ids: string[] = []
   for (let index = 0; index < 12; index++) ids.unshift((await trial.finish()).id)
   const first = await trial.store.list({ limit: 4 })
-  // The run that the cursor stands on goes, and one before it.
+  // Removes the run at the cursor, and one before it.
   for (const id of [ids[3]!, ids[1]!]) await trial.store.remove(id)
   const second = await trial.store.list({ limit: 4, after: first.cursor! })
   expect(idsOf(second.runs)).toEqual(ids.slice(4, 8))
@@ -95,7 +95,7 @@ async function filters(trial: Trial): Promise<void> {
       owner: `owner-${index % 2}`,
       component: `component-${index % 3}`,
       session: `session-${index % 4}`,
-      // What only looks like one is none.
+      // Looks like a version, but is metadata.
       metadata: { version: '2.0' },
       ...(index % 3 !== 0 && { version: `${index % 3}.0` }),
     }
@@ -159,7 +159,7 @@ async function refusesBadCursors(trial: Trial): Promise<void> {
   }
 }
 
-/** All pages of a listing; `between` happens after each. */
+/** All pages of a listing; calls `between` after each. */
 async function walk(trial: Trial, query: RunQuery, between?: () => Promise<void>): Promise<StoredRun[]> {
   const runs: StoredRun[] = []
   let after: string | undefined

@@ -1,4 +1,4 @@
-/** The writing of logs: order, fences, the end of a log. */
+/** Writing logs: order, fencing, the terminal event. */
 import { expect } from 'vitest'
 import { terminalStatuses, type Run } from '../../core/model/run.ts'
 import type { LogWriter } from '../../core/ports/store.ts'
@@ -10,19 +10,19 @@ import { TTL_MS, type Trial } from './trial.ts'
 export const logSection: ConformanceSection = {
   name: 'log',
   cases: [
-    { name: '[LOG-1] records are numbered from 0 without a gap and come back in order', run: keepsOrder },
-    { name: '[LOG-1] runs that are written at the same time keep to their own logs', run: keepsLogsApart },
-    { name: '[LOG-1] a batch at an index that is taken is refused, all of it', run: refusesTakenIndex },
-    { name: '[LOG-1] a batch that would leave a hole is refused', run: refusesHole },
-    { name: '[LOG-4] an append with an older epoch is refused, all of it', run: refusesOldEpoch },
-    { name: '[LOG-4] an append with an epoch that no claim gave is refused', run: refusesUnknownEpoch },
+    { name: '[LOG-1] records are numbered from 0 without gaps and returned in order', run: keepsOrder },
+    { name: '[LOG-1] concurrent writers do not mix their logs', run: keepsLogsApart },
+    { name: '[LOG-1] a batch at a used index is refused as a whole', run: refusesTakenIndex },
+    { name: '[LOG-1] a batch that would leave a gap is refused', run: refusesHole },
+    { name: '[LOG-4] an append with an older epoch is refused as a whole', run: refusesOldEpoch },
+    { name: '[LOG-4] an append with an unknown epoch is refused', run: refusesUnknownEpoch },
     { name: '[LOG-4] a writer that was refused once stays refused', run: staysRefused },
     { name: '[LOG-3] an append after the terminal event is refused', run: refusesAfterTerminal },
-    { name: '[LOG-3] an append behind the terminal event in one batch is refused', run: refusesBehindTerminal },
+    { name: '[LOG-3] an append after the terminal event in the same batch is refused', run: refusesBehindTerminal },
     { name: '[LOG-3] of two writers that end a run, one is refused', run: refusesSecondTerminal },
     { name: 'a writer of a run that does not exist is refused', run: refusesUnknownRun },
-    { name: 'a writer counts what is not durable yet, and nothing after flush', run: countsPending },
-    { name: 'a change of the run arrives with its record', run: changesWithRecord },
+    { name: 'a writer counts pending records, and none after flush', run: countsPending },
+    { name: 'a change of a run becomes visible with its record', run: changesWithRecord },
   ],
 }
 
@@ -54,7 +54,7 @@ async function refusesTakenIndex(trial: Trial): Promise<void> {
   const twin = new RunWriter(trial.store, trial.clock, claim, scribe.records)
   scribe.text('first')
   await scribe.flush()
-  // Its second record has the index that is next, and must not slip in behind the refused one.
+  // Its second record has the next index, and must not be accepted after the refused one.
   const refusal = await refusalOf(async () => {
     twin.text('also first')
     twin.text('second')
@@ -134,7 +134,7 @@ async function refusesBehindTerminal(trial: Trial): Promise<void> {
   end(scribe, 'completed')
   expect(await refusalOf(() => appendText(scribe.writer, scribe.id))).toBe('closed')
   await refusalOf(() => scribe.flush())
-  // Whether the terminal event got in may depend on how the store notices; nothing may ever stand behind it.
+  // Whether the terminal event was written may depend on the store; nothing may ever follow it.
   const text = (await readBytes(trial.store, scribe.id)).toString()
   expect(text).not.toContain('too late')
   expect(text.match(/event: run\.completed/g)?.length ?? 0).toBeLessThanOrEqual(1)

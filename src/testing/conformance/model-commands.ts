@@ -1,4 +1,4 @@
-/** The commands of the model test: what can be done to a store, drawn at random. */
+/** Random commands of the model test. */
 import fc from 'fast-check'
 
 const eventKinds = ['text', 'start', 'pause', 'ask', 'resume', 'end'] as const
@@ -9,7 +9,7 @@ const workers = fc.constantFrom('worker-1', 'worker-2')
 const owners = fc.constantFrom('owner-1', 'owner-2')
 const sessions = fc.constantFrom('session-1', 'session-2')
 
-/** `run` picks one of the runs that exist, `writer` one of the writers of a run that lost their claim. */
+/** `run` selects an existing run, `writer` one of its writers that lost the lease. */
 const commands = {
   create: fc.record({
     owner: owners,
@@ -73,7 +73,7 @@ export type Commands = {
 
 export type Command = { [Name in keyof Commands]: { readonly name: Name } & Commands[Name] }[keyof Commands]
 
-/** How often each is drawn. */
+/** Relative frequencies. */
 const weights: Record<keyof Commands, number> = {
   create: 5,
   claim: 6,

@@ -1,4 +1,4 @@
-/** The documents of the model test: what must be kept, and the commands that put, remove and list them. */
+/** Documents of the model test: expected state, and the commands that put, remove and list. */
 import { expect } from 'vitest'
 import { type Document, type DocumentDraft, sessionDocument, SESSIONS } from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
@@ -7,7 +7,7 @@ import type { ModelRunner } from './model-runner.ts'
 
 type Name = Pick<Document, 'owner' | 'id'>
 
-/** All of one collection, that of sessions. */
+/** All in one collection, that of sessions. */
 export class ModelDocuments {
   all: Document[] = []
 

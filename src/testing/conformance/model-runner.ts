@@ -1,4 +1,4 @@
-/** Does each command to the store and to the model, and compares what they say. */
+/** Applies each command to the store and to the model, and compares the results. */
 import { expect } from 'vitest'
 import { assert } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
@@ -10,15 +10,15 @@ import { Model, type ModelRun } from './model-state.ts'
 import { expectSameBytes, readBytes, readPages, refusalOf } from './reading.ts'
 import type { Trial } from './trial.ts'
 
-/** Never a whole number of seconds, and the clock moves in seconds: no claim is looked at in the moment it ends. */
+/** Not a whole number of seconds, while the clock moves in seconds: no lease is checked at the moment it expires. */
 const LEASE_MS = 6001
 
 export interface ModelRunner {
   readonly trial: Trial
   readonly model: Model
-  /** The writer of each run's present claim. */
+  /** The writer of each run's current lease. */
   readonly writers: Map<ModelRun, RunWriter>
-  /** Writers whose claim ended. */
+  /** Writers whose lease ended. */
   readonly retired: Map<ModelRun, RunWriter[]>
 }
 
@@ -29,7 +29,7 @@ export function modelRunner(trial: Trial): ModelRunner {
 export async function execute(world: ModelRunner, command: Command): Promise<void> {
   const run = 'run' in command ? world.model.runs[command.run % world.model.runs.length] : undefined
   if ('run' in command && run === undefined) return
-  // Records on their way make most answers depend on the moment. These commands cope with that.
+  // While records are pending, most results depend on timing. These commands allow for that.
   const copes = ['append', 'flush', 'advance', 'reopen', 'read', 'claim'].includes(command.name)
   if (!copes || command.name === 'claim') await flushAll(world, copes ? run : undefined)
   const handle = handlers[command.name] as Handler<Command>
@@ -37,7 +37,7 @@ export async function execute(world: ModelRunner, command: Command): Promise<voi
   if (run !== undefined && world.model.runs.includes(run) && run.pending.length === 0) await compare(world, run)
 }
 
-/** At the end of a list of commands: the whole store is the whole model. */
+/** At the end of a command list: compares the whole store with the whole model. */
 export async function compareAll(world: ModelRunner): Promise<void> {
   await flushAll(world)
   for (const run of world.model.runs) {
@@ -62,7 +62,7 @@ export async function compareAll(world: ModelRunner): Promise<void> {
 
 type Handler<Fields> = (world: ModelRunner, fields: Fields, run: ModelRun) => Promise<void> | void
 
-/** `run` is there for the commands that name one. */
+/** `run` is set for commands that select one. */
 const handlers: { readonly [Name in keyof Commands]: Handler<Commands[Name]> } = {
   create,
   claim,
@@ -114,7 +114,7 @@ async function claim(
   const given = await trial.store.claim(run.run.id, worker, LEASE_MS, options)
   if (given === undefined) {
     await flush(world, run)
-    // A record on its way may have paused or ended the run just before.
+    // A pending record may have paused or finished the run just before.
     if (!wasPending || model.isClaimable(run, options)) expect(wasClaimable, 'a claimable run was refused').toBe(false)
     return
   }
@@ -139,13 +139,13 @@ async function append(world: ModelRunner, command: Commands['append'], run: Mode
   if (command.flush) await flush(world, run)
 }
 
-/** Records of many runs, which a store may commit together. */
+/** Appends to many runs, which a store may commit together. */
 async function appendToAll(world: ModelRunner, { text }: Commands['appendToAll']): Promise<void> {
   const runs = [...world.writers.keys()].filter((run) => world.model.runs.includes(run))
   await Promise.all(runs.map((run) => append(world, { run: 0, events: ['text'], text, flush: true }, run)))
 }
 
-/** Appends an event if it can follow in the run's life; says whether. */
+/** Appends an event if it is valid in the run's state; returns whether. */
 function appendOne(scribe: RunWriter, kind: Commands['append']['events'][number], text: string): boolean {
   const { status } = scribe.run
   if (isFinished(status)) return false
@@ -160,7 +160,7 @@ function appendOne(scribe: RunWriter, kind: Commands['append']['events'][number]
   return true
 }
 
-/** A writer that lost its claim to another one tries to append, or a second writer that is one record behind. */
+/** A writer that lost its lease, or a second writer one record behind, tries to append. */
 async function intrude(world: ModelRunner, { as, writer }: Commands['intrude'], run: ModelRun): Promise<void> {
   const zombies = (world.retired.get(run) ?? []).filter((scribe) => scribe.epoch < run.epoch)
   const twin = world.trial.store.writer(run.run.id, { epoch: run.epoch, next: run.records.length - 1 })
@@ -289,7 +289,7 @@ function compareStored({ trial, model }: ModelRunner, actual: StoredRun | undefi
   assert(actual, `run ${run.id} is there`)
   const { lease, ...rest } = actual
   expect(rest).toEqual({ run, first, next: records.length, epoch, stop: expected.stop })
-  // A claim that ran out may be shown or not.
+  // An expired lease may be shown or not.
   if (model.isHeld(expected)) expect(lease).toEqual(expected.lease)
   else expect(lease?.until ?? 0).toBeLessThanOrEqual(trial.clock.now())
 }

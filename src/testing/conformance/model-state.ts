@@ -1,4 +1,4 @@
-/** What a store must hold and answer, in plain arrays: the other side of the model test. */
+/** Reference model: what a store must hold and answer, in plain arrays. */
 import { assert } from '../../core/model/errors.ts'
 import { isFinished, type Run } from '../../core/model/run.ts'
 import type { ClaimOptions, CreateResult, Lease, NewRun, StopRequest } from '../../core/ports/store.ts'
@@ -11,9 +11,9 @@ export interface ModelAppend {
 
 export interface ModelRun {
   run: Run
-  /** Every record that is durable, trimmed ones included. */
+  /** Every durable record, including trimmed ones. */
   readonly records: string[]
-  /** Records that were appended by the present claim and may be durable already, first to last. */
+  /** Records appended under the current lease that may already be durable, in order. */
   pending: ModelAppend[]
   first: number
   epoch: number
@@ -62,7 +62,7 @@ export class Model {
     return outOfOrder || lane === undefined || this.#headOf(lane) === run
   }
 
-  /** Those that have begun, and then of every owner one after the other; which of equal rank comes first is the store's. */
+  /** Started runs first, then round-robin between owners; the order within a rank is up to the store. */
   claimable(): { readonly each: ModelRun; readonly rank: number }[] {
     const [begun, queued]: [ModelRun[], ModelRun[]] = [[], []]
     for (const each of this.runs) if (this.isClaimable(each)) (each.run.status === 'queued' ? queued : begun).push(each)
@@ -91,7 +91,7 @@ export class Model {
     return own.map((run) => run.run.id)
   }
 
-  /** Pending records turned out to be durable, up to an index. */
+  /** Marks pending records as durable, up to an index. */
   settle(run: ModelRun, next: number): void {
     assert(next >= run.records.length, `run ${run.run.id}: record ${next} was durable and is gone`)
     for (const { record, change } of run.pending.splice(0, next - run.records.length)) {
@@ -107,7 +107,7 @@ export class Model {
     run.first = Math.max(run.first, Math.min(before, run.records.length - 1))
   }
 
-  /** As a listing gives them. */
+  /** In listing order. */
   newestFirst(): ModelRun[] {
     const place = ({ run }: ModelRun): string => `${run.createdAt} ${run.id}`
     return this.runs.toSorted((a, b) => (place(a) < place(b) ? 1 : -1))

@@ -1,4 +1,4 @@
-/** Random commands on the store and on a model made of plain arrays: both must say the same, always. */
+/** Model-based test: random commands on the store and on plain arrays must give the same results. */
 import fc from 'fast-check'
 import { commandLists } from './model-commands.ts'
 import { compareAll, execute, modelRunner } from './model-runner.ts'
@@ -18,7 +18,7 @@ export const modelSection: ConformanceSection = {
   ],
 }
 
-/** Tries as many random lists of commands as asked for; fast-check prints the seed and the shortest list that fails. */
+/** Runs random command lists; fast-check prints the seed and the shortest failing list. */
 export async function expectModel(target: StoreTarget, options: { runs: number; seed?: number }): Promise<void> {
   const property = fc.asyncProperty(commandLists(target.reopen !== undefined), async (commands) => {
     const trial = await openTrial(target)
@@ -33,7 +33,7 @@ export async function expectModel(target: StoreTarget, options: { runs: number; 
   await fc.assert(property, { numRuns: options.runs, ...(options.seed !== undefined && { seed: options.seed }) })
 }
 
-/** HOLDFAST_MODEL_RUNS tries more lists, HOLDFAST_MODEL_SEED the same ones again. */
+/** HOLDFAST_MODEL_RUNS sets the number of lists; HOLDFAST_MODEL_SEED repeats a failure. */
 function optionsOf({ HOLDFAST_MODEL_RUNS: runs, HOLDFAST_MODEL_SEED: seed }: NodeJS.ProcessEnv) {
   return { runs: runs === undefined ? RUNS : Number(runs), ...(seed !== undefined && { seed: Number(seed) }) }
 }

@@ -1,4 +1,4 @@
-/** Reads logs page by page, and compares them byte by byte. */
+/** Reads logs page by page and compares them byte by byte. */
 import { expect } from 'vitest'
 import { isHoldfastError } from '../../core/model/errors.ts'
 import { lastOf, rawRecords, type Slice } from '../../core/model/record.ts'
@@ -13,7 +13,7 @@ export interface ReadOptions {
   readonly bytesMax?: number
 }
 
-/** All pages of a log after a cursor. Each must follow the one before it and hold what it says. */
+/** All pages of a log after a cursor. Each must be contiguous and have the records it declares. */
 export async function readPages(store: Store, id: string, options: ReadOptions = {}): Promise<Slice[]> {
   const { after = -1, bytesMax = READ_BYTES_MAX } = options
   const pages: Slice[] = []
@@ -23,7 +23,7 @@ export async function readPages(store: Store, id: string, options: ReadOptions =
     if (page === undefined) return pages
     expect(page.first, 'the first index of a page').toBe(cursor + 1)
     expect(page.count, 'the records of a page').toBeGreaterThan(0)
-    // Takes the page apart, and so fails when it holds another number of records than it says.
+    // Splits the page, which fails if the number of records is wrong.
     for (const record of rawRecords(page)) expect(record.envelope).toContain(`{"run":"${id}","index":${record.index},`)
     pages.push(page)
     cursor = lastOf(page)
@@ -36,14 +36,14 @@ export async function readBytes(store: Store, id: string, options: ReadOptions =
   return Buffer.concat(pages.map((page) => page.bytes))
 }
 
-/** The kept records of a log, as texts. */
+/** The stored records of a log, as text. */
 export async function readRecords(store: Store, id: string): Promise<string[]> {
   const stored = await store.get(id)
   const bytes = await readBytes(store, id, { after: (stored?.first ?? 0) - 1 })
   return bytes.toString().split(/(?<=\n\n)/)
 }
 
-/** Compares bytes and not texts: decoding would hide what is not valid UTF-8. */
+/** Compares bytes, not text: decoding would hide invalid UTF-8. */
 export function expectSameBytes(actual: Uint8Array, records: readonly string[]): void {
   const expected = Buffer.from(records.join(''))
   if (expected.equals(actual)) return
@@ -61,7 +61,7 @@ export async function expectLog(store: Store, id: string, records: readonly stri
   expectSameBytes(await readBytes(store, id, { after: first - 1 }), records.slice(first))
 }
 
-/** Looks at the store again and again until something is done, and once after it. */
+/** Calls `look` repeatedly until `done` settles, and once after. */
 export async function lookUntil(done: Promise<unknown>, look: () => Promise<void>): Promise<void> {
   const progress = { settled: false }
   const settle = (): void => {
@@ -73,7 +73,7 @@ export async function lookUntil(done: Promise<unknown>, look: () => Promise<void
   await look()
 }
 
-/** The code with which a store refuses something, at once or later; undefined when it does not. */
+/** The error code with which a store refuses, synchronously or later; undefined if it does not. */
 export async function refusalOf(action: () => unknown): Promise<string | undefined> {
   try {
     await action()

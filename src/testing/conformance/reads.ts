@@ -1,4 +1,4 @@
-/** The reading of logs: every cursor, every page size, every text, and what was trimmed. */
+/** Reading logs: every cursor, every page size, every kind of text, and trimmed logs. */
 import { expect } from 'vitest'
 import { isHoldfastError } from '../../core/model/errors.ts'
 import { lastOf } from '../../core/model/record.ts'
@@ -13,22 +13,22 @@ const PAGE_BYTES = [1, 100, 1000, 4096, 64 * KiB, 16 * KiB * KiB]
 export const readsSection: ConformanceSection = {
   name: 'reads',
   cases: [
-    { name: '[LOG-5] a log read from any cursor is the same bytes', run: readsFromEveryCursor },
-    { name: '[LOG-5] a log read in pages of any size is the same bytes', run: readsInEveryPageSize },
-    { name: '[SUB-1] a page keeps to about the bytes asked for, and has one record at least', run: boundsPages },
-    { name: '[LOG-5] a record of 1 MiB comes back as it was written', run: keepsLargeRecords },
-    { name: '[LOG-5] every kind of text comes back as it was written', run: keepsUnicode },
+    { name: '[LOG-5] a log has the same bytes from any cursor', run: readsFromEveryCursor },
+    { name: '[LOG-5] a log has the same bytes in pages of any size', run: readsInEveryPageSize },
+    { name: '[SUB-1] a page has about the requested bytes, and at least one record', run: boundsPages },
+    { name: '[LOG-5] a record of 1 MiB is returned unchanged', run: keepsLargeRecords },
+    { name: '[LOG-5] every kind of text is returned unchanged', run: keepsUnicode },
     { name: '[LOG-3] only the page with the terminal event is closed', run: marksTheEnd },
-    { name: '[SUB-2] the end of the log is nothing, beyond it is an error', run: answersTheEnd },
-    { name: '[SUB-2] a run that does not exist is an error', run: answersUnknownRun },
+    { name: '[SUB-2] reading at the end returns nothing, beyond it is an error', run: answersTheEnd },
+    { name: '[SUB-2] reading an unknown run is an error', run: answersUnknownRun },
     { name: '[SUB-2] a cursor whose events were trimmed gets an explicit gap', run: answersTrimmed },
-    { name: '[LOG-5] trimming leaves the other records as they were', run: trimsOnlyTheBeginning },
+    { name: '[LOG-5] trimming does not change the other records', run: trimsOnlyTheBeginning },
     { name: 'trimming always keeps the last record', run: keepsLastRecord },
-    { name: 'the size grows with the records and falls when they are forgotten', run: measuresSize },
+    { name: 'the size grows with appends and shrinks with trimming', run: measuresSize },
   ],
 }
 
-/** Records of 0 to 40 times 10 characters, committed in batches of different size. */
+/** Records of 0 to 400 characters, committed in batches of different sizes. */
 async function writeMixture(scribe: RunWriter, count = 60): Promise<void> {
   for (let index = 0; index < count; index++) {
     scribe.text('0123456789'.repeat((index * 7) % 41))

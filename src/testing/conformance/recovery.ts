@@ -1,4 +1,4 @@
-/** What is there after the process was killed and the data opened again. */
+/** Stored data after a kill and a reopen. */
 import { expect } from 'vitest'
 import { lastOf } from '../../core/model/record.ts'
 import { RunWriter } from '../fixtures.ts'
@@ -10,28 +10,28 @@ export const recoverySection: ConformanceSection = {
   name: 'recovery',
   needsReopen: true,
   cases: [
-    { name: 'a store that can be reopened says that it is durable', run: saysDurable },
-    { name: '[LOG-5] what was flushed is there byte for byte after a reopen', run: keepsFlushed },
-    { name: '[LOG-1] what was not flushed is there as a prefix, never with a hole', run: keepsPrefix },
-    { name: '[LOG-2] what was visible before a kill is there after it', run: keepsVisible },
-    { name: '[LOG-1] a create that was not answered is there whole or not at all', run: createsWholly },
+    { name: 'a store that can be reopened reports that it is durable', run: saysDurable },
+    { name: '[LOG-5] flushed records survive a reopen byte for byte', run: keepsFlushed },
+    { name: '[LOG-1] unflushed records survive as a prefix, never with a gap', run: keepsPrefix },
+    { name: '[LOG-2] records that were visible before a kill survive it', run: keepsVisible },
+    { name: '[LOG-1] an unacknowledged create is atomic', run: createsWholly },
     { name: 'runs, their changes and their listing survive a reopen', run: keepsRuns },
-    { name: '[LOG-4] epochs survive a reopen: the zombie stays fenced, the heir goes on', run: keepsEpochs },
+    { name: '[LOG-4] epochs survive a reopen: the old owner stays fenced, the new one continues', run: keepsEpochs },
     {
-      name: '[RUN-1] a run that was held is claimable after a reopen when its time is over or its owner died',
+      name: '[RUN-1] a leased run is claimable after a reopen once its lease expired or its owner died',
       run: keepsLeases,
     },
     { name: '[LOG-3] a closed log stays closed after a reopen', run: staysClosed },
     { name: '[RUN-4] idempotency keys survive a reopen', run: keepsKeys },
     { name: '[RUN-2] stop requests survive a reopen', run: keepsStops },
     { name: 'lanes survive a reopen', run: keepsLanes },
-    { name: '[SUB-2] what was trimmed or removed stays so after a reopen', run: keepsTrimmed },
+    { name: '[SUB-2] trimmed and removed data stays so after a reopen', run: keepsTrimmed },
     {
       name: '[LOG-1] [LOG-5] a run created after others were removed and the store reopened has its own records only',
       run: sharesNothingWithRemoved,
     },
-    { name: 'hints come again after a reopen', run: hintsAgain },
-    { name: '[LOG-5] a log that is written across many reopens is one log', run: survivesManyReopens },
+    { name: 'hints work after a reopen', run: hintsAgain },
+    { name: '[LOG-5] a log written across many reopens is contiguous', run: survivesManyReopens },
   ],
 }
 
@@ -111,7 +111,7 @@ async function createsWholly(trial: Trial): Promise<void> {
   for (const draft of drafts) {
     const stored = await trial.store.get(draft.run.id)
     if (stored !== undefined) await expectLog(trial.store, draft.run.id, [draft.record])
-    // Run and key are one: the same start again is the same run, or the first.
+    // Run and key are atomic: repeating the start returns the same run, or creates it.
     const again = await trial.store.create(draft)
     expect(again.kind).toBe(stored === undefined ? 'created' : 'existing')
   }

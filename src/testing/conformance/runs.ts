@@ -1,4 +1,4 @@
-/** The index of runs: creation, idempotency keys, removal. */
+/** Run index: creation, idempotency keys, removal. */
 import { expect } from 'vitest'
 import type { CreateResult, NewRun } from '../../core/ports/store.ts'
 import { expectLog, lookUntil, readPages, refusalOf } from './reading.ts'
@@ -10,17 +10,17 @@ const CONCURRENT = 50
 export const runsSection: ConformanceSection = {
   name: 'runs',
   cases: [
-    { name: 'a created run is there with its first record', run: createsWithRecord },
-    { name: '[LOG-1] a run is never seen without its first record', run: createsAtomically },
-    { name: 'a run is created and claimed in one step', run: createsClaimed },
+    { name: 'a created run is visible with its first record', run: createsWithRecord },
+    { name: '[LOG-1] a run is never visible without its first record', run: createsAtomically },
+    { name: 'a run is created and claimed atomically', run: createsClaimed },
     { name: 'a second run with the same id is refused and changes nothing', run: refusesSecondId },
-    { name: 'a run that does not exist is nothing', run: knowsNoOther },
-    { name: '[RUN-4] the same key and body are the same run', run: answersKnownKey },
-    { name: '[RUN-4] 50 concurrent creates with one key are one run', run: createsOncePerKey },
+    { name: 'an unknown run is undefined', run: knowsNoOther },
+    { name: '[RUN-4] the same key and body return the same run', run: answersKnownKey },
+    { name: '[RUN-4] 50 concurrent creates with one key create one run', run: createsOncePerKey },
     { name: '[RUN-4] the same key with another body is a conflict', run: refusesOtherBody },
-    { name: '[RUN-4] 50 concurrent creates with one key and two bodies are one run', run: racesTwoBodies },
-    { name: '[SEC-1] keys of two owners do not meet', run: keepsOwnersApart },
-    { name: '[RUN-4] a key outlives the end of its run and goes with its removal', run: keepsKeyAsLongAsRun },
+    { name: '[RUN-4] 50 concurrent creates with one key and two bodies create one run', run: racesTwoBodies },
+    { name: '[SEC-1] keys of two owners are separate', run: keepsOwnersApart },
+    { name: '[RUN-4] a key lives until its run is removed', run: keepsKeyAsLongAsRun },
     { name: '[RUN-4] a retried start is not refused because its own run keeps the lane busy', run: asksKeyBeforeLane },
     { name: 'a finished run is removed with its log', run: removesFinished },
     { name: 'an unfinished run is not removed', run: refusesToRemoveUnfinished },
@@ -120,7 +120,7 @@ async function racesTwoBodies(trial: Trial): Promise<void> {
 }
 
 async function keepsOwnersApart(trial: Trial): Promise<void> {
-  // Joined without care, owner and key of the last two would be the same text.
+  // Naive joining would make owner and key of the last two equal.
   const pairs = [
     ['anna', 'k'],
     ['bert', 'k'],

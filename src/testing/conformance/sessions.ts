@@ -1,4 +1,4 @@
-/** Sessions: a run that is created touches the document of its session, in the same step, and nothing else does. */
+/** Sessions: creating a run updates its session's document atomically, and nothing else does. */
 import { expect } from 'vitest'
 import { type Document, sessionDocument, SESSIONS } from '../../core/model/document.ts'
 import { lookUntil, refusalOf } from './reading.ts'
@@ -10,17 +10,17 @@ const CONCURRENT = 20
 export const sessionsSection: ConformanceSection = {
   name: 'sessions',
   cases: [
-    { name: 'the first run of a session makes its document', run: makesDocument },
-    { name: 'a later run moves the time of the document and nothing else', run: movesTime },
-    { name: 'a touch does not move a time back, and neither does a put', run: neverMovesBack },
-    { name: 'a touch does not get in the way of a compare-and-set', run: leavesVersion },
+    { name: 'the first run of a session creates its document', run: makesDocument },
+    { name: 'a later run updates only the time of the document', run: movesTime },
+    { name: 'neither a touch nor a put moves a time back', run: neverMovesBack },
+    { name: 'a touch does not fail a compare-and-set', run: leavesVersion },
     { name: 'a create that creates nothing touches nothing', run: touchesOnlyForCreated },
-    { name: 'what happens to a run later does not touch its session', run: touchesOnce },
+    { name: 'later changes of a run do not touch its session', run: touchesOnce },
     { name: 'a session outlives the removal of its runs', run: outlivesRuns },
-    { name: '[SEC-1] one session id of two owners is two sessions', run: keepsOwnersApart },
-    { name: 'concurrent creates in one session make one document', run: makesOne },
-    { name: 'a first run and a put that expects nothing there make one document', run: racesPut },
-    { name: 'a run is never seen without the document of its session', run: createsAtomically },
+    { name: '[SEC-1] the same session id of two owners is two sessions', run: keepsOwnersApart },
+    { name: 'concurrent creates in one session create one document', run: makesOne },
+    { name: 'a first run and a concurrent initial put create one document', run: racesPut },
+    { name: 'a run is never visible without the document of its session', run: createsAtomically },
   ],
 }
 
@@ -57,7 +57,7 @@ async function movesTime(trial: Trial): Promise<void> {
 async function neverMovesBack(trial: Trial): Promise<void> {
   await trial.create()
   const updatedAt = trial.clock.iso()
-  // As from a node whose clock is behind, and from one whose clock is ahead.
+  // As if from a node whose clock is behind, and from one whose clock is ahead.
   await trial.create({ createdAt: '2020-01-01T00:00:00.000Z' })
   expect(await session(trial)).toMatchObject({ createdAt: updatedAt, updatedAt })
   const ahead = '2030-01-01T00:00:00.000Z'

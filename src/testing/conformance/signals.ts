@@ -1,4 +1,4 @@
-/** Hints: they come, they may be missed, and they never say more than the log does. */
+/** Hints: they arrive, may be lost, and never announce more than the log has. */
 import { expect } from 'vitest'
 import { isFinished } from '../../core/model/run.ts'
 import type { Hint } from '../../core/ports/store.ts'
@@ -9,9 +9,9 @@ import type { Trial } from './trial.ts'
 export const signalsSection: ConformanceSection = {
   name: 'signals',
   cases: [
-    { name: 'an append is hinted to who watches the run and to who watches all', run: hintsAppends },
-    { name: 'a watcher of one run hears nothing of others, and nothing after it left', run: keepsWatchersApart },
-    { name: '[LOG-5] the records that a hint carries are those of the log', run: carriesTheLog },
+    { name: 'an append is hinted to watchers of the run and of all runs', run: hintsAppends },
+    { name: 'a watcher gets no hints of other runs, and none after unsubscribing', run: keepsWatchersApart },
+    { name: '[LOG-5] the records in a hint equal those in the log', run: carriesTheLog },
     { name: '[LOG-2] a hint never announces a record that cannot be read', run: announcesOnlyReadable },
     { name: '[LOG-2] a run never shows a change whose record cannot be read', run: showsOnlyReadable },
     { name: 'a lost hint loses no event', run: losesNothing },
@@ -96,7 +96,7 @@ async function announcesOnlyReadable(trial: Trial): Promise<void> {
       const bytes = await readBytes(store, run, { after: slice.first - 1 })
       expect(bytes.subarray(0, slice.bytes.length).equals(slice.bytes)).toBe(true)
     }
-    // Starts within the hint: what it says must hold at this very moment. Its failure is looked at below.
+    // Checked within the hint: it must hold at that moment. The result is awaited below.
     const checking = check()
     checking.catch(() => {}) // awaited below
     checks.push(checking)
@@ -130,7 +130,7 @@ async function showsOnlyReadable(trial: Trial): Promise<void> {
 async function losesNothing(trial: Trial): Promise<void> {
   const scribe = await trial.start()
   for (let turn = 0; turn < 10; turn++) {
-    // Nobody watches while this is written, and who comes now gets no hint of it.
+    // Written while nobody watches, so later watchers get no hint of it.
     scribe.text(`unheard ${turn} `)
     await scribe.flush()
     const leave = trial.store.watch(scribe.id, () => {})
@@ -166,7 +166,7 @@ async function hintsClaimable(trial: Trial): Promise<void> {
   await hinted(waiting.run.id)
 }
 
-/** How far the hints say that a run is. They may come late, so the last one need not say the most. */
+/** The highest index announced for a run. Hints may be late, so the last one need not be the highest. */
 function heardOf(hints: readonly Hint[], run: string): number {
   return Math.max(0, ...hints.filter((hint) => hint.run === run).map((hint) => hint.next))
 }

@@ -1,29 +1,28 @@
-/** What a store gives to be tested, and the shape of the tests. */
+/** Interface of a store under test, and the shape of the tests. */
 import type { Clock } from '../../core/ports/clock.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Trial } from './trial.ts'
 
 export interface OpenOptions {
-  /** Stands still unless the test moves it. Leases must be measured, and documents dated, with it. */
+  /** Stands still unless the test moves it. Must be used for leases and document times. */
   readonly clock: Clock
 }
 
 export interface StoreTarget {
   readonly name: string
-  /** An empty store, sharing nothing with one that was opened before. */
+  /** Opens an empty store that shares nothing with earlier ones. */
   readonly open: (options: OpenOptions) => Promise<Store>
   /**
-   * Opens the data of a store again, as a new process does after the old one was killed: whatever is not durable at the
-   * moment of the call is lost. Where one process cannot do that to itself, close the store first; the suite accepts
-   * both, since records that were not flushed may be there or not. The old store is not used afterwards.
-   * Must be given for a store with `capabilities.durable`.
+   * Reopens a store's data as a new process does after a kill: everything not durable at the moment of the call is lost. If one
+   * process cannot do that to itself, close the store first; the suite accepts both, since unflushed records may survive or
+   * not. The old store is not used afterwards. Required for a store with `capabilities.durable`.
    */
   readonly reopen?: (store: Store, options: OpenOptions) => Promise<Store>
-  /** False where claims of a process that died are void at once, so that they need not run out. Default true. */
+  /** False if leases of a dead process are void at once, without expiring. Default: true. */
   readonly leasesSurviveReopen?: boolean
-  /** How long a hint may take. Default five seconds. */
+  /** How long a hint may take. Default: 5,000. */
   readonly patienceMs?: number
-  /** Tests that the store does not pass by design; a skip that names no test fails. */
+  /** Tests that the store fails by design. A skip must name an existing test. */
   readonly skip?: readonly StoreSkip[]
 }
 

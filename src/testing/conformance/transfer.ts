@@ -14,25 +14,28 @@ import { TTL_MS, type Trial } from './trial.ts'
 export const movingSection: ConformanceSection = {
   name: 'moving',
   cases: [
-    { name: 'all runs are given out oldest first, each with its key', run: givesRuns },
-    { name: 'all documents of all owners and collections are given out', run: givesDocuments },
-    { name: 'owners are at work until their claims run out', run: knowsWorkers },
-    { name: 'an admitted run and its log are kept as they were', run: admitsWhole },
-    { name: '[SUB-2] a log that was trimmed begins where it began', run: admitsTrimmed },
-    { name: '[LOG-3] a finished run is admitted with its last record alone, and closed', run: admitsFinished },
-    { name: '[RUN-1] an admitted run goes on: a running one is taken, a paused one waits', run: admitsUnfinished },
-    { name: '[LOG-4] a claim fences whoever still brings a log', run: fencesMovers },
-    { name: 'an admitted run keeps its place in its lane', run: keepsLanes },
+    { name: 'all runs are exported oldest first, each with its key', run: givesRuns },
+    { name: 'all documents of all owners and collections are exported', run: givesDocuments },
+    { name: 'owners count as workers until their leases expire', run: knowsWorkers },
+    { name: 'an imported run and its log are unchanged', run: admitsWhole },
+    { name: '[SUB-2] a trimmed log keeps its first index', run: admitsTrimmed },
+    { name: '[LOG-3] a finished run is imported with its last record only, and closed', run: admitsFinished },
+    {
+      name: '[RUN-1] an imported run continues: a running one is claimable, a paused one waits',
+      run: admitsUnfinished,
+    },
+    { name: '[LOG-4] a claim fences an import that is still writing', run: fencesMovers },
+    { name: 'an imported run keeps its lane position', run: keepsLanes },
     { name: '[RUN-4] an id or a key in use is refused, and nothing changes', run: refusesKnown },
-    { name: 'an admitted run touches no session', run: touchesNothing },
-    { name: 'an admitted document keeps its version and its times', run: admitsDocuments },
+    { name: 'an imported run touches no session', run: touchesNothing },
+    { name: 'an imported document keeps its version and its times', run: admitsDocuments },
   ],
 }
 
 export const movedRecoverySection: ConformanceSection = {
   name: 'recovery of what was moved',
   needsReopen: true,
-  cases: [{ name: 'what was admitted survives a reopen', run: keepsAdmitted }],
+  cases: [{ name: 'imported data survives a reopen', run: keepsAdmitted }],
 }
 
 const EPOCH = 3
@@ -42,7 +45,7 @@ const TEXTS = ['Once upon a time', 'ü🌊', 'a\u0000b'].map((text): Event => ({
 const COMPLETED: Event = { type: 'run.completed', data: { output: 'The end.' } }
 const PAUSED: Event = { type: 'run.paused', data: { questions: [{ id: 'q-1', kind: 'input', prompt: 'And then?' }] } }
 
-/** A run of another store, with the records that it had there. */
+/** A run of another store, with its records. */
 interface TransferredLog {
   readonly run: Run
   readonly records: readonly string[]
@@ -62,7 +65,7 @@ function moved(trial: Trial, events: readonly Event[], options: NewRunOptions = 
   return { run, records, idempotency }
 }
 
-/** As whoever moves does it: the run waits, as a paused one, until the last of its records says what it is. */
+/** Imports like the transfer does: the run is paused until its last record sets its real status. */
 async function moveIn(
   store: Store,
   { run, records, idempotency }: TransferredLog,

@@ -1,4 +1,4 @@
-/** One test's own store and clock, and short ways to bring runs into the state that the test is about. */
+/** A test's own store and clock, with helpers to bring runs into a state. */
 import { vi } from 'vitest'
 import { assert } from '../../core/model/errors.ts'
 import type { ClaimOptions, Hint, NewRun, Store, StoredRun } from '../../core/ports/store.ts'
@@ -7,7 +7,7 @@ import { newRun, type NewRunOptions, RunWriter } from '../fixtures.ts'
 import { readRecords } from './reading.ts'
 import type { ConformanceCase, StoreTarget } from './target.ts'
 
-/** How long the claims of a trial last. */
+/** Lease time. */
 export const TTL_MS = 10_000
 
 export class Trial {
@@ -22,12 +22,12 @@ export class Trial {
     this.#store = store
   }
 
-  /** The store as it is open now: another one after `reopen`. */
+  /** The currently open store; `reopen` replaces it. */
   get store(): Store {
     return this.#store
   }
 
-  /** A run with an id that sorts after those before it. */
+  /** A run whose id sorts after earlier ones. */
   newRun(options: NewRunOptions = {}): NewRun {
     const id = `run_${String(this.#runs++).padStart(6, '0')}`
     return newRun(id, this.clock.iso(), options)
@@ -58,14 +58,14 @@ export class Trial {
     return scribe
   }
 
-  /** Claims a run that must be claimable and goes on with its log. */
+  /** Claims a run, which must be claimable, and continues its log. */
   async takeOver(id: string, owner = 'worker-2', options: ClaimOptions = {}): Promise<RunWriter> {
     const claim = await this.store.claim(id, owner, TTL_MS, options)
     assert(claim !== undefined, `run ${id} can be claimed`)
     return new RunWriter(this.store, this.clock, claim, await readRecords(this.store, id))
   }
 
-  /** More than a claim lasts. */
+  /** Advances the clock beyond the lease time. */
   expireLeases(): void {
     this.clock.advance(TTL_MS + 1)
   }
@@ -75,12 +75,12 @@ export class Trial {
     this.#store = await this.target.reopen(this.#store, { clock: this.clock })
   }
 
-  /** Waits until a check passes; for what a store does in its own time. */
+  /** Retries a check until it passes, for asynchronous effects. */
   async eventually(check: () => void | Promise<void>): Promise<void> {
     await vi.waitFor(check, { timeout: this.target.patienceMs ?? 5000, interval: 2 })
   }
 
-  /** The hints of a run, or of all, as they come. */
+  /** Collects the hints of a run, or of all. */
   hints(id: string): Hint[] {
     const hints: Hint[] = []
     this.store.watch(id, (hint) => void hints.push(hint))
@@ -97,7 +97,7 @@ export async function openTrial(target: StoreTarget): Promise<Trial> {
   return new Trial(target, clock, await target.open({ clock }))
 }
 
-/** Tries one case on a store of its own. */
+/** Runs one case on its own store. */
 export async function expectToPass(target: StoreTarget, { run }: ConformanceCase): Promise<void> {
   const trial = await openTrial(target)
   try {

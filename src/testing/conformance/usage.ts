@@ -1,4 +1,4 @@
-/** Storage accounting: what each owner has, after everything that changes it. */
+/** Storage usage per owner, after everything that changes it. */
 import { expect } from 'vitest'
 import { SESSIONS } from '../../core/model/document.ts'
 import { type OwnerUsage, storedBytes } from '../../core/model/storage-usage.ts'
@@ -8,7 +8,7 @@ import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'
 
 const KiB = 1024
-/** What a store may count for a run besides its records. */
+/** Overhead that a store may count for a run besides its records. */
 const SLACK = 8 * KiB
 
 export const usageSection: ConformanceSection = {
@@ -17,8 +17,8 @@ export const usageSection: ConformanceSection = {
     { name: 'runs, records and documents count for their owner alone', run: countsPerOwner },
     { name: 'an owner with nothing stored counts nothing', run: countsNothing },
     { name: 'a document that is replaced counts once, with its last body', run: countsLastBody },
-    { name: 'what is trimmed or removed counts no more', run: givesBack },
-    { name: 'the owners with the most bytes come first, and the total is that of all', run: ordersOwners },
+    { name: 'trimmed and removed data no longer counts', run: givesBack },
+    { name: 'owners are listed by bytes, and the total covers all', run: ordersOwners },
     { name: 'finished runs of an owner come oldest first, page by page, with their bytes', run: pagesFinished },
   ],
 }
@@ -26,10 +26,10 @@ export const usageSection: ConformanceSection = {
 export const usageRecoverySection: ConformanceSection = {
   name: 'recovery of usage',
   needsReopen: true,
-  cases: [{ name: 'what each owner has stored is counted alike after a reopen', run: survivesReopen }],
+  cases: [{ name: 'usage per owner is the same after a reopen', run: survivesReopen }],
 }
 
-/** A finished run with a log of about so many bytes. */
+/** A finished run with a log of about this many bytes. */
 async function finished(trial: Trial, owner: string, bytes: number, session = 's-1'): Promise<RunWriter> {
   const scribe = await trial.start({ owner, session })
   for (let written = 0; written < bytes; written += 8 * KiB) scribe.text('u'.repeat(8 * KiB))
