@@ -1,9 +1,9 @@
-/** Limits the connections of a listening server, in all and per address. */
+/** Limits a listening server's connections, in total and per address. */
 import type { Server, Socket } from 'node:net'
 import type { Limits } from '../core/model/limits.ts'
 import { AddressLimit } from './address-limit.ts'
 
-/** Closes connections over the limit before anything is read from them. Listeners added later find them destroyed. */
+/** Closes excess connections before reading from them. Listeners added later see them as destroyed. */
 export function limitConnections(
   server: Server,
   { connectionsMax, connectionsPerAddressMax }: Pick<Limits, 'connectionsMax' | 'connectionsPerAddressMax'>,

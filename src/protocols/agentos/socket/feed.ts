@@ -58,7 +58,7 @@ export class SocketFeed implements Sink {
   }
 
   failed(cause: unknown): void {
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'the log cannot be read on', { cause })
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'failed to read the log', { cause })
     this.#tell({ kind: 'failed', error })
     this.close()
   }
