@@ -1,9 +1,9 @@
-/** What a command needs of the process that it runs in. */
+/** A command's interface to its process. */
 import type { Environment } from '../server/options.ts'
 
 export interface Output {
   write(text: string): unknown
-  /** A person watches. */
+  /** The output is a terminal. */
   readonly isTTY?: boolean
   readonly columns?: number
   readonly rows?: number

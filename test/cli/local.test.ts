@@ -224,7 +224,7 @@ describe('holdfast doctor', () => {
     const port = await freePort()
     const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
     expect(stdout).toMatch(
-      /✓ node .*\n✓ store .*schema \d+\n✓ store .*every checksum is right.*\n✓ disk .* free\n✓ port +\d+ is free\n[^]*Nothing is wrong\.\n$/,
+      /✓ node .*\n✓ store .*schema \d+\n✓ store .*all checksums match.*\n✓ disk .* free\n✓ port +\d+ is free\n[^]*No problems found\.\n$/,
     )
     expect(code).toBe(0)
   })
@@ -237,7 +237,7 @@ describe('holdfast doctor', () => {
     const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
     expect(stdout).toMatch(/✗ store .*is damaged.*\n +→ /)
     expect(stdout).toMatch(new RegExp(`✗ port +${port} cannot be used: .*EADDRINUSE.*\\n +→ end what uses it`))
-    expect(stdout).toContain('2 things are wrong.')
+    expect(stdout).toContain('2 problems found.')
     expect(code).toBe(1)
     expect(readFileSync(path).length).toBe(Math.floor(bytes.length / 2))
     close()
@@ -247,8 +247,8 @@ describe('holdfast doctor', () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'hang')
     const { code, stdout } = await callWith({ HTTPS_PROXY: 'http://proxy:1' })('doctor', '--url', server.url)
-    expect(stdout).toMatch(/✓ server .* answers; runs under way: 1\n✓ version .*\n✓ streams +they come at once/)
-    expect(stdout).toMatch(/! proxy +HTTPS_PROXY: set, and not obeyed by Node\n +→ set NODE_USE_ENV_PROXY=1/)
+    expect(stdout).toMatch(/✓ server .* is up; running runs: 1\n✓ version .*\n✓ streams +not buffered/)
+    expect(stdout).toMatch(/! proxy +HTTPS_PROXY: set, but ignored by Node\n +→ set NODE_USE_ENV_PROXY=1/)
     expect(code).toBe(0)
     await server.service.stop({ id: 'local' }, id)
     expect(await call('doctor', '--url', 'http://127.0.0.1:7')).toMatchObject({

@@ -309,7 +309,7 @@ describe('an error says what, which and what next', () => {
       authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
     })
     const call = callWith({ HOLDFAST_URL: url })
-    expect((await call('runs')).stderr).toContain('requires authentication: give a key with --key or HOLDFAST_KEY')
+    expect((await call('runs')).stderr).toContain('requires authentication: pass a key with --key or HOLDFAST_KEY')
     expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key is not valid there')
     expect(await call('run', 'lab', 'say hi', '--key', 'sesame-sesame-sesame')).toMatchObject({
       code: 0,

@@ -30,7 +30,7 @@ describe('the doctor tells of a NATS store', () => {
     await (await openNatsStore({ servers: [single.address], name: 'alone', partitions: 2 })).close()
     const findings = await findingsOf(`nats://${single.address}?name=alone&monitor=${single.monitor}`)
     expect(findings['store']).toMatch(/^good: .*nats-server \d+\.\d+\.\d+, 2 partitions/)
-    expect(findings['replicas']).toBe('note: each message is on one server, and gone with its disk')
+    expect(findings['replicas']).toBe('note: each message is stored on one server only, and lost with its disk')
     expect(findings['sync']).toMatch(/^note: files are synced/)
     expect((await findingsOf(`nats://${single.address}?name=alone`))['sync']).toMatch(/is not known/)
     expect((await findingsOf(`nats://${single.address}?name=alone&replicas=3`))['replicas']).toBe(
@@ -42,15 +42,13 @@ describe('the doctor tells of a NATS store', () => {
     const servers = cluster.map(({ address }) => address)
     await (await openNatsStore({ servers, cluster: 'test', partitions: 1 })).close()
     const findings = await findingsOf(urlOf(cluster))
-    expect(findings['replicas']).toBe(
-      'good: each message is in files of 3 servers, and acknowledged by a majority of them',
-    )
+    expect(findings['replicas']).toBe('good: each message is stored on 3 servers and acknowledged by a majority')
     expect(findings['placement']).toBe('good: in the cluster test')
     await cluster[2]!.stop('SIGKILL')
     const stream = await until('it is noticed', async () => (await findingsOf(urlOf(cluster)))['stream'], {
       withinMs: 60_000,
     })
-    expect(stream).toMatch(/^bad: holdfast-\w+-0 is not complete on n3/)
+    expect(stream).toMatch(/^bad: holdfast-\w+-0 is incomplete on n3/)
   })
 
   test('that it cannot be reached', async () => {

@@ -1,4 +1,4 @@
-/** `holdfast dev FILE`: serves, and takes up every change while runs go on. */
+/** `holdfast dev FILE`: serves a module and reloads it on changes, while runs continue. */
 import { messageOf } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'
