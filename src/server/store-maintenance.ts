@@ -31,7 +31,7 @@ export async function migrateStore(config: StoreConfig): Promise<SchemaChange | 
 
 /** The file must exist and not be in use. */
 function migrateSqlite(path: string): SchemaChange {
-  if (!existsSync(path)) throw new Error(`store ${path} does not exist; the first server that uses it creates it`)
+  if (!existsSync(path)) throw new Error(`there is no store ${path}; the first server that uses it creates it`)
   const lock = lockFile(path)
   try {
     const from = schemaOf(lock.path)

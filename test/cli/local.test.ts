@@ -190,7 +190,7 @@ describe('holdfast migrate', () => {
     old.close()
     const store = `sqlite:${path}`
     expect((await call('doctor', '--store', store)).stdout).toMatch(
-      /! store .* has schema 1 of \d+\n +→ holdfast migrate/,
+      /! store .* has schema 1 of \d+\n +→ migrate it with holdfast migrate/,
     )
     expect(await call('migrate', '--store', store)).toMatchObject({
       code: 0,
@@ -236,7 +236,9 @@ describe('holdfast doctor', () => {
     const { port, close } = await listening()
     const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
     expect(stdout).toMatch(/✗ store .*is damaged.*\n +→ /)
-    expect(stdout).toMatch(new RegExp(`✗ port +${port} cannot be used: .*EADDRINUSE.*\\n +→ end what uses it`))
+    expect(stdout).toMatch(
+      new RegExp(`✗ port +${port} cannot be used: .*EADDRINUSE.*\\n +→ stop the program that uses it`),
+    )
     expect(stdout).toContain('2 problems found.')
     expect(code).toBe(1)
     expect(readFileSync(path).length).toBe(Math.floor(bytes.length / 2))

@@ -237,7 +237,7 @@ describe('holdfast answer', () => {
     expect(await call('answer', second.id, 'yes', '--follow')).toMatchObject({ code: 3, stdout: 'on\n' })
     expect(await call('answer', second.id, 'again')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('it waits for nothing') as string,
+      stderr: expect.stringContaining('it has no open question') as string,
     })
   })
 })

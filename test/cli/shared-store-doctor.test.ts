@@ -22,7 +22,7 @@ describe('the doctor tells of a NATS store', () => {
     const store = `nats://user:hunter2@${single.address}?name=nothing`
     for (let times = 0; times < 2; times++) {
       const { store: says } = await findingsOf(store)
-      expect(says).toMatch(/^note: nats:\/\/127\.0\.0\.1:\d+\?name=nothing: nats-server \d.*there are no streams yet/)
+      expect(says).toMatch(/^note: nats:\/\/127\.0\.0\.1:\d+\?name=nothing: nats-server \d.*no streams yet/)
     }
   })
 
@@ -32,7 +32,7 @@ describe('the doctor tells of a NATS store', () => {
     expect(findings['store']).toMatch(/^good: .*nats-server \d+\.\d+\.\d+, 2 partitions/)
     expect(findings['replicas']).toBe('note: each message is stored on one server only, and lost with its disk')
     expect(findings['sync']).toMatch(/^note: files are synced/)
-    expect((await findingsOf(`nats://${single.address}?name=alone`))['sync']).toMatch(/is not known/)
+    expect((await findingsOf(`nats://${single.address}?name=alone`))['sync']).toMatch(/is unknown/)
     expect((await findingsOf(`nats://${single.address}?name=alone&replicas=3`))['replicas']).toBe(
       'bad: 1, and 3 are asked for',
     )
@@ -63,6 +63,6 @@ describe('the doctor tells of a PostgreSQL store', () => {
     const findings = await findingsOf(postgres.url)
     expect(findings['store']).toMatch(/^good: postgres:.*PostgreSQL \d+.*schema \d/)
     expect(findings['sync']).toMatch(/^bad: fsync is off/) // as the tests start it
-    expect(findings['replicas']).toMatch(/^note: no replica is waited for/)
+    expect(findings['replicas']).toMatch(/^note: replication is asynchronous/)
   })
 })

@@ -141,7 +141,7 @@ describe('what is not the whole log of one finished run is refused, with its lin
       change(2, '{"run":"run_1","index":2,', '{"index":2,"run":"run_1",'),
       /line 3: it is not in Holdfast's event format/,
     ],
-    ['blanks where none are written', change(2, '{"run":', '{ "run":'), /line 3: it is not written as/],
+    ['blanks where none are written', change(2, '{"run":', '{ "run":'), /line 3: it is not in Holdfast/],
     ['what is no JSON', change(2, '"hi"}}', '"hi"'), /line 3: it is not a JSON object/],
     ['an empty line', [...lines.slice(0, 2), '', ...lines.slice(2)], /line 3: it is not a JSON object/],
     [

@@ -26,12 +26,12 @@ export async function serveEvents(call: Call, service: Service, streams: Streams
   const after = cursor?.index
   if (format === 'json') return servePage(call, service, id, after)
   const { run, next } = await service.get(call.principal, id)
-  // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
+  // 204 if the client has everything, which also stops an EventSource from reconnecting.
   if (isFinished(run.status) && after === next - 1) return respondEmpty(call.response, 204)
   await follow(call, service, streams, id, after, format)
 }
 
-/** Streams a run from a cursor; from the earliest event that is kept when there is no cursor. */
+/** Streams a run from a cursor. Default: from the earliest event that was not trimmed. */
 export async function follow(
   call: Call,
   service: Service,
@@ -72,7 +72,7 @@ async function servePage(call: Call, service: Service, id: string, after: number
 }
 
 interface Page {
-  /** Envelopes as they are stored, joined by commas. */
+  /** Stored envelopes, joined by commas. */
   readonly events: string
   readonly cursor: number
 }
@@ -105,7 +105,7 @@ async function waitForPage(
   return more ? readPage(service, call.principal, id, after, limit) : undefined
 }
 
-/** `Last-Event-ID` is what a browser sends by itself when it comes back, so it is newer than what the URL says. */
+/** `Last-Event-ID` takes precedence over the URL, because a reconnecting browser updates only the header. */
 function readCursor(call: Call, id: string): CheckedCursor | undefined {
   const header = call.request.headers['last-event-id']
   const text = (Array.isArray(header) ? header[0] : header) || call.query.get('after')
@@ -118,7 +118,7 @@ function readFormat(call: Call): Format {
     if (wanted === 'sse' || wanted === 'json' || wanted === 'ndjson') return wanted
     throw new HoldfastError(
       'invalid_request',
-      `format is ${JSON.stringify(wanted.slice(0, 100))}; it can be sse, json or ndjson`,
+      `format is ${JSON.stringify(wanted.slice(0, 100))}; use sse, json or ndjson`,
     )
   }
   const accept = call.request.headers.accept ?? ''
@@ -127,7 +127,7 @@ function readFormat(call: Call): Format {
   return accept.includes('application/json') || call.query.has('wait') ? 'json' : 'sse'
 }
 
-/** A whole number of the query, at most `most`; more than that is `most`. */
+/** An integer from the query, capped at `most`. */
 export function readNumber(
   query: URLSearchParams,
   name: string,

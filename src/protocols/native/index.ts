@@ -1,4 +1,4 @@
-/** The native protocol, ready to be mounted. */
+/** The native protocol. */
 import { type Clock, systemClock } from '../../core/ports/clock.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
