@@ -1,4 +1,4 @@
-/** What the capacity model says, as tables for a terminal and for docs/scale.md. */
+/** Tables of the capacity model, for the terminal and docs/scale.md. */
 import { type Capacity, capacityOf, type Demand, type Machines } from './capacity-model.ts'
 import { markdown, show } from './figures.ts'
 import { type Measured, type StoreName, storeNames } from './measured.ts'
@@ -27,7 +27,7 @@ export function capacityTable(measured: Measured, demand: Demand, machines: Mach
   return markdown([`${show(demand.runs)} runs`, ...storeNames], rows)
 }
 
-/** How many runs a cell, and a node in it, can have before something is used up; the first of each is what counts. */
+/** Run limits of a cell and of a node, by exhausted resource; the first of each applies. */
 export function boundsTable(measured: Measured, demand: Demand, machines: Machines): string {
   const rows = storeNames.flatMap((store) => boundsOf(store, capacityOf(measured, { ...demand, store }, machines)))
   return markdown(['store', 'of', 'used up', 'at so many runs'], rows)

@@ -1,4 +1,4 @@
-/** The tables of docs/scale.md, each between two comments, written anew from what was measured. */
+/** Updates the tables of docs/scale.md, each between two comments, from the measured figures. */
 import { defaultDemand, defaultMachines } from './capacity-model.ts'
 import { boundsTable, capacityTable } from './capacity-tables.ts'
 import type { Measured } from './measured.ts'
