@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Component } from '../core/ports/component.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import { describeLoadError } from './load-error.ts'
-import { acceptModuleSyntax } from './module-syntax.ts'
+import { acceptModuleSyntax } from '../agents/shared/module-syntax.ts'
 import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
 export async function loadComponents(file: string): Promise<Component[]> {
