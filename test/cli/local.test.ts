@@ -248,6 +248,7 @@ describe('holdfast doctor', () => {
   test('looks at a server, tries its streams, and notices proxies', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'hang')
+    await untilStatus(server, id, ['running'])
     const { code, stdout } = await callWith({ HTTPS_PROXY: 'http://proxy:1' })('doctor', '--url', server.url)
     expect(stdout).toMatch(/✓ server .* is up; running runs: 1\n✓ version .*\n✓ streams +not buffered/)
     expect(stdout).toMatch(/! proxy +HTTPS_PROXY: set, but ignored by Node\n +→ set NODE_USE_ENV_PROXY=1/)

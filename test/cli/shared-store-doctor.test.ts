@@ -34,7 +34,7 @@ describe('the doctor tells of a NATS store', () => {
     expect(findings['sync']).toMatch(/^note: files are synced/)
     expect((await findingsOf(`nats://${single.address}?name=alone`))['sync']).toMatch(/is unknown/)
     expect((await findingsOf(`nats://${single.address}?name=alone&replicas=3`))['replicas']).toBe(
-      'bad: 1, and 3 are asked for',
+      'bad: 1, but 3 are configured',
     )
   })
 

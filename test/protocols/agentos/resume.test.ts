@@ -228,7 +228,7 @@ describe('another process', () => {
     await first.stop()
     expect((await expired).at(-1)!.data).toMatchObject({
       event: 'stream_expired',
-      message: expect.stringContaining('resume'),
+      message: expect.stringContaining('Resume'),
     })
     const second = await serveAgentOs({ store: await openSqliteStore({ path }) })
     const frames = await resume(second, '/agents/lab-resume', run, { last_event_index: '4' })

@@ -1,4 +1,4 @@
-/** Random programs of an agent: what they do, what they must come to, and how one is changed a little. */
+/** Random agent programs: execution, expected results, and small mutations. */
 import fc from 'fast-check'
 
 export type Node =
@@ -12,7 +12,7 @@ export type Node =
 
 export type Program = readonly Node[]
 
-/** What a tool gives: a receipt that says what it is for. A negative input fails, and the program catches that. */
+/** A tool's result: a receipt that identifies the call. A negative input fails, which the program catches. */
 export function receipt(name: string, input: number): string {
   return `${name}(${input})`
 }
@@ -21,7 +21,7 @@ export function answerTo(prompt: string): string {
   return `answer to ${prompt}`
 }
 
-/** What a program comes to, without a run. */
+/** The expected result of a program, computed without a run. */
 export function outcome(program: Program): unknown[] {
   return program.map((node) => {
     switch (node.do) {
@@ -40,7 +40,7 @@ export function outcome(program: Program): unknown[] {
   })
 }
 
-/** The receipts of all tools that it calls and that do not fail, sorted. */
+/** Receipts of all successful tool calls, sorted. */
 export function effectsOf(program: Program): string[] {
   return program
     .flatMap((node): string[] => {
@@ -51,7 +51,7 @@ export function effectsOf(program: Program): string[] {
     .toSorted()
 }
 
-/** Names and inputs are few, so that many pieces of work are told apart by their place alone. */
+/** Few names and inputs, so that much work is identified only by its position. */
 const name = fc.constantFrom('a', 'b')
 const input = fc.integer({ min: -1, max: 2 })
 
@@ -82,13 +82,13 @@ function nested(depth: number): fc.Arbitrary<Node> {
   )
 }
 
-/** A program in which work that may be under way at once can be told apart. */
+/** A program whose concurrent work is distinguishable. */
 export const program: fc.Arbitrary<Program> = programs(2, 5).map((given) => distinct(given, 'parallel', false))
 
-/** A program in which all steps and calls can be told apart, so that a change of their order is no change. */
+/** A program whose steps and calls are all distinguishable, so that reordering is allowed. */
 export const namedProgram: fc.Arbitrary<Program> = programs(2, 5).map((given) => distinct(given, 'all', true))
 
-/** Gives steps a key of their own, and calls an input of their own: all of them, or where another one may be under way. */
+/** Gives steps unique keys and calls unique inputs: all of them, or only concurrent ones. */
 function distinct(given: Program, which: 'parallel' | 'all', isOwn: boolean, path = ''): Program {
   const isInner = which === 'all'
   return given.map((node, at): Node => {
@@ -113,7 +113,7 @@ function distinct(given: Program, which: 'parallel' | 'all', isOwn: boolean, pat
   })
 }
 
-/** One change of a program, at its top level or in a branch there: what is inside of a finished step is not looked at again. */
+/** Mutates a program at its top level or in a branch there, because the inside of a finished step is not replayed. */
 export interface Edit {
   readonly at: number
   readonly how: 'remove' | 'insert' | 'input' | 'rename' | 'swap'
