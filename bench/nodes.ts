@@ -59,8 +59,8 @@ export class Nodes {
     const drivers = this.#servers.slice(0, loaded)
     const others = this.#servers.slice(loaded)
     const share = { ...load, runs: load.runs / loaded }
-    for (const [place, { port }] of drivers.entries()) {
-      const next = this.#servers[(place + 1) % this.#servers.length]!
+    for (const [index, { port }] of drivers.entries()) {
+      const next = this.#servers[(index + 1) % this.#servers.length]!
       await client.open(port, share, elsewhere ? next.port : port)
     }
     const working = elsewhere ? this.#servers : drivers

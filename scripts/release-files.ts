@@ -12,8 +12,8 @@ export const versionedFiles: readonly string[] = Object.keys(versionPlaces)
 
 /** Versions that a file names. */
 export function versionsIn(file: string, text: string): string[] {
-  return placesOf(file).map((place) => {
-    const [found, before = ''] = place.exec(text) ?? []
+  return placesOf(file).map((pattern) => {
+    const [found, before = ''] = pattern.exec(text) ?? []
     if (found === undefined) throw new Failure(`${file} contains no version`)
     return found.slice(before.length)
   })
@@ -21,15 +21,15 @@ export function versionsIn(file: string, text: string): string[] {
 
 export function withVersion(file: string, text: string, version: string): string {
   return placesOf(file).reduce(
-    (changed, place) => changed.replace(place, (_, before: string) => before + version),
+    (changed, pattern) => changed.replace(pattern, (_, before: string) => before + version),
     text,
   )
 }
 
 function placesOf(file: string): readonly RegExp[] {
-  const places = versionPlaces[file]
-  if (places === undefined) throw new Failure(`${file} is not in the list of files with the version`)
-  return places
+  const patterns = versionPlaces[file]
+  if (patterns === undefined) throw new Failure(`${file} is not in the list of files with the version`)
+  return patterns
 }
 
 export interface Section {

@@ -43,13 +43,13 @@ export interface World {
 /** `storeOf`: store address for each node. */
 export async function startNodes(
   options: WorldOptions,
-  storeOf: (place: number) => string | Promise<string>,
+  storeOf: (index: number) => string | Promise<string>,
 ): Promise<NodeProcess[]> {
-  const places = Array.from({ length: options.nodes }, (_, place) => place)
+  const indices = Array.from({ length: options.nodes }, (_, index) => index)
   const nodes = await Promise.all(
-    places.map(
-      async (place) =>
-        new NodeProcess({ store: await storeOf(place), port: await freePort(), leaseMs: options.leaseMs }),
+    indices.map(
+      async (index) =>
+        new NodeProcess({ store: await storeOf(index), port: await freePort(), leaseMs: options.leaseMs }),
     ),
   )
   try {
@@ -70,7 +70,7 @@ const BETWEEN_KILLS_MS = 1500
 
 /** Faults of nodes, independent of the store. */
 export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'], 'kill' | 'sigstop' | 'clock'> {
-  const at = (place: number): NodeProcess => nodes[place % nodes.length]!
+  const at = (index: number): NodeProcess => nodes[index % nodes.length]!
   return {
     async kill(ms, round) {
       const until = Date.now() + ms
@@ -91,9 +91,9 @@ export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'],
     },
     async clock(ms) {
       // One by one, so that nodes with different clocks share runs; each node is restarted for it.
-      for (const [place, node] of nodes.entries()) {
+      for (const [index, node] of nodes.entries()) {
         await node.kill()
-        await node.start(await clockOf(place))
+        await node.start(await clockOf(index))
       }
       await wait(ms)
       for (const node of nodes) {
@@ -111,9 +111,9 @@ export async function faketimeLibrary(): Promise<string | undefined> {
   return globSync('/usr/lib/*/faketime/libfaketime.so.1')[0]
 }
 
-async function clockOf(place: number): Promise<Record<string, string>> {
+async function clockOf(index: number): Promise<Record<string, string>> {
   const library = (await faketimeLibrary())!
-  return { LD_PRELOAD: library, FAKETIME: CLOCKS[place % CLOCKS.length]!, DONT_FAKE_MONOTONIC: '1' }
+  return { LD_PRELOAD: library, FAKETIME: CLOCKS[index % CLOCKS.length]!, DONT_FAKE_MONOTONIC: '1' }
 }
 
 /** Fills the disk for a while. */

@@ -59,15 +59,15 @@ export async function createNatsCluster(size: number, access: Access = {}): Prom
   const routes = await Promise.all(
     Array.from({ length: size }, (_, from) => routesFrom(from, ports.slice(2 * size), access.routePort)),
   )
-  return Array.from({ length: size }, (_, place) => {
-    const [port, monitor, route] = [ports[place]!, ports[size + place]!, ports[2 * size + place]!]
+  return Array.from({ length: size }, (_, index) => {
+    const [port, monitor, route] = [ports[index]!, ports[size + index]!, ports[2 * size + index]!]
     return new NatsServer({
-      program: access.programs?.[place] ?? program,
-      name: `n${place + 1}`,
+      program: access.programs?.[index] ?? program,
+      name: `n${index + 1}`,
       port,
       monitor,
       route,
-      routes: routes[place]!,
+      routes: routes[index]!,
       access,
     })
   })

@@ -29,8 +29,8 @@ export class History {
   }
 
   /** One line per request, pause and restart, with seconds since the start of the wave. */
-  of(place: number, run: string | undefined, tries: Tries, began: number): string {
-    const own = tries.entries.filter(({ about }) => about === `view-${place}` || about === run)
+  of(index: number, run: string | undefined, tries: Tries, began: number): string {
+    const own = tries.entries.filter(({ about }) => about === `view-${index}` || about === run)
     const lines = own.map((entry) => ({ at: entry.at, line: this.#described(entry) }))
     const away = this.#restarts.map(({ since, until }) => ({
       at: since,
@@ -47,9 +47,9 @@ export class History {
   /** The history of the view whose last try was the latest. */
   slowest(runs: readonly (string | undefined)[], tries: Tries, began: number): string {
     const { about } = tries.entries.findLast(({ number }) => number !== undefined) ?? { about: '' }
-    const place = runs.includes(about) ? runs.indexOf(about) : Number(about.slice('view-'.length))
-    return `view ${place}:
-${this.of(place, runs[place], tries, began)}`
+    const index = runs.includes(about) ? runs.indexOf(about) : Number(about.slice('view-'.length))
+    return `view ${index}:
+${this.of(index, runs[index], tries, began)}`
   }
 
   #described({ what, number, end, tookMs }: Try): string {

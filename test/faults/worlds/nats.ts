@@ -36,9 +36,9 @@ export async function openNatsWorld(options: WorldOptions, release: NatsRelease 
     await Promise.all(servers.map((server) => server.start()))
     const nodes = await startNodes(options, async (node) => {
       const ports = await Promise.all(
-        servers.map(async ({ port }, place) => {
+        servers.map(async ({ port }, index) => {
           const link = await openLink(port, partition)
-          links.push({ servers: [place], node, link })
+          links.push({ servers: [index], node, link })
           return link.port
         }),
       )

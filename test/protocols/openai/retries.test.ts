@@ -132,7 +132,7 @@ describe('a client that leaves', () => {
     const { id: run } = await untilRun(server)
     const message = 'failed to stop the run of a disconnected client'
     await until('it is told', () => warnings.length > 0)
-    expect(warnings).toEqual([{ run, reason: 'the disk is full', message }])
+    expect(warnings).toEqual([{ run, err: new Error('the disk is full'), message }])
   })
 })
 

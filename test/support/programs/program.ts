@@ -125,28 +125,28 @@ export const edit: fc.Arbitrary<Edit> = fc.record({
 })
 
 export function edited(given: Program, { at, how }: Edit): Program {
-  const place = at % given.length
-  const node = given[place]!
+  const index = at % given.length
+  const node = given[index]!
   if (node.do === 'parallel' && how !== 'remove' && how !== 'swap') {
     const branch = at % node.branches.length
     const branches = node.branches.map((each, number) =>
       number === branch ? edited(each, { at: at >> 2, how }) : each,
     )
-    return given.with(place, { ...node, branches })
+    return given.with(index, { ...node, branches })
   }
   const fresh: Node = { do: 'tool', name: 'new', input: 7, idempotent: false }
   switch (how) {
     case 'remove':
-      return given.toSpliced(place, 1)
+      return given.toSpliced(index, 1)
     case 'insert':
-      return given.toSpliced(place, 0, fresh)
+      return given.toSpliced(index, 0, fresh)
     case 'swap': {
-      const next = given[place + 1]
-      return next === undefined ? given : given.with(place, next).with(place + 1, node)
+      const next = given[index + 1]
+      return next === undefined ? given : given.with(index, next).with(index + 1, node)
     }
     case 'input':
-      return given.with(place, node.do === 'tool' || node.do === 'call' ? { ...node, input: node.input + 100 } : fresh)
+      return given.with(index, node.do === 'tool' || node.do === 'call' ? { ...node, input: node.input + 100 } : fresh)
     case 'rename':
-      return given.with(place, 'name' in node ? { ...node, name: `${node.name}2` } : fresh)
+      return given.with(index, 'name' in node ? { ...node, name: `${node.name}2` } : fresh)
   }
 }
