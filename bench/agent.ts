@@ -1,19 +1,19 @@
-/** The agent that every measured server runs: numbered texts, as fast as the event loop turns or at a pace. */
+/** The benchmark agent: emits numbered texts, as fast as possible or at a fixed rate. */
 
 /** The input of a run. */
 export interface Work {
   readonly events: number
-  /** Without a pace: events for each turn of the event loop. */
+  /** Unpaced: events per turn of the event loop. */
   readonly perTurn: number
-  /** Time between two events; 0 is no pace. */
+  /** Interval between events; 0 means unpaced. */
   readonly intervalMs: number
-  /** Where in its interval a run begins, so that paced runs do not all fire at once. */
+  /** Offset within the interval, so that paced runs do not emit simultaneously. */
   readonly phaseMs: number
-  /** Every how many events one carries the time; 0 is none. */
+  /** Every n-th event has a timestamp; 0 for none. */
   readonly stampEvery: number
 }
 
-/** Holds runs back until all of their subscribers are there. */
+/** Holds runs until all subscribers are connected. */
 export class Gate {
   #waiting: (() => void)[] = []
   #arrived: () => void = () => {}
@@ -25,7 +25,7 @@ export class Gate {
     })
   }
 
-  /** Opens when so many runs wait, and closes behind them. */
+  /** Opens once this many runs are waiting, then closes again. */
   async open(runs: number): Promise<void> {
     while (this.#waiting.length < runs) await new Promise<void>((resolve) => (this.#arrived = resolve))
     const waiting = this.#waiting
@@ -54,7 +54,7 @@ const FILLER =
     2,
   )
 
-/** Begins every text and stands nowhere else in a stream, so that a client finds events without parsing them. */
+/** Unique prefix of every text, so that a client can count events without parsing. */
 export const MARK = 0x7e
 export const SEQUENCE_DIGITS = 6
 export const STAMP_MARK = 0x40
@@ -66,7 +66,7 @@ export function text(sequence: number, stamped: boolean): string {
   return head + FILLER.slice(0, TEXT_CHARS - head.length)
 }
 
-/** The system's monotonic clock: the same for every process of this machine. */
+/** The system's monotonic clock, shared by all processes. */
 export function micros(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1_000_000 + Math.floor(nanoseconds / 1000)

@@ -1,7 +1,7 @@
-/** The far side of a question: a process that the bench started answers over its IPC channel and ends with it. */
+/** Child side of the bench's request-response protocol over IPC. The process exits with its channel. */
 import type { Reply } from './messages.ts'
 
-/** What comes in is what the bench sends to this process: each file says what that is. */
+/** The message type is the caller's responsibility. */
 export function answer(handle: (command: never) => unknown): void {
   process.on('message', (command) => {
     void reply(handle, command).then((message) => process.send!(message))
@@ -9,7 +9,7 @@ export function answer(handle: (command: never) => unknown): void {
   process.on('disconnect', () => process.exit())
 }
 
-/** The first thing that a process says, unasked. */
+/** The first message of a process, sent unprompted. */
 export function ready(value?: unknown): void {
   process.send!({ value } satisfies Reply<unknown>)
 }

@@ -1,4 +1,4 @@
-/** What a scenario works with: servers, the load client, and how much of everything. */
+/** Context of a scenario: servers, the load client, and settings. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,15 +13,15 @@ export interface Scenario {
   run(bench: Bench): Promise<readonly Figure[]>
 }
 
-/** `A` and `B` are the plain baselines. `model` is Holdfast with an agent on a model; `served` and `drained` are the AI SDK by itself. */
+/** `A` and `B` are the plain baselines. `model` is Holdfast with a model agent; `served` and `drained` are the AI SDK alone. */
 export type ServerKind = 'A' | 'B' | 'holdfast' | 'served' | 'drained' | 'model'
 
 export interface BenchOptions {
-  /** Less of everything: for a first look, not for a verdict. */
+  /** Smaller loads: for a first look, not for conclusions. */
   readonly quick: boolean
-  /** Where CPU profiles of Holdfast are written. */
+  /** Folder for CPU profiles of Holdfast. */
   readonly profile: string | undefined
-  /** Figures that the capacity model starts from are written to measured.json. */
+  /** Write the inputs of the capacity model to measured.json. */
   readonly save: boolean
 }
 
@@ -30,7 +30,7 @@ export class Bench {
   readonly save: boolean
   /** Rounds of interleaved measurements; medians are reported. */
   readonly rounds: number
-  /** Like the root of the repository, but compiled. */
+  /** Compiled copy of the repository root. */
   readonly built: string
   readonly processes: Processes
   readonly #options: BenchOptions
@@ -48,7 +48,7 @@ export class Bench {
     build(this.built)
   }
 
-  /** A folder of its own, gone when the bench ends. */
+  /** A temporary folder, removed when the bench ends. */
   folder(): string {
     return mkdtempSync(join(this.#directory, 'd'))
   }
@@ -77,12 +77,12 @@ export class Bench {
     }
   }
 
-  /** Holdfast on the store with an address. */
+  /** Starts Holdfast on a store. */
   node(address: string, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
     return this.#start('servers/holdfast.js', address, [...nodeFlags, ...this.profiling])
   }
 
-  /** A store without a server, or what it is on without a store: asked one thing, in a process of its own. */
+  /** Sends one command to a store, or its bare medium, in a separate process. */
   async storeAlone<Answer>(command: StoreCommand, nodeFlags: readonly string[] = []): Promise<Answer> {
     const [channel] = await this.processes.start('store-load.js', [], nodeFlags)
     const answer = await channel.ask<Answer>(command)
@@ -91,13 +91,13 @@ export class Bench {
     return answer
   }
 
-  /** What was started, and is to be stopped when the bench ends, whatever happens. */
+  /** Registers something to stop when the bench ends. */
   keep<Kept extends { stop(): Promise<void> }>(kept: Kept): Kept {
     this.#kept.push(kept)
     return kept
   }
 
-  /** Flags for processes that run Holdfast's code. */
+  /** Node flags for Holdfast processes. */
   get profiling(): readonly string[] {
     const { profile } = this.#options
     return profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]

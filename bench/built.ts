@@ -1,9 +1,9 @@
-/** What is measured is what is published: JavaScript. Sources would pay for stripping their types, in time and in memory. */
+/** The bench measures the published JavaScript, without the cost of type stripping. */
 import { copyFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, root } from '../scripts/command.ts'
 
-/** Compiles the package and the bench into a folder that looks like the root of the repository. */
+/** Compiles the package and the bench into a folder with the layout of the repository. */
 export function build(folder: string): void {
   command(['tsc', '-p', 'bench/tsconfig.json', '--noCheck', '--outDir', folder])
   copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))

@@ -1,33 +1,33 @@
-/** From measured figures to what a number of concurrent runs needs: plain arithmetic, so that every step can be followed. */
+/** Capacity model: computes the machines for a number of concurrent runs from measured figures. */
 import type { Measured, StoreName } from './measured.ts'
 
-/** What is asked for. */
+/** The workload. */
 export interface Demand {
   readonly store: StoreName
-  /** Live at the same time. */
+  /** Concurrent runs. */
   readonly runs: number
-  /** Of one run, on average over all live ones: most of them wait for a model or a tool most of the time. */
+  /** Average per run, including the time spent waiting for models and tools. */
   readonly eventsPerSecond: number
   readonly subscribersPerRun: number
-  /** How long a run lives. */
+  /** Duration of a run. */
   readonly runSeconds: number
-  /** How long a finished run is kept before it is removed. */
+  /** Retention of finished runs. */
   readonly retainHours: number
 }
 
-/** What it is to run on. */
+/** The machines. */
 export interface Machines {
-  /** Cores that one node can keep busy: its main thread is one, and commits and the collector have some of a second. */
+  /** Cores that one node can use: one for the main thread, and part of a second for commits and garbage collection. */
   readonly nodeCores: number
   readonly nodeGigabytes: number
   readonly runsPerNode: number
-  /** Servers of one NATS cluster. A PostgreSQL has as many as it has replicas, and only the first one works. */
+  /** Servers of one NATS cluster, or of PostgreSQL with replicas, where only the primary works. */
   readonly storeServers: number
-  /** Of each server. */
+  /** Per server. */
   readonly storeCores: number
   readonly storeMegabytesPerSecond: number
   readonly replicas: number
-  /** Share of a resource that is planned with; the rest is for peaks, and for the load of a machine that died. */
+  /** Planned utilization; the rest is reserved for peaks and failover. */
   readonly utilization: number
   /** Share of a node's core that it may spend on hints from other nodes. */
   readonly hintCores: number
@@ -54,7 +54,7 @@ export const defaultMachines: Machines = {
   hintCores: 0.2,
 }
 
-/** Why a cell, which is one store with its nodes, cannot have more runs. */
+/** A limit of a cell: one store with its nodes. */
 export interface Bound {
   readonly what: string
   readonly runs: number
@@ -63,17 +63,17 @@ export interface Bound {
 export interface Capacity {
   readonly eventsPerSecond: number
   readonly startsPerSecond: number
-  /** What stops a cell from growing, the first first. */
+  /** Limits of a cell, tightest first. */
   readonly bounds: readonly Bound[]
   readonly cells: number
-  /** The same for nodes. */
+  /** Limits of a node, tightest first. */
   readonly nodeBounds: readonly Bound[]
   readonly nodes: number
   readonly nodeCores: number
   readonly storeServers: number
   readonly storeCores: number
   readonly storedTerabytes: number
-  /** Written by all disks together. */
+  /** Total of all disks. */
   readonly writtenMegabytesPerSecond: number
   readonly clientGigabits: number
   readonly storeGigabits: number
@@ -142,7 +142,7 @@ function hintBytes({ stores, recordBytes }: Measured, name: StoreName): number {
   return name === 'postgres' ? NOTICE_BYTES : 0
 }
 
-/** An id of 30 characters, an index and what is between them. */
+/** An id of 30 characters, an index and separators. */
 const NOTICE_BYTES = 45
 
 function cellBounds(measured: Measured, demand: Demand, machines: Machines, replicas: number): Bound[] {
@@ -152,7 +152,7 @@ function cellBounds(measured: Measured, demand: Demand, machines: Machines, repl
   const createStore = store.createStoreMicros / runSeconds
   const createNode = store.createNodeMicros / runSeconds
   const bytes = Math.max(store.storedBytes, store.replicatedBytes)
-  // Every server of a database writes everything; of a cluster, each its share.
+  // Every PostgreSQL server writes everything; NATS servers share the writes.
   const share = name === 'nats' ? replicas / machines.storeServers : 1
   const disk = (machines.storeMegabytesPerSecond * MEGA * utilization) / (eventsPerSecond * bytes * share)
   if (name === 'sqlite') {
@@ -163,7 +163,7 @@ function cellBounds(measured: Measured, demand: Demand, machines: Machines, repl
       ['disk', disk],
     ])
   }
-  // A cluster shares the work; a database does it all on one server, and its replicas do it again.
+  // A NATS cluster shares the work; PostgreSQL does it all on the primary, and replicas repeat it.
   const cores = machines.storeCores * (name === 'nats' ? machines.storeServers : 1)
   const kept = 1 + (retainHours * 3600) / runSeconds
   const known = (machines.nodeGigabytes * GIGA * (1 - utilization)) / (kept * store.knownRunBytes)

@@ -1,4 +1,4 @@
-/** What the capacity model says, as tables for a terminal and for docs/scale.md. */
+/** Tables of the capacity model, for the terminal and docs/scale.md. */
 import { type Capacity, capacityOf, type Demand, type Machines } from './capacity-model.ts'
 import { markdown, show } from './figures.ts'
 import { type Measured, type StoreName, storeNames } from './measured.ts'

@@ -1,4 +1,4 @@
-/** `node bench/capacity.ts --runs 1000000 --events-per-second 5`: what so many runs need, from the figures last measured. */
+/** `node bench/capacity.ts --runs 1000000 --events-per-second 5`: required machines, from the last measured figures. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { defaultDemand, defaultMachines, type Demand, type Machines } from './capacity-model.ts'

@@ -1,4 +1,4 @@
-/** The load client, a process of its own: raw sockets, so that it costs little beside the server on the same machine. */
+/** The load client: a separate process with raw sockets, to use little CPU next to the server. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Work } from './agent.ts'
@@ -6,16 +6,16 @@ import { answer, ready } from './answering.ts'
 import type { ClientCommand, Delivered, Load } from './messages.ts'
 import { StreamReader } from './stream-reader.ts'
 
-/** One for all sockets: what is read is looked at before anything else is read. */
+/** Shared by all sockets, because each read is processed before the next. */
 const READ_BYTES = 256 * 1024
 const shared = Buffer.allocUnsafeSlow(READ_BYTES)
-/** Connections made at once; more would overflow the server's backlog. */
+/** Concurrent connects; more would overflow the server's backlog. */
 const CONNECTING_MAX = 100
 
 class Subscriber {
   readonly reader: StreamReader
   readonly socket: Socket
-  /** The stream has begun. */
+  /** Resolves when the stream has started. */
   readonly begun: Promise<void>
   readonly ended: Promise<void>
 
@@ -45,7 +45,7 @@ class Client {
   #events = 0
   #cpuAtOpen = 0
 
-  /** Adds to what is open already. */
+  /** Adds to the open streams. */
   async open(port: number, load: Load, followPort = port): Promise<readonly string[]> {
     this.#events = load.work.events
     const runs = load.subscribersPerRun === 1 && followPort === port ? [] : await startApart(port, load)
@@ -84,7 +84,7 @@ class Client {
     }
   }
 
-  /** Milliseconds from the request to the end of the answer. */
+  /** Milliseconds from the request to the end of the response. */
   async catchUp(port: number, run: string, events: number): Promise<number> {
     const subscriber = new Subscriber(port, '', [])
     await once(subscriber.socket, 'connect')
@@ -133,7 +133,7 @@ function startBody(input: Work, keep: boolean): string {
   return JSON.stringify({ component: 'bench', input, metadata: { keep } })
 }
 
-/** Paced runs are spread evenly over their interval. */
+/** Spreads paced runs evenly over their interval. */
 function phased(work: Work, run: number, runs: number): Work {
   return { ...work, phaseMs: Math.floor((work.intervalMs * run) / runs) }
 }

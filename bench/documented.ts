@@ -1,4 +1,4 @@
-/** The tables of docs/scale.md, each between two comments, written anew from what was measured. */
+/** Updates the tables of docs/scale.md, each between two comments, from the measured figures. */
 import { defaultDemand, defaultMachines } from './capacity-model.ts'
 import { boundsTable, capacityTable } from './capacity-tables.ts'
 import type { Measured } from './measured.ts'
@@ -14,8 +14,8 @@ export function documented(text: string, measured: Measured): string {
     bounds: boundsTable(measured, defaultDemand, defaultMachines),
   }
   return Object.entries(tables).reduce((page, [name, table]) => {
-    const place = new RegExp(`(<!-- ${name}[^>]*-->\n).*?(\n<!-- end -->)`, 's')
-    if (!place.test(page)) throw new Error(`docs/scale.md has no place for the table "${name}"`)
-    return page.replace(place, (_, begin: string, end: string) => `${begin}\n${table}\n${end}`)
+    const marker = new RegExp(`(<!-- ${name}[^>]*-->\n).*?(\n<!-- end -->)`, 's')
+    if (!marker.test(page)) throw new Error(`docs/scale.md has no marker for the table "${name}"`)
+    return page.replace(marker, (_, begin: string, end: string) => `${begin}\n${table}\n${end}`)
   }, text)
 }

@@ -1,9 +1,9 @@
-/** A figure is a measured number beside the one that it should reach. */
+/** A figure: a measured number and its target. */
 export interface Figure {
   readonly name: string
   readonly target: string
   readonly measured: string
-  /** Undefined where nothing is to be reached. */
+  /** Undefined without a target. */
   readonly met: boolean | undefined
 }
 
@@ -15,7 +15,7 @@ export function atMost(name: string, target: number, measured: number, unit = ''
   return { name, target: `≤ ${show(target)}${unit}`, measured: `${show(measured)}${unit}`, met: measured <= target }
 }
 
-/** A number that others are compared with, or that is extrapolated from. */
+/** A number without a target, for comparison or extrapolation. */
 export function noted(name: string, measured: number, unit = ''): Figure {
   return { name, target: '', measured: `${show(measured)}${unit}`, met: undefined }
 }

@@ -1,4 +1,4 @@
-/** Fills a database with finished runs, in a process of its own. */
+/** Fills a database with finished runs, in a separate process. */
 import { openSqliteStore } from '../src/stores/sqlite/index.ts'
 import { answer, ready } from './answering.ts'
 import { OpenRun } from './open-run.ts'

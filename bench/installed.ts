@@ -1,4 +1,4 @@
-/** Servers as they are installed: the built command line, in a process that can be killed like any other. */
+/** Installed servers: the built command line, in a process that can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ export class InstalledServer {
     this.#child = child
   }
 
-  /** Resolves when the server has said where it is. */
+  /** Resolves when the server has printed its address. */
   static async start(parameters: readonly string[]): Promise<InstalledServer> {
     const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'inherit'] })
     for await (const line of createInterface({ input: child.stdout })) {
@@ -23,10 +23,10 @@ export class InstalledServer {
       child.stdout.resume()
       return new InstalledServer(url, child)
     }
-    throw new Error('the server ended before it said where it is')
+    throw new Error('the server exited before it printed its address')
   }
 
-  /** Resident memory, now and at most so far; known on Linux only. */
+  /** Current and peak resident memory; Linux only. */
   memory(): { readonly rssBytes: number; readonly peakBytes: number } {
     const path = `/proc/${this.#child.pid}/status`
     const status = existsSync(path) ? readFileSync(path, 'utf8') : ''
@@ -34,7 +34,7 @@ export class InstalledServer {
     return { rssBytes: kilobytes('VmRSS') * 1024, peakBytes: kilobytes('VmHWM') * 1024 }
   }
 
-  /** Kills it, as a crash does. */
+  /** Kills it with SIGKILL. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     const exited = once(this.#child, 'exit')
@@ -43,7 +43,7 @@ export class InstalledServer {
   }
 }
 
-/** From the start of a process to its answer; the server goes on. */
+/** Time from process start to the first response; the server keeps running. */
 export async function timeToAnswer(
   parameters: readonly string[],
   path: string,
@@ -69,11 +69,11 @@ export function answered(url: string): Promise<void> {
 }
 
 export interface HealthWatch {
-  /** The milliseconds that each answer took. */
+  /** Latencies in milliseconds. */
   end(): Promise<readonly number[]>
 }
 
-/** Asks for the health of a server again and again, from now on. */
+/** Polls a server's health until ended. */
 export function watchHealth(url: string): HealthWatch {
   const times: number[] = []
   let isOver = false

@@ -1,10 +1,10 @@
-/** The machine that is measured on, and what else it does: other work shows in every figure that is a time. */
+/** The machine and its other load, which affects every time that is measured. */
 import { existsSync, readFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
 
 const SAMPLE_MS = 500
 
-/** Cores that others keep busy, while nothing of ours runs. */
+/** Cores used by other processes while the bench is idle. */
 export async function othersCores(): Promise<number> {
   const before = busyMs()
   const start = performance.now()
@@ -17,8 +17,8 @@ function busyMs(): number {
 }
 
 /**
- * Which part of the CPU time that was asked for since its creation a virtual machine was not given, because its host was busy
- * with others. Nothing that runs in the machine shows it, but every latency does. Known on Linux only.
+ * Steal time: the share of CPU time that the hypervisor withheld since creation. Not visible in any process, but in every latency.
+ * Linux only.
  */
 export class Withheld {
   readonly #before = grantedAndStolen()

@@ -1,4 +1,4 @@
-/** One load on one server, and what it cost the server's process. */
+/** Measures the cost of one load on one server. */
 import type { Bench, ServerKind } from './bench.ts'
 import { median, show } from './figures.ts'
 import { Withheld } from './machine.ts'
@@ -10,7 +10,7 @@ export interface Measurement extends Delivered {
   readonly cpuSeconds: number
   readonly mainThreadSeconds: number
   readonly rssBytes: number
-  /** Deliveries per CPU-second of the whole process. */
+  /** Deliveries per CPU-second of the process. */
   readonly perCpuSecond: number
 }
 
@@ -18,7 +18,7 @@ export type Measurements = Readonly<Record<ServerKind, readonly Measurement[]>>
 
 export const LOAD_MS_MAX = 60_000
 
-/** Round robin over the kinds, so that whatever else the machine does falls on all of them alike. */
+/** Round-robin over the kinds, so that other load affects all of them equally. */
 export async function interleaved(
   bench: Bench,
   kinds: readonly ServerKind[],
@@ -45,7 +45,7 @@ export async function interleaved(
   return measured
 }
 
-/** From the moment that the agents may go until all is delivered and the server has come to rest. */
+/** From the release of the agents until everything is delivered and the server is idle. */
 export async function measure(server: ServerProcess, client: ClientProcess, load: Load): Promise<Measurement> {
   await client.open(server.port, load)
   await rest(server)
@@ -68,7 +68,7 @@ export async function measure(server: ServerProcess, client: ClientProcess, load
   }
 }
 
-/** A server that loses events is not a fast one. */
+/** Fails if events were lost or repeated. */
 export function assertWhole(
   { lost, repeated }: Delivered,
   { runs, subscribersPerRun, retold = false, work }: Load,
@@ -81,7 +81,7 @@ const REST_LOOK_MS = 100
 const REST_CPU_MICROS = 4000
 const REST_LOOKS_MAX = 40
 
-/** Work that a server puts off (compaction) belongs to the load that made it. */
+/** Deferred work (compaction) counts for the load that caused it. */
 export async function rest(server: ServerProcess): Promise<void> {
   let { cpuMicros } = await server.usage()
   for (let look = 0; look < REST_LOOKS_MAX; look++) {
@@ -101,8 +101,8 @@ function describe(result: Measurement): string {
 }
 
 /**
- * Deliveries per CPU-second of Holdfast as a share of a baseline's: for each round the quotient, so that what slowed a round
- * slowed both, and of these the median.
+ * Median over the rounds of Holdfast's deliveries per CPU-second relative to a baseline, so that other load affects both sides of each
+ * ratio.
  */
 export function efficiency({ holdfast, ...baselines }: Measurements, baseline: 'A' | 'B'): number {
   return median(holdfast.map(({ perCpuSecond }, round) => perCpuSecond / baselines[baseline][round]!.perCpuSecond))

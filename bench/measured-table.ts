@@ -1,4 +1,4 @@
-/** The table of measured figures, as the bench prints it and docs/scale.md shows it. */
+/** The table of measured figures, for the bench's output and docs/scale.md. */
 import { markdown, show } from './figures.ts'
 import { type Measured, type MeasuredStore, storeNames } from './measured.ts'
 
@@ -29,7 +29,7 @@ const ROWS: readonly Row[] = [
   ['startup time per retained run', ' µs', ({ knownRunMicros }) => knownRunMicros],
 ]
 
-/** What is 0 was not there to be measured. */
+/** 0 means not measured. */
 export function storesTable({ stores }: Measured): string {
   const rows = ROWS.map(([name, unit, value]) => [name, ...storeNames.map((store) => cell(value(stores[store]), unit))])
   return markdown(['', ...storeNames], rows)

@@ -1,4 +1,4 @@
-/** The figures that the capacity model starts from, as the scenario `stores` last saved them. */
+/** Inputs of the capacity model, as last saved by the scenario `stores`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 
 export type StoreName = 'sqlite' | 'postgres' | 'nats'
@@ -7,42 +7,42 @@ export const storeNames: readonly StoreName[] = ['sqlite', 'postgres', 'nats']
 export interface Measured {
   readonly date: string
   readonly machine: string
-  /** CPU of a node for a delivery to one more subscriber. */
+  /** Node CPU per delivery to an additional subscriber. */
   readonly deliveryMicros: number
-  /** Bytes of one event, as clients get it. */
+  /** Bytes of one event on the wire. */
   readonly recordBytes: number
   readonly stores: Readonly<Record<StoreName, MeasuredStore>>
 }
 
-/** Where nothing else is said, at a pace at which each event has a commit to itself: the dearest way to write it. */
+/** Unless noted otherwise, measured at a rate at which each event has its own commit, the most expensive case. */
 export interface MeasuredStore {
-  /** As much as it takes, and what its medium takes without Holdfast. */
+  /** Maximum rate of the store, and of its medium without Holdfast. */
   readonly appendsPerSecond: number
   readonly barePerSecond: number
   readonly ratio: number
-  /** As fast as it goes, from agents to clients, with 1, 2 and 4 nodes on this one machine. */
+  /** Maximum end-to-end rate with 1, 2 and 4 nodes on this machine. */
   readonly deliveriesPerSecond: Readonly<Record<string, number>>
   readonly p50Ms: number
   readonly p99Ms: number
-  /** The subscriber is served by another node than the one that drives the run. */
+  /** The subscriber is on another node than the run. */
   readonly elsewhereP50Ms: number
   readonly elsewhereP99Ms: number
-  /** CPU for an event as fast as it goes, where many share a commit: of its node, and of the store's servers. */
+  /** CPU per event at maximum rate, with group commit: of its node, and of the store's servers. */
   readonly fastNodeMicros: number
   readonly fastStoreMicros: number
-  /** CPU for an event: of its node, of the store's servers together, and of each node that has nothing to do with it. */
+  /** CPU per event: of its node, of all store servers, and of each uninvolved node. */
   readonly nodeMicros: number
   readonly storeMicros: number
   readonly peerMicros: number
-  /** CPU for a run that is created: of its node, and of the store's servers. */
+  /** CPU per new run: of its node, and of the store's servers. */
   readonly createNodeMicros: number
   readonly createStoreMicros: number
-  /** For an event: on one disk, and on the way to one replica. */
+  /** Bytes per event: on one disk, and sent to one replica. */
   readonly storedBytes: number
   readonly replicatedBytes: number
-  /** Memory of a node for a run that it drives, with a subscriber. */
+  /** Node memory per executing run with a subscriber. */
   readonly liveRunBytes: number
-  /** What every node keeps in memory of every run that is kept, whoever drives it, and the time to read it at the start. */
+  /** Memory of every node per stored run, and the time to load it at startup. */
   readonly knownRunBytes: number
   readonly knownRunMicros: number
 }

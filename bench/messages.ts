@@ -1,16 +1,16 @@
-/** What the bench says to its processes, and what they answer. One question at a time for each process. */
+/** Messages between the bench and its processes, one request at a time per process. */
 import type { Work } from './agent.ts'
 
 export type ServerCommand =
   | { readonly kind: 'usage' }
-  /** Lets the agents go, once so many runs have started. */
+  /** Releases the agents once this many runs have started. */
   | { readonly kind: 'go'; readonly runs: number }
   | { readonly kind: 'collect garbage' }
   | { readonly kind: 'stop' }
 
-/** What a process has used since it started. */
+/** Resource usage of a process since its start. */
 export interface Usage {
-  /** Of the whole process, every thread. */
+  /** All threads. */
   readonly cpuMicros: number
   readonly mainThreadMicros: number
   readonly rssBytes: number
@@ -18,30 +18,30 @@ export interface Usage {
 
 export interface Load {
   readonly runs: number
-  /** More than one: they follow a run that was started apart. */
+  /** If more than one, they follow a separately started run. */
   readonly subscribersPerRun: number
-  /** A plain server, too, is to keep the events for a later reader. */
+  /** A plain server keeps the events for later readers too. */
   readonly keep?: boolean
-  /** What a run said is told once more in its result: an event that comes again is no fault. */
+  /** The result repeats the text, so repeated events are expected. */
   readonly retold?: boolean
   readonly work: Work
 }
 
 export type ClientCommand =
-  /** Starts the runs and connects the subscribers; answered, with the runs started apart, when every stream has begun. */
+  /** Starts the runs and connects the subscribers. The response, with separately started runs, comes when every stream has started. */
   | { readonly kind: 'open'; readonly port: number; readonly load: Load; readonly followPort?: number }
-  /** Answered when every stream has ended. */
+  /** The response comes when every stream has ended. */
   | { readonly kind: 'finish'; readonly timeoutMs: number }
-  /** Reads the whole log of a finished run, on a fresh connection. */
+  /** Reads the complete log of a finished run on a new connection. */
   | { readonly kind: 'catch up'; readonly port: number; readonly run: string; readonly events: number }
   | { readonly kind: 'close' }
 
 export interface Delivered {
   readonly deliveries: number
-  /** Events that never came, came again, or came after a later one. */
+  /** Missing, repeated and out-of-order events. */
   readonly lost: number
   readonly repeated: number
-  /** Of the client. */
+  /** CPU of the client. */
   readonly cpuMicros: number
   readonly p50Ms: number
   readonly p99Ms: number

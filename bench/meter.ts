@@ -1,4 +1,4 @@
-/** Counts events that became durable, and measures a stretch of them. */
+/** Counts durable events and measures a range of them. */
 
 export interface Rate {
   readonly eventsPerSecond: number
@@ -17,7 +17,7 @@ export class Meter {
   #start: Mark | undefined
   #end: Mark | undefined
 
-  /** So many come before the stretch. */
+  /** `before`: events to skip first. */
   constructor(before: number, events: number) {
     this.#before = before
     this.#events = events

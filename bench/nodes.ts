@@ -1,4 +1,4 @@
-/** Holdfast nodes on one store, as many as are asked for, and what a load costs them and the store's servers. */
+/** A number of Holdfast nodes on one store, and the cost of a load for them and the store's servers. */
 import type { Bench } from './bench.ts'
 import { assertWhole, LOAD_MS_MAX, rest } from './measure.ts'
 import type { Medium } from './media/medium.ts'
@@ -9,21 +9,21 @@ export interface NodesMeasurement {
   readonly deliveriesPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** CPU of the nodes that drive the runs or serve their subscribers, for each event. */
+  /** CPU per event of the nodes that execute the runs or serve their subscribers. */
   readonly nodeMicros: number
-  /** CPU of one node that does neither, for each event; NaN where there is no such node. */
+  /** CPU per event of one uninvolved node; NaN if there is none. */
   readonly peerMicros: number
-  /** CPU of the store's servers, for each event. */
+  /** CPU per event of the store's servers. */
   readonly storeMicros: number
-  /** On one disk, and to one replica, for each event. */
+  /** Bytes per event: on one disk, and to one replica. */
   readonly storedBytes: number
   readonly replicatedBytes: number
 }
 
 export interface Among {
-  /** The first nodes of so many get the load, in equal shares; all, where it is not said. */
+  /** Number of nodes that share the load equally. Default: all. */
   readonly loaded?: number
-  /** Subscribers are served by the node after the one that drives their run. */
+  /** Subscribers connect to the node after the one that executes their run. */
   readonly elsewhere?: boolean
 }
 
@@ -39,7 +39,7 @@ export class Nodes {
     this.#address = medium.place()
   }
 
-  /** Adds nodes until there are so many. */
+  /** Adds nodes up to `count`. */
   async grow(count: number, warmUp: Load, nodeFlags: readonly string[] = []): Promise<void> {
     const client = await this.#bench.client()
     while (this.#servers.length < count) {
@@ -59,8 +59,8 @@ export class Nodes {
     const drivers = this.#servers.slice(0, loaded)
     const others = this.#servers.slice(loaded)
     const share = { ...load, runs: load.runs / loaded }
-    for (const [place, { port }] of drivers.entries()) {
-      const next = this.#servers[(place + 1) % this.#servers.length]!
+    for (const [index, { port }] of drivers.entries()) {
+      const next = this.#servers[(index + 1) % this.#servers.length]!
       await client.open(port, share, elsewhere ? next.port : port)
     }
     const working = elsewhere ? this.#servers : drivers
@@ -74,7 +74,7 @@ export class Nodes {
     return measurementOf(load, delivered, seconds, before, after, others.length)
   }
 
-  /** Resident bytes for each run that is driven, waits, and has a subscriber. Needs nodes with --expose-gc. */
+  /** Resident bytes per waiting run with a subscriber. Needs nodes with --expose-gc. */
   async liveRunBytes(few: Load, many: Load): Promise<number> {
     const client = await this.#bench.client()
     const server = this.#servers[0]!

@@ -1,4 +1,4 @@
-/** Runs made directly in a store, without a server. */
+/** Creates runs directly in a store, without a server. */
 import { systemIds } from '../src/core/ports/clock.ts'
 import { encodeRecord, encodeTextBody } from '../src/core/model/record.ts'
 import type { Run } from '../src/core/model/run.ts'
@@ -11,7 +11,7 @@ const bodies = Array.from({ length: 256 }, (_, sequence) =>
   encodeTextBody(text(sequence, false), { depthMax: 10, bytesMax: 4096 }),
 )
 
-/** A record of a text, as a run would write it. */
+/** A text record in a run's format. */
 export function textRecord(run: string, index: number): string {
   return encodeRecord(run, index, TIME, 'text.delta', bodies[index % bodies.length]!)
 }

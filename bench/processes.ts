@@ -1,4 +1,4 @@
-/** The processes of a bench: started here, asked one question at a time, and all ended here, whatever happens. */
+/** Child processes of the bench, one request at a time each, all terminated at the end. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import type { ClientCommand, Delivered, Load, Reply, ServerCommand, Usage } from './messages.ts'
@@ -13,7 +13,7 @@ export class Processes {
     this.#folder = folder
   }
 
-  /** Starts a file of the folder; resolves with the first thing it says. */
+  /** Starts a file of the folder; resolves with its first message. */
   async start<First>(
     file: string,
     parameters: readonly string[],
@@ -59,12 +59,12 @@ export class Channel {
       const onMessage = (reply: Reply<Answer>): void =>
         settle(() => ('error' in reply ? reject(new Error(`${this.#name}: ${reply.error}`)) : resolve(reply.value)))
       const onExit = (code: number | null): void => settle(() => reject(new Error(`${this.#name} ended with ${code}`)))
-      const timer = setTimeout(() => settle(() => reject(new Error(`${this.#name} does not answer`))), ANSWER_MS_MAX)
+      const timer = setTimeout(() => settle(() => reject(new Error(`${this.#name} does not respond`))), ANSWER_MS_MAX)
       this.#child.on('message', onMessage).on('exit', onExit)
     })
   }
 
-  /** Lets the process go: it ends when nobody asks it any more. */
+  /** Closes the channel, which ends the process. */
   end(): void {
     if (this.#child.connected) this.#child.disconnect()
   }
@@ -115,7 +115,7 @@ export class ClientProcess {
     this.#channel = channel
   }
 
-  /** With another port, the subscribers connect to that one. */
+  /** Subscribers connect to `followPort` if set. */
   open(port: number, load: Load, followPort?: number): Promise<readonly string[]> {
     return this.#ask({ kind: 'open', port, load, ...(followPort !== undefined && { followPort }) })
   }

@@ -1,4 +1,4 @@
-/** `npm run bench`: measures every figure and says which are met. */
+/** `npm run bench`: measures every figure and compares it with its target. */
 import { parseArgs } from 'node:util'
 import { Bench, type Scenario } from './bench.ts'
 import { type Figure, show, table } from './figures.ts'
@@ -16,7 +16,7 @@ import { start } from './scenarios/start.ts'
 import { store } from './scenarios/store.ts'
 import { stores } from './scenarios/stores.ts'
 
-/** More than this, and what is measured in time is measured wrong. */
+/** Above this load of other processes, measured times are unreliable. */
 const OTHERS_CORES_MAX = 0.2
 
 const scenarios: readonly Scenario[] = [
@@ -79,7 +79,7 @@ if (Math.max(...others) > OTHERS_CORES_MAX) {
 }
 if (figures.some(({ met }) => met === false)) process.exitCode = 1
 
-/** A scenario that fails is a figure not met; the others are still measured. */
+/** A failed scenario counts as a missed target; the others still run. */
 async function measured(scenario: Scenario): Promise<readonly Figure[]> {
   try {
     return await scenario.run(bench)

@@ -1,15 +1,15 @@
-/** Clients that start runs of a few events, one after another. */
+/** Clients that start short runs in sequence. */
 import { Agent, request } from 'node:http'
 
 export interface ShortRuns {
   readonly started: number
-  /** Starts that the server put off: its backlog was full. */
+  /** Starts rejected because the backlog was full. */
   readonly refused: number
 }
 
 const REST_MS = 50
 
-/** So many clients at once, until `isOver`. */
+/** Runs `clients` concurrently until `isOver`. */
 export async function startShortRuns(url: string, clients: number, isOver: () => boolean): Promise<ShortRuns> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients })
   let [started, refused] = [0, 0]
@@ -20,7 +20,7 @@ export async function startShortRuns(url: string, clients: number, isOver: () =>
       else if (status === 503) {
         refused++
         await new Promise((resolve) => setTimeout(resolve, REST_MS))
-      } else throw new Error(`a start is answered with ${status}`)
+      } else throw new Error(`a start got status ${status}`)
     }
   }
   await Promise.all(Array.from({ length: clients }, client))

@@ -1,4 +1,4 @@
-/** The store alone, or its medium alone, in a process of its own: many runs at once, each with a few events on their way. */
+/** Loads a store or its bare medium, in a separate process: many concurrent runs with a few events in flight each. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Store } from '../src/core/ports/store.ts'
 import { configOptions } from '../src/server/config-options.ts'
@@ -13,30 +13,30 @@ import { OpenRun } from './open-run.ts'
 export type StoreCommand = StoreLoad | StoreCreation | StoreOpening
 
 export interface StoreLoad {
-  /** `bare`: the ceiling of this machine at this moment. `packed`: the same in one row for each commit, where rows are of runs. */
+  /** `bare`: the medium's current ceiling. `packed`: the same with one row per commit, for media with rows per run. */
   readonly kind: 'store' | 'bare' | 'packed'
   readonly address: string
   readonly runs: number
-  /** Events that a run appends at a time. It goes on to the next ones while these are on their way, as agents do. */
+  /** Events per append. Appends are pipelined, as with agents. */
   readonly eventsAtOnce: number
-  /** Written before the measurement begins, in the same way. */
+  /** Events written before the measurement, in the same way. */
   readonly prefill: number
   readonly events: number
 }
 
 export interface StoreResult extends Rate {
-  /** Share of all bytes that compaction had not got to at the end; 1 where nothing is compacted. */
+  /** Share of bytes not yet compacted at the end; 1 without compaction. */
   readonly backlog: number
 }
 
-/** Runs that are created and not driven, some at a time. */
+/** Creates runs without executing them, in batches. */
 export interface StoreCreation {
   readonly kind: 'create'
   readonly address: string
   readonly runs: number
 }
 
-/** A store that has runs is opened. Needs --expose-gc. */
+/** Opens a store with existing runs. Needs --expose-gc. */
 export interface StoreOpening {
   readonly kind: 'open'
   readonly address: string
@@ -44,7 +44,7 @@ export interface StoreOpening {
 
 export interface StoreOpened {
   readonly ms: number
-  /** What the store keeps in memory of what it found. */
+  /** Heap that the store uses for existing runs. */
   readonly heapBytes: number
 }
 
@@ -55,7 +55,7 @@ async function loadStore({ address, runs, eventsAtOnce, prefill, events }: Store
   const write = async (run: OpenRun): Promise<void> => {
     run.append(eventsAtOnce)
     let earlier = run.flush()
-    // The commit of the first ones is under way when the second ones come.
+    // The first commit is in progress when the next events arrive.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
     while (!meter.isDone) {
       run.append(eventsAtOnce)
@@ -107,7 +107,7 @@ async function create({ address, runs }: StoreCreation): Promise<Rate> {
 }
 
 async function openAgain({ address }: StoreOpening): Promise<StoreOpened> {
-  // Twice: what the first one loads is not the cost of what it finds.
+  // Open twice, to exclude code loaded by the first.
   await (await open(address)).close()
   const before = await heapBytes()
   const start = performance.now()

@@ -1,4 +1,4 @@
-/** One round of measurements of a store without a server, beside what it is on without a store. */
+/** One round of measurements of a store without a server, and of its bare medium. */
 import type { Bench } from './bench.ts'
 import { show } from './figures.ts'
 import type { Medium } from './media/medium.ts'
@@ -11,11 +11,11 @@ export interface AppendSample {
   readonly ratio: number
 }
 
-/** Each at its own size, so that none takes long. */
+/** Load sizes per store, to keep rounds short. */
 const EVENTS: Readonly<Record<string, number>> = { sqlite: 400_000, postgres: 120_000, nats: 60_000, 'nats R1': 80_000 }
 const RUNS = 1000
 const EVENTS_AT_ONCE = 2
-/** Nothing but the end of its round is measured of a store that has not filled its buffers yet. */
+/** Prefill: a store is measured only after its buffers are full. */
 const PREFILL_SHARE = 0.5
 
 export async function measureAppends(bench: Bench, medium: Medium): Promise<AppendSample> {
@@ -35,7 +35,7 @@ export async function measureAppends(bench: Bench, medium: Medium): Promise<Appe
 }
 
 interface MediumRate extends Rate {
-  /** CPU of the medium's servers for an event, those before the measured ones included. */
+  /** CPU per event of the medium's servers, including the prefill. */
   readonly serverMicros: number
 }
 
@@ -65,7 +65,7 @@ export interface CreateSample {
   readonly knownRunMicros: number
 }
 
-/** Runs that are created, and then found by a node that starts. */
+/** Creates runs, then measures a node that starts with them. */
 export async function measureCreation(bench: Bench, medium: Medium): Promise<CreateSample> {
   const runs = bench.quick ? 1000 : 4000
   const [address, empty] = [medium.place(), medium.place()]

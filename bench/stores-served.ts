@@ -1,4 +1,4 @@
-/** One round of measurements of nodes on a store: as fast as it goes, at a pace, with followers elsewhere, with idle peers. */
+/** One round of measurements of nodes on a store: maximum rate, fixed rate, followers on other nodes, idle peers. */
 import type { Bench } from './bench.ts'
 import { show } from './figures.ts'
 import type { Medium } from './media/medium.ts'
@@ -22,7 +22,7 @@ export interface ServedSample {
   readonly replicatedBytes: number
 }
 
-/** Not measured where there is one node. */
+/** Only measured with several nodes. */
 const ALONE = { deliveries2: 0, deliveries4: 0, elsewhereP50Ms: 0, elsewhereP99Ms: 0, peerMicros: 0 }
 
 export async function measureServed(bench: Bench, medium: Medium): Promise<ServedSample> {
@@ -67,7 +67,7 @@ export async function measureServed(bench: Bench, medium: Medium): Promise<Serve
   }
 }
 
-/** CPU of a node for one more subscriber of a run. */
+/** Node CPU per additional subscriber. */
 export async function measureDelivery(bench: Bench, medium: Medium): Promise<number> {
   const nodes = new Nodes(bench, medium)
   try {
@@ -82,7 +82,7 @@ export async function measureDelivery(bench: Bench, medium: Medium): Promise<num
   }
 }
 
-/** Memory of a node for a run that it drives, with a subscriber. */
+/** Node memory per executing run with a subscriber. */
 export async function measureLiveRun(bench: Bench, medium: Medium): Promise<number> {
   const nodes = new Nodes(bench, medium)
   try {
@@ -95,7 +95,7 @@ export async function measureLiveRun(bench: Bench, medium: Medium): Promise<numb
   }
 }
 
-/** Many of a few, so that what others do at the moment is little beside them. */
+/** Many runs with few events, to reduce the influence of other load. */
 const FOLLOWED_RUNS = 10
 const SUBSCRIBERS = 40
 const INTERVAL_MS = 20

@@ -1,7 +1,7 @@
-/** Counts the events of one stream without parsing it, and notices every one that is missing, repeated or out of order. */
+/** Counts the events of one stream without parsing it, and detects missing, repeated and out-of-order ones. */
 import { MARK, micros, SEQUENCE_DIGITS, STAMP_DIGITS, STAMP_MARK } from './agent.ts'
 
-/** What a marker can take: an event is never cut by the framing of HTTP, only by a read. */
+/** Maximum marker size. Only reads split an event, never the HTTP framing. */
 export const MARKER_BYTES = 2 + SEQUENCE_DIGITS + STAMP_DIGITS
 
 export class StreamReader {
@@ -10,16 +10,16 @@ export class StreamReader {
   repeated = 0
   bytes = 0
   #expected = 0
-  /** The end of the last read, where a marker may be cut. */
+  /** End of the last read, which may contain a partial marker. */
   #rest: Buffer | undefined
   readonly #latencies: number[]
 
-  /** Latencies in microseconds are added to the array that is given. */
+  /** `latencies` collects microseconds. */
   constructor(latencies: number[]) {
     this.#latencies = latencies
   }
 
-  /** Takes the first bytes of a buffer that is used again afterwards. */
+  /** Reads from a buffer that the caller reuses. */
   take(buffer: Buffer, length: number): void {
     this.bytes += length
     if (this.#rest === undefined) return this.#scan(buffer, length)
@@ -28,7 +28,7 @@ export class StreamReader {
     this.#scan(joined, joined.length)
   }
 
-  /** The stream is over after so many events, had it been whole. */
+  /** The stream ended; `events` is the expected count. */
   end(events: number): void {
     this.lost += events - this.#expected
   }

@@ -1,13 +1,13 @@
-/** The model that all measured servers ask: numbered words, as fast as they are taken or at a pace. */
+/** The benchmark model: numbered words, as fast as they are consumed or at a fixed rate. */
 import { type ScriptedModelOptions, scriptedModel } from '../src/agents/model/scripted.ts'
 import { type Gate, SEQUENCE_DIGITS, type Work } from './agent.ts'
 
 type Model = ReturnType<typeof scriptedModel>
 
-/** Words a second of a model that has a pace. */
+/** Words per second of the paced model. */
 export const PACE = 50
 
-/** What a model is asked: the work, as text. */
+/** The prompt: the work as text. */
 export function promptOf(work: unknown): string {
   return JSON.stringify(work)
 }
@@ -26,7 +26,7 @@ export class WordsModels {
     this.paced = scriptedModel({ script, wordsPerSecond: PACE })
   }
 
-  /** The one that a prompt is for. */
+  /** Selects the model for a prompt. */
   for(prompt: string): 'fast' | 'paced' {
     return (JSON.parse(prompt) as Work).intervalMs > 0 ? 'paced' : 'fast'
   }

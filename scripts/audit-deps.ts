@@ -17,7 +17,7 @@ const { lines, result } = auditSummary(stdout, stderr)
 for (const line of lines) console.log(line)
 if (result === 'not audited')
   console.log(
-    'ask another registry with --registry URL, or give a report of npm audit --omit=dev --json with --report FILE',
+    'use another registry with --registry URL, or pass a report of npm audit --omit=dev --json with --report FILE',
   )
 process.exit(auditExitCodes[result])
 

@@ -1,11 +1,11 @@
-/** What `npm audit --json` says, in a few lines. */
+/** Summarizes `npm audit --json`. */
 
 export interface AuditSummary {
   readonly lines: readonly string[]
   readonly result: 'clean' | 'vulnerable' | 'not audited'
 }
 
-/** So that a pipeline can tell a registry that cannot be asked from a dependency that must be updated. */
+/** Lets a pipeline distinguish a registry without audit endpoint from a vulnerable dependency. */
 export const auditExitCodes = { clean: 0, vulnerable: 1, 'not audited': 3 } as const
 
 interface Vulnerability {
@@ -22,7 +22,7 @@ interface AuditReport {
   readonly error?: { readonly summary?: string }
 }
 
-/** Those below are told, but do not fail the command. */
+/** Lower severities are reported but do not fail the command. */
 const FAILING: readonly string[] = ['moderate', 'high', 'critical']
 
 export function auditSummary(stdout: string, stderr: string): AuditSummary {
@@ -55,7 +55,7 @@ function parsed(text: string): AuditReport | undefined {
   }
 }
 
-/** Which registry was asked is nobody's business. */
+/** Hides the registry's address. */
 function withoutAddresses(text: string): string {
   return text.replaceAll(/https?:\/\/\S+/g, 'the registry').slice(0, 200)
 }

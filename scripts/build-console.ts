@@ -1,4 +1,4 @@
-/** Builds the console into a folder: `node scripts/build-console.ts [FOLDER]`, dist/console where none is named. */
+/** Builds the console into a folder: `node scripts/build-console.ts [FOLDER]`. Default: dist/console. */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { build } from 'vite'
@@ -6,7 +6,7 @@ import { root } from './command.ts'
 
 const target = resolve(process.argv[2] ?? join(root, 'dist', 'console'))
 mkdirSync(dirname(target), { recursive: true })
-// Beside the target and then moved: whoever reads it meanwhile sees the old page or the new one.
+// Built next to the target and then moved, so that readers see either the old page or the new one.
 const made = mkdtempSync(`${target}-`)
 
 try {
@@ -28,9 +28,9 @@ try {
       outDir: made,
       emptyOutDir: true,
       target: 'es2022',
-      // The page is light and dark by `light-dark()`.
+      // The page needs CSS `light-dark()`.
       cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
-      // Everything is a file of its own: the page may load nothing that is written into it.
+      // No inlined assets: the page's CSP forbids them.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       chunkSizeWarningLimit: 800,
@@ -42,7 +42,7 @@ try {
   rmSync(made, { recursive: true, force: true })
 }
 
-/** Another process may do the same at the same time: then its page is as good as ours. */
+/** If a concurrent build was faster, its result is used. */
 function replaceBy(folder: string): void {
   const old = `${folder}-old`
   try {

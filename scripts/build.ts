@@ -1,4 +1,4 @@
-/** `npm run build`: src/ → dist/ with plain tsc, one file for each file, and console/ → dist/console. */
+/** `npm run build`: compiles src/ to dist/ with tsc, file by file, and console/ to dist/console. */
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, Failure, root, runSteps } from './command.ts'
@@ -21,7 +21,7 @@ function makeExecutable(): void {
   chmodSync(program, 0o755)
 }
 
-/** Sources name `./x.ts`; what is published must name files that exist beside it. */
+/** Sources import `./x.ts`; published files must import existing ones. */
 function checkSpecifiers(): string {
   const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))
   const broken = files.flatMap((file) =>
@@ -30,6 +30,6 @@ function checkSpecifiers(): string {
       .filter(({ specifier }) => !specifier.endsWith('.js') || !existsSync(join(dist, file, '..', specifier)))
       .map(({ specifier }) => `dist/${file} imports ${specifier}`),
   )
-  if (broken.length > 0) throw new Failure(`these imports lead nowhere:\n${broken.join('\n')}`)
+  if (broken.length > 0) throw new Failure(`these imports do not resolve:\n${broken.join('\n')}`)
   return `${files.length} files`
 }

@@ -1,4 +1,4 @@
-/** `npm run check`: everything that CI checks besides the tests, in CI's order. Stops at the first failure. */
+/** `npm run check`: all CI checks except the tests, in CI's order. Stops at the first failure. */
 import { command, runSteps } from './command.ts'
 
 const commands: Readonly<Record<string, readonly [string, ...string[]]>> = {

@@ -1,4 +1,4 @@
-/** Runs a command of the tool chain and keeps what it printed, so that only a failure is shown. */
+/** Runs a command of the tool chain and prints its output only on failure. */
 import { spawnSync } from 'node:child_process'
 import { delimiter, join } from 'node:path'
 
@@ -9,12 +9,12 @@ export interface CommandOptions {
   readonly timeoutMs?: number
 }
 
-/** A check that did not pass, as opposed to a defect of the script. */
+/** A failed check, as opposed to a defect of the script. */
 export class Failure extends Error {
   override readonly name = 'Failure'
 }
 
-/** What the command wrote to its standard output. Throws with everything it printed when it does not exit with 0. */
+/** Returns standard output. Throws with the full output if the exit code is not 0. */
 export function command(line: readonly [string, ...string[]], options: CommandOptions = {}): string {
   const [program, ...parameters] = line
   const { error, status, signal, stdout, stderr } = spawnSync(program, parameters, {
@@ -22,7 +22,7 @@ export function command(line: readonly [string, ...string[]], options: CommandOp
     timeout: options.timeoutMs ?? COMMAND_MS_MAX,
     maxBuffer: OUTPUT_BYTES_MAX,
     encoding: 'utf8',
-    // A script started without npm finds the same tools as one started with it.
+    // Finds the same tools with and without npm.
     env: { ...process.env, PATH: [join(root, 'node_modules', '.bin'), process.env['PATH']].join(delimiter) },
   })
   if (status === 0) return stdout
@@ -30,7 +30,7 @@ export function command(line: readonly [string, ...string[]], options: CommandOp
   throw new Failure(`${stdout ?? ''}${stderr ?? ''}\n${line.join(' ')}: ${end}`.trim())
 }
 
-/** Installs from a registry are the slowest thing that is run. */
+/** Long enough for installs from a registry, the slowest step. */
 const COMMAND_MS_MAX = 300_000
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
@@ -39,7 +39,7 @@ export interface Step {
   readonly run: () => string | void
 }
 
-/** Runs steps in order, each with its time, and ends the process at the first that fails. */
+/** Runs timed steps in order, and exits at the first failure. */
 export function runSteps(title: string, steps: readonly Step[]): void {
   const width = Math.max(...steps.map((step) => step.name.length))
   for (const { name, run } of steps) {

@@ -1,4 +1,4 @@
-/** The tables of `npm run flaky`: each run, what failed in how many of them, and the slowest tests. */
+/** The tables of `npm run flaky`: runs, failures by test, and the slowest tests. */
 
 export interface TestResult {
   readonly file: string
@@ -11,13 +11,13 @@ export interface TestResult {
 
 export interface FlakyRun {
   readonly number: number
-  /** Of the code that was tested, with a `+` when files differ from it. */
+  /** Tested commit, with a `+` for uncommitted changes. */
   readonly commit: string
   /** ISO time. */
   readonly startedAt: string
-  /** Processes that kept the cores busy. */
+  /** Number of load processes. */
   readonly busyProcesses: number
-  /** Load average of the last minute, when the run ended. */
+  /** One-minute load average at the end of the run. */
   readonly loadAverage: number
   readonly log: string
   readonly passed: boolean
@@ -26,7 +26,7 @@ export interface FlakyRun {
 }
 
 const SLOWEST = 20
-/** A title may hold a whole hostile input. */
+/** Titles may contain long fuzz inputs. */
 const CELL_CHARS = 160
 
 export function flakyReport(runs: readonly FlakyRun[]): string {

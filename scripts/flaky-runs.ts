@@ -1,4 +1,4 @@
-/** The runs of a `npm run flaky` campaign that goes on over several calls: one line of JSON per run, beside the report. */
+/** Stores the runs of a `npm run flaky` campaign across calls: one line of JSON per run, next to the report. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { FlakyRun } from './flaky-report.ts'
 
@@ -12,7 +12,7 @@ export function readRuns(path: string): FlakyRun[] {
   }
 }
 
-/** Replaces the file at once, so that a call that is killed meanwhile leaves the runs before. */
+/** Replaces the file atomically, so that a killed call keeps the earlier runs. */
 export function keepRuns(path: string, runs: readonly FlakyRun[]): void {
   const temporary = `${path}.${process.pid}`
   writeFileSync(temporary, runs.map((run) => `${JSON.stringify(run)}\n`).join(''))

@@ -1,7 +1,7 @@
 /**
- * `npm run flaky -- --runs N [--load] [--out FILE] [files…]`: runs the test suite N times and prints what failed, by test, with seeds
- * and durations. `--load` keeps every core busy with other processes meanwhile. `--out` keeps the report in FILE, as Markdown, and the
- * runs in FILE.jsonl; another call with the same FILE adds its runs.
+ * `npm run flaky -- --runs N [--load] [--out FILE] [files…]`: runs the test suite N times and reports failures by test, with seeds and
+ * durations. `--load` keeps every core busy with other processes. `--out` writes a Markdown report to FILE and the runs to FILE.jsonl;
+ * another call with the same FILE adds its runs.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -40,7 +40,7 @@ console.log(`${runs} runs${values.load ? ` with ${load.length} busy processes be
 const kept = values.out === undefined ? undefined : `${values.out}.jsonl`
 const finished: FlakyRun[] = kept === undefined ? [] : readRuns(kept)
 const first = finished.length
-if (first > 0) console.log(`${kept} has ${first} runs; these are added`)
+if (first > 0) console.log(`${kept} has ${first} runs; adding to them`)
 while (finished.length < first + runs) {
   const run = await runSuite(finished.length + 1)
   finished.push(run)
@@ -57,7 +57,7 @@ stopLoad()
 console.log(`\n${flakyReport(finished)}`)
 process.exit(finished.slice(first).every(({ passed }) => passed) ? 0 : 1)
 
-/** The commit of the code, where it is under version control. */
+/** The current commit, if under version control. */
 function commitNow(): string {
   try {
     const isChanged = command(['git', 'status', '--porcelain']).trim() !== ''
@@ -67,7 +67,7 @@ function commitNow(): string {
   }
 }
 
-/** Takes as much of a core as the scheduler gives it. */
+/** Keeps a core busy. */
 function busyProcess(): ChildProcess {
   return spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
 }
@@ -147,7 +147,7 @@ function readResults(path: string, log: string, end: number | NodeJS.Signals): T
         seeds: seedsOf(error, file, log),
       }
     })
-    // A file that could not be loaded, or whose hooks failed, has no failed test to show for it.
+    // A file that failed to load, or whose hooks failed, has no failed test.
     if (status !== 'failed' || tests.some(({ state }) => state === 'failed')) return tests
     return [
       ...tests,
@@ -160,7 +160,7 @@ function stateOf(status: string): TestResult['state'] {
   return status === 'passed' || status === 'failed' ? status : 'skipped'
 }
 
-/** Seeds that the failure names, and those that the test's file printed. */
+/** Seeds from the failure message and from the test file's output. */
 function seedsOf(error: string, file: string, log: string): string[] {
   if (error === '') return []
   let printing = false

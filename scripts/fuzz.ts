@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz -- --seconds N --seed S [--target http|ws|grpc|sse|stored]`: fuzzes a running server, its parsers and its store for
- * N seconds each. A failure prints the seed and the smallest input that shows it; the same seed tries the same inputs again.
+ * N seconds each. A failure prints the seed and the minimal failing input; the same seed repeats the same inputs.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ if (target !== undefined && !Object.hasOwn(targets, target))
   fail(`--target is one of ${Object.keys(targets).join(', ')}, not "${target}"`)
 
 const files = target === undefined ? Object.values(targets).flat() : targets[target]!
-// One file at a time: each measures a server of its own.
+// Sequentially, because each file measures its own server.
 const { status } = spawnSync(join(root, 'node_modules', '.bin', 'vitest'), ['run', '--no-file-parallelism', ...files], {
   cwd: root,
   stdio: 'inherit',

@@ -1,4 +1,4 @@
-/** `node scripts/gen-cli-doc.ts`: writes docs/cli.md from the commands themselves. */
+/** `node scripts/gen-cli-doc.ts`: generates docs/cli.md from the command definitions. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { catalogue } from '../src/cli/catalogue.ts'
@@ -44,7 +44,7 @@ function section(name: string, command: Command): string[] {
   ]
 }
 
-/** Options that many commands have are told once. */
+/** Common options are documented once. */
 function optionsOf(options: OptionTable): string[] {
   if (options === configOptions) return ['Options: see [config.md](config.md).']
   const shared = Object.keys(targetOptions).every(

@@ -1,4 +1,4 @@
-/** `node scripts/gen-errors-doc.ts`: writes docs/errors.md from the table of error codes. */
+/** `node scripts/gen-errors-doc.ts`: generates docs/errors.md from the table of error codes. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { errorTable } from '../src/core/model/errors.ts'

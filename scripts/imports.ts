@@ -1,9 +1,9 @@
-/** What a module names: the modules it imports, and the names it exports. */
+/** Parses a module's imports and exported names. */
 import { type Token, tokenize } from './tokens.ts'
 
 export interface ImportedModule {
   readonly specifier: string
-  /** `type`: gone at run time. `file`: `new URL('./x', import.meta.url)`, which is how a worker is started. */
+  /** `type`: erased at run time. `file`: `new URL('./x', import.meta.url)`, used to start workers. */
   readonly kind: 'value' | 'type' | 'dynamic' | 'file'
 }
 
@@ -24,7 +24,7 @@ export function importsOf(source: string): ImportedModule[] {
   })
 }
 
-/** The names that a module exports, `type ` before those that are gone at run time. `*` stands for what it passes on unnamed. */
+/** Exported names, with a `type ` prefix for types; `*` for re-exports without names. */
 export function exportsOf(source: string): string[] {
   const tokens = tokenize(source)
   const names = tokens.flatMap((token, index) => {
@@ -66,7 +66,7 @@ function isTypeOnly(tokens: readonly Token[], index: number): boolean {
   return tokens[index + 1]?.text === 'type' && after !== 'from' && after !== ','
 }
 
-/** Every relative string in the argument of `new URL(…, import.meta.url)`, so that both sides of a condition are seen. */
+/** Every relative string in the argument of `new URL(…, import.meta.url)`, to cover both branches of a condition. */
 function fileAt(tokens: readonly Token[], index: number): ImportedModule[] {
   if (tokens[index + 1]?.text !== 'URL' || tokens[index + 2]?.text !== '(') return []
   const argument = insideParentheses(tokens, index + 2)

@@ -1,6 +1,6 @@
 /**
- * How the console does with many runs and with a long one, on this machine: `node scripts/measure-console.ts [RUNS]`,
- * 100,000 where nothing is said. Fills a store of its own and removes it.
+ * Measures the console with many runs and with a long one: `node scripts/measure-console.ts [RUNS]`. Default: 100,000. Uses a temporary
+ * store.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -55,7 +55,7 @@ async function list(query: string): Promise<Page> {
   return (await response.json()) as Page
 }
 
-/** Page by page to the end; the cursor of the last one. */
+/** Pages to the end; returns the last cursor. */
 async function walk(): Promise<string> {
   const since = performance.now()
   const seen = new Set<string>()

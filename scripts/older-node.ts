@@ -1,4 +1,4 @@
-/** Finds a Node on this machine that is older than the one we need, to see what it is told. */
+/** Finds an unsupported older Node on this machine, to test the error message it gets. */
 import { spawnSync } from 'node:child_process'
 import { delimiter, join } from 'node:path'
 import { checkNodeVersion } from '../src/cli/node-version.ts'

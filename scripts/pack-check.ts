@@ -1,6 +1,6 @@
 /**
- * Checks the package as its users get it: packs it, installs the tarball into an empty project, and uses it from there.
- * `node scripts/pack-check.ts [check…]` runs only the checks that are named.
+ * Checks the published package: packs it, installs the tarball into an empty project, and uses it there.
+ * `node scripts/pack-check.ts [check…]` runs only the named checks.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
   readonly peerDependencies?: Readonly<Record<string, string>>
 }
 
-/** What a module can be imported as; `./package.json` is data. */
+/** Importable entry points, without `./package.json`. */
 const specifiers = Object.keys(manifest.exports)
   .filter((path) => !path.endsWith('.json'))
   .map((path) => manifest.name + path.slice(1))
@@ -47,7 +47,7 @@ runSteps(
     .map(([name, run]) => ({ name, run })),
 )
 
-/** With `prepack`, as a release does. */
+/** Runs `prepack`, like a release. */
 function pack(): string {
   command(['npm', 'pack', '--pack-destination', folder])
   return tarball().slice(folder.length + 1)
@@ -78,14 +78,14 @@ function attw(): void {
   command(['attw', tarball(), '--profile', 'esm-only', '--no-emoji', '--no-color'])
 }
 
-/** Every entry loads with nothing else installed, except those that say by an optional peer what they need. */
+/** Every entry point loads without extra packages, except for declared optional peers. */
 function importEverything(): string {
   const peers = new Set<string>()
   for (const specifier of specifiers) {
     for (let missing = importOne(specifier); missing !== undefined; missing = importOne(specifier)) {
       const range = manifest.peerDependencies?.[missing]
       if (range === undefined || peers.has(missing))
-        throw new Failure(`${specifier} needs ${missing}, which is not installed with it`)
+        throw new Failure(`${specifier} needs ${missing}, which is neither a dependency nor an optional peer`)
       peers.add(missing)
       npmInstall(`${missing}@${range}`)
     }
@@ -93,7 +93,7 @@ function importEverything(): string {
   return `${specifiers.length} entries${peers.size > 0 ? `, with the optional ${[...peers].join(', ')}` : ''}`
 }
 
-/** The package that is not there, if one is not. */
+/** The missing package, if any. */
 function importOne(specifier: string): string | undefined {
   try {
     command(['node', '--input-type=module', '--eval', `await import(${JSON.stringify(specifier)})`], { cwd: project })
@@ -105,7 +105,7 @@ function importOne(specifier: string): string | undefined {
   }
 }
 
-/** With `skipLibCheck` off: a type of ours that leads nowhere would otherwise be a silent `any`. */
+/** With `skipLibCheck` off, because unresolved types would silently become `any`. */
 function compileEverything(): string {
   const compilerOptions = {
     module: 'nodenext',
@@ -121,7 +121,7 @@ function compileEverything(): string {
   )
   npmInstall(
     '@types/node@24',
-    '@types/json-schema@7', // what the types of `ai` lead to
+    '@types/json-schema@7', // required by the types of `ai`
     ...Object.entries(manifest.peerDependencies ?? {}).map(([name, range]) => `${name}@${range}`),
   )
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['entries.ts'] }))
@@ -138,7 +138,7 @@ function runProgram(): void {
   }
 }
 
-/** README's program, as it stands there, served by the installed package and started once. */
+/** Serves the README's program with the installed package and starts one run. */
 function runReadme(): string {
   const [, source] = /```ts\n\/\/ agents\.ts\n([^]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   if (source === undefined) throw new Failure('README.md has no program')
@@ -146,7 +146,7 @@ function runReadme(): string {
   return command(['node', join(root, 'scripts', 'try-readme.ts'), program('holdfast')], { cwd: project }).trim()
 }
 
-/** The message that says which Node is needed must itself run on the Node that is not enough. */
+/** The version check must itself run on an unsupported Node. */
 function runOnOldNode(): string {
   const older = olderNode()
   if (older === undefined) return 'none on this machine'

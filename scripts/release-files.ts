@@ -1,7 +1,7 @@
-/** What a release changes in files: the version wherever it is written, and the changelog. Pure: text in, text out. */
+/** File changes of a release: version numbers and the changelog. Pure: text in, text out. */
 import { Failure } from './command.ts'
 
-/** Every file that names the version of the package, and where. */
+/** Every file that contains the package version, with its locations. */
 const versionPlaces: Readonly<Record<string, readonly RegExp[]>> = {
   'package.json': [/^( {2}"version": ")[^"]+(?=")/m],
   'package-lock.json': [/^( {2}"version": ")[^"]+(?=")/m, /^( {6}"version": ")[^"]+(?=")/m],
@@ -12,24 +12,24 @@ export const versionedFiles: readonly string[] = Object.keys(versionPlaces)
 
 /** Versions that a file names. */
 export function versionsIn(file: string, text: string): string[] {
-  return placesOf(file).map((place) => {
-    const [found, before = ''] = place.exec(text) ?? []
-    if (found === undefined) throw new Failure(`${file} names no version`)
+  return placesOf(file).map((pattern) => {
+    const [found, before = ''] = pattern.exec(text) ?? []
+    if (found === undefined) throw new Failure(`${file} contains no version`)
     return found.slice(before.length)
   })
 }
 
 export function withVersion(file: string, text: string, version: string): string {
   return placesOf(file).reduce(
-    (changed, place) => changed.replace(place, (_, before: string) => before + version),
+    (changed, pattern) => changed.replace(pattern, (_, before: string) => before + version),
     text,
   )
 }
 
 function placesOf(file: string): readonly RegExp[] {
-  const places = versionPlaces[file]
-  if (places === undefined) throw new Failure(`${file} is not known to name the version`)
-  return places
+  const patterns = versionPlaces[file]
+  if (patterns === undefined) throw new Failure(`${file} is not in the list of files with the version`)
+  return patterns
 }
 
 export interface Section {
@@ -51,7 +51,7 @@ export function sectionsOf(changelog: string): Section[] {
   })
 }
 
-/** The section that is about to be released. Throws when there is none, or nothing in it. */
+/** The unreleased section. Throws if it is missing or empty. */
 export function unreleased(changelog: string, version: string): Section {
   const [newest] = sectionsOf(changelog)
   if (newest?.version !== version || newest.date !== 'unreleased')
@@ -65,7 +65,7 @@ export function withDate(changelog: string, version: string, date: string): stri
   return changelog.replace(`## ${version} (unreleased)`, `## ${version} (${date})`)
 }
 
-/** With an empty section for the next version on top. */
+/** Adds an empty section for the next version. */
 export function withNext(changelog: string, version: string): string {
   const [newest] = sectionsOf(changelog)
   if (newest === undefined) throw new Failure('CHANGELOG.md has no section')

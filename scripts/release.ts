@@ -17,7 +17,7 @@ const PACKED = 'release'
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 
-/** Writes the file, or says that it would. */
+/** Writes the file, or reports it in a dry run. */
 function write(file: string, text: string): void {
   if (!isDryRun) writeFileSync(join(root, file), text)
 }
@@ -49,11 +49,12 @@ function sameVersions(version: string): string {
   return version
 }
 
-/** A release is made of what is committed, and once. */
+/** Requires a clean working tree and an unused tag. */
 function cleanTree(version: string): void {
   const changed = command(['git', 'status', '--porcelain']).trim()
   if (changed !== '' && !isDryRun) throw new Failure(`commit or stash these first:\n${changed}`)
-  if (command(['git', 'tag', '--list', `v${version}`]).trim() !== '') throw new Failure(`the tag v${version} exists`)
+  if (command(['git', 'tag', '--list', `v${version}`]).trim() !== '')
+    throw new Failure(`the tag v${version} already exists`)
 }
 
 function pack(): string {
@@ -64,7 +65,7 @@ function pack(): string {
   return `${PACKED}/${packed.filename}, ${packed.files.length} files, sha1 ${packed.shasum}`
 }
 
-/** The message is the section of the changelog; git would drop headings as comments. */
+/** The tag message is the changelog section; git would drop headings as comments. */
 function tag(version: string): string {
   const message = `Holdfast ${version}\n\n${sectionsOf(read(CHANGELOG))[0]!.body}\n`
   if (isDryRun) return `v${version}, not made: dry run`

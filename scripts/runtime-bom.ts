@@ -1,7 +1,7 @@
 /**
- * Reduces the bill of materials that npm makes to what a user installs. `npm sbom --omit dev` leaves out runtime dependencies that
- * development dependencies use too, so the graph is walked here. npm also names the package after its folder, and says where each
- * dependency was downloaded from, which may be a mirror: neither is a part of the software.
+ * Reduces npm's bill of materials to runtime dependencies. `npm sbom --omit dev` also omits runtime dependencies that development
+ * dependencies share, so this walks the graph. It also corrects the package name, which npm takes from the folder, and removes download
+ * addresses, which may be those of a mirror.
  */
 
 interface Component {
@@ -46,7 +46,7 @@ export function runtimeBom(text: string, { name, dependencies }: Package): strin
 
 function reachableFrom(refs: readonly string[], graph: ReadonlyMap<string, readonly string[]>): Set<string> {
   const found = new Set(refs)
-  // A set is walked in the order of insertion, what is added meanwhile included.
+  // Iterating a set includes entries added during the iteration.
   for (const ref of found) for (const next of graph.get(ref) ?? []) found.add(next)
   return found
 }

@@ -1,7 +1,7 @@
 /**
- * Pictures of every page of the console, light and dark, wide and narrow, for the README and docs/console.md.
- * `node scripts/screenshots.ts [FOLDER]`, docs/images where none is named. With `--states` also of what is seldom seen and has to
- * look well too: nothing there, loading, errors, long names, every page on a phone.
+ * Takes screenshots of every console page, light and dark, wide and narrow, for the README and docs/console.md.
+ * `node scripts/screenshots.ts [FOLDER]`. Default: docs/images. With `--states` also rare states: empty, loading, errors, long names,
+ * every page on a phone.
  */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -97,7 +97,7 @@ async function start(component: string, input: string, session?: string): Promis
   return (await client.runs.start({ component, input, ...(session !== undefined && { session }) })).id
 }
 
-/** What a server looks like that somebody has worked with for a while. */
+/** Fills a server with realistic data. */
 async function makeRuns(): Promise<Runs> {
   const failed = await start('lab', 'text 3; tool search; reason 4; throw "the archive is closed"')
   const team = await start('newsroom', 'the regatta')
@@ -139,7 +139,7 @@ async function shootStart(context: BrowserContext, name: string): Promise<void> 
   await save(page, name)
 }
 
-/** With a gap that has just closed. */
+/** Right after a reconnect. */
 async function shootBreak(context: BrowserContext, name: string): Promise<void> {
   const page = await open(context, server.url, '/break')
   await page.getByRole('button', { name: 'Start' }).click()
@@ -151,7 +151,7 @@ async function shootBreak(context: BrowserContext, name: string): Promise<void> 
   await save(page, name)
 }
 
-/** To be looked at, and not shipped. */
+/** For review only, not shipped. */
 async function shootStates(
   wide: BrowserContext,
   narrow: BrowserContext,

@@ -1,6 +1,6 @@
 /**
- * Row 8 of the interop matrix: runs the official compatibility kit of A2A against this server: `npm run tck -- --tck <checkout>`, where the checkout is of
- * a2aproject/a2a-tck. Its branch decides which version is tested: `1.0-dev` is the kit of 1.0, `0.3.x` that of 0.3.
+ * Runs the official A2A compatibility kit against this server (row 8 of the interop matrix): `npm run tck -- --tck <checkout>`, with a
+ * checkout of a2aproject/a2a-tck. Its branch determines the tested version: `1.0-dev` for 1.0, `0.3.x` for 0.3.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -14,19 +14,19 @@ import { legacyTckAgent, tckAgent, tckOptions } from '../test/protocols/a2a/tck-
 const { values } = parseArgs({
   options: {
     tck: { type: 'string' },
-    /** With the packages of the kit, pytest among them. */
+    /** Python with the kit's packages, including pytest. */
     python: { type: 'string', default: 'python3' },
     transports: { type: 'string' },
-    /** Declares pushes, which are delivered to loopback addresses. */
+    /** Enables pushes, to loopback addresses. */
     push: { type: 'boolean', default: false },
   },
 })
 if (values.tck === undefined)
-  throw new Error('say where the kit is: npm run tck -- --tck <checkout of a2aproject/a2a-tck>')
+  throw new Error('the kit is missing: use npm run tck -- --tck <checkout of a2aproject/a2a-tck>')
 const kit = resolve(values.tck)
 const isCurrent = existsSync(join(kit, 'tests/compatibility'))
 
-/** Tests of the kit of 0.3 that no agent like this one can pass, with what is wrong with them. */
+/** Tests of the 0.3 kit that are wrong, with the reason. */
 const defectsOfLegacyKit: Readonly<Record<string, string>> = {
   'jsonrpc/test_a2a_error_codes_enhanced.py::test_push_notification_not_supported_error_32003_enhanced':
     'it wants pushes to be refused by an agent that declares them',
@@ -38,7 +38,7 @@ const defectsOfLegacyKit: Readonly<Record<string, string>> = {
     'it asks for the extended card of an agent that declares none',
 }
 
-/** More of them, where gRPC is all that is tested. */
+/** Further ones if only gRPC is tested. */
 const defectsOverGrpc: Readonly<Record<string, string>> = {
   'jsonrpc/test_a2a_error_codes.py::test_push_notification_not_supported_error_32003':
     'it sends JSON-RPC with a client that has no such call',
@@ -58,7 +58,7 @@ const server = await createServer({
         default: legacyTckAgent.id,
         push: { loopback: true },
         grpcPort,
-        // The kit wants an address of HTTP, of which it takes host and port.
+        // The kit expects an HTTP address and uses its host and port.
         grpcUrl: `http://127.0.0.1:${grpcPort}`,
       },
 })

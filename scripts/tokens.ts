@@ -1,4 +1,4 @@
-/** Splits TypeScript into tokens, just well enough that text in comments, strings and patterns is never taken for code. */
+/** Minimal TypeScript tokenizer that separates code from comments, strings and regular expressions. */
 
 export interface Token {
   readonly kind: 'word' | 'string' | 'mark'
@@ -8,7 +8,7 @@ export interface Token {
 
 export function tokenize(source: string): Token[] {
   const tokens: Token[] = []
-  // Depth of braces inside each open `${`: the brace that closes one goes back to its template.
+  // Brace depth inside each open `${`, to find the brace that returns to the template.
   const templates: number[] = []
   let position = 0
 
@@ -28,7 +28,7 @@ export function tokenize(source: string): Token[] {
       if (templates.length > 0 && char === '}') templates[templates.length - 1]! -= 1
       continue
     }
-    // A template, from its first quote or from the end of one of its expressions.
+    // A template, from its first quote or the end of an expression.
     const piece = matchAt(TEMPLATE, source, position + 1) ?? ''
     tokens.push({ kind: 'string', text: piece })
     position += 1 + piece.length
@@ -44,7 +44,7 @@ const QUOTED = /'(?:[^'\\\n]|\\[^])*'|"(?:[^"\\\n]|\\[^])*"/y
 const TEMPLATE = /(?:[^`\\$]|\\[^]|\$(?!\{))*/y
 const PATTERN = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y
 
-/** Words after which a slash opens a pattern rather than divides. */
+/** Words after which a slash starts a regular expression. */
 const BEFORE_PATTERN = new Set([
   'return',
   'typeof',

@@ -1,4 +1,4 @@
-/** Serves `agents.ts` of this folder with the program that is named, and ends with 0 when a run came to its end over the wire. */
+/** Serves `agents.ts` of this folder with the given program, and exits with 0 if a run completes over HTTP. */
 import { spawn } from 'node:child_process'
 
 const [, , program = 'holdfast'] = process.argv

@@ -77,6 +77,6 @@ test('the commands and programs of docs/tutorial.md work in their order', { time
   expect(said.match(/I have paid 25\./g)!.length).toBeGreaterThanOrEqual(2)
   expect(said).toContain('401\n200\n')
   expect(said).toContain('verified')
-  expect(said).toContain('Nothing is wrong.')
+  expect(said).toContain('No problems found.')
   for (const terminal of servers.values()) await terminal.close()
 })

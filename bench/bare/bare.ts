@@ -1,4 +1,4 @@
-/** The ceiling of a medium: the bytes of a store's load in commits of the same size, with nothing of Holdfast. */
+/** Raw ceiling of a medium: the same bytes in commits of the same size, without Holdfast. */
 import type { Meter } from '../meter.ts'
 import { textRecord } from '../open-run.ts'
 
@@ -9,14 +9,14 @@ export interface BareLoad {
   readonly meter: Meter
 }
 
-/** What a run appends at once, as a store would be given it. */
+/** One append of a run, as a store would get it. */
 export function textOf(run: number, first: number, events: number): string {
   let text = ''
   for (let index = first; index < first + events; index++) text += textRecord(idOf(run), index)
   return text
 }
 
-/** As long as the id of a run is. */
+/** Same length as a run id. */
 export function idOf(run: number): string {
   return `run_${String(run).padStart(26, '0')}`
 }

@@ -1,10 +1,10 @@
-/** One message for each run and commit, published with the official client: a run's next one when the last is acknowledged. */
+/** One message per run and commit, published with the official client after the previous one was acknowledged. */
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { toNats } from '../../src/server/nats-address.ts'
 import { type BareLoad, idOf, textOf } from './bare.ts'
 
-/** As many as the store spreads its runs over. */
+/** Same as the store's partitions. */
 const PARTITIONS = 4
 
 export async function bareNats({ address, runs, eventsAtOnce, meter }: BareLoad): Promise<void> {

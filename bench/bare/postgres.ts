@@ -1,8 +1,8 @@
-/** One statement for each commit, on one connection, the next one made while the one before is on its way. */
+/** One statement per commit on one connection, pipelined. */
 import pg from 'pg'
 import { type BareLoad, textOf } from './bare.ts'
 
-/** `rows`: one for each run and commit, as the store has them. `packed`: one for each commit, the fastest way to write. */
+/** `rows`: one per run and commit, like the store. `packed`: one per commit, the fastest way to write. */
 export async function barePostgres(load: BareLoad, layout: 'rows' | 'packed'): Promise<void> {
   const client = new pg.Client(load.address)
   await client.connect()

@@ -1,4 +1,4 @@
-/** One row for each commit. */
+/** One row per commit. */
 import { DatabaseSync } from 'node:sqlite'
 import { type BareLoad, textOf } from './bare.ts'
 

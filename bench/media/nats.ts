@@ -1,4 +1,4 @@
-/** A cluster of three NATS servers; a store is the streams whose names begin alike, on three of them or on one. */
+/** A cluster of three NATS servers. A store is a set of streams with a common prefix, with three replicas or one. */
 import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { createNatsCluster, type NatsServer, urlOf } from '../../test/support/nats.ts'

@@ -1,8 +1,8 @@
-/** A PostgreSQL server of the bench's own, which syncs every commit; a store is a schema. */
+/** A dedicated PostgreSQL server that syncs every commit. A store is a schema. */
 import { PostgresServer } from '../../test/support/postgres.ts'
 import { cpuMicrosOf, type Medium } from './medium.ts'
 
-/** Its defaults, apart from what a server with a quarter of a gigabyte for itself would have, and checkpoints far apart. */
+/** Defaults, except for buffers of a server with 256 MB, and infrequent checkpoints. */
 const SETTINGS = ['max_connections=200', 'shared_buffers=256MB', 'max_wal_size=4GB', 'checkpoint_timeout=30min']
 
 export async function postgresMedium(): Promise<Medium> {

@@ -1,4 +1,4 @@
-/** Files in a folder of the bench's: the store's own thread does all the work, so nothing else is measured. */
+/** SQLite files. The store's thread does all the work, so there is no server to measure. */
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export function sqliteMedium(folder: () => string): Medium {
   }
 }
 
-/** Pages in use: the file may be larger than what is in it, or smaller while that is on its way. */
+/** Pages in use: the file may be larger, or smaller before a checkpoint. */
 function storedBytes(path: string): number {
   if (!existsSync(path)) return 0
   const database = new DatabaseSync(path, { readOnly: true })

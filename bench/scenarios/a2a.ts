@@ -1,10 +1,10 @@
-/** A long task over A2A: what each event of its stream costs in time must not grow with those before it. */
+/** A long A2A task: the time per stream event must not grow with the number of events. */
 import type { Bench, Scenario } from '../bench.ts'
 import { atLeast, atMost, median, show } from '../figures.ts'
 
 const EVENTS = 2000
 const MANY_EVENTS = 10_000
-/** The SDK needs some ten seconds for each. */
+/** The SDK needs about ten seconds per run. */
 const SDK_ROUNDS = 2
 
 export const a2a: Scenario = {
@@ -40,7 +40,7 @@ async function urlOf(bench: Bench, file: string, ...parameters: string[]): Promi
   return url
 }
 
-/** Milliseconds from asking to the end; fails when a piece is missing. */
+/** Milliseconds from request to end; fails if a piece is missing. */
 async function stream(url: string, pieces: number): Promise<number> {
   const begun = performance.now()
   const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: String(pieces) }] }
@@ -51,7 +51,7 @@ async function stream(url: string, pieces: number): Promise<number> {
   })
   const text = await response.text()
   const took = performance.now() - begun
-  // One frame may hold several pieces: they are counted by what they say.
+  // A frame may hold several pieces, so they are counted by content.
   const said = new Set([...text.matchAll(/piece (\d+) of an answer/g)].map(([, number]) => number))
   if (said.size !== pieces) throw new Error(`${url} told ${said.size} of ${pieces} pieces: ${text.slice(0, 300)}`)
   return took

@@ -1,4 +1,4 @@
-/** Many short runs, faster than they can be compacted, and then a crash. */
+/** Many short runs, faster than compaction, followed by a crash. */
 import { join } from 'node:path'
 import type { Scenario } from '../bench.ts'
 import { atMost, noted, show } from '../figures.ts'
@@ -33,7 +33,7 @@ export const backlog: Scenario = {
   },
 }
 
-/** The lab, without the limits of a principal. */
+/** The lab without per-principal limits. */
 export function serving(built: string, path: string): string[] {
   const program = join(built, 'src', 'cli', 'main.js')
   const unlimited = ['--max-starts-per-second', '0', '--max-requests-per-second', '0']

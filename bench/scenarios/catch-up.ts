@@ -1,4 +1,4 @@
-/** A subscriber that comes when all is over and reads the whole log. */
+/** Catch-up: a subscriber reads the complete log of a finished run. */
 import type { Bench, Scenario, ServerKind } from '../bench.ts'
 import { atMost, median, show } from '../figures.ts'
 import { assertWhole, LOAD_MS_MAX } from '../measure.ts'
@@ -34,14 +34,14 @@ export const catchUp: Scenario = {
 
 const load: Load = {
   runs: 1,
-  // More than one, so that the run is started apart and can be read again by its id.
+  // More than one, so that the run is started separately and can be read again by id.
   subscribersPerRun: 2,
   keep: true,
   work: { events: EVENTS, perTurn: 8, intervalMs: 0, phaseMs: 0, stampEvery: 0 },
 }
 
 interface FinishedRun {
-  /** Reads it whole; the milliseconds that took. */
+  /** Reads the log; returns milliseconds. */
   read(): Promise<number>
   stop(): Promise<void>
 }
@@ -52,7 +52,7 @@ async function finishedRun(bench: Bench, kind: ServerKind): Promise<FinishedRun>
   const [run] = await client.open(server.port, load)
   await server.go(load.runs)
   assertWhole(await client.finish(LOAD_MS_MAX), load)
-  // The last of the run is compacted some time after it.
+  // The end of the run is compacted later.
   await new Promise((resolve) => setTimeout(resolve, 3000))
   return { read: () => client.catchUp(server.port, run!, EVENTS), stop: () => server.stop() }
 }

@@ -1,11 +1,11 @@
-/** What an agent on a model costs beside the AI SDK's own streaming of the same answers. */
+/** Cost of a model agent, compared with the AI SDK streaming the same answers. */
 import type { Bench, Scenario } from '../bench.ts'
 import { atMost, type Figure, median } from '../figures.ts'
 import { interleaved, type Measurement } from '../measure.ts'
 import type { Load } from '../messages.ts'
 import { PACE } from '../words-model.ts'
 
-/** Holdfast may add a quarter. */
+/** Holdfast may add 25 %. */
 const RATIO_MAX = 1.25
 
 export const components: Scenario = {
@@ -34,7 +34,7 @@ function load(runs: number, events: number, intervalMs: number): Load {
   return { runs, subscribersPerRun: 1, retold: true, work }
 }
 
-/** For each round the quotient, and of these the median. */
+/** Median of the ratios per round. */
 function ratio(measured: readonly Measurement[], baseline: readonly Measurement[]): number {
   return median(measured.map(({ cpuSeconds }, round) => cpuSeconds / baseline[round]!.cpuSeconds))
 }

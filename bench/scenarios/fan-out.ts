@@ -1,4 +1,4 @@
-/** One run that a thousand subscribers follow. */
+/** Fan-out: one run with a thousand subscribers. */
 import type { Scenario } from '../bench.ts'
 import { atLeast } from '../figures.ts'
 import { efficiency, interleaved } from '../measure.ts'

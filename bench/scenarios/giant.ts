@@ -1,4 +1,4 @@
-/** One run of half a million events among short ones: written, read whole, and recovered. */
+/** One run of 500,000 events among short ones: written, read completely, and recovered. */
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { createClient } from '../../src/client/index.ts'
@@ -40,7 +40,7 @@ export const giant: Scenario = {
     await server.stop()
     const again = await timeToAnswer(parameters, '/health')
     bench.keep(again.server)
-    // As young as the other: what a server loads in its first second is no part of the recovery.
+    // Started at the same time, so that startup work does not count as recovery.
     const young = bench.keep(
       (await timeToAnswer(serving(bench.built, join(bench.folder(), 'young.db')), '/health')).server,
     )
@@ -64,7 +64,7 @@ export const giant: Scenario = {
   },
 }
 
-/** How much slower the slowest answer of the first server was than that of the second, which is idle on the same machine. */
+/** Difference of the slowest responses of the first server and of an idle one on the same machine. */
 async function slowest(watches: readonly HealthWatch[]): Promise<number> {
   const [busy = 0, idle = 0] = (await Promise.all(watches.map((watch) => watch.end()))).map((times) =>
     Math.max(...times),
@@ -81,12 +81,12 @@ async function took(work: () => Promise<unknown>): Promise<number> {
 async function until(withinMs: number, isSo: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + withinMs
   while (!(await isSo())) {
-    if (performance.now() > end) throw new Error(`it did not happen within ${withinMs} ms`)
+    if (performance.now() > end) throw new Error(`timed out after ${withinMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 
-/** Reads a log until so many events have come. */
+/** Reads a log up to a number of events. */
 function readEvents(url: string, events: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const asked = get(url, { agent: false, headers: { accept: 'application/x-ndjson' } }, (response) => {

@@ -1,4 +1,4 @@
-/** What an idle subscriber costs: two thousand of them on a run that says nothing. */
+/** Memory per idle subscriber: 2,000 subscribers of a silent run. */
 import type { Bench, Scenario, ServerKind } from '../bench.ts'
 import { atMost, median, show } from '../figures.ts'
 import type { Load } from '../messages.ts'
@@ -23,7 +23,7 @@ export const memory: Scenario = {
 async function bytesEach(bench: Bench, kind: ServerKind): Promise<number> {
   const client = await bench.client()
   const server = await bench.server(kind, ['--expose-gc'])
-  // Code and pools that the first connections bring are not the cost of one.
+  // Warm up: exclude code and pools that the first connections allocate.
   await client.open(server.port, idle(200))
   const before = await residentBytes()
   await client.open(server.port, idle(SUBSCRIBERS))

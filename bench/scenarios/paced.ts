@@ -1,4 +1,4 @@
-/** Runs whose agents emit fifty events a second each: what a server does all day. */
+/** Runs with 50 events per second each: a server's typical load. */
 import type { Bench, Scenario } from '../bench.ts'
 import { atLeast, atMost, median } from '../figures.ts'
 import { efficiency, interleaved, type Measurement, type Measurements } from '../measure.ts'

@@ -1,4 +1,4 @@
-/** A hundred runs with a subscriber each, whose agents emit as fast as the event loop turns. */
+/** 100 runs with one subscriber each, whose agents emit as fast as possible. */
 import type { Bench, Scenario } from '../bench.ts'
 import { atLeast, atMost, type Figure, median } from '../figures.ts'
 import { efficiency, interleaved, type Measurements } from '../measure.ts'

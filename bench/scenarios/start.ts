@@ -1,4 +1,4 @@
-/** From the start of the process to its first answer, as it is installed: built, and with a past. */
+/** Startup time of the built package with existing runs, up to the first response. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Bench, Scenario } from '../bench.ts'

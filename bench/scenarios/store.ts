@@ -1,4 +1,4 @@
-/** The store without a server: what it can take, every commit synced and compaction on. */
+/** Maximum throughput of the store without a server, with synced commits and compaction. */
 import { join } from 'node:path'
 import type { Bench, Scenario } from '../bench.ts'
 import { atLeast, median, show } from '../figures.ts'

@@ -1,4 +1,4 @@
-/** Every store beside the raw ceiling of what it is on, then served by one, two and four nodes: what docs/scale.md starts from. */
+/** Every store compared with the raw ceiling of its medium, then with one, two and four nodes: the inputs of docs/scale.md. */
 import type { Bench, Scenario } from '../bench.ts'
 import { atLeast, type Figure, median, noted } from '../figures.ts'
 import { describeMachine } from '../machine.ts'
@@ -15,9 +15,9 @@ import { measureDelivery, measureLiveRun, measureServed, type ServedSample } fro
 const ROUNDS = 3
 const RATIO_MIN = 0.5
 
-/** What changes with whatever else the machine does, and so is measured in rounds. */
+/** Figures that vary with other load, measured in rounds. */
 type Sample = AppendSample & ServedSample
-/** CPU and memory of things that happen thousands of times: once is enough. */
+/** CPU and memory averaged over thousands of operations, measured once. */
 type Once = CreateSample & { readonly liveRunBytes: number }
 
 interface Media {

@@ -1,4 +1,4 @@
-/** Holdfast as an A2A agent that says as many pieces of text as it is asked for, on its SQLite store with every commit synced. */
+/** Holdfast as an A2A agent that emits a requested number of text pieces, on SQLite with synced commits. */
 import { join } from 'node:path'
 import { agent } from '../../src/agents/generator.ts'
 import { createServer } from '../../src/server/create-server.ts'

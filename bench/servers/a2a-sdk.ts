@@ -1,4 +1,4 @@
-/** The same agent on the official SDK's server and its store in memory. */
+/** The same agent on the official SDK's server and in-memory store. */
 import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -34,7 +34,7 @@ const executor: AgentExecutor = {
         extensions: [],
       }
       bus.publish(AgentEvent.artifactUpdate({ ...ids, artifact, append: piece > 0, lastChunk: piece === pieces - 1 }))
-      // As an agent would, it lets others have their turn.
+      // Yield to the event loop, as a real agent would.
       await new Promise((resolve) => setImmediate(resolve))
     }
     bus.publish(AgentEvent.statusUpdate({ ...ids, status: status(TaskState.TASK_STATE_COMPLETED) }))

@@ -1,4 +1,4 @@
-/** What all measured servers answer to the bench. */
+/** Control protocol of all measured servers. */
 import type { Gate } from '../agent.ts'
 import { answer, ready } from '../answering.ts'
 import type { ServerCommand, Usage } from '../messages.ts'
@@ -25,7 +25,7 @@ function usage(): Usage {
   return { cpuMicros: user + system, mainThreadMicros: main.user + main.system, rssBytes: process.memoryUsage.rss() }
 }
 
-/** Needs --expose-gc. Twice: the first leaves what finalizers still hold. */
+/** Needs --expose-gc. Twice, because finalizers hold objects during the first. */
 async function collectGarbage(): Promise<void> {
   for (let pass = 0; pass < 2; pass++) {
     globalThis.gc!()

@@ -1,4 +1,4 @@
-/** Holdfast as it is: its server, a store that makes every commit durable, and the agent as a component. */
+/** The Holdfast server with durable commits, and the agent as a component. */
 import { agent } from '../../src/agents/generator.ts'
 import { boundYoungGeneration } from '../../src/cli/young-generation.ts'
 import { configOptions } from '../../src/server/config-options.ts'

@@ -1,4 +1,4 @@
-/** The same model as an agent of Holdfast: its server, and its SQLite store with every commit synced. */
+/** The same model as a Holdfast agent, on SQLite with synced commits. */
 import { join } from 'node:path'
 import { modelAgent } from '../../src/agents/model/agent.ts'
 import type { Component } from '../../src/core/ports/component.ts'

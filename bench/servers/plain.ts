@@ -1,6 +1,6 @@
 /**
- * The baselines: the same agent behind plain `node:http`, frames of the same shape, nothing kept on disk.
- * `each` writes every event by itself (A); `joined` writes what one turn of the event loop brought at once (B).
+ * The baselines: the same agent behind plain `node:http`, with the same frames and no persistence.
+ * `each` writes every event separately (A); `joined` batches the events of one event-loop turn (B).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,9 +16,9 @@ const ids = systemIds()
 const iso = isoTimer()
 const runs = new Map<string, PlainRun>()
 
-/** A subscriber with more than this unsent holds the agent back. */
+/** Unsent bytes of a subscriber above which the agent waits (backpressure). */
 const UNSENT_BYTES_MAX = 1024 * 1024
-/** What is kept is sent in pieces of this size. */
+/** Chunk size for replays. */
 const PIECE_BYTES = 64 * 1024
 
 class PlainRun {
@@ -76,7 +76,7 @@ class PlainRun {
   }
 
   #write(text: string): Promise<void> | undefined {
-    // Encoded once where it is written more than once, or is long.
+    // Encode once if it is written several times.
     const chunk = mode === 'joined' || this.#keep || this.#subscribers.size > 1 ? Buffer.from(text) : text
     if (this.#keep) this.#remember(chunk as Buffer)
     let room = true
@@ -84,7 +84,7 @@ class PlainRun {
     return room ? undefined : this.#slow()
   }
 
-  /** Until every subscriber has room; undefined when all have. */
+  /** Resolves when every subscriber has room; undefined if all have. */
   #slow(): Promise<void> | undefined {
     const waits: Promise<unknown>[] = []
     for (const response of this.#subscribers) {
@@ -94,7 +94,7 @@ class PlainRun {
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => {})
   }
 
-  /** In pieces of whole frames. */
+  /** In chunks of complete frames. */
   #remember(chunk: Buffer): void {
     const last = this.#kept.at(-1)
     if (last === undefined || last.length + chunk.length > PIECE_BYTES) this.#kept.push(chunk)

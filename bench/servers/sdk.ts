@@ -1,6 +1,6 @@
 /**
- * The AI SDK by itself: `streamText` behind plain `node:http`, nothing kept. `served` writes the parts to the response as the SDK
- * does it; `drained` only takes the texts as they come, and sends them all at once in the end.
+ * The AI SDK alone: `streamText` behind plain `node:http`, without persistence. `served` streams the parts like the SDK does; `drained`
+ * only consumes the texts and sends them at the end.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

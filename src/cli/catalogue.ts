@@ -1,4 +1,4 @@
-/** Every command by its name. A command is loaded when it is called: the start of a server waits for none of the others. */
+/** Every command by name. Commands are loaded lazily, to keep startup fast. */
 import type { Catalogue } from './command.ts'
 
 /** In the order of the help. */

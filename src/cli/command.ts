@@ -1,4 +1,4 @@
-/** A command: what it takes and does. Parsing, help, docs/cli.md and completion are all made from it. */
+/** Definition of a command, the source for parsing, help, docs/cli.md and shell completion. */
 import { HoldfastError } from '../core/model/errors.ts'
 import { helpText, type OptionTable, type OptionValues, parseOptions } from '../server/options.ts'
 import type { CommandIo } from './io.ts'
@@ -9,17 +9,16 @@ export interface Example {
 }
 
 export interface Command {
-  /** What it takes besides options, as the help shows it: `RUN`, `[FILE]`. */
+  /** Positional arguments, as the help shows them: `RUN`, `[FILE]`. */
   readonly operands: readonly string[]
-  /** What it does and what is worth knowing, in paragraphs for a terminal. */
+  /** Long description, in paragraphs for a terminal. */
   readonly about: string
   readonly examples: readonly Example[]
   readonly options: OptionTable
-  /** Resolves with the exit code; throws what is wrong, for the person who wrote the command. */
+  /** Resolves with the exit code; throws errors with a message for the user. */
   run(argv: readonly string[], io: CommandIo): Promise<number>
 }
 
-/** Commands by name, each loaded when it is called. */
 export type Catalogue = Readonly<Record<string, CatalogueEntry>>
 
 export interface CatalogueEntry {
@@ -37,7 +36,7 @@ export interface CommandDefinition<Table extends OptionTable> extends Omit<Comma
   run(invocation: Invocation<Table>, io: CommandIo): Promise<number>
 }
 
-/** A command whose options are its own table, and whose operands are counted. */
+/** A command with an option table and a fixed number of operands. */
 export function defineCommand<Table extends OptionTable>(definition: CommandDefinition<Table>): Command {
   return {
     ...definition,

@@ -1,4 +1,4 @@
-/** Says how far a copy of a file is, at most once a second. */
+/** Prints the progress of a file copy, at most once per second. */
 import type { CopyProgress } from '../server/store-backup.ts'
 import type { CommandIo } from './io.ts'
 

@@ -1,4 +1,4 @@
-/** How the program ends, as a number for scripts. */
+/** Exit codes. */
 import type { RunStatus } from '../core/model/run.ts'
 
 interface ExitCode {
@@ -38,7 +38,7 @@ const byStatus: Readonly<Partial<Record<RunStatus, number>>> = {
   rejected: exitTable.runRejected.code,
 }
 
-/** Of a run that has ended. */
+/** The exit code for a finished run. */
 export function codeOfEnd(status: RunStatus): number {
   return byStatus[status] ?? FAILED
 }

@@ -1,4 +1,4 @@
-/** Follows a run on behalf of a person: shows it, obeys Ctrl-C, and gives the exit code that its end deserves. */
+/** Follows a run for the user: shows it, handles Ctrl-C, and returns the exit code for its outcome. */
 import type { RunHandle, LoggedEvent } from '../client/index.ts'
 import type { RunStatus } from '../core/model/run.ts'
 import { isEnd } from './display/lines.ts'
@@ -12,7 +12,7 @@ import type { Target } from './target.ts'
 export interface FollowOptions {
   readonly json: boolean
   readonly after?: number
-  /** What a second Ctrl-C does, shortly after the first. A run that somebody only looks at is not stopped by leaving. */
+  /** Effect of a second Ctrl-C shortly after the first. Commands that only watch a run never stop it. */
   readonly secondInterrupt: 'stop' | 'none'
 }
 
@@ -40,7 +40,7 @@ export async function followRun(
       if (isEnd(event)) return codeOfEnd(event.type.slice('run.'.length) as RunStatus)
       if (event.type === 'run.paused') pause = { event, end: await endIfPaused(run, interrupts.signal) }
       if (event.type === 'run.resumed') pause = undefined
-      // Only where the log ends does it wait now; a question before that has been answered.
+      // Only a pause at the end of the log is still open; earlier questions have been answered.
       if (pause === undefined || event.index < pause.end) continue
       if (!json) tellHowToAnswer(pause.event, presenter, target)
       if (!waits) return PAUSED
@@ -58,7 +58,7 @@ export async function followRun(
 
 type Pause = Extract<LoggedEvent, { type: 'run.paused' }>
 
-/** Index of the last event of a run that is paused now; of one that is not, there is none. */
+/** Index of the last event if the run is paused, otherwise none. */
 async function endIfPaused(run: RunHandle, signal: AbortSignal): Promise<number> {
   const { status, events } = await run.get({ signal })
   return status === 'paused' ? events - 1 : Infinity

@@ -1,4 +1,4 @@
-/** Has a running server forget a principal, and reads how far it is. */
+/** Asks a running server to forget a principal, and reads its progress. */
 import { ApiError, ConnectionError } from '../client/index.ts'
 import { detailOf } from '../core/model/errors.ts'
 import type { ForgetResult } from '../core/service.ts'
@@ -16,7 +16,7 @@ export interface ForgetAtServer {
   readonly onProgress: (removed: RemovalCount) => void
 }
 
-/** A server says every second how far it is; one that says nothing for so long is gone. */
+/** The server reports progress every second, so a longer silence means that it is gone. */
 const SILENCE_MS = 60_000
 const LINE_CHARS_MAX = 1024 * 1024
 
@@ -35,7 +35,7 @@ interface Line {
 
 export async function forgetAtServer({ url, key, body, onProgress }: ForgetAtServer): Promise<ForgetResult> {
   const silence = new AbortController()
-  const timer = setTimeout(() => silence.abort(new Error('the server says nothing')), SILENCE_MS)
+  const timer = setTimeout(() => silence.abort(new Error('the server stopped responding')), SILENCE_MS)
   try {
     const response = await fetch(`${url.replace(/\/+$/, '')}/admin/forget`, {
       method: 'POST',
@@ -52,10 +52,10 @@ export async function forgetAtServer({ url, key, body, onProgress }: ForgetAtSer
       if (error !== undefined) throw refusal(error.status ?? 500, error)
       if (report !== undefined) return report
     }
-    throw new Error('the answer ended before the report')
+    throw new Error('the response ended before the report')
   } catch (cause) {
     if (cause instanceof ApiError) throw cause
-    throw new ConnectionError(`${detailOf(cause)}; run the command again: it goes on where this one ended`, { cause })
+    throw new ConnectionError(`${detailOf(cause)}; run the command again to continue`, { cause })
   } finally {
     clearTimeout(timer)
   }
@@ -67,7 +67,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
   for await (const chunk of body) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop()!
-    if (rest.length > LINE_CHARS_MAX) throw new Error('the answer is not one of a Holdfast server')
+    if (rest.length > LINE_CHARS_MAX) throw new Error('the response is not from a Holdfast server')
     yield* lines
   }
 }
@@ -76,10 +76,14 @@ function problemIn(text: string): Problem {
   try {
     return JSON.parse(text) as Problem
   } catch {
-    return {} // somebody on the way answered
+    return {} // a proxy responded
   }
 }
 
 function refusal(status: number, { detail, code, retryable = false }: Problem): ApiError {
-  return new ApiError(detail ?? `answered with status ${status}`, { status, code: code ?? `http_${status}`, retryable })
+  return new ApiError(detail ?? `responded with status ${status}`, {
+    status,
+    code: code ?? `http_${status}`,
+    retryable,
+  })
 }

@@ -1,4 +1,4 @@
-/** What a person writes for an input or an answer, as a value. */
+/** Parses an input or answer from the command line. */
 import { text as readAll } from 'node:stream/consumers'
 import { HoldfastError } from '../core/model/errors.ts'
 import { toSwitch } from '../server/option-values.ts'
@@ -15,7 +15,7 @@ export const valueOptions = {
 export const VALUE_RULE =
   'A value of true or false, or one that begins with { or [, is parsed as JSON. Everything else is text. - reads standard input.'
 
-/** Objects, lists, true and false are meant as such; a number may as well be a word. */
+/** Objects, arrays and booleans. Not numbers, which may be meant as text. */
 const MEANT_AS_JSON = /^\s*(?:[{[]|(?:true|false)\s*$)/
 
 export async function givenValue(given: string, asText: boolean): Promise<unknown> {

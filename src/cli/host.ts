@@ -1,4 +1,4 @@
-/** Runs a server as a process: says where it is, drains when it is told to end. */
+/** Runs a server as the process: prints its address, and drains on SIGTERM or SIGINT. */
 import * as module from 'node:module'
 import type { Component } from '../core/ports/component.ts'
 import { Registry } from '../core/registry.ts'
@@ -30,12 +30,12 @@ export async function hostServer(
 ): Promise<number> {
   const ending = nextSignal()
   boundYoungGeneration()
-  const registered = new Registry(components) // before anything is made on disk
+  const registered = new Registry(components) // validate before writing to disk
   const authenticator = await openAuthenticator(config.auth)
   const a2a = await openA2a(config.a2a, registered)
   const logger = lazyLogger(config.logLevel)
   for (const warning of configWarnings(config)) logger.warn({}, warning)
-  // Opening may wait, as for a backup to finish; whoever asks the process to end meanwhile is not kept waiting.
+  // Opening may block, for example on a backup; a signal must still end the process.
   const store = await Promise.race([opening ?? openStore(config.store, logger), ending])
   if (typeof store === 'string') return DONE
   const endSurvival = surviveUncaughtErrors(logger)
@@ -61,7 +61,7 @@ export async function hostServer(
       ...(secretKeys !== undefined && { secretKeys }),
       ...(auditFile !== undefined && { audit: auditFile.sink }),
       a2a,
-      supervised: process.connected, // by a channel to whoever watches over this process
+      supervised: process.connected, // the IPC channel to the supervisor
       logger,
     })
   } catch (cause) {
@@ -71,7 +71,7 @@ export async function hostServer(
   io.stdout.write(
     `Holdfast listens at ${server.url}\nIt is process ${process.pid} and stores runs in ${describeStore(config.store)}\n${nextSteps(server.url, server)}`,
   )
-  module.flushCompileCache() // now: a server may be killed rather than ended
+  module.flushCompileCache() // now, because the server may be killed later
   const signal = await ending
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainTimeoutMs ?? 0} ms\n`)
   await server.stop()
@@ -83,13 +83,12 @@ export async function hostServer(
 export function describeStore(store: StoreConfig): string {
   if (store.kind === 'postgres') return withoutPassword(store.url)
   if (store.kind === 'nats') return natsText(store)
-  return store.kind === 'sqlite' ? store.path : 'memory, until this process ends'
+  return store.kind === 'sqlite' ? store.path : 'memory (lost when this process ends)'
 }
 
-/** The signal that asks this process to end. */
 export function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
-    process.once('disconnect', () => resolve('SIGHUP')) // whoever watches over this process is gone
+    process.once('disconnect', () => resolve('SIGHUP')) // the supervisor is gone
   })
 }

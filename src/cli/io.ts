@@ -1,4 +1,4 @@
-/** What a command needs of the process that it runs in. */
+/** A command's interface to its process. */
 import type { Environment } from '../server/options.ts'
 
 export interface Output {

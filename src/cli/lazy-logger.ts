@@ -1,8 +1,8 @@
-/** A logger that loads pino when there is something to say, which is most often long after the server has started. */
+/** A logger that loads pino on the first message, to keep startup fast. */
 import type { Logger } from '../core/ports/logger.ts'
 import { type LogLevel, logLevels } from '../server/config-options.ts'
 
-/** Messages kept while pino is loaded: some milliseconds. */
+/** Messages buffered while pino loads, which takes milliseconds. */
 const WAITING_MAX = 1000
 
 export function lazyLogger(level: LogLevel): Logger {

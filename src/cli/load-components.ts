@@ -1,18 +1,18 @@
-/** The components that a module exports. */
+/** Loads the components that a module exports. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Component } from '../core/ports/component.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import { describeLoadError } from './load-error.ts'
-import { acceptModuleSyntax } from './module-syntax.ts'
+import { acceptModuleSyntax } from '../agents/shared/module-syntax.ts'
 import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
 export async function loadComponents(file: string): Promise<Component[]> {
   const path = resolve(file)
   const entry = statSync(path, { throwIfNoEntry: false })
   if (entry?.isFile() !== true) {
-    const what = entry === undefined ? 'there is no such file' : 'it is not a file'
+    const what = entry === undefined ? 'the file does not exist' : 'it is not a file'
     throw new HoldfastError('invalid_request', `${file} cannot be loaded: ${what}`)
   }
   acceptModuleSyntax()
@@ -25,12 +25,12 @@ export async function loadComponents(file: string): Promise<Component[]> {
   }
   const found = new Set(Object.values(module).flat().filter(isComponent))
   if (found.size === 0)
-    throw new HoldfastError('invalid_request', `${file} exports no component; export what agent({ id, run }) returns`)
+    throw new HoldfastError('invalid_request', `${file} exports no component; export the result of agent({ id, run })`)
   refuseSameIds(file, module, [...found])
   return [...found]
 }
 
-/** With the names of the exports and the place of the second id: the registry knows neither. */
+/** Reports duplicate ids with the export names and the source location, which the registry does not know. */
 function refuseSameIds(
   file: string,
   module: Readonly<Record<string, unknown>>,
@@ -53,7 +53,7 @@ function exportOf(module: Readonly<Record<string, unknown>>, component: unknown)
   return Object.keys(module).find((name) => [module[name]].flat().includes(component))
 }
 
-/** Where an id is given for the second time, if the file says so in so many words. */
+/** Location of the second literal occurrence of the id, if any. */
 function locationOfId(path: string, id: string): SourceLocation | undefined {
   const locations = (linesOf(path) ?? []).flatMap((text, index) =>
     [...text.matchAll(/\bid['"]?\s*:\s*(["'`])(.*?)\1/g)]

@@ -1,18 +1,18 @@
-/** Why a user's module does not load, and where in its source that is. */
+/** Explains why a user's module fails to load, with the source location. */
 import { execFile } from 'node:child_process'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../core/model/errors.ts'
 import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
-/** Files that are checked for the syntax error that Node gives no place for. */
+/** Maximum files to check for a syntax error that Node reports without a location. */
 const CHECKED_MAX = 50
 const CHECK_MS_MAX = 5000
 
-/** Frames of this package say nothing about the user's module. */
+/** Stack frames of this package are skipped. */
 const OWN = fileURLToPath(new URL('..', import.meta.url))
 
-/** The message, with the code frame below it where a place is found. */
+/** The message, followed by a code frame if the location is known. */
 export async function describeLoadError(path: string, cause: unknown): Promise<string> {
   const stack = cause instanceof Error ? (cause.stack ?? '') : ''
   const location =
@@ -24,7 +24,7 @@ export async function describeLoadError(path: string, cause: unknown): Promise<s
   return location === undefined ? message : `${message}\n\n${codeFrame(location)}\n`
 }
 
-/** Node writes the place of some errors before the stack: the file and line, that line, and carets below it. */
+/** For some errors, Node prints the location before the stack: file and line, the source line, and carets. */
 function locationInHeader(stack: string): SourceLocation | undefined {
   const [head = '', ...rest] = stack.split('\n')
   const [, address, line] = /^(.+):(\d+)$/.exec(head) ?? []
@@ -34,7 +34,7 @@ function locationInHeader(stack: string): SourceLocation | undefined {
   return { path, line: Number(line), column: caret.indexOf('^') + 1 }
 }
 
-/** The statement that imports what cannot be found. */
+/** The import statement of a module that was not found. */
 function locationOfImport(cause: unknown): SourceLocation | undefined {
   const [, missing, importer] = /'([^']+)' .*imported from (.+)$/m.exec(messageOf(cause)) ?? []
   const path = importer === undefined ? undefined : pathOf(importer)
@@ -48,7 +48,7 @@ function locationOfImport(cause: unknown): SourceLocation | undefined {
   return undefined
 }
 
-/** The first frame that is in a module of the user. */
+/** The first stack frame in a user module. */
 function locationInFrames(stack: string): SourceLocation | undefined {
   for (const frame of stack.split('\n')) {
     const [, address, line, column] = /^\s+at (?:.*\()?((?:file:|\/|[A-Za-z]:\\).*?):(\d+):(\d+)\)?$/.exec(frame) ?? []
@@ -59,7 +59,7 @@ function locationInFrames(stack: string): SourceLocation | undefined {
   return undefined
 }
 
-/** Node keeps the place of a syntax error in an ES module to itself, so each file that may have it is checked alone. */
+/** Node does not report the location of a syntax error in an ES module, so each candidate file is checked separately. */
 async function locationOfSyntaxError(entry: string, cause: unknown): Promise<SourceLocation | undefined> {
   if (!(cause instanceof SyntaxError)) return undefined
   const found = new Set([entry])

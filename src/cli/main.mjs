@@ -8,8 +8,8 @@ import { checkNodeVersion } from './node-version.ts'
 
 const problem = checkNodeVersion(process.versions.node)
 if (problem === undefined) {
-  module.enableCompileCache() // half the time of starting again
-  // Only now: what the commands import does not load on an old Node.
+  module.enableCompileCache() // halves the startup time
+  // After the version check: the commands' imports fail on an old Node.
   const { runCommand } = await import('./run-command.ts')
   const { UNREAD } = await import('./exit-codes.ts')
   process.stdout.on('error', () => process.exit(UNREAD))
@@ -18,7 +18,7 @@ if (problem === undefined) {
     stderr: process.stderr,
     env: process.env,
   })
-  // Not by itself: an agent that does not obey its signal can keep a process alive for hours.
+  // Exit explicitly: an agent that ignores its abort signal could keep the process alive for hours.
   process.exit(code)
 } else {
   process.stderr.write(`${problem}\n`)

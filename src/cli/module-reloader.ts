@@ -1,14 +1,14 @@
-/** Loads a user's modules anew when one of them is changed, in the process that they run in. */
+/** Reloads a user's modules in place when one of them changes. */
 import { type FSWatcher, watch } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Editors write a file in several goes. */
+/** Debounce time: editors write a file in several steps. */
 const SETTLE_MS = 60
 const GENERATION = 'holdfast-generation'
 
-/** What is part of this package is loaded once, also when it runs from its sources. */
+/** This package's own modules are never reloaded, even when it runs from source. */
 const OWN = new URL('..', import.meta.url).href
 
 export class ModuleReloader {
@@ -19,12 +19,12 @@ export class ModuleReloader {
   #reload: (() => Promise<void>) | undefined
   #reloading: Promise<void> | undefined
 
-  /** From here on modules are told apart by generation: the same file is another module in the next. */
+  /** Registers a hook that adds a generation to module URLs, so that a reload creates new modules. */
   constructor() {
     registerHooks({
       resolve: (specifier, context, next) => {
         const found = next(specifier, context)
-        // CommonJS modules are kept by file and not by address: Node does not load them anew.
+        // Node caches CommonJS modules by file rather than URL, so they cannot be reloaded.
         const isModule = context.conditions.includes('import') && found.format?.startsWith('commonjs') !== true
         if (!isModule || !isOfUser(found.url)) return found
         this.#files.add(fileURLToPath(found.url))
@@ -33,13 +33,13 @@ export class ModuleReloader {
     })
   }
 
-  /** Calls `reload` whenever one of the files has changed; what it imports then is new. */
+  /** Calls `reload` after each change of a file; its imports then load new modules. */
   watch(reload: () => Promise<void>): void {
     this.#reload = reload
     this.#watchFolders()
   }
 
-  /** Folders and not files: an editor may put a new file in the place of the old one. */
+  /** Watches folders rather than files, because editors may replace a file. */
   #watchFolders(): void {
     for (const folder of new Set([...this.#files].map((file) => dirname(file)))) {
       if (this.#watchers.has(folder)) continue
@@ -59,7 +59,7 @@ export class ModuleReloader {
     this.#timer = setTimeout(() => this.#next(), SETTLE_MS)
   }
 
-  /** One after the other: a change while one is loaded is another one. */
+  /** Serializes reloads. A change during a reload triggers another one. */
   #next(): void {
     this.#reloading = (this.#reloading ?? Promise.resolve()).then(async () => {
       this.#generation++

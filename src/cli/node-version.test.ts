@@ -28,7 +28,7 @@ describe('the check of the Node version', () => {
 
   test('says which one is needed, which one this is and where to get one', () => {
     expect(checkNodeVersion('20.20.2')).toBe(
-      'holdfast needs Node 22.18 or newer; this is 20.20.2. Get a current one from https://nodejs.org.',
+      'holdfast needs Node 22.18 or newer; this is 20.20.2. Install a current version from https://nodejs.org.',
     )
   })
 

@@ -1,8 +1,8 @@
-/** A store as a command sees it that drives one run and leaves all others alone. */
+/** Restricts a store to the runs that a command executes itself. */
 import type { Component } from '../core/ports/component.ts'
 import type { Store } from '../core/ports/store.ts'
 
-/** Only runs that were made since, of these components, are found to be claimable: the others wait for a server that has theirs. */
+/** Only runs of these components that were created since then are claimable. Others wait for a server. */
 export function onlyOwnRuns(store: Store, components: readonly Component[], since: number): Store {
   const known = new Set(components.map(({ id }) => id))
   const claimable: Store['claimable'] = async (limit) => {
@@ -16,7 +16,7 @@ export function onlyOwnRuns(store: Store, components: readonly Component[], sinc
     get(target, key) {
       if (key === 'claimable') return claimable
       const value: unknown = Reflect.get(target, key, target)
-      // Of the store itself: its fields are private, and a proxy has none.
+      // Bind to the store itself, because private fields do not work on a proxy.
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })

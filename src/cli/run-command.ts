@@ -1,4 +1,4 @@
-/** From a command's name to its exit code. */
+/** Runs a command by name and returns its exit code. */
 import { isHoldfastError, detailOf } from '../core/model/errors.ts'
 import { version } from '../server/version.ts'
 import { catalogue } from './catalogue.ts'
@@ -33,7 +33,7 @@ function entryOf(name: string): (typeof catalogue)[string] | undefined {
   return Object.hasOwn(catalogue, name) ? catalogue[name] : undefined
 }
 
-/** What stands behind `--` is for the command, such as an input that says `--help`. */
+/** Ignores arguments after `--`, which belong to the command. */
 function asksForHelp(argv: readonly string[]): boolean {
   const end = argv.indexOf('--')
   const flags = end < 0 ? argv : argv.slice(0, end)

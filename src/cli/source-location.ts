@@ -1,20 +1,20 @@
-/** A place in a source file, and the lines around it as a person reads them. */
+/** A source location, and its code frame. */
 import { readFileSync } from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
 import { printable } from '../core/model/printable.ts'
 
 export interface SourceLocation {
   readonly path: string
-  /** Both from 1 on. */
+  /** Line and column are 1-based. */
   readonly line: number
   readonly column: number
 }
 
-/** Lines before and after the one that is meant. */
+/** Context lines before and after. */
 const AROUND = 2
 const LINE_CHARS_MAX = 160
 
-/** `file:line:column`, and the code frame below it. */
+/** `file:line:column`, followed by the code frame. */
 export function codeFrame({ path, line, column }: SourceLocation): string {
   const head = `  ${shortest(path)}:${line}:${column}`
   const lines = linesOf(path)
@@ -43,7 +43,7 @@ function shownLine(text: string): string {
   return printable(text.slice(0, LINE_CHARS_MAX))
 }
 
-/** From the working directory where the file is in it. */
+/** Relative to the working directory if the file is inside it. */
 function shortest(path: string): string {
   const near = relative(process.cwd(), path)
   return near === '' || near.startsWith('..') || isAbsolute(near) ? path : near

@@ -1,4 +1,4 @@
-/** For a command that opens a store itself: what the store warns of is a line for whoever called it. */
+/** Prints a store's warnings to standard error, for commands that open a store themselves. */
 import { type Logger, silentLogger } from '../core/ports/logger.ts'
 import type { CommandIo } from './io.ts'
 

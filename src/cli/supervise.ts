@@ -1,4 +1,4 @@
-/** `--supervise`: a parent that starts the server as a process of its own, and starts it again when it is killed or its store is busy. */
+/** `--supervise`: runs the server as a child process and restarts it when it is killed or its store is busy. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
 import { constants } from 'node:os'
@@ -8,15 +8,15 @@ import { FAILED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 import { SUPERVISED } from './supervised.ts'
 
-/** Starts in a row after each of which the server ended at once. */
+/** Maximum consecutive restarts of a server that dies immediately. */
 const RESTARTS_MAX = 20
 const RESTART_MS = 100
 const RESTART_MS_MAX = 10_000
-/** A server that has lived for this long was well. */
+/** Uptime that resets the restart counter. */
 const WELL_MS = 10_000
 const PASSED_ON = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-/** Runs a command as it was given, but for its own switch, in another process; resolves with the exit code. */
+/** Runs the same command without `--supervise` in a child process; resolves with the exit code. */
 export async function supervise(
   command: string,
   argv: readonly string[],
@@ -41,17 +41,17 @@ export async function supervise(
     const how = signal === null ? 'could not use its store' : `was killed by ${signal}`
     if (performance.now() - since >= WELL_MS) restarts = 0
     if (restarts >= RESTARTS_MAX) {
-      io.stderr.write(`The server ${how} ${restarts + 1} times in a row; it is not started again.\n`)
+      io.stderr.write(`The server ${how} ${restarts + 1} times in a row; giving up.\n`)
       return signal === null ? UNAVAILABLE : FAILED
     }
-    io.stderr.write(`The server ${how}; it is started again.\n`)
-    // Rejects when it is aborted, which is looked at next.
+    io.stderr.write(`The server ${how}; restarting it.\n`)
+    // Rejects when aborted, which the loop checks next.
     await wait(Math.min(RESTART_MS * 2 ** restarts, RESTART_MS_MAX), undefined, { signal: end.signal }).catch(() => {})
     if (end.signal.aborted) return 128 + constants.signals.SIGTERM
   }
 }
 
-/** Out of reach of the terminal's own signals, since ours would be the second; the channel tells it when this process is gone. */
+/** Detached, so that it gets Ctrl-C only from us and not twice. It notices our death by the closed IPC channel. */
 function start(line: readonly string[], { env }: CommandIo): ChildProcess {
   const { HOLDFAST_SUPERVISE: _ours, ...childEnv } = env
   return spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...line], {
@@ -68,7 +68,7 @@ function ended(child: ChildProcess): Promise<{ code: number | null; signal: Node
   })
 }
 
-/** Without our switch; and with a port that stays the same from one start to the next. */
+/** Removes `--supervise`, and fixes the port across restarts. */
 async function childArgv(argv: readonly string[], { port }: Config): Promise<string[]> {
   const terminator = argv.indexOf('--')
   const flagsEnd = terminator < 0 ? argv.length : terminator

@@ -1,13 +1,13 @@
-/** How a process knows that `--supervise` started it. */
+/** Marks a process that `--supervise` started. */
 import type { CommandIo } from './io.ts'
 
-/** Not among the names of options, which begin with HOLDFAST. */
+/** Not prefixed with HOLDFAST, which is reserved for options. */
 const NAME = 'SUPERVISED_BY_HOLDFAST'
 const VALUE = '1'
 
 export const SUPERVISED: Readonly<Record<string, string>> = { [NAME]: VALUE }
 
-/** Its supervisor tries again where a person would rather be told: while another process uses the store. */
+/** While another process uses the store, a supervisor retries, whereas a user gets an error. */
 export function isSupervised({ env }: CommandIo): boolean {
   return env[NAME] === VALUE
 }

@@ -1,4 +1,4 @@
-/** Where the runs are that a command is about: at a server, or in a store that no server uses. */
+/** The target of a command: a server, or a store that no server uses. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type Client, createClient } from '../client/index.ts'
@@ -39,19 +39,19 @@ export interface Target {
   readonly client: Client
   readonly url: string
   readonly key: string | undefined
-  /** The store was opened here, so that nothing drives runs but this process. */
+  /** The store was opened in this process, which alone executes runs. */
   readonly local: boolean
-  /** What to add to another command to get here: ` --url http://…`, or nothing. */
+  /** Flags that select the same target in another command: ` --url http://…`, or empty. */
   readonly flags: string
   close(): Promise<void>
 }
 
 export interface OpenOptions {
-  /** Components for runs that are driven here; without them a local store is only looked at. */
+  /** Components for runs executed in this process. Without them, a local store is read-only. */
   readonly components?: readonly Component[]
 }
 
-/** Throws an error that says where it looked and what to do. */
+/** The error says where it looked and what to do. */
 export async function openTarget(
   values: TargetValues,
   env: Environment,
@@ -77,13 +77,13 @@ export function defaultStore(env: Environment): StoreConfig {
   return configOptions.store.parse(env['HOLDFAST_STORE'] ?? configOptions.store.fallback)
 }
 
-/** What a server with this environment redacts, a command does too that opens a store in its place. */
+/** A command that opens a store redacts like a server with the same environment. */
 function defaultRedact(env: Environment): RedactOptions | undefined {
   const names = env['HOLDFAST_REDACT']
   return names === undefined ? undefined : redactByName(configOptions.redact.parse(names))
 }
 
-/** As it is given, without what must not be shown. */
+/** The store's address without secrets. */
 export function storeText(store: StoreConfig): string {
   if (store.kind === 'postgres') return withoutPassword(store.url)
   if (store.kind === 'nats') return natsText(store)
@@ -92,14 +92,14 @@ export function storeText(store: StoreConfig): string {
 
 const PROBE_MS = 3000
 
-/** Why a server cannot be talked to; undefined when it can. */
+/** Why a server is not usable; undefined if it is. */
 export async function problemOf(url: string): Promise<string | undefined> {
   try {
     const response = await fetch(`${url.replace(/\/+$/, '')}/health`, { signal: AbortSignal.timeout(PROBE_MS) })
     const body = (await response.json()) as { store?: unknown; draining?: unknown } | null
-    return body?.store === undefined || body.draining === undefined ? 'another program answers there' : undefined
+    return body?.store === undefined || body.draining === undefined ? 'another program is listening there' : undefined
   } catch (cause) {
-    if (cause instanceof SyntaxError) return 'another program answers there'
+    if (cause instanceof SyntaxError) return 'another program is listening there'
     return detailOf((cause as { cause?: unknown } | null)?.cause ?? cause)
   }
 }
@@ -109,7 +109,7 @@ function atServer(url: string, key: string | undefined, flags: string): Target {
   return { client, url, key, local: false, flags, close: () => Promise.resolve() }
 }
 
-/** A server of its own for this command, which nobody else can talk to: so a store is used as a server is. */
+/** A private in-process server, so that commands use a store in the same way as a server. */
 async function openLocal(
   config: StoreConfig,
   flags: string,
@@ -136,7 +136,7 @@ async function openLocal(
     throw new Error(`${nobody}${detailOf(cause)}; if a server uses it, name that server with --url`, { cause })
   })
   const key = randomBytes(32).toString('hex')
-  // Without components it drives nothing: a run that it took would fail for want of one.
+  // Without components it must not claim runs: they would fail.
   const limits = components === undefined ? { runsConcurrentMax: 0, drainTimeoutMs: 0 } : { drainTimeoutMs: 0 }
   try {
     const authenticator = securityKeyAuthenticator(key)

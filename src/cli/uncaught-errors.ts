@@ -1,18 +1,17 @@
 /**
- * What a server process does with uncaught errors that belong to no run. Code of components, and of the packages they use, must not
- * end the process: the error is logged. A defect of Holdfast itself may have left it unable to commit or to answer: the process ends,
- * and whoever starts it again recovers the runs.
+ * Handles uncaught errors outside of runs. Errors of components and their packages are logged and do not end the process. A defect of
+ * Holdfast itself may leave it unable to commit or respond, so the process exits and the next one recovers the runs.
  */
 import type { Logger } from '../core/ports/logger.ts'
 import { TokenBuckets } from '../core/runtime/token-bucket.ts'
 import { currentExecution } from '../server/uncaught-errors.ts'
 import { FAILED } from './exit-codes.ts'
 
-/** Bounds the log of code that throws again and again. */
+/** Limits the log output of code that throws repeatedly. */
 const LOGGED_BURST = 100
 const LOGGED_PER_SECOND = 1
 
-/** Until the returned function is called. */
+/** The returned function removes the handlers. */
 export function surviveUncaughtErrors(logger: Logger): () => void {
   const logged = new TokenBuckets({ burst: LOGGED_BURST, perSecond: LOGGED_PER_SECOND })
   const log = (thrown: unknown, message: string): void => {
@@ -24,7 +23,7 @@ export function surviveUncaughtErrors(logger: Logger): () => void {
   const onException = (error: Error): void => {
     if (currentExecution() !== undefined) return
     if (!isOwnDefect(error)) return log(error, 'uncaught exception outside of any run')
-    // Not through the logger, which writes later.
+    // Not through the logger, which is asynchronous.
     process.stderr.write(`A defect of Holdfast ended the server: ${error.stack}\n`)
     process.exit(FAILED)
   }
@@ -38,10 +37,10 @@ export function surviveUncaughtErrors(logger: Logger): () => void {
 
 /** The folder of Holdfast's own code. */
 const ROOT = new URL('..', import.meta.url).href
-/** Components that come with it. */
+/** Components that come with Holdfast. */
 const COMPONENTS = [`${ROOT}agents/`, `${ROOT}cli/demo/`]
 
-/** Whether every frame of the stack is our own, Node's apart; `root` ends with a slash. */
+/** Whether every stack frame, except Node's, is our own; `root` ends with a slash. */
 export function isOwnDefect(error: unknown, root = ROOT, components: readonly string[] = COMPONENTS): boolean {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return false
   const files = [...error.stack.matchAll(/\(?((?:file:|node:|\/)[^\s()]+):\d+:\d+\)?$/gm)].map(([, file]) => file!)

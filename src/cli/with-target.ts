@@ -1,4 +1,4 @@
-/** Does something with the runs of a target, and says what went wrong as a person can use it. */
+/** Opens a target for a command, and turns client errors into messages for the user. */
 import { ApiError, ConnectionError } from '../client/index.ts'
 import type { Environment } from '../server/options.ts'
 import { openTarget, type OpenOptions, type Target, type TargetValues } from './target.ts'
@@ -23,7 +23,7 @@ export function explained(cause: unknown, { url, key, flags, local }: Omit<Targe
   if (cause instanceof ConnectionError) return new Error(`lost the connection to ${url}: ${cause.message}`, { cause })
   if (!(cause instanceof ApiError)) return cause
   if (cause.code === 'unauthenticated') {
-    const next = key === undefined ? 'give a key with --key or HOLDFAST_KEY' : 'the key is not valid there'
+    const next = key === undefined ? 'pass a key with --key or HOLDFAST_KEY' : 'the key is not valid there'
     return new Error(`${url} requires authentication: ${next}`, { cause })
   }
   if (cause.code === 'not_found' && cause.run !== undefined) {

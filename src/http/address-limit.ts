@@ -1,4 +1,4 @@
-/** Caps what clients hold per network address, so that one address cannot take what all of them share. */
+/** Caps slots per network address, so that one address cannot exhaust a shared resource. */
 
 export interface AddressLimitOptions {
   readonly perAddressMax: number
@@ -14,7 +14,7 @@ export class AddressLimit {
     this.#options = options
   }
 
-  /** Takes one slot and returns its release, which may be called more than once; undefined when none is free. */
+  /** Acquires a slot and returns its idempotent release function, or undefined if no slot is free. */
   acquire(address: string | undefined): (() => void) | undefined {
     const network = networkOf(address)
     const held = this.#held.get(network) ?? 0
@@ -37,7 +37,7 @@ export class AddressLimit {
   }
 }
 
-/** What one client can be assumed to have: an IPv4 address, or the /64 of an IPv6 address. */
+/** The network that one client is assumed to control: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address = ''): string {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
   if (mapped !== undefined) return mapped

@@ -1,4 +1,4 @@
-/** One request: find its route, find its caller, run its handler, and answer whatever goes wrong in the protocol's own form. */
+/** Handles one request: finds the route, authenticates the caller, calls the handler, and renders errors in the protocol's format. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Ids } from '../core/ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
@@ -23,7 +23,7 @@ export interface AppOptions {
   readonly pages: PagePolicy
   readonly proxies: TrustedProxies
   readonly rate: RequestRate
-  /** A client that takes nothing of its answer for this long is cut. */
+  /** Disconnect a client that reads nothing of its response for this long. */
   readonly stallMs: number
 }
 
@@ -56,10 +56,10 @@ async function call(
 ): Promise<void> {
   const bearer = bearerOf(request)
   rate.admitAddress(peer.address, shareIn(target, bearer) ?? bearer)
-  if (match.kind === 'none') throw new HoldfastError('not_found', `nothing is served at ${target.path.slice(0, 200)}`)
+  if (match.kind === 'none') throw new HoldfastError('not_found', `no route for ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
     response.setHeader('allow', match.allow.join(', '))
-    throw new HoldfastError('method_not_allowed', `${request.method} is not for ${target.path.slice(0, 200)}`, {
+    throw new HoldfastError('method_not_allowed', `${request.method} is not allowed for ${target.path.slice(0, 200)}`, {
       details: { allow: match.allow },
     })
   }
@@ -68,7 +68,7 @@ async function call(
     route.public === true
       ? { id: 'public' }
       : await principalOf(credential(request, peer, target, route), authenticator, rate)
-  if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the link may be in the address
+  if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the URL may contain the share link
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   const given: Call = { request, peer, response, params, query: target.query, principal, signal: gone.signal, logger }
@@ -84,7 +84,7 @@ async function principalOf(shown: Credential, authenticator: Authenticator, rate
   return principal
 }
 
-/** A whole answer that its client does not take is given up, as a stream is. */
+/** Applies the stall timeout of streams to ordinary responses. */
 function cutIfNotTaken(response: ServerResponse, stallMs: number): void {
   if (!response.writableEnded || response.writableFinished) return
   response.setTimeout(stallMs, () => response.destroy())
@@ -95,23 +95,23 @@ interface Target {
   readonly query: URLSearchParams
 }
 
-/** As it was sent: nothing is resolved or repaired, so no other spelling of a path is that path. */
+/** Does not normalize the path, so each path has exactly one spelling. */
 function parseTarget(request: IncomingMessage): Target {
-  // A client that takes this for a proxy sends the whole address.
+  // Clients that treat the server as a proxy send an absolute URL.
   const target = (request.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '')
   const start = target.indexOf('?')
   const path = start < 0 ? target : target.slice(0, start)
   return { path, query: new URLSearchParams(start < 0 ? '' : target.slice(start + 1)) }
 }
 
-/** A share link is a token like any other, or a parameter of the address for an EventSource, which can set no header. */
+/** A share link comes as a bearer token, or as a query parameter from an EventSource, which cannot set headers. */
 function credential(request: IncomingMessage, { address: from }: Peer, target: Target, route: Route): Credential {
   const bearer = bearerOf(request)
   const known = from === undefined ? {} : { from }
   const share = shareIn(target, bearer)
   if (share === undefined) return { ...known, ...(bearer !== undefined && { bearer }) }
   if (route.shareable === true) return { ...known, share }
-  throw new HoldfastError('unauthenticated', 'a share link is not accepted here: it gives access to one run alone')
+  throw new HoldfastError('unauthenticated', 'a share link is not accepted here: it only gives access to one run')
 }
 
 function bearerOf({ headers }: IncomingMessage): string | undefined {
@@ -148,12 +148,12 @@ async function fail(
   }
 }
 
-/** Without the query: a share link is a secret. */
+/** Omits the query, which may contain a share link. */
 function loggedPath({ url = '' }: IncomingMessage): string {
   return url.split('?', 1)[0]!.slice(0, 500)
 }
 
-/** An id for a request that went wrong, whatever it is that is broken. */
+/** Falls back to a random UUID, because `Ids` itself may be what failed. */
 function newId(ids: Ids): string {
   try {
     return ids.unique()

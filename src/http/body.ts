@@ -1,4 +1,4 @@
-/** Reads a request's body within a bound. */
+/** Reads a request body up to a size limit. */
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import { parseJson } from './json.ts'
@@ -11,12 +11,12 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
     let bytes = 0
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      // Not destroyed, as an async iterator would: the answer is still to be sent on the same socket.
+      // An async iterator would destroy the request, and with it the socket that the response still needs.
       if (bytes > bytesMax) reject(tooLarge())
       else chunks.push(chunk)
     })
     request.on('end', () => resolve(Buffer.concat(chunks)))
-    // Not a failure of the server: whoever reports it must not log it as one.
+    // A client error, so that it is not logged as a server fault.
     const cutOff = (cause?: Error): void =>
       reject(new HoldfastError('invalid_request', 'the request was cut off before its body was complete', { cause }))
     request.on('error', cutOff)
@@ -24,7 +24,7 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
   })
 }
 
-/** The JSON value of a body; undefined for an empty one. */
+/** The parsed JSON body; undefined if the body is empty. */
 export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const body = await readBody(request, bytesMax)
   if (body.length === 0) return undefined

@@ -1,28 +1,28 @@
 /**
- * One chunk of a chunked answer, framed once for all who get the same bytes: `ServerResponse` would frame it anew for each
- * subscriber and hand three buffers to the kernel where one will do.
+ * Frames one chunk of a chunked response once for all subscribers that get the same bytes. `ServerResponse` would frame it per
+ * subscriber and pass three buffers to the kernel instead of one.
  */
 import type { ServerResponse } from 'node:http'
 
-/** Beyond it copying the bytes costs more than framing them. */
+/** Above this size, copying the bytes costs more than framing them. */
 const FRAMED_BYTES_MAX = 16 * 1024
 
-/** Whether a response that has sent its headers may be written to past it. */
+/** Whether chunks can be written directly to the socket of a response that has sent its headers. */
 export function takesChunks(response: ServerResponse): boolean {
   return response.chunkedEncoding && response.req.method !== 'HEAD'
 }
 
-/** False when the socket has no room for another until it drains; undefined when it must be written the ordinary way. */
+/** Returns false if the socket is full until `drain`, and undefined if the caller must use `response.write`. */
 export function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean | undefined {
   const { socket } = response
-  // What the response itself still holds comes first.
+  // Data buffered in the response itself must go out first.
   if (socket === null || response.writableLength !== socket.writableLength || bytes.length > FRAMED_BYTES_MAX) return
   return socket.write(framed(bytes))
 }
 
 let last: { readonly bytes: Uint8Array; readonly chunk: Buffer } | undefined
 
-/** The subscribers of a run are written to one after the other, so that the last chunk is most often the next one too. */
+/** Cache of one entry: subscribers of a run are written in sequence, so the same chunk usually comes again. */
 function framed(bytes: Uint8Array): Buffer {
   if (last?.bytes === bytes) return last.chunk
   const head = `${bytes.length.toString(16)}\r\n`

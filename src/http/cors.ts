@@ -1,12 +1,12 @@
-/** CORS: pages of other origins are let in where the operator has named their origin. */
+/** CORS: allows pages of the origins that the operator configured. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 export interface Cors {
-  /** Origins whose pages may use this server, such as `https://app.example`. None where the list is empty. */
+  /** Allowed origins, such as `https://app.example`. */
   readonly origins: readonly string[]
-  /** Also pages that this machine serves itself, at any port. */
+  /** Also allow loopback origins, at any port. */
   readonly loopback?: boolean
-  /** Told of the origin of a page that is not let in. */
+  /** Called with each rejected origin. */
   readonly onRefused?: (origin: string) => void
 }
 
@@ -16,7 +16,7 @@ export function allowsOrigin({ origins, loopback = false }: Cors, origin: string
 
 const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
-/** Lets pages of allowed origins read the answer. True when the request was only the browser's question whether it may ask. */
+/** Sets the CORS headers for allowed origins. Returns true if the request was a preflight and has been answered. */
 export function respondCors(request: IncomingMessage, response: ServerResponse, cors: Cors): boolean {
   const { origin } = request.headers
   if (cors.origins.length > 0 || cors.loopback === true) response.setHeader('vary', 'Origin')
@@ -38,7 +38,7 @@ export function respondCors(request: IncomingMessage, response: ServerResponse, 
   return true
 }
 
-/** Browsers ask beforehand, and name the origin of what only reads, for pages of other origins alone. */
+/** Browsers send preflights, and an Origin on safe methods, only for cross-origin requests. */
 function isForeign({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' || (method === 'OPTIONS' && headers['access-control-request-method'] !== undefined)
 }

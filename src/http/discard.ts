@@ -1,14 +1,14 @@
-/** The rest of a body that was refused: read and dropped within a bound, so that its client gets to read the answer. */
+/** Drains the rest of a rejected body, up to a limit, so that the client can read the response. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** A connection that is closed while bytes arrive is reset, and the client loses the answer with it. */
+/** Closing a connection while bytes arrive resets it, and the client loses the response. */
 const REST_BYTES_MAX = 64 * 1024 * 1024
 const REST_MS_MAX = 5000
 
-/** Resolves when the answer may be sent: at once, unless the connection ends with it. */
+/** Resolves when the response may be sent: immediately, unless the connection closes after it. */
 export async function discardRest(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.complete || request.destroyed) return
-  // Not worth reading: the client is told to close, and may be cut.
+  // Too large to drain: respond with `Connection: close` and accept a reset.
   if (Number(request.headers['content-length'] ?? 0) > REST_BYTES_MAX) {
     response.setHeader('connection', 'close')
     return
@@ -17,14 +17,14 @@ export async function discardRest(request: IncomingMessage, response: ServerResp
   if (!response.shouldKeepAlive) await read
 }
 
-/** Cuts a client that sends for too long, or too much. */
+/** Disconnects a client that exceeds the time or size limit. */
 function readRest(request: IncomingMessage): Promise<void> {
   const { socket } = request
   return new Promise((resolve) => {
     let bytes = 0
     const cut = setTimeout(() => {
       resolve()
-      setImmediate(() => socket.destroySoon()) // behind an answer that waited for this
+      setImmediate(() => socket.destroySoon()) // after the response that waits for this promise
     }, REST_MS_MAX)
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length

@@ -1,4 +1,4 @@
-/** Refuses requests that a browser sends for a page of another site, where they could do harm. */
+/** CSRF and DNS-rebinding protection: rejects harmful requests from pages of other sites. */
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Authenticator } from '../core/model/principal.ts'
@@ -8,11 +8,11 @@ import type { Peer } from './trusted-proxies.ts'
 export interface PagePolicy {
   readonly cors: Cors
   readonly authenticator: Pick<Authenticator, 'scheme'>
-  /** Names that the server answers to besides loopback names and IP addresses. Absent: all of them where a credential is needed. */
+  /** Accepted host names besides loopback names and IP addresses. Default: all if authentication is required. */
   readonly allowedHosts?: readonly string[] | undefined
 }
 
-/** `changes`: the request could change something. */
+/** `changes`: the request may have side effects. */
 export function refuseForeignPages(
   request: IncomingMessage,
   peer: Peer,
@@ -29,21 +29,21 @@ function refuseForeignChange({ headers }: IncomingMessage, { protocol, host }: P
   if (origin !== undefined && origin !== originOf(protocol, host))
     throw new HoldfastError(
       'forbidden',
-      `pages of ${origin.slice(0, 200)} may not change anything here: --cors-origins names other origins, --trust-proxy a proxy that ends TLS`,
+      `pages of ${origin.slice(0, 200)} may not change anything here: allow the origin with --cors-origins, or set --trust-proxy if a proxy terminates TLS`,
     )
-  // A browser says this of every request, also of those to which it adds no Origin.
+  // Browsers send Sec-Fetch-Site also on requests without an Origin.
   if (site === 'cross-site' || site === 'same-site')
     throw new HoldfastError('forbidden', 'pages of other origins may not change anything here')
 }
 
-/** Of the server, as a browser writes it. */
+/** The server's own origin, in the form that browsers send. */
 function originOf(protocol: string, host: string): string | undefined {
   return URL.parse(`${protocol}://${host}`)?.origin
 }
 
 /**
- * A server without authentication trusts whoever reaches it, and a browser lets any page reach it by a DNS name that the page's owner
- * has pointed here. So it answers to names that nobody else can own: loopback names, and IP addresses where other machines reach it.
+ * DNS rebinding: a page can point its own DNS name at this server, and without authentication the server would trust the request.
+ * So it accepts only names that nobody else can own: loopback names, and IP addresses if it listens on a reachable address.
  */
 function refuseForeignName(
   { socket }: IncomingMessage,
@@ -57,11 +57,11 @@ function refuseForeignName(
   if (!isLocal && IP_ADDRESS.test(name)) return
   throw new HoldfastError(
     'forbidden',
-    `this server does not answer to ${JSON.stringify(host.slice(0, 200))}: --allowed-hosts names the hosts that it answers to`,
+    `this server does not accept requests for host ${JSON.stringify(host.slice(0, 200))}: add it to --allowed-hosts`,
   )
 }
 
-/** A client that names no host is no browser. */
+/** Includes the empty host: browsers always send one. */
 const LOOPBACK_NAME = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|[\w.-]*\.localhost)$|^$/
 const IP_ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/
 

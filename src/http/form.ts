@@ -1,10 +1,10 @@
-/** Reads a form within a bound: urlencoded, multipart with files, or the same fields as a JSON object. */
+/** Reads a form up to a size limit: urlencoded, multipart with files, or the same fields as a JSON object. */
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import { readBody, readJson } from './body.ts'
 
 export interface Form {
-  /** Text where it came as a form, any value where it came as JSON. Of a field that is given twice, the last. */
+  /** Strings in a form, any value in JSON. The last value of a repeated field wins. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly files: readonly UploadedFile[]
 }
@@ -12,7 +12,7 @@ export interface Form {
 export interface UploadedFile {
   readonly field: string
   readonly name: string
-  /** As the client declares it; empty where it does not. */
+  /** As declared by the client; may be empty. */
   readonly mediaType: string
   readonly bytes: Buffer
 }
@@ -29,21 +29,21 @@ export async function readForm(request: IncomingMessage, bytesMax: number): Prom
   return { fields: fieldsOf(await readJson(request, bytesMax)), files: [] }
 }
 
-/** Fields of one form: a body of the largest size could hold millions, and each takes longer than its bytes. */
+/** Maximum fields per form: a body could hold millions, and parsing costs more per field than per byte. */
 const FIELDS_MAX = 1000
 
 function refuseCrowded(fields: number): void {
   if (fields > FIELDS_MAX) throw new HoldfastError('too_large', `the form has more than ${FIELDS_MAX} fields`)
 }
 
-/** Counts no further than a form may have fields. */
+/** Stops counting above `FIELDS_MAX`. */
 function occurrences(text: Buffer, part: string): number {
   let count = 0
   for (let at = text.indexOf(part); at >= 0 && count <= FIELDS_MAX; at = text.indexOf(part, at + part.length)) count++
   return count
 }
 
-/** By the spaces that they mean: the parser takes long for each of them. */
+/** Replaces `+` with the space it encodes, because the parser is slow on each `+`. */
 function replacePluses(body: Buffer): void {
   for (let at = 0; at < body.length; at++) if (body[at] === PLUS) body[at] = SPACE
 }
@@ -53,14 +53,14 @@ const SPACE = 0x20
 
 const HEADERS_END = '\r\n\r\n'
 
-/** Bytes of the headers of one part: the parser takes longer for many than for the same bytes of content. */
+/** Maximum header bytes per part: the parser is slower on headers than on content. */
 const HEADERS_BYTES_MAX = 16 * 1024
 
 function boundaryIn(type: string): string {
   const [, quoted, plain] = /;\s*boundary=(?:"([^"\\]+)"|([^\s";,\\]+))\s*(?:;|$)/i.exec(type) ?? []
   const boundary = quoted ?? plain
   if (boundary !== undefined) return boundary
-  throw new HoldfastError('invalid_request', 'the content type of the form has no boundary that can be read')
+  throw new HoldfastError('invalid_request', 'the content type of the form has no valid boundary')
 }
 
 function refuseLongHeaders(body: Buffer, boundary: string): void {
@@ -76,12 +76,12 @@ function refuseLongHeaders(body: Buffer, boundary: string): void {
 function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
   if (body === undefined) return {}
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
-  throw new HoldfastError('invalid_request', 'the body must be a form, or an object of its fields')
+  throw new HoldfastError('invalid_request', 'the body must be a form, or a JSON object with its fields')
 }
 
-/** The parser is the platform's own; the body is whole and within its bounds before it is asked. */
+/** Uses the platform's parser, after the limits were checked on the complete body. */
 async function readMultipart(type: string, body: Buffer): Promise<Form> {
-  // Every part has this header; what is counted too much is content of a file that looks like one.
+  // One per part. File content that looks like it is counted too, which errs on the safe side.
   refuseCrowded(occurrences(body, HEADERS_END))
   const boundary = boundaryIn(type)
   refuseLongHeaders(body, boundary)

@@ -1,4 +1,4 @@
-/** The key by which a start that is repeated is known to be the same start (RUN-4). */
+/** The Idempotency-Key header, which deduplicates starts (RUN-4). */
 import { HoldfastError } from '../core/model/errors.ts'
 
 export function readIdempotencyKey(

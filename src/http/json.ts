@@ -1,15 +1,15 @@
-/** Parses JSON of clients within bounds that are checked before anything is built: a small text can be a million objects. */
+/** Parses JSON from clients, checking limits before parsing: a small text can expand to a million objects. */
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 
 export const jsonBounds = {
-  /** Values of any kind: of scalars, arrays and objects. */
+  /** Scalars, arrays and objects together. */
   nodesMax: 100_000,
-  /** Members of one object: V8 takes seconds for some hundred thousand names. */
+  /** Per object: V8 takes seconds for some hundred thousand names. */
   membersMax: 10_000,
   depthMax: 256,
 } as const
 
-/** `what` names the text in the message of the error: `the body`, `metadata`. Throws `invalid_request`, or `too_large`. */
+/** `what` names the text in error messages: `the body`, `metadata`. Throws `invalid_request` or `too_large`. */
 export function parseJson(text: string, what: string): unknown {
   refuseCrowded(text, what)
   try {
@@ -19,7 +19,7 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** The value of a text that may be JSON; the text itself when it is not, or exceeds the bounds. */
+/** Returns the text itself if it is not JSON or exceeds the limits. */
 export function parseJsonOrText(text: string): unknown {
   try {
     return parseJson(text, 'the text')
@@ -39,17 +39,17 @@ const CLOSE_OBJECT = 0x7d
 const UPPER_E = 0x45
 const LOWER_E = 0x65
 
-/** A number of fewer characters and without an exponent is finite. */
+/** A shorter number without an exponent is always finite. */
 const FINITE_CHARS_MAX = 300
 
 /**
- * Counts brackets and commas outside of strings, which bound what the parser makes of any text, valid or not. Looks at the numbers too:
- * to go through the values once they are parsed takes longer than to parse them.
+ * Counts brackets and commas outside of strings, an upper bound for the parsed values of any text, valid or not. Checks numbers too,
+ * because walking the parsed values takes longer than parsing them.
  */
 function refuseCrowded(text: string, what: string): void {
   const members = [0]
   let nodes = 1
-  /** Where the value that may be a number begins, and whether it may have an exponent. */
+  /** Start of the current value, which may be a number, and whether it may have an exponent. */
   let from = 0
   let hasExponent = false
   const endValue = (at: number): void => {
@@ -78,7 +78,7 @@ function refuseCrowded(text: string, what: string): void {
         break
       case OPEN_ARRAY:
       case OPEN_OBJECT:
-        // Its first value; an array is bounded by the count of all values alone.
+        // The first value. Only `nodesMax` limits arrays.
         if (++nodes > jsonBounds.nodesMax) throw over(what, `more than ${jsonBounds.nodesMax} values`)
         members.push(character === OPEN_OBJECT ? 0 : -1)
         if (members.length > jsonBounds.depthMax + 1)
@@ -96,7 +96,7 @@ function refuseCrowded(text: string, what: string): void {
   endValue(text.length)
 }
 
-/** Of the closing quote; of the last character where there is none. */
+/** Index of the closing quote, or of the last character if the string is unterminated. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const character = text.charCodeAt(at)
@@ -110,7 +110,7 @@ function over(what: string, has: string): HoldfastError {
   return new HoldfastError('too_large', `${what} holds ${has}`)
 }
 
-/** Of digits that are more than a number can hold `JSON.parse` makes Infinity, which is another value than was sent. */
+/** `JSON.parse` silently turns numbers that overflow into Infinity. */
 function isInfinite(value: string): boolean {
   return Math.abs(Number(value)) === Infinity
 }

@@ -1,4 +1,4 @@
-/** Limits the connections of a listening server, in all and per address. */
+/** Limits a listening server's connections, in total and per address. */
 import type { Server, Socket } from 'node:net'
 import type { Limits } from '../core/model/limits.ts'
 import { AddressLimit } from './address-limit.ts'

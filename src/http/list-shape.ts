@@ -1,9 +1,9 @@
-/** Lists in bodies of clients, as a shape of zod. Loaded with the shapes that use it. */
+/** A zod schema for lists in request bodies. */
 import { z } from 'zod'
 
 /**
- * A bounded array that is checked up to its first wrong item. `z.array` checks the length after the items, and collects the issues of
- * all of them: of a million wrong items, gigabytes.
+ * A bounded array that stops at its first invalid item. `z.array` checks the length after the items and collects all their issues:
+ * gigabytes for a million invalid items.
  */
 export function listOf<Item extends z.ZodType>(
   item: Item,

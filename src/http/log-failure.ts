@@ -1,4 +1,4 @@
-/** What of a failed request goes to the log: all about a fault of the server, which its client is not told. */
+/** Logs a failed request. Server faults are logged in full, because the client gets no details. */
 import { detailOf, type HoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 

@@ -1,11 +1,11 @@
-/** The protocols of a server. Each owns the paths that begin in certain ways, and is loaded when one of them is first asked for. */
+/** The server's protocols. Each owns some path prefixes and is loaded on the first request for one of them. */
 import { type Match, type Protocol, RouteTable } from './route.ts'
 import type { Upgrade } from './upgrade.ts'
 
 export interface Mount {
-  /** First segments of its paths: `runs` for `/runs/{id}`, the empty one for `/`. */
+  /** First segments of its paths: `runs` for `/runs/{id}`, an empty one for `/`. */
   readonly segments: readonly string[]
-  /** Paths of its WebSockets. */
+  /** WebSocket paths. */
   readonly upgrades?: readonly string[]
   load(): Promise<Protocol>
 }
@@ -16,7 +16,7 @@ interface LoadedProtocol {
 }
 
 export class Mounts {
-  /** Answers for paths that belong to nobody. */
+  /** Handles paths that no protocol owns. */
   readonly first: Protocol
   readonly #first: LoadedProtocol
   readonly #mounts: ReadonlyMap<Mount, readonly string[]>
@@ -42,7 +42,7 @@ export class Mounts {
     return best
   }
 
-  /** Whether a WebSocket is served at a path, told without loading anything. */
+  /** Whether the path is a WebSocket path. Loads nothing. */
   hasUpgrade(path: string): boolean {
     return this.#owners(path).some(({ upgrades = [] }) => upgrades.includes(path))
   }
@@ -56,12 +56,12 @@ export class Mounts {
     return undefined
   }
 
-  /** Loads what nobody has asked for yet, so that nobody waits for it. */
+  /** Loads the remaining protocols, so that no later request waits for it. */
   async loadAll(): Promise<void> {
     for (const mount of this.#mounts.keys()) await this.#load(mount)
   }
 
-  /** Ends what protocols hold open besides streams. */
+  /** Closes what protocols hold open besides streams. */
   close(reason: string): void {
     for (const { protocol } of this.#loaded) protocol.close?.(reason)
   }
@@ -76,7 +76,7 @@ export class Mounts {
     if (loading === undefined) {
       loading = this.#loadNow(mount)
       this.#loading.set(mount, loading)
-      loading.catch(() => this.#loading.delete(mount)) // the next request tries again
+      loading.catch(() => this.#loading.delete(mount)) // so that the next request retries
     }
     return loading
   }

@@ -1,4 +1,4 @@
-/** How fast requests may come: of one address before it is known who calls, and of one principal after that. */
+/** Rate limits for requests: per address before authentication, per principal after it. */
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Limits } from '../core/model/limits.ts'
 import { actorOf, localOwner, type Principal } from '../core/model/principal.ts'
@@ -6,7 +6,7 @@ import { TokenBuckets } from '../core/runtime/token-bucket.ts'
 import { networkOf } from './address-limit.ts'
 
 const FAILURES_PER_SECOND = 1
-/** Credentials that are remembered to have been valid. */
+/** Size of the cache of known valid credentials. */
 const KNOWN_MAX = 10_000
 
 export class RequestRate {
@@ -15,10 +15,10 @@ export class RequestRate {
   readonly #strangers: TokenBuckets
   readonly #perSecond: number
   readonly #perAddress: number
-  /** Digests of credentials that were valid: whoever shares an address with somebody who guesses is not kept out with it. */
+  /** Digests of known valid credentials, so that an attacker does not lock out users who share its address. */
   readonly #known = new Set<string>()
 
-  /** `guarded`: a credential is needed. Without authentication everybody is one principal, without a limit. */
+  /** `guarded`: authentication is required. */
   constructor(limits: Limits, guarded: boolean) {
     const { requestsPerSecondMax, requestsBurstMax, requestsPerAddressMax, requestsPerAddressBurstMax } = limits
     this.#perSecond = requestsPerSecondMax
@@ -29,8 +29,8 @@ export class RequestRate {
   }
 
   /**
-   * Before anything is done for a request: throws `rate_limited` when its address sends too many. A credential that was valid before
-   * does not count here, but for its principal.
+   * Runs before any other work for a request. Throws `rate_limited` if its address sends too many. Requests with a known valid
+   * credential count for their principal instead.
    */
   admitAddress(address: string | undefined, bearer?: string): void {
     if (this.#perAddress === 0 || (bearer !== undefined && this.#known.has(digestOf(bearer)))) return
@@ -38,12 +38,12 @@ export class RequestRate {
     if (retryAfterMs === 0) return
     throw new HoldfastError(
       'rate_limited',
-      `your address sends more than ${this.#perAddress} requests per second without a credential that is known`,
+      `your address sends more than ${this.#perAddress} requests per second without a known valid credential`,
       { retryAfterMs },
     )
   }
 
-  /** Throws `rate_limited` when the principal asks too fast. On a server without authentication everybody is one, without a limit. */
+  /** Throws `rate_limited` if the principal exceeds its rate. Without authentication there is one principal and no limit. */
   admit(principal: Principal): void {
     const actor = actorOf(principal)
     if (actor === localOwner) return
@@ -54,7 +54,7 @@ export class RequestRate {
     })
   }
 
-  /** Finds out who is calling, unless its address has shown too many wrong credentials. */
+  /** Authenticates the caller. Throws `rate_limited` if its address has sent too many invalid credentials. */
   async authenticate(
     address: string | undefined,
     bearer: string | undefined,
@@ -64,7 +64,7 @@ export class RequestRate {
     const digest = bearer === undefined ? '' : digestOf(bearer)
     const retryAfterMs = this.#known.has(digest) ? 0 : this.#failures.wait(network)
     if (retryAfterMs > 0)
-      throw new HoldfastError('rate_limited', 'too many requests with a wrong credential came from your address', {
+      throw new HoldfastError('rate_limited', 'too many requests with an invalid credential came from your address', {
         retryAfterMs,
       })
     try {

@@ -1,8 +1,8 @@
-/** Whole answers. */
+/** Non-streaming responses. */
 import type { ServerResponse } from 'node:http'
 import type { ErrorResponse } from './route.ts'
 
-/** On every answer: pages of other origins can neither embed it as a resource nor show it in a frame. */
+/** On every response: pages of other origins can neither embed it as a resource nor show it in a frame. */
 export const ISOLATION_HEADERS = { 'cross-origin-resource-policy': 'same-origin', 'x-frame-options': 'DENY' } as const
 
 export function respondJson(
@@ -32,7 +32,7 @@ export function respondText(
   response.end(body)
 }
 
-/** Bytes that a value takes in a JSON answer. */
+/** Size of a value as JSON. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }

@@ -1,4 +1,4 @@
-/** A route table: what a protocol serves, as data. */
+/** Route tables of protocols. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
@@ -6,10 +6,9 @@ import type { Principal } from '../core/model/principal.ts'
 import type { Peer } from './trusted-proxies.ts'
 import type { Upgrade } from './upgrade.ts'
 
-/** A request that has found its route and its caller. */
+/** A routed and authenticated request. */
 export interface Call {
   readonly request: IncomingMessage
-  /** Who sent it, and to which address. */
   readonly peer: Peer
   readonly response: ServerResponse
   readonly params: Readonly<Record<string, string>>
@@ -17,7 +16,7 @@ export interface Call {
   readonly principal: Principal
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
-  /** For what the client cannot be told. */
+  /** For details that the client must not see. */
   readonly logger: Logger
 }
 
@@ -25,9 +24,9 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Such as `/runs/{id}/events`. */
   readonly path: string
-  /** Served without a credential. */
+  /** No authentication. */
   readonly public?: boolean
-  /** Takes share links too: the run that the link is for is the one that its path names. */
+  /** Also accepts share links for the run in its path. */
   readonly shareable?: boolean
   handle(call: Call): Promise<void> | void
 }
@@ -39,13 +38,13 @@ export interface ErrorResponse {
   readonly body: string
 }
 
-/** A wire: its routes, and how it says that something went wrong before a stream began. */
+/** A protocol's routes, and how it renders errors before a stream starts. */
 export interface Protocol {
   readonly name: string
   readonly routes: readonly Route[]
-  /** What it serves on WebSockets. */
+  /** WebSocket routes. */
   readonly upgrades?: readonly Upgrade[]
-  /** Ends what it holds open besides streams, such as WebSockets, saying why. */
+  /** Closes what it holds open besides streams, such as WebSockets. */
   close?(reason: string): void
   error(error: HoldfastError, requestId: string): ErrorResponse
 }
@@ -58,7 +57,7 @@ export type Match =
       readonly params: Readonly<Record<string, string>>
     }
   | { readonly kind: 'wrong method'; readonly protocol: Protocol; readonly allow: readonly string[] }
-  /** With the protocol whose path it would be, where there is one. */
+  /** `protocol`: the owner of the path prefix, if any. */
   | { readonly kind: 'none'; readonly protocol?: Protocol }
 
 interface Entry {
@@ -94,7 +93,7 @@ export class RouteTable {
   }
 }
 
-/** What can be read can be asked for its head. */
+/** GET implies HEAD. */
 function allowed(entries: readonly Entry[]): string[] {
   const methods = entries.map(({ route }) => route.method)
   return [...new Set(methods.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method])))].toSorted()

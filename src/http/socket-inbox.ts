@@ -1,12 +1,12 @@
-/** Backpressure from one WebSocket client: its requests are handled one after another, and reading pauses while too many wait. */
+/** Inbound backpressure for one WebSocket client: handles requests in sequence and pauses reading while too many are queued. */
 import type { WebSocket } from 'ws'
 import { closeCodes, type SocketOutbox } from './socket-outbox.ts'
 
-/** Waiting requests, and bytes of them, above which the connection is not read. */
+/** Queued requests, and their bytes, above which reading pauses. */
 const WAITING_MAX = 64
 const WAITING_BYTES_MAX = 256 * 1024
 
-/** Requests that may still arrive after reading was paused: what one read of the socket holds. More of them are a flood. */
+/** Requests that may still arrive after the pause, from one socket read. More than that is a flood. */
 const FLOOD_MAX = 1024
 
 export class SocketInbox {

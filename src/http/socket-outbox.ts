@@ -1,10 +1,10 @@
-/** Backpressure towards one WebSocket client: bounds the bytes that wait for it, and disconnects it when it stops reading. */
+/** Outbound backpressure for one WebSocket client: bounds its unsent bytes and disconnects it when it stops reading. */
 import type { WebSocket } from 'ws'
 
 /** Unsent bytes above which producers wait. */
 const UNSENT_BYTES_MAX = 256 * 1024
 
-/** How long a client that is disconnected has to take the close frame. */
+/** Time for a disconnected client to read the close frame. */
 const CLOSE_GRACE_MS = 1000
 
 /** Close codes of RFC 6455 and its registry. */
@@ -36,7 +36,7 @@ export class SocketOutbox {
     return this.#socket.readyState === this.#socket.OPEN
   }
 
-  /** What is sent to a closed connection is dropped. */
+  /** Drops the message if the connection is closed. */
   send(message: string): void {
     if (!this.isOpen) return
     this.#socket.send(message, this.#onSent)
@@ -47,7 +47,7 @@ export class SocketOutbox {
       )
   }
 
-  /** Calls back once, when there is room again or the connection is closed; never for a callback that was withdrawn. */
+  /** Calls back once, when there is room again or the connection closes, unless the callback was removed. */
   whenRoom(callback: () => void): void {
     this.#waiting.add(callback)
     if (this.hasRoom || !this.isOpen) queueMicrotask(this.#onSent)
@@ -57,7 +57,7 @@ export class SocketOutbox {
     this.#waiting.delete(callback)
   }
 
-  /** Reads no more, says why, and ends the connection whether or not the client closes its side. */
+  /** Stops reading, sends a close frame, and ends the connection even if the client does not close its side. */
   disconnect(code: number, reason: string): void {
     this.#socket.pause()
     this.#socket.close(code, reason)

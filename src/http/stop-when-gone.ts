@@ -1,14 +1,14 @@
-/** What becomes of a run whose client leaves, on wires where starting and watching are one request. */
+/** Stops a run when its client disconnects, in protocols that start and follow a run in one request. */
 import type { Service } from '../core/service.ts'
 import type { Call } from './route.ts'
 
-/** Stops a run whose client leaves before its answer is whole. The stop is as durable as any other. */
+/** Stops the run if the client disconnects before the response is complete. The stop is durable like any other. */
 export function stopWhenGone({ response, principal, signal, logger }: Call, service: Service, run: string): void {
   const gone = (): void => {
-    // That the server ends its streams is not the client's leaving.
+    // The server ended the stream, not the client.
     if (response.writableEnded || service.closed) return
     service.stop(principal, run, 'the client disconnected').catch((cause: unknown) => {
-      logger.warn({ run, err: cause }, 'a run whose client left could not be stopped')
+      logger.warn({ run, err: cause }, 'failed to stop the run of a disconnected client')
     })
   }
   if (signal.aborted) gone()

@@ -278,7 +278,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   })
   const { port } = server.address() as AddressInfo
   const unsent = (): number => {
-    // oxlint-disable-next-line no-underscore-dangle -- it has no other name
+    // oxlint-disable-next-line no-underscore-dangle -- Node has no public API for it
     const handle = (responses[0]!.socket as { _handle?: { writeQueueSize?: number } | null } | null)?._handle
     return responses[0]!.writableLength + (handle?.writeQueueSize ?? 0)
   }

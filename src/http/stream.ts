@@ -1,6 +1,6 @@
 /**
- * Delivers a log to a response that stays open. Writes what it is given and keeps nothing: a client that does not read fills
- * its socket's buffer, and from there on the log waits for it, until it reads again or is cut (SUB-1).
+ * Streams a log to a response. Buffers nothing itself: when a slow client's socket buffer is full, its subscription pauses until the
+ * client reads again or is disconnected (SUB-1).
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,28 +13,28 @@ import { repeatTimer } from '../core/runtime/timer.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
 import { ISOLATION_HEADERS } from './respond.ts'
 
-/** Why a stream ends before the run does, or what is missing from it. */
+/** Why a stream ends before its run, or which events it lacks. */
 export type Notice =
   | { readonly kind: 'gap'; readonly earliest: number }
   | { readonly kind: 'closing'; readonly reason: string; readonly cursor: number }
   | { readonly kind: 'failed'; readonly error: HoldfastError }
 
-/** How a wire writes to a stream. */
+/** How a protocol encodes a stream. */
 export interface StreamFormat {
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent with the headers, so that the client knows at once that it is connected. */
+  /** Sent with the headers, so that the client knows immediately that it is connected. */
   readonly preamble: string
   readonly heartbeat: string
-  /** Empty when nothing of the slice is for this stream. */
+  /** Empty if the slice holds nothing for this stream. */
   encode(slice: Slice): Uint8Array | string
-  /** True once what was encoded ends the stream, though the run goes on. */
+  /** True once an encoded frame ends the stream before the run ends. */
   done?(): boolean
-  /** Undefined cuts the connection instead: on some wires a clean end without a last word would be taken for success. */
+  /** Undefined aborts the connection: in some protocols a clean end without a final frame means success. */
   notice(notice: Notice): string | undefined
 }
 
-/** The open streams of a server: one timer for the life of all of them. */
+/** The open streams of a server, with one shared timer for heartbeats and stall timeouts. */
 export class Streams {
   readonly #limits: Limits
   readonly #clock: Clock
@@ -53,7 +53,7 @@ export class Streams {
     return this.#open.size
   }
 
-  /** Opens a stream on a response; `first` is said before any event. */
+  /** Opens a stream on a response; `first` is sent before any event. */
   async serve(
     response: ServerResponse,
     format: StreamFormat,
@@ -62,7 +62,7 @@ export class Streams {
   ): Promise<void> {
     const preamble = first === undefined ? format.preamble : format.preamble + (format.notice(first) ?? '')
     const stream = new Stream(response, { ...format, preamble }, this.#clock, () => this.#open.delete(stream))
-    // The subscription comes first: what is wrong with it is still told by status.
+    // Subscribe before sending headers, so that a failure still sets the status code.
     stream.attach(await subscribe(stream))
     if (response.destroyed || response.writableFinished) return
     this.#open.add(stream)
@@ -71,7 +71,7 @@ export class Streams {
     else if (response.req.method === 'HEAD') stream.finished()
   }
 
-  /** Ends every stream, saying why and where to come back. */
+  /** Ends every stream with a notice: the reason, and the cursor to resume from. */
   closeAll(reason: string): void {
     this.#closing = reason
     this.#stopTending()
@@ -94,10 +94,10 @@ export class Stream implements Sink {
   #takesChunks = false
   readonly #socket: Socket | null
   #cursor = -1
-  /** When it was last seen to be written to, by `tend`, so that a write need not look at the clock. */
+  /** Updated by `tend`, so that a write need not read the clock. */
   #lastWrite = 0
   #quiet = true
-  /** When the client was last seen to take something, while it has not taken all. */
+  /** When the client last made progress while bytes are unsent. */
   #fullSince: number | undefined
   #unsent = 0
   #closed = false
@@ -145,16 +145,16 @@ export class Stream implements Sink {
   }
 
   failed(cause: unknown): void {
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'the log cannot be read on', { cause })
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'failed to read the log', { cause })
     this.#end({ kind: 'failed', error })
   }
 
-  /** Ends the stream while its run goes on: the client is to come back with its cursor. */
+  /** Ends the stream before its run ends. The client resumes with its cursor. */
   close(reason: string): void {
     this.#end({ kind: 'closing', reason, cursor: this.#cursor })
   }
 
-  /** Shows life in silence, and cuts a client that takes nothing. */
+  /** Sends heartbeats, and disconnects a client that reads nothing. */
   tend(now: number, limits: Limits): void {
     if (this.#fullSince !== undefined) {
       const unsent = unsentBytes(this.#response)
@@ -206,7 +206,7 @@ export class Stream implements Sink {
     else this.#finish(last)
   }
 
-  /** The last bytes may still be on their way; a client that does not take them is cut like any other. */
+  /** The stall timeout still applies while the last bytes are unsent. */
   #finish(last?: string): void {
     this.#closed = true
     this.#subscription?.close()
@@ -223,11 +223,11 @@ export class Stream implements Sink {
 }
 
 /**
- * Bytes that the client has not taken. A large write counts as a whole in `writableLength` until its last byte is gone; how far
- * it is, only the handle below the socket knows (Node's own socket timeouts look there too).
+ * Bytes not yet sent. `writableLength` counts a large write in full until its last byte is gone; only the socket's handle knows the
+ * progress (Node's own socket timeouts use it too).
  */
 function unsentBytes(response: ServerResponse): number {
-  // oxlint-disable-next-line no-underscore-dangle -- it has no other name
+  // oxlint-disable-next-line no-underscore-dangle -- Node has no public API for it
   const handle = (response.socket as { _handle?: { writeQueueSize?: number } | null } | null)?._handle
   return response.writableLength + (handle?.writeQueueSize ?? 0)
 }

@@ -1,18 +1,15 @@
-/** Who sent a request, and to which address: the connection says it, or the headers of a proxy that the operator trusts. */
+/** Client address, protocol and host of a request: from the connection, or from the headers of a trusted proxy. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { BlockList } from 'node:net'
 
-/** The far end of a request. */
 export interface Peer {
-  /** Address of the client. */
   readonly address: string | undefined
   /** How the client reached the server, or the first trusted proxy before it. */
   readonly protocol: 'http' | 'https'
-  /** As the client named it, with the port where it named one; empty where it named none. */
+  /** Host header of the client, with its port if any; may be empty. */
   readonly host: string
 }
 
-/** Networks that have names. */
 const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
   ['loopback', ['127.0.0.0/8', '::1/128']],
   ['private', ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10']],
@@ -35,7 +32,7 @@ export class TrustedProxies {
     return this.#trusts(direct.address) ? this.#forwarded(direct, headers) : direct
   }
 
-  /** The client that a connection is from, where only `X-Forwarded-For` is known. */
+  /** The client's address, for callers that only have `X-Forwarded-For`. */
   addressOf(address: string, forwardedFor: string): string {
     if (!this.#trusts(address)) return address
     let client = address
@@ -65,7 +62,7 @@ export class TrustedProxies {
   }
 }
 
-/** Throws what is wrong with a network that is none. */
+/** Throws on an invalid network. */
 export function toBlockList(networks: readonly string[]): BlockList {
   const list = new (net().BlockList)()
   for (const network of networks.flatMap((each) => NAMED.get(each) ?? [each])) {
@@ -87,17 +84,17 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
   return version === 0 ? undefined : version === 6 ? 'ipv6' : 'ipv4'
 }
 
-/** An IPv4 address as a socket for both families names it. */
+/** Strips the IPv6 mapping that dual-stack sockets add to IPv4 addresses. */
 function withoutMapping(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
-/** Some proxies add the port of the client. */
+/** Some proxies append the client's port. */
 function withoutPort(address: string): string {
   return address.replace(/^\[(.+)\](?::\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
 }
 
-/** The values of a header that may be there several times, or hold several. */
+/** The values of a header that may repeat or hold a list. */
 function valuesOf(header: string | readonly string[] | undefined): string[] {
   const text = typeof header === 'string' ? header : (header ?? []).join(',')
   return text

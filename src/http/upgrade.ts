@@ -1,4 +1,4 @@
-/** Requests to turn a connection into a WebSocket: find who serves it, and refuse pages of other sites. */
+/** Handles WebSocket upgrades: finds the protocol and rejects pages of other sites. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
@@ -11,19 +11,19 @@ import { retrySeconds } from './respond.ts'
 import type { RequestRate } from './request-rate.ts'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
-/** A connection that is to be upgraded. Who it is from is found out in the protocol's own way. */
+/** A connection to be upgraded. The protocol authenticates it after the upgrade. */
 export interface UpgradeCall {
   readonly request: IncomingMessage
   readonly socket: Duplex
   readonly head: Buffer
   readonly authenticate: (credential: Credential) => Promise<Principal>
-  /** Counts one request; throws `rate_limited` when the principal sends them too fast. */
+  /** Counts one request; throws `rate_limited` if the principal exceeds its rate. */
   readonly admit: (principal: Principal) => void
-  /** A credential is needed. */
+  /** Authentication is required. */
   readonly guarded: boolean
 }
 
-/** By then some of those that wait have authenticated, or were closed. */
+/** By then some pending connections have authenticated or closed. */
 const RETRY_MS = 1000
 
 export interface Upgrade {
@@ -42,7 +42,7 @@ export interface UpgradeOptions {
   readonly rate: RequestRate
 }
 
-/** Whether a request is one for a WebSocket of ours: others, such as for HTTP/2, are answered as if they did not ask. */
+/** Whether a request is for one of our WebSockets. Other upgrades, such as to HTTP/2, are ignored. */
 export function isUpgrade({ url = '/', headers }: IncomingMessage, mounts: Mounts): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket' && mounts.hasUpgrade(pathOf(url))
 }
@@ -63,18 +63,20 @@ async function serveUpgrade(
   head: Buffer,
   { mounts, authenticator, pages, proxies, logger, logins, rate }: UpgradeOptions,
 ): Promise<void> {
-  socket.on('error', () => {}) // the client is gone, which `close` tells whoever has the socket by then
+  socket.on('error', () => {}) // the client disconnected; `close` follows
   try {
     const found = await mounts.upgrade(pathOf(request.url ?? '/'))
     if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
-    // Whoever has one can change things, and browsers ask nobody before they open one.
+    // A WebSocket can have side effects, and browsers send no preflight for it.
     const peer = proxies.peerOf(request)
     refuseForeignPages(request, peer, pages, true)
     rate.admitAddress(peer.address)
     const guarded = authenticator.scheme !== 'none'
     const release = guarded ? logins.acquire(peer.address) : () => {}
     if (release === undefined)
-      throw new HoldfastError('rate_limited', 'too many connections wait to authenticate', { retryAfterMs: RETRY_MS })
+      throw new HoldfastError('rate_limited', 'too many connections are waiting to authenticate', {
+        retryAfterMs: RETRY_MS,
+      })
     socket.once('close', release)
     const authenticate = async (credential: Credential): Promise<Principal> => {
       const { address: from } = peer
@@ -89,7 +91,7 @@ async function serveUpgrade(
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
     if (error.status >= 500)
-      logger.error({ path: pathOf(request.url ?? '/').slice(0, 500), err: cause }, 'an upgrade failed')
+      logger.error({ path: pathOf(request.url ?? '/').slice(0, 500), err: cause }, 'WebSocket upgrade failed')
     const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
     const later = error.retryAfterMs === undefined ? '' : `retry-after: ${retrySeconds(error.retryAfterMs)}\r\n`
     socket.end(

@@ -1,4 +1,4 @@
-/** A protocol's view of a log: on a stream that stays open, or folded into one answer. Live and replay are the same function. */
+/** A protocol's view of a log: streamed, or folded into one response. Live tail and replay use the same function. */
 import { START } from '../core/model/cursor.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { LoggedEvent } from '../core/model/event.ts'
@@ -10,7 +10,7 @@ import type { Run } from '../core/model/run.ts'
 import type { Service } from '../core/service.ts'
 import type { StreamFormat } from './stream.ts'
 
-/** How a wire writes the frames of a projection. */
+/** How a protocol encodes the frames of a projection. */
 export interface Wire<Frame> extends Omit<StreamFormat, 'encode' | 'done'> {
   encode(frame: Frame): string
 }
@@ -19,13 +19,13 @@ export interface View<State, Frame> {
   readonly projection: Projection<State, Frame>
   readonly wire: Wire<Frame>
   readonly run: Run
-  /** Whether the client has yet to get a frame; all of them where this is absent. */
+  /** Whether the client still needs a frame. Default: all frames. */
   readonly wanted?: (frame: Frame) => boolean
-  /** Whether a frame ends the stream though the run goes on, such as a pause. */
+  /** Whether a frame ends the stream before the run ends, such as a pause. */
   readonly ends?: (frame: Frame) => boolean
 }
 
-/** For one stream, which must begin at the start of the log: it folds what the client has already too, and does not send it. */
+/** For one stream, which must start at the beginning of the log: frames that the client already has are folded but not sent. */
 export function viewFormat<State, Frame>({ projection, wire, run, wanted, ends }: View<State, Frame>): StreamFormat {
   let state = projection.initial(run)
   let ended = false
@@ -50,20 +50,20 @@ export function viewFormat<State, Frame>({ projection, wire, run, wanted, ends }
 }
 
 export interface FoldOptions<State> {
-  /** Where to stop before the log ends, such as at a pause. */
+  /** Stops before the log ends, such as at a pause. */
   readonly until?: (state: State, event: LoggedEvent) => boolean
-  /** Without it the log is read as it is now. */
+  /** Wait for the end of the run. Default: read the log's current events. */
   readonly wait?: AbortSignal
-  /** The state is looked at and not answered with: its content may be larger than an answer. */
+  /** The state is not sent to the client, so the size limit for responses does not apply. */
   readonly isLookup?: boolean
 }
 
-/** Of a record, what is not content: its names, its number and its time. */
+/** Overhead per record: names, index and time. */
 const RECORD_BYTES = 200
-/** Of the content of one run in an answer, as a multiple of the answers that list several: to write more takes too long a turn. */
+/** Maximum content of one run, as a multiple of the limit for list responses. Serializing more would block the event loop. */
 const CONTENT_ANSWERS = 2
 
-/** The state of a projection at the end of a run's log, which is waited for. Throws `too_large` when it is more than one answer holds. */
+/** Folds a run's log, with `wait` until its end. Throws `too_large` if the result exceeds one response. */
 export async function foldRun<State>(
   service: Service,
   principal: Principal,
@@ -76,7 +76,7 @@ export async function foldRun<State>(
   let bytesLeft = service.limits.foldBytesMax
   let contentLeft = isLookup ? Infinity : CONTENT_ANSWERS * service.limits.responseBytesMax
   for (let after = Math.max(START, first - 1); ;) {
-    // As it was when it was asked for: a run may write faster than its log is read.
+    // Stop at the log's end as of the request: a run may append faster than this reads.
     if (wait === undefined && after >= next - 1) return state
     const slice = await service.read(principal, id, after)
     if (slice === undefined) {
@@ -99,10 +99,7 @@ export async function foldRun<State>(
 }
 
 function foldTooLarge(id: string): HoldfastError {
-  return new HoldfastError(
-    'too_large',
-    `the log of run ${id} is too long for one answer; read its events as a stream instead`,
-  )
+  return new HoldfastError('too_large', `the log of run ${id} is too large for one response; stream its events instead`)
 }
 
 async function waitForMore(
@@ -112,12 +109,12 @@ async function waitForMore(
   after: number,
   signal: AbortSignal,
 ): Promise<void> {
-  if (signal.aborted) throw new HoldfastError('unavailable', 'the client left before the answer was there')
-  if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run goes on')
+  if (signal.aborted) throw new HoldfastError('unavailable', 'the client disconnected before the response was ready')
+  if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
   await service.waitForMore(principal, id, after, service.limits.longPollTimeoutMs, signal)
 }
 
-/** Those who follow a run at its tail share each slice, and so what was parsed of it. */
+/** Subscribers at the tail share each slice and its parsed events. */
 const parsed = new WeakMap<Slice, readonly LoggedEvent[]>()
 
 function eventsOf(slice: Slice): readonly LoggedEvent[] {

@@ -1,10 +1,10 @@
-/** Where the audit log goes: lines of the server's own log, and a file of its own. */
+/** Audit log sinks: the server's own log, and a dedicated file. */
 import { createWriteStream, type WriteStream } from 'node:fs'
 import type { AuditEntry, AuditSink } from '../core/access/audit.ts'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 
-/** What may wait for a slow disk. Beyond it entries are lost, which is said once. */
+/** Write buffer for a slow disk. Entries beyond it are dropped, with one error in the log. */
 const UNWRITTEN_BYTES_MAX = 8 * 1024 * 1024
 
 export function loggedAudit(logger: Logger): AuditSink {
@@ -14,7 +14,7 @@ export function loggedAudit(logger: Logger): AuditSink {
   }
 }
 
-/** One JSON object a line, appended. */
+/** Appends one JSON object per line. */
 export class AuditFile {
   readonly #stream: WriteStream
   readonly #logger: Logger
@@ -49,6 +49,6 @@ export class AuditFile {
   #lose(reason: string): void {
     if (this.#lost) return
     this.#lost = true
-    this.#logger.error({ reason }, 'entries of the audit log are lost')
+    this.#logger.error({ reason }, 'audit log entries are being dropped')
   }
 }

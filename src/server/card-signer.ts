@@ -1,4 +1,4 @@
-/** Reads the key that A2A cards are signed with; what it is of decides how. */
+/** Reads the private key that signs A2A cards. The key type determines the algorithm. */
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
@@ -10,7 +10,7 @@ const CURVES: ReadonlyMap<string, string> = new Map([
   ['secp521r1', 'ES512'],
 ])
 
-/** Of a file with a private key, PEM or JWK. The id of the key is that of the JWK, or else its thumbprint (RFC 7638). */
+/** Reads PEM or JWK. The key id is the JWK's `kid`, or its thumbprint (RFC 7638). */
 export async function readCardSigner(path: string): Promise<CardSigner> {
   try {
     const text = await readFile(path, 'utf8')

@@ -1,11 +1,11 @@
-/** A certificate and its key, in files that may be replaced while the server runs, as certbot and Kubernetes do it. */
+/** Watches a TLS certificate and its key, which certbot or Kubernetes replace while the server runs. */
 import { readFile, stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 
 export interface TlsOptions {
-  /** Path of a PEM file: the certificate, and those that lead from it to one that clients know. */
+  /** Path of a PEM file with the certificate chain. */
   readonly cert: string
   /** Path of a PEM file. */
   readonly key: string
@@ -16,7 +16,6 @@ export interface KeyPair {
   readonly key: Buffer
 }
 
-/** How often the files are looked at. */
 const CHECK_MS = 1000
 
 export class CertificateFiles {
@@ -55,7 +54,7 @@ export class CertificateFiles {
     this.#listeners.clear()
   }
 
-  /** The old pair stays in use while the new one cannot be read: between two files that are replaced they do not fit. */
+  /** Keeps the old pair until the new one is valid: while the files are being replaced, they do not match. */
   async #check(): Promise<void> {
     if (this.#checking) return
     this.#checking = true
@@ -66,9 +65,9 @@ export class CertificateFiles {
       this.#version = version
       this.#current = pair
       for (const listener of this.#listeners) listener(pair)
-      this.#logger.info({ cert: this.#paths.cert }, 'the TLS certificate was reloaded')
+      this.#logger.info({ cert: this.#paths.cert }, 'reloaded the TLS certificate')
     } catch (cause) {
-      this.#logger.warn({ err: cause }, 'the TLS certificate cannot be reloaded; the old one stays in use')
+      this.#logger.warn({ err: cause }, 'failed to reload the TLS certificate; the old one stays in use')
     } finally {
       this.#checking = false
     }
@@ -88,7 +87,7 @@ async function readPair({ cert, key }: TlsOptions): Promise<KeyPair> {
   } catch (cause) {
     throw new HoldfastError(
       'invalid_request',
-      `${cert} and ${key} are not a certificate and its key in PEM: ${messageOf(cause)}`,
+      `${cert} and ${key} are not a matching certificate and key in PEM: ${messageOf(cause)}`,
       { cause },
     )
   }

@@ -1,4 +1,4 @@
-/** What the server can be told by flags and environment: one table, which help and docs are made from. */
+/** The server's flags and environment variables: one table from which help and docs are generated. */
 import { isIP } from 'node:net'
 import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits } from '../core/model/limits.ts'
@@ -37,7 +37,7 @@ export type LogLevel = (typeof logLevels)[number]
 
 const redactionNames = Object.keys(redactionsByName) as (keyof typeof redactionsByName)[]
 
-/** In the order of the help and of docs/config.md, whose table a test compares with this one. */
+/** In the order of the help and of docs/config.md; a test compares the tables. */
 export const configOptions = {
   port: {
     value: 'PORT',
@@ -363,7 +363,7 @@ export const configOptions = {
   },
 } as const satisfies OptionTable
 
-/** Checked here, so that a mistake is found before anything is made on disk; a file is read when the server starts. */
+/** Validates early, before anything is written to disk. A key file is read when the server starts. */
 function toSecretKeys(text: string): string {
   if (!text.startsWith('file:')) parseSecretKeys(text)
   return text
@@ -374,7 +374,7 @@ function toSharedKey(text: string): string {
   return toBearer(text)
 }
 
-/** An IPv6 address may be written as in a URL. */
+/** Accepts IPv6 addresses in brackets, as in a URL. */
 function toHost(text: string): string {
   const host = text.replace(/^\[(.*)\]$/, '$1')
   if (isIP(host) !== 0 || /^[a-z0-9][a-z0-9.-]*$/i.test(host)) return host
@@ -386,7 +386,7 @@ function toStore(text: string): StoreConfig {
   if (/^sqlite:(?!:|$)/.test(text)) return { kind: 'sqlite', path: text.slice('sqlite:'.length) }
   if (/^postgres(ql)?:\/\//.test(text)) return toPostgres(text)
   if (/^(nats|tls):\/\//.test(text)) return toNats(text)
-  // Not repeated: the URL of a database server has a password in it.
+  // Do not repeat the URL: it may contain a password.
   if (/^[a-z+]+:\/\//i.test(text))
     throw new HoldfastError(
       'unsupported',

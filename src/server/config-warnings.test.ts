@@ -8,7 +8,7 @@ test('config: keys that travel in clear to an address that is not loopback are w
   const key = ['--security-key', '0123456789abcdef']
   expect(warningsOf(...key, '--host', '127.0.0.1')).toEqual([])
   expect(warningsOf(...key, '--host', '::1')).toEqual([])
-  expect(warningsOf(...key, '--host', '0.0.0.0')).toEqual([expect.stringContaining('in clear')])
+  expect(warningsOf(...key, '--host', '0.0.0.0')).toEqual([expect.stringContaining('unencrypted')])
   expect(warningsOf(...key, '--host', '0.0.0.0', '--tls-cert', 'a.pem', '--tls-key', 'b.pem')).toEqual([])
 })
 

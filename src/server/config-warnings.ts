@@ -1,7 +1,7 @@
-/** What a configuration leaves open that its operator may not have meant to. */
+/** Warns about insecure configurations. */
 import { type Config, isLoopback } from './config.ts'
 
-/** One sentence each, with what to do. */
+/** Each warning is one sentence that says what to do. */
 export function configWarnings({
   auth,
   host,
@@ -14,7 +14,7 @@ export function configWarnings({
   return [
     ...(sendsKeys && tls === undefined && !isLoopback(host)
       ? [
-          `keys and prompts travel to ${host} in clear: set --tls-cert and --tls-key, unless a proxy on this machine ends TLS`,
+          `credentials and prompts are sent to ${host} unencrypted: set --tls-cert and --tls-key, unless a proxy on this machine terminates TLS`,
         ]
       : []),
     ...(jwt !== undefined && jwt.audience === undefined

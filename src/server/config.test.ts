@@ -248,7 +248,7 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--host', '0.0.0.0:80'], /without a port/],
     [['--cors-origins', '*'], /^--cors-origins: "\*" is not an origin/],
     [['--cors-origins', 'https://app.example/page'], /no paths/],
-    [['--security-key', 'two words that are long'], /^--security-key: it cannot be sent as a bearer token/],
+    [['--security-key', 'two words that are long'], /^--security-key: not a valid bearer token/],
     [['--tls-cert', 'a.pem'], /^--tls-cert needs --tls-key/],
     [['--tls-key', 'a.pem'], /^--tls-key needs --tls-cert/],
     [['--security-key', 'fifteen-letters'], /^--security-key: it is shorter than 16 characters/],
@@ -260,7 +260,7 @@ describe('a mistake is answered with what, which and what next', () => {
     [['--retain', '30 years'], /not a duration/],
     [['--retain', 'writer=30'], /"30" is not a duration/],
     [['--retain', '30d,7d'], /"7d" is a second default/],
-    [['--retain', 'tenant:=7d'], /names nothing/],
+    [['--retain', 'tenant:=7d'], /has no name/],
     [['--retain-runs', 'writer=7d,component:writer=8d'], /component "writer" has two periods/],
     [['--retain', '99999999999999999d'], /not a duration/],
     [['--retain-size', '10'], /^--retain-size: "10" is not a size/],
@@ -433,7 +433,7 @@ describe('authentication', () => {
   })
 
   test('with a key set and a key cannot be combined', () => {
-    expect(usage(['--jwt-jwks', 'https://x', '--jwt-key', 'k'])).toMatch(/give one of them/)
+    expect(usage(['--jwt-jwks', 'https://x', '--jwt-key', 'k'])).toMatch(/use one of them/)
   })
 
   test.each(['jwt-issuer', 'jwt-audience', 'jwt-principal-claim', 'jwt-tenant-claim'])(

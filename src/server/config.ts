@@ -1,4 +1,4 @@
-/** One checked configuration from what flags and environment say. */
+/** Reads and validates the configuration from flags and environment. */
 import { BlockList, isIP } from 'node:net'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Limits } from '../core/model/limits.ts'
@@ -10,12 +10,12 @@ import { type Environment, type OptionValues, parseOptions } from './options.ts'
 import type { RetentionOptions } from './retention/retention.ts'
 
 export interface Config {
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   readonly port: number
   readonly host: string
   readonly store: StoreConfig
   readonly lab: boolean
-  /** Start the server again when it is killed. */
+  /** Restart the server when its process dies. */
   readonly supervise: boolean
   readonly logLevel: LogLevel
   readonly auth: AuthOptions
@@ -33,7 +33,7 @@ export interface Config {
   readonly a2a: A2aConfig
   readonly limits: Partial<Limits>
   readonly retention: RetentionOptions
-  /** What the command line has besides flags: the file to serve. */
+  /** Arguments that are not flags: the file to serve. */
   readonly positionals: readonly string[]
 }
 
@@ -43,13 +43,13 @@ export interface A2aConfig {
   readonly errorTable: '1.0.1' | '1.0.0'
   readonly push: { readonly loopback: boolean }
   readonly grpcPort?: number
-  /** Path of the key that cards are signed with. */
+  /** Path of the key that signs cards. */
   readonly signKey?: string
 }
 
-/** The model that the demo's components ask, where it is not to be the scripted one. */
+/** Model for the demo. Default: the scripted one. */
 export interface ModelConfig {
-  /** Of an API that is compatible with OpenAI's. */
+  /** An OpenAI-compatible API. */
   readonly url?: string
   readonly name?: string
   readonly key?: string
@@ -57,7 +57,7 @@ export interface ModelConfig {
 
 type Values = OptionValues<typeof configOptions>
 
-/** Throws `invalid_request` or `unsupported` with a message for the person who wrote the command. */
+/** Throws `invalid_request` or `unsupported`, with a message for the user. */
 export function readConfig(argv: readonly string[], env: Environment): Config {
   const { values, positionals } = parseOptions(configOptions, argv, env)
   const auth = toAuth(values)
@@ -110,7 +110,7 @@ export function toRetentionOptions(values: Pick<Values, 'retain' | 'retain-runs'
   return { events, runs }
 }
 
-/** A store that is a file or in memory has no network to be cut off by. */
+/** Only stores on the network can have outages. */
 function withOutage(store: StoreConfig, outageTimeoutMs: number): StoreConfig {
   return store.kind === 'postgres' || store.kind === 'nats' ? { ...store, outageTimeoutMs } : store
 }
@@ -124,7 +124,7 @@ function toTls({ 'tls-cert': cert, 'tls-key': key }: Values): Pick<Config, 'tls'
 
 function toA2a(values: Values): A2aConfig {
   const { 'a2a-default': first, 'a2a-url': url, 'a2a-errors': errorTable, 'a2a-sign-key': signKey } = values
-  // Without it a card names the host that was asked for, and whoever asks would have any host signed.
+  // Otherwise cards name the requested host, and a client could get any host signed.
   if (signKey !== undefined && url === undefined)
     throw new HoldfastError('invalid_request', '--a2a-sign-key needs --a2a-url: the address that signed cards name')
   return {
@@ -166,7 +166,7 @@ const DEPEND_ON_JWT = [
 function toJwt(values: Values): JwtOptions | undefined {
   const { 'jwt-jwks': jwks, 'jwt-key': key } = values
   if (jwks !== undefined && key !== undefined)
-    throw usage('--jwt-jwks and --jwt-key cannot be combined: give one of them')
+    throw usage('--jwt-jwks and --jwt-key cannot be combined: use one of them')
   if (jwks === undefined && key === undefined) {
     const dangling = DEPEND_ON_JWT.find((name) => values[name] !== undefined)
     if (dangling !== undefined)
@@ -185,7 +185,7 @@ function toJwt(values: Values): JwtOptions | undefined {
   }
 }
 
-/** Without authentication everybody is the same principal, so nobody else may be able to connect. */
+/** Without authentication everyone is the same principal, so only this machine may be able to connect. */
 function checkExposure({ host, 'insecure-no-auth': insecure }: Values, auth: AuthOptions): void {
   const authenticates = Object.keys(auth).length > 0
   if (authenticates && insecure) {

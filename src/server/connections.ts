@@ -1,15 +1,15 @@
-/** The connections of a server that is about to end: those on which nobody waits for an answer need not be waited for. */
+/** Closes idle connections during shutdown. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { isSecure } from './http-server.ts'
 
-/** On a connection that is younger than this, a request may be on its way. */
+/** A younger connection without a request is not idle: its first request may be in transit. */
 const UNUSED_MS = 500
 
-/** Gives what closes them, also those on which nothing was ever asked, as browsers open in advance: to Node these are in use. */
+/** Returns a function that closes idle connections, including unused ones that browsers open in advance, which Node counts as active. */
 export function closerOfIdle(http: Server): () => void {
   const openedAt = new Map<Socket, number>()
-  // Below TLS a socket is read by whoever decrypts it, and itself counts nothing.
+  // With TLS, only the decrypted socket counts bytes read.
   http.on(isSecure(http) ? 'secureConnection' : 'connection', (socket: Socket) => {
     openedAt.set(socket, performance.now())
     socket.once('close', () => openedAt.delete(socket))

@@ -1,11 +1,11 @@
-/** Counts the runs that were left behind: under way, and driven by nobody. */
+/** Counts orphaned runs: unfinished runs that no node executes. */
 import type { Store } from '../core/ports/store.ts'
 import type { OrphanedRuns } from '../protocols/console/server-facts.ts'
 
-/** Of the runs that can be taken so many are looked at; those whose worker died come first. */
+/** Maximum claimable runs to inspect; runs of dead workers come first. */
 const LOOKED_AT_MAX = 100
 
-/** Asks the store, whose clock says whose lease has ended. They are taken up within a lease's time, so there are seldom any. */
+/** Lease expiry is judged by the store's clock. Usually zero: orphans are claimed within one lease period. */
 export async function countOrphaned(store: Store): Promise<OrphanedRuns> {
   const ids = await store.claimable(LOOKED_AT_MAX)
   const found = await Promise.all(ids.map((id) => store.get(id)))

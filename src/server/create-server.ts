@@ -1,4 +1,4 @@
-/** The composition root: puts a store, components and protocols together and listens. */
+/** The composition root: wires a store, components and protocols together and listens. */
 import type { Server as HttpServer } from 'node:http'
 import type { Component } from '../core/ports/component.ts'
 import { Audit, type AuditSink } from '../core/access/audit.ts'
@@ -55,45 +55,43 @@ export interface ServerOptions {
   /** The server closes it. */
   readonly store: Store
   readonly host?: string
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   readonly port?: number
   /** Default: everyone is one local principal. */
   readonly authenticator?: Authenticator
-  /** Told of everything that is done, and refused, beside the lines of the logger that servers with authentication write. */
+  /** Receives every audit entry. Servers with authentication also write them to the logger. */
   readonly audit?: AuditSink
-  /** Serves HTTPS, and gRPC with TLS, with a certificate that is read again when its files change. */
+  /** Serves HTTPS, and gRPC over TLS. The certificate is reloaded when its files change. */
   readonly tls?: TlsOptions
-  /** Other origins whose pages may use the server from a browser. Default: none. */
+  /** Origins whose pages may use the server from a browser. Default: none. */
   readonly corsOrigins?: readonly string[]
   /** Also pages of localhost, 127.0.0.1 and [::1], at any port. Default: false; `holdfast dev` sets it. */
   readonly corsLoopback?: boolean
   /**
    * Keys that encrypt stored credentials: 32 random bytes each, in hex or base64. The first encrypts, all decrypt. Every node of a
-   * shared store needs the same. Default: none, and credentials of webhooks are refused; a store in memory gets a random one.
+   * shared store needs the same. Default: none, and webhook credentials are rejected; a store in memory gets a random key.
    */
   readonly secretKeys?: readonly string[]
-  /** Host names that the server answers to, besides loopback names and IP addresses. Default: any, where a credential is needed. */
+  /** Accepted host names besides loopback names and IP addresses. Default: any if authentication is required. */
   readonly allowedHosts?: readonly string[]
-  /** Addresses and networks of proxies whose `X-Forwarded-*` headers count; `loopback` and `private` name some. Default: none. */
+  /** Proxies whose `X-Forwarded-*` headers are trusted: addresses, networks, `loopback` or `private`. Default: none. */
   readonly trustProxy?: readonly string[]
-  /** How A2A is spoken. */
   readonly a2a?: A2aOptions
   /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
   readonly supervised?: boolean
   readonly limits?: Partial<Limits>
-  /** Components, tenants and principals whose runs are kept for another time than `limits` says. */
+  /** Retention periods per component, tenant or principal that override those of `limits`. */
   readonly retention?: RetentionOptions
   /**
-   * What is redacted in every event before it enters a log, and in what is kept beside the logs. Every node of a shared store needs the
-   * same. Default: nothing.
+   * Redacts events before they are appended to a log, and documents. Every node of a shared store needs the same. Default: nothing.
    */
   readonly redact?: RedactOptions
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
   /**
-   * Fails the run whose code left an error uncaught, instead of letting it end the process. Errors of other code keep Node's own
-   * behaviour. Default: true.
+   * An uncaught error in a run's code fails the run instead of ending the process. Errors of other code keep Node's behaviour.
+   * Default: true.
    */
   readonly handleUncaught?: boolean
 }
@@ -101,9 +99,9 @@ export interface ServerOptions {
 export interface Server {
   readonly url: string
   readonly service: Service
-  /** Serves these from now on. Runs that are under way go on with the component that they began with. */
+  /** Serves these from now on. Runs in progress keep the component that they started with. */
   replaceComponents(components: readonly Component[]): void
-  /** Drains: finishes or hands over what runs, tells subscribers to reconnect, closes the store. */
+  /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
   stop(): Promise<void>
 }
 
@@ -210,7 +208,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     }),
   )
   const retention = new Retention(store, limits, clock, logger, options.retention)
-  const warming = setTimeout(() => void mounts.loadAll().catch(() => {}), WARM_MS) // what fails is told to who asks for it
+  const warming = setTimeout(() => void mounts.loadAll().catch(() => {}), WARM_MS) // the request that needs it gets the error
   warming.unref()
   let stopping: Promise<void> | undefined
   return {
@@ -246,7 +244,7 @@ interface ServerShutdown {
   readonly mounts: Mounts
   readonly warming: NodeJS.Timeout
   readonly retention: Retention
-  /** Aborted before what is opened later was opened. */
+  /** Aborts work that was deferred until after startup. */
   readonly opening: AbortController
   readonly pushes: Promise<Pushes | undefined>
   readonly grpc: GrpcServer | undefined
@@ -255,7 +253,7 @@ interface ServerShutdown {
   readonly loop: EventLoopMonitor
 }
 
-/** Until all runs are finished or handed over it goes on answering, if only to say that it takes no more. */
+/** Keeps responding until all runs are finished or handed over, if only to reject new work. */
 async function shutDown(
   http: HttpServer,
   service: Service,
@@ -271,7 +269,7 @@ async function shutDown(
   streams.closeAll('draining')
   mounts.close('draining')
   closeIdle()
-  // Again and again: a connection may fall idle after it was looked at.
+  // Repeat, because a connection may become idle at any time.
   const idle = setInterval(closeIdle, 20)
   const forced = setTimeout(() => http.closeAllConnections(), CLOSE_MS)
   await closed
@@ -281,10 +279,10 @@ async function shutDown(
   await loop.stop()
 }
 
-/** When the protocols that nobody has asked for yet are loaded: after the first requests, which need the time more. */
+/** Delay before the remaining protocols are loaded, so that the first requests are not slowed down. */
 const WARM_MS = 1000
 
-/** What the first requests need not wait for; undefined when the server is stopped before. */
+/** Defers work until after startup. Resolves to undefined if the server stops first. */
 function afterwards<Result>(stopped: AbortSignal, open: () => Promise<Result>): Promise<Result | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(open()), WARM_MS)
@@ -293,7 +291,7 @@ function afterwards<Result>(stopped: AbortSignal, open: () => Promise<Result>): 
   })
 }
 
-/** How long the last bytes of open answers may take. */
+/** Time limit for sending the last bytes of open responses. */
 const CLOSE_MS = 2000
 
 function listen(http: HttpServer, port: number, host: string): Promise<void> {

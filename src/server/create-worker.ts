@@ -1,4 +1,4 @@
-/** Drives runs without listening: beside servers, on a store that they share. */
+/** A worker: executes runs of a shared store without serving requests. */
 import type { Component } from '../core/ports/component.ts'
 import { type Clock, type Ids, systemClock, systemIds } from '../core/ports/clock.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
@@ -18,18 +18,18 @@ export interface WorkerOptions {
   /** The worker closes it. */
   readonly store: Store
   readonly limits?: Partial<Limits>
-  /** The same as that of the servers. Default: nothing is redacted. */
+  /** Must match that of the servers. Default: nothing. */
   readonly redact?: RedactOptions
   readonly logger?: Logger
   readonly clock?: Clock
   readonly ids?: Ids
-  /** Fails the run whose code left an error uncaught, instead of letting it end the process. Default: true. */
+  /** An uncaught error in a run's code fails the run instead of ending the process. Default: true. */
   readonly handleUncaught?: boolean
 }
 
 export interface Worker {
   readonly service: Service
-  /** Drains: finishes or hands over what runs, and closes the store. */
+  /** Drains: finishes or hands over running runs, and closes the store. */
   stop(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Deletes everything that a principal has in a store that this process opened, and that it executes nothing of. */
+/** Deletes all data of a principal, from a process that executes no runs. */
 import { systemClock, systemIds } from '../core/ports/clock.ts'
 import { forgetOwner, type ForgetReport, type ForgetRequest } from '../core/access/forget.ts'
 import { silentLogger } from '../core/ports/logger.ts'
@@ -17,7 +17,7 @@ export function forgetPrincipal(
   return forgetOwner({ store, clock: systemClock, owner, removeCredentials, whileStopping }, request)
 }
 
-/** The node that executes a run stops it; where there is none, this process ends it without executing anything. */
+/** The node that executes a run stops it; this process ends orphaned runs without executing them. */
 async function whileRunsEnd(store: Store, wait: () => Promise<void>): Promise<void> {
   const service = new Service({
     store,

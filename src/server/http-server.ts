@@ -1,4 +1,4 @@
-/** The listener for HTTP, with TLS where it has a certificate. */
+/** Creates the HTTP or HTTPS listener. */
 import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Limits } from '../core/model/limits.ts'
@@ -20,11 +20,11 @@ export function createHttpServer({ app, mounts, limits, certificate }: HttpServe
     requestTimeout: 120_000,
     shouldUpgradeCallback: (request: Parameters<typeof isUpgrade>[0]) => isUpgrade(request, mounts),
   }
-  // Not imported: that would read every export of the module, and load what a server has no use for, for thirty milliseconds.
+  // An import would load every lazy export of the module, which takes 30 ms.
   if (certificate === undefined) return process.getBuiltinModule('node:http').createServer(options, app)
   const https = process.getBuiltinModule('node:https')
   const server = https.createServer({ ...options, ...certificate.current, minVersion: 'TLSv1.2' }, app)
-  // Connections that are open keep theirs; new ones get the new one.
+  // Applies to new connections only.
   certificate.onChange((pair) => server.setSecureContext({ ...pair, minVersion: 'TLSv1.2' }))
   return server
 }

@@ -1,4 +1,4 @@
-/** What can be found out about a shared store without opening it as one. */
+/** Inspects a shared store without opening it as a store. */
 import type { NatsCondition } from '../stores/nats/index.ts'
 import type { PostgresCondition } from '../stores/postgres/condition.ts'
 import type { NatsConfig } from './nats-address.ts'

@@ -1,7 +1,7 @@
-/** The address of a NATS store as it is given on the command line, and as it may be shown. */
+/** Parses the address of a NATS store, and formats it without secrets. */
 import type { OpenNatsOptions } from '../stores/nats/index.ts'
 
-/** What an address can say; the rest is for those who open a store in code. */
+/** The options that an address can express; others need code. */
 export interface NatsConfig extends Omit<OpenNatsOptions, 'requestTimeoutMs' | 'clock' | 'logger'> {
   readonly kind: 'nats'
 }
@@ -9,7 +9,7 @@ export interface NatsConfig extends Omit<OpenNatsOptions, 'requestTimeoutMs' | '
 const FORM = 'use nats://USER:PASSWORD@HOST:PORT,HOST:PORT or tls://…'
 const PARAMETERS = ['name', 'replicas', 'partitions', 'cluster', 'tags', 'sync', 'monitor']
 
-/** Not a URL, which has one host only. What it throws never repeats the address, which may have a password in it. */
+/** Not a URL, since it can have several hosts. Errors never repeat the address, which may contain a password. */
 export function toNats(text: string): NatsConfig {
   const [, scheme, credentials, hosts = '', search = ''] =
     /^(nats|tls):\/\/(?:([^@/?]*)@)?([^@/?]+)\/?(?:\?(.*))?$/.exec(text) ?? []
@@ -17,7 +17,7 @@ export function toNats(text: string): NatsConfig {
   const parameters = new URLSearchParams(search)
   for (const name of parameters.keys())
     if (!PARAMETERS.includes(name))
-      throw new Error(`there is no parameter ${JSON.stringify(name)}: there are ${PARAMETERS.join(', ')}`)
+      throw new Error(`unknown parameter ${JSON.stringify(name)}: use ${PARAMETERS.join(', ')}`)
   const given = (name: string): string | undefined => parameters.get(name) ?? undefined
   const [name, cluster, tags, monitor] = [given('name'), given('cluster'), given('tags'), given('monitor')]
   const [replicas, partitions] = [given('replicas'), given('partitions')]
@@ -59,11 +59,13 @@ function toNumber(name: string, text: string, max: number): number {
   throw new Error(`${name}=${text} is not a number from 1 to ${max}`)
 }
 
-/** Only a server's monitoring address tells when it syncs its files. */
+/** Only the monitoring endpoint reports the server's sync interval. */
 function toSync(sync: string | undefined, monitor: string | undefined): Pick<NatsConfig, 'sync' | 'monitor'> {
-  if (sync !== undefined && sync !== 'always') throw new Error(`sync=${sync} is not known: there is sync=always`)
+  if (sync !== undefined && sync !== 'always') throw new Error(`unknown value sync=${sync}: use sync=always`)
   if (sync !== undefined && monitor === undefined)
-    throw new Error('sync=always needs monitor=http://HOST:PORT, where a server tells when it syncs its files')
+    throw new Error(
+      'sync=always needs monitor=http://HOST:PORT, the monitoring endpoint that reports the sync interval',
+    )
   if (monitor !== undefined && !(URL.canParse(monitor) && /^https?:$/.test(new URL(monitor).protocol)))
     throw new Error('monitor is not an address: use http://HOST:PORT')
   return { ...(sync !== undefined && { sync }), ...(monitor !== undefined && { monitor }) }

@@ -1,10 +1,10 @@
-/** Opens the gRPC binding of A2A where it is asked for, before anything else listens: cards name its address. */
+/** Opens A2A over gRPC if configured. It must listen first, because agent cards contain its address. */
 import type { GrpcOptions, GrpcServer } from '../protocols/a2a/grpc/index.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
 
 export interface OpenedGrpc {
   readonly grpc?: GrpcServer
-  /** With the address that it has. */
+  /** Includes the bound address. */
   readonly a2a: A2aOptions
 }
 
@@ -18,7 +18,7 @@ export async function openGrpcBinding(
     const { openGrpc } = await import('../protocols/a2a/grpc/index.ts')
     const grpc = await openGrpc({ ...parts, port: grpcPort, options: a2a })
     const host = url === undefined ? shown(parts.host) : new URL(url).hostname
-    // Without a scheme, clients take an address of this machine for one without TLS.
+    // Without a scheme, clients assume that loopback addresses have no TLS.
     const scheme = parts.certificate === undefined ? '' : 'https://'
     return { grpc, a2a: { ...a2a, grpcUrl: grpcUrl ?? `${scheme}${host}:${grpc.port}` } }
   } catch (cause) {

@@ -1,15 +1,14 @@
-/** From a store's address to a store. Adapters are loaded when they are asked for. */
+/** Opens the configured store. Loads only its adapter. */
 import { type Logger, silentLogger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { StoreConfig } from './config-options.ts'
 
-/** `logger` is told what an operator should know about the store. */
 export async function openStore(config: StoreConfig, logger?: Logger): Promise<Store> {
   const open = await loadStore(config, logger)
   return open()
 }
 
-/** Loads what a store needs; what it gives opens the store, and has begun to when it returns. */
+/** Loads the adapter and returns a function that opens the store. */
 export async function loadStore(config: StoreConfig, logger: Logger = silentLogger): Promise<() => Promise<Store>> {
   switch (config.kind) {
     case 'memory': {

@@ -1,20 +1,19 @@
-/** What the text of an option may be: each function returns the value, or throws what is wrong and what would be right. */
+/** Parsers for option values. Each throws an error that says what is wrong and what is valid. */
 import { toBlockList } from '../http/trusted-proxies.ts'
 
 export function toText(text: string): string {
   return text
 }
 
-/** Texts, separated by commas. */
+/** Comma-separated strings. */
 export function toList(text: string): readonly string[] {
   return text.split(',').map((part) => part.trim())
 }
 
-/** A text that can be sent as a bearer token. */
 export function toBearer(text: string): string {
   if (/^[!-~]+$/.test(text)) return text
-  // Not repeated: it is a secret.
-  throw new Error('it cannot be sent as a bearer token: use letters, digits and signs of ASCII, without blanks')
+  // Do not repeat the value: it is a secret.
+  throw new Error('not a valid bearer token: use ASCII letters, digits and punctuation, without spaces')
 }
 
 export function toSwitch(text: string): boolean {
@@ -32,7 +31,7 @@ export function toWebAddress(text: string): string {
 export function toPort(text: string): number {
   const port = toWhole(text)
   if (port !== undefined && port <= 65_535) return port
-  // The notorious clash: Kubernetes describes a service named "holdfast" to every pod in HOLDFAST_PORT.
+  // Kubernetes sets HOLDFAST_PORT in every pod if a service is named "holdfast".
   const kubernetes = text.startsWith('tcp://')
     ? '; Kubernetes sets this for services: use enableServiceLinks: false'
     : ''
@@ -55,7 +54,7 @@ export function toChoice<const Choice extends string>(choices: readonly Choice[]
   }
 }
 
-/** Some of the choices, separated by commas. */
+/** A comma-separated subset of the choices. */
 export function toChoices<const Choice extends string>(
   choices: readonly Choice[],
 ): (text: string) => readonly Choice[] {
@@ -65,12 +64,12 @@ export function toChoices<const Choice extends string>(
 const HOUR_MS = 3_600_000
 const DURATIONS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Milliseconds of a text such as `90s` or `30d`. A bare number is refused, except 0: nobody knows its unit. */
+/** Parses `90s` or `30d` to milliseconds. Rejects numbers without a unit, except 0. */
 export function toDuration(text: string): number {
   return toQuantity(text, DURATIONS, 'a duration', '30d, 12h, 15m, 90s, 500ms or 0')
 }
 
-/** The same, with a bound in hours. */
+/** Like `toDuration`, with a maximum in hours. */
 export function toDurationWithin(hoursMax: number): (text: string) => number {
   return (text) => {
     const milliseconds = toDuration(text)
@@ -81,7 +80,7 @@ export function toDurationWithin(hoursMax: number): (text: string) => number {
 
 const SIZES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 }
 
-/** Bytes of a text such as `10GB` or `512MiB`. */
+/** Parses `10GB` or `512MiB` to bytes. */
 export function toSize(text: string): number {
   return toQuantity(text, SIZES, 'a size', '10GB, 512MiB, 4096B or 0')
 }
@@ -95,7 +94,7 @@ function toQuantity(text: string, units: Readonly<Record<string, number>>, what:
   throw wrong(text, what, `a value such as ${examples}`)
 }
 
-/** Origins, separated by commas. A wildcard is refused: it would let every page on the web in. */
+/** Comma-separated origins. Rejects wildcards, which would allow every page on the web. */
 export function toOrigins(text: string): readonly string[] {
   return text.split(',').map((part) => {
     const origin = part.trim().replace(/\/$/, '')
@@ -104,7 +103,7 @@ export function toOrigins(text: string): readonly string[] {
   })
 }
 
-/** Names of hosts, separated by commas. */
+/** Comma-separated host names. */
 export function toHostNames(text: string): readonly string[] {
   return text.split(',').map((part) => {
     const name = part.trim().toLowerCase()
@@ -113,10 +112,10 @@ export function toHostNames(text: string): readonly string[] {
   })
 }
 
-/** Addresses and networks, separated by commas. */
+/** Comma-separated addresses and networks. */
 export function toProxies(text: string): readonly string[] {
   const networks = toList(text)
-  toBlockList(networks) // throws what is wrong with them
+  toBlockList(networks) // validates them
   return networks
 }
 

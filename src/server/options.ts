@@ -1,19 +1,19 @@
-/** Options as a table: parsing of flags and environment, help and documentation are all made from it. */
+/** Option tables, the source for flag and environment parsing, help and documentation. */
 import { parseArgs } from 'node:util'
 import { HoldfastError, isHoldfastError, messageOf } from '../core/model/errors.ts'
 
 export interface Option<Value = unknown> {
   /** One sentence for the help and the documentation. */
   readonly help: string
-  /** What stands for the value in the help; a flag without it is a switch. */
+  /** Placeholder for the value in the help; a flag without it is a switch. */
   readonly value?: string
-  /** Environment variable that gives it too; flags win. */
+  /** Environment variable with the same meaning; flags take precedence. */
   readonly env?: string
-  /** Another name of that variable, which other programs know it by; it gives way to the first. */
+  /** The variable's name in other programs; `env` takes precedence. */
   readonly alias?: string
-  /** Its value as a user would write it, when none is given. */
+  /** Default value, as a user would write it. */
   readonly fallback?: string
-  /** Throws what is wrong with a text. */
+  /** Throws on an invalid value. */
   readonly parse: (text: string) => Value
 }
 
@@ -30,11 +30,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ParsedOptions<Table extends OptionTable> {
   readonly values: OptionValues<Table>
-  /** What is not a flag, in order. */
+  /** Arguments that are not flags, in order. */
   readonly positionals: readonly string[]
 }
 
-/** Throws `invalid_request`, or what an option's `parse` throws, with a message for the person who wrote the command. */
+/** Throws `invalid_request`, or the error of an option's `parse`, with a message for the user. */
 export function parseOptions<Table extends OptionTable>(
   table: Table,
   argv: readonly string[],
@@ -52,7 +52,7 @@ export function parseOptions<Table extends OptionTable>(
 
 interface GivenFlag {
   readonly text: string
-  /** The flag or variable that it came from. */
+  /** The flag or variable name. */
   readonly source: string
 }
 
@@ -61,7 +61,7 @@ function fallbackOf({ fallback, parse }: Option): unknown {
 }
 
 function parseGiven(option: Option, { text, source }: GivenFlag): unknown {
-  // An empty value is most often a variable that was not set, and must not quietly turn something off.
+  // An empty value is usually an unset variable, which must not silently turn something off.
   if (text === '') throw usage(`${source} is empty: set a value, or leave it out`)
   try {
     return option.parse(text)
@@ -133,7 +133,7 @@ function readEnvironment(table: OptionTable, env: Environment): ReadonlyMap<stri
 
 const ENVIRONMENT_PREFIX = 'HOLDFAST_'
 
-/** A mistyped variable must not leave a server without authentication; one that is unlike all of ours is not for us. */
+/** A mistyped variable must not disable authentication. Variables unlike any of ours are ignored. */
 function refuseMistyped(variable: string, known: readonly string[]): void {
   const nearest = nearestTo(variable, known)
   if (nearest !== undefined) throw usage(`unknown variable ${variable}: did you mean ${nearest}?`)
@@ -147,7 +147,7 @@ function nearestTo(text: string, candidates: readonly string[]): string | undefi
 
 const EDITS_MAX = 2
 
-/** Letters to add, drop or replace to get from one text to the other (Levenshtein). */
+/** Levenshtein distance. */
 function editsBetween(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > EDITS_MAX) return Number.POSITIVE_INFINITY
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
@@ -162,7 +162,7 @@ function editsBetween(from: string, to: string): number {
   return row[to.length]!
 }
 
-/** The options as lines for a terminal; the flag has its own, so that narrow ones can show them too. */
+/** Help for a terminal. Each flag has its own line, so that narrow terminals work too. */
 export function helpText(table: OptionTable): string {
   const entries = Object.entries(table)
   return entries.map(([name, option]) => `  ${flagName(name, option)}\n      ${helpOf(option)}\n`).join('')

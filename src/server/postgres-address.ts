@@ -1,4 +1,4 @@
-/** The address of a PostgreSQL store as it is given on the command line, and as it may be shown. */
+/** Parses the address of a PostgreSQL store, and formats it without secrets. */
 
 export interface PostgresConfig {
   readonly kind: 'postgres'
@@ -9,10 +9,10 @@ export interface PostgresConfig {
   readonly outageTimeoutMs?: number
 }
 
-/** Parameters of the address that are ours; all others are the connection's, such as `sslmode`. */
+/** Our parameters; all others, such as `sslmode`, belong to the connection. */
 const PARAMETERS = ['schema', 'connections', 'direct'] as const
 
-/** What it throws never repeats the address, which may have a password in it. */
+/** Errors never repeat the address, which may contain a password. */
 export function toPostgres(text: string): PostgresConfig {
   const address = URL.canParse(text) ? new URL(text) : undefined
   if (address === undefined) throw new Error('not an address: use postgres://USER:PASSWORD@HOST:PORT/DATABASE')
@@ -42,10 +42,10 @@ function toConnections(text: string): number {
 
 function withHost(address: URL, host: string): string {
   const direct = new URL(address.href)
-  // The scheme is not one whose default port is known, so a port that is not given has to go.
+  // URL knows no default port for this scheme, so the old port must be cleared.
   direct.port = ''
   direct.host = host
   if (!/^[^/@?#]+$/.test(host) || direct.host !== host)
-    throw new Error(`direct=${host} is not the server itself: give HOST or HOST:PORT`)
+    throw new Error(`direct=${host} is not a server address: use HOST or HOST:PORT`)
   return direct.href
 }

@@ -1,4 +1,4 @@
-/** The protocols besides the native one: which paths are theirs, and where they are. */
+/** The protocols besides the native one: their path prefixes and modules. */
 import type { Ids } from '../core/ports/clock.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Principal } from '../core/model/principal.ts'
@@ -78,7 +78,7 @@ const AGENTOS: readonly string[] = [
   'info',
   'config',
   'models',
-  // What it says of these is that they are not here.
+  // Answered with "not supported".
   'memories',
   'memory_topics',
   'user_memory_stats',

@@ -1,6 +1,6 @@
 /**
- * AES-256-GCM with keys from the configuration. The first key encrypts; every key decrypts, so that keys can be rotated. A sealed
- * secret names its format and its key: `v1.KEYID.BASE64URL(nonce, ciphertext, tag)`.
+ * AES-256-GCM with configured keys. The first key encrypts, all decrypt, so that keys can be rotated. Format of a sealed secret:
+ * `v1.KEYID.BASE64URL(nonce, ciphertext, tag)`.
  */
 import type { SecretBox } from '../core/ports/secret-box.ts'
 
@@ -26,7 +26,7 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
     open(sealed, context) {
       const [, id = '', text = ''] = SEALED.exec(sealed) ?? []
       const bytes = Buffer.from(text, 'base64url')
-      if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error('a stored secret is damaged')
+      if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error('a stored secret is corrupt')
       const key = byId.get(id)
       if (key === undefined)
         throw new Error(
@@ -40,13 +40,13 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
       try {
         return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
       } catch (cause) {
-        throw new Error('a stored secret is damaged, or belongs to something else', { cause })
+        throw new Error('a stored secret is corrupt, or was stored for another purpose', { cause })
       }
     },
   }
 }
 
-/** Tells keys apart without saying anything of use about them. */
+/** Identifies a key without revealing anything about it. */
 export function keyId(key: Buffer): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update('holdfast secret key id\n').update(key).digest('hex').slice(0, 8)

@@ -1,4 +1,4 @@
-/** Where the keys come from that encrypt stored secrets: the configuration, or a file that is made beside a SQLite database. */
+/** Loads the keys that encrypt stored secrets, from the configuration or a key file next to a SQLite database. */
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { StoreConfig } from './config-options.ts'
@@ -7,11 +7,11 @@ import { KEY_BYTES } from './secret-box.ts'
 const KEYS_MAX = 20
 const HOW = `a key is ${KEY_BYTES} random bytes in hex or base64, such as the output of openssl rand -hex ${KEY_BYTES}`
 
-/** Keys separated by commas or line breaks. Errors do not repeat them. */
+/** Comma- or newline-separated keys. Errors never repeat them. */
 export function parseSecretKeys(text: string): readonly Buffer[] {
   const parts = text.split(/[,\n]/).map((part) => part.trim())
   const keys = parts.filter((part) => part !== '' && !part.startsWith('#')).map(parseSecretKey)
-  if (keys.length === 0) throw new HoldfastError('invalid_request', `there is no key in it: ${HOW}`)
+  if (keys.length === 0) throw new HoldfastError('invalid_request', `it contains no key: ${HOW}`)
   if (keys.length > KEYS_MAX) throw new HoldfastError('invalid_request', `it has more than ${KEYS_MAX} keys`)
   return keys
 }
@@ -32,8 +32,8 @@ function keyFileOf(database: string): string {
 }
 
 /**
- * The configured keys. Default: those of the key file of a SQLite database, which is made when it is missing; for other stores
- * none, since every node needs the same.
+ * The configured keys. Default: the key file of a SQLite database, created if missing; none for other stores, since every node needs
+ * the same.
  */
 export function openSecretKeys(
   configured: string | undefined,

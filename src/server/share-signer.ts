@@ -1,4 +1,4 @@
-/** Signs share links: HMAC-SHA-256 with a secret of the store. */
+/** Signs share links: HMAC-SHA-256 with a secret kept in the store. */
 import type { SecretBox } from '../core/ports/secret-box.ts'
 import type { ShareSigner } from '../core/access/share-links.ts'
 import type { Store } from '../core/ports/store.ts'

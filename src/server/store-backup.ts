@@ -1,4 +1,4 @@
-/** Backup and restore of a store that is a file; a shared store has the tools of its database for that. */
+/** Backup and restore of SQLite stores. Shared stores use their database's own tools. */
 import { HoldfastError } from '../core/model/errors.ts'
 import {
   backUp,
@@ -12,17 +12,17 @@ import type { StoreConfig } from './config-options.ts'
 
 export type { CopyProgress, CopyReport, RestoreReport } from '../stores/sqlite/backup.ts'
 
-/** Writes a verified copy of a store, which may be in use, to a new file. */
+/** Writes a verified copy to a new file. The store may be in use. */
 export function backUpStore(config: StoreConfig, to: string, progress: CopyProgress): Promise<CopyReport> {
   return backUp(fileOf(config, 'backed up'), to, progress)
 }
 
-/** Puts a backup in place of a store that nobody uses. */
+/** Replaces a store with a backup. The store must not be in use. */
 export function restoreStore(config: StoreConfig, from: string, progress: CopyProgress): Promise<RestoreReport> {
   return restore(from, fileOf(config, 'restored'), progress)
 }
 
-/** Makes the file of a store as small as what it holds. */
+/** Returns free space in the store's file to the file system. */
 export function vacuumStore(config: StoreConfig, progress: CopyProgress): CopyReport {
   return vacuum(fileOf(config, 'vacuumed'), progress)
 }
@@ -30,6 +30,8 @@ export function vacuumStore(config: StoreConfig, progress: CopyProgress): CopyRe
 function fileOf(config: StoreConfig, done: string): string {
   if (config.kind === 'sqlite') return config.path
   const own =
-    config.kind === 'memory' ? 'it is only in its server' : 'use the tools of the database (docs/operations.md)'
-  throw new HoldfastError('unsupported', `a ${config.kind} store is not ${done} by this command: ${own}`)
+    config.kind === 'memory'
+      ? 'it exists only in its server process'
+      : 'use the tools of the database (docs/operations.md)'
+  throw new HoldfastError('unsupported', `a ${config.kind} store cannot be ${done} by this command: ${own}`)
 }

@@ -1,4 +1,4 @@
-/** What can be found out about a store, and done for it, without opening it as one. */
+/** Inspects and migrates a store without opening it for use. */
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { HoldfastError, detailOf } from '../core/model/errors.ts'
@@ -17,7 +17,7 @@ export interface SchemaChange {
   readonly to: number
 }
 
-/** Brings the schema of a store up to date; undefined where it cannot be told what it was before. */
+/** Migrates a store's schema. Returns undefined if its previous version is unknown. */
 export async function migrateStore(config: StoreConfig): Promise<SchemaChange | undefined> {
   if (config.kind === 'sqlite') return migrateSqlite(config.path)
   if (config.kind === 'memory') throw new HoldfastError('unsupported', 'a store in memory has no schema')
@@ -25,13 +25,13 @@ export async function migrateStore(config: StoreConfig): Promise<SchemaChange | 
     const { migratePostgres } = await import('../stores/postgres/maintenance.ts')
     return migratePostgres(config)
   }
-  await (await openStore(config)).close() // which brings it up to date, whoever else uses it
+  await (await openStore(config)).close() // opening migrates it, even while in use
   return undefined
 }
 
-/** The file must exist, and nobody may be using it. */
+/** The file must exist and not be in use. */
 function migrateSqlite(path: string): SchemaChange {
-  if (!existsSync(path)) throw new Error(`there is no store ${path}; a new one is made by whoever first uses it`)
+  if (!existsSync(path)) throw new Error(`there is no store ${path}; the first server that uses it creates it`)
   const lock = lockFile(path)
   try {
     const from = schemaOf(lock.path)
@@ -49,17 +49,17 @@ export type StoreCondition =
   | {
       readonly state: 'usable'
       readonly bytes: number
-      /** Free bytes in the file that it does not give back by itself. */
+      /** Free bytes that the file does not return to the file system by itself. */
       readonly stuckBytes: number
       readonly schema: number
       readonly current: number
-      /** What is damaged; undefined for a file of an older schema, which is not looked at. */
+      /** Corruption report; undefined for an older schema, which is not examined. */
       readonly examination: Examination | undefined
-      /** What others may do to the file that they should not. */
+      /** Insecure file permissions. */
       readonly warnings: readonly string[]
     }
 
-/** Looks at a SQLite file, and changes nothing in it. */
+/** Inspects a SQLite file read-only. */
 export function inspectSqlite(path: string): StoreCondition {
   if (!existsSync(path)) return { state: 'absent' }
   let lock: ReturnType<typeof lockFile>
@@ -82,13 +82,13 @@ export function inspectSqlite(path: string): StoreCondition {
   }
 }
 
-/** Opens the file as a store does, and looks at all that it holds. */
+/** Opens the file like a store and examines its contents. */
 function contentsOf(path: string): { readonly stuckBytes: number; readonly examination: Examination } {
   using database = openDatabase(path)
   return { stuckBytes: stuckBytes(database), examination: examineFile(database, path) }
 }
 
-/** Throws for a file that is damaged, of another program, or of a newer version. */
+/** Throws if the file is corrupt, belongs to another program, or has a newer schema. */
 function schemaOf(path: string): number {
   let database: DatabaseSync | undefined
   try {

@@ -1,15 +1,14 @@
 /**
- * Secrets that the store keeps beside the runs: every node has the same, and a copied store takes them along. They are encrypted
- * where the server has a secret key.
+ * Secrets kept in the store: shared by all nodes, included in copies of the store, and encrypted if the server has a secret key.
  */
 import type { SecretBox } from '../core/ports/secret-box.ts'
 import type { Store } from '../core/ports/store.ts'
 
-/** No principal has an owner key with a bare percent sign, so nobody can read it. */
+/** No principal's owner key contains a bare percent sign, so no principal can read it. */
 const OWNER = '%holdfast'
 const COLLECTION = 'secret'
 
-/** Opened when it is first asked for; a failure is forgotten, so that the next caller tries again. */
+/** Loaded lazily. A failure is not cached, so the next caller retries. */
 export function storeSecret(store: Store, id: string, box?: SecretBox): () => Promise<string> {
   let opened: Promise<string> | undefined
   return () => {
@@ -39,7 +38,7 @@ function secretIn(body: unknown, id: string, box: SecretBox | undefined): string
     return box.open(sealed, contextOf(id))
   }
   if (typeof key === 'string' && key !== '') return key
-  throw new Error(`the secret ${id} in the store is damaged`)
+  throw new Error(`the secret ${id} in the store is corrupt`)
 }
 
 function contextOf(id: string): string {

@@ -1,21 +1,21 @@
 /**
- * Errors that agents leave uncaught: a timer callback or abort listener that throws, a promise that nobody awaits. They fail the run
- * whose code threw them. Everything else in the process keeps Node's own behaviour: it belongs to whoever embeds the server.
+ * Uncaught errors of agents, from timer callbacks, abort listeners and unhandled rejections, fail the run whose code threw them.
+ * All other code keeps Node's behaviour: it belongs to the host application.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { ExecutionTrace, UncaughtOrigin } from '../core/ports/execution-trace.ts'
 
 let storage: AsyncLocalStorage<ExecutionTrace> | undefined
-/** Servers and workers of this process. */
+/** Number of servers and workers in this process. */
 let hosts = 0
 
-/** One for all servers of the process, since the process has one set of listeners. */
+/** Shared by all servers of the process, which has one set of listeners. */
 export function executionStorage(): AsyncLocalStorage<ExecutionTrace> {
   storage ??= new (process.getBuiltinModule('node:async_hooks').AsyncLocalStorage)<ExecutionTrace>()
   return storage
 }
 
-/** The run whose code is running; in a listener for uncaught errors, the run whose code threw. */
+/** The run whose code is executing or, in a listener for uncaught errors, whose code threw. */
 export function currentExecution(): ExecutionTrace | undefined {
   return storage?.getStore()
 }
@@ -38,13 +38,13 @@ export function handleUncaughtErrors(): () => void {
 
 function onRejection(reason: unknown): void {
   if (crashRun(reason, 'unhandledRejection') || process.listenerCount('unhandledRejection') > 1) return
-  // Our listener would silence it. Node raises it as an exception, unless it was told to only warn.
+  // Our listener would silence it. Node throws it, unless configured to warn.
   if (rejectionMode() === 'throw') throw reason instanceof Error ? reason : new UnhandledRejection(reason)
 }
 
 function onException(error: unknown): void {
   if (crashRun(error, 'uncaughtException') || process.listenerCount('uncaughtException') > 1) return
-  // Thrown once more without a listener, it is printed and ends the process, as it would without us.
+  // Rethrown without our listener, it is printed and ends the process, as usual.
   process.off('uncaughtException', onException)
   process.nextTick(() => {
     throw error
@@ -61,11 +61,11 @@ class UnhandledRejection extends Error {
   override readonly name = 'UnhandledRejection'
 
   constructor(reason: unknown) {
-    super('a promise was rejected with a value that is no error, and nothing handled it', { cause: reason })
+    super('unhandled rejection with a value that is not an Error', { cause: reason })
   }
 }
 
-/** What `--unhandled-rejections` says. */
+/** Value of `--unhandled-rejections`. */
 function rejectionMode(): 'throw' | 'warn' {
   const options = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ')
   return /--unhandled-rejections[= ](?:warn|none)/.test(options) ? 'warn' : 'throw'

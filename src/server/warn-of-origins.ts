@@ -1,17 +1,17 @@
-/** Tells the operator which pages a browser was not allowed to show answers to: the page itself only learns that something failed. */
+/** Logs origins rejected by CORS, because the page itself only sees a generic failure. */
 import type { Logger } from '../core/ports/logger.ts'
 
-/** Anybody can name origins. */
+/** Clients can send any number of origins. */
 const ORIGINS_MAX = 20
 const ORIGIN_CHARS_MAX = 200
 
-/** Each origin once. */
+/** Logs each origin once. */
 export function warnOfOrigins(logger: Logger): (origin: string) => void {
   const told = new Set<string>()
   return (origin) => {
     const shown = origin.slice(0, ORIGIN_CHARS_MAX)
     if (told.has(shown) || told.size >= ORIGINS_MAX) return
     told.add(shown)
-    logger.warn({ origin: shown }, 'a page of another origin was refused: --cors-origins lets it in')
+    logger.warn({ origin: shown }, 'rejected a page of another origin: allow it with --cors-origins')
   }
 }

@@ -1,4 +1,4 @@
-/** How each protocol tells of a run, for whoever wants to see the bytes. Each is loaded when it is first looked at. */
+/** Each protocol's view of a run, for inspecting the raw bytes. Loaded lazily. */
 import type { Service } from '../core/service.ts'
 import { viewFormat } from '../http/view.ts'
 import type { WireView } from '../protocols/console/frames.ts'

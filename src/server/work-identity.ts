@@ -1,4 +1,4 @@
-/** How a node tells recorded work apart: keyed digests of inputs, and which work encloses the code that is running. */
+/** Identifies recorded work: keyed digests of inputs, and the work that encloses the executing code. */
 import type { Digests } from '../core/ports/node-deps.ts'
 import type { AsyncLocal, Enclosure } from '../core/recovery/enclosure.ts'
 import type { ExecutionTrace } from '../core/ports/execution-trace.ts'
@@ -6,7 +6,7 @@ import type { Store } from '../core/ports/store.ts'
 import { storeSecret } from './store-secret.ts'
 import { executionStorage } from './uncaught-errors.ts'
 
-/** The parts of a node that only Node.js can give. */
+/** Node.js-specific dependencies. */
 export function workIdentity(store: Store): {
   readonly digests: Digests
   readonly enclosures: AsyncLocal<Enclosure>
@@ -21,8 +21,8 @@ export function workIdentity(store: Store): {
 }
 
 /**
- * HMAC-SHA-256 with a key that the store keeps beside the runs: every node has the same, a copied store takes it along, and a
- * log alone cannot be searched for the inputs behind its digests.
+ * HMAC-SHA-256 with a key kept in the store: shared by all nodes and included in copies of the store. A log alone does not allow
+ * guessing the inputs behind its digests.
  */
 function storeDigests(store: Store): Digests {
   const { createHmac } = process.getBuiltinModule('node:crypto')
@@ -30,7 +30,7 @@ function storeDigests(store: Store): Digests {
   return {
     async of(run) {
       const secret = await key()
-      // 132 of its 256 bits: more than enough that no two inputs of one run meet.
+      // 132 of the 256 bits are enough to avoid collisions within one run.
       return (text) => createHmac('sha256', secret).update(`${run}\n`).update(text).digest('base64url').slice(0, 22)
     },
   }

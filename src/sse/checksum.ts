@@ -1,4 +1,4 @@
-/** CRC-32 of a record, by which a cursor says which event it stands at. Small and portable: it is taken once per connection. */
+/** CRC-32 of a record, which a cursor uses to identify its event. Small and portable rather than fast: computed once per connection. */
 
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte

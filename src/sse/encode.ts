@@ -1,11 +1,11 @@
-/** Writes server-sent events. Log records are stored as frames already; this is for everything else on a stream. */
+/** Encodes server-sent events. Log records are already stored as frames; this is for everything else on a stream. */
 
-/** Sent in silence: shows life to clients and to proxies on the way. */
+/** Sent on idle streams to keep clients and proxies connected. */
 export const HEARTBEAT = ':\n\n'
 
 export interface Frame {
   readonly event: string
-  /** Becomes one line of JSON. */
+  /** Encoded as one line of JSON. */
   readonly data: unknown
   readonly id?: string
 }
@@ -14,12 +14,12 @@ export function encodeFrame({ event, data, id }: Frame): string {
   return `${id === undefined ? '' : `id: ${field(id)}\n`}event: ${field(event)}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-/** The wait that a client should keep before it connects again. */
+/** How long a client should wait before it reconnects. */
 export function encodeRetry(milliseconds: number): string {
   return `retry: ${milliseconds}\n\n`
 }
 
-/** A line break in a field would start another one. */
+/** Rejects line breaks, which would start another field. */
 function field(value: string): string {
   if (/[\r\n\0]/.test(value))
     throw new TypeError(`an event stream field cannot hold a line break or NUL: ${JSON.stringify(value)}`)

@@ -1,21 +1,21 @@
-/** Reads server-sent events from chunks of text, cut anywhere. Follows the HTML standard; bounded. */
+/** Incremental parser for server-sent events, as in the HTML standard, with a size limit. */
 
 export interface ParsedEvent {
-  /** `message` where the frame does not name one. */
+  /** Default: `message`. */
   readonly event: string
   readonly data: string
-  /** Last id seen, also by earlier frames; undefined before the first. */
+  /** Last id seen, possibly in an earlier frame; undefined before the first. */
   readonly id: string | undefined
 }
 
 export interface ParseListener {
   event(event: ParsedEvent): void
-  /** A comment, which is how heartbeats come. */
+  /** Called for comments, such as heartbeats. */
   comment?(text: string): void
   retry?(milliseconds: number): void
 }
 
-/** A frame or line is longer than the bound: the stream cannot be trusted any further. */
+/** A frame or line exceeds the size limit. The stream is unusable from there on. */
 export class FrameTooLargeError extends Error {
   override readonly name = 'FrameTooLargeError'
 }
@@ -43,7 +43,7 @@ export class EventParser {
     this.#started = true
     if (this.#afterCarriageReturn && text.startsWith('\n')) text = text.slice(1)
     this.#afterCarriageReturn = chunk.endsWith('\r')
-    // Only what is new is searched: a long line that comes in small pieces must not be read over and over.
+    // Search only the new text, so that a long line in small chunks does not take quadratic time.
     const [end, ...lines] = text.split(/\r\n|\n|\r/)
     this.#buffer += end!
     this.#checkLength(this.#buffer)

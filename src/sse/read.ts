@@ -1,10 +1,10 @@
-/** Reads the body of an answer as it comes: its pieces, and the events that are in them. */
+/** Reads a response body as a stream of chunks or events. */
 import { EventParser, type ParsedEvent } from './parse.ts'
 
-/** Waits for the next piece, and throws where it takes too long. */
+/** Waits for the next chunk; throws on a timeout. */
 export type WaitForPiece = <Piece>(piece: Promise<Piece>) => Promise<Piece>
 
-/** Whoever stops reading gives the rest of the body up. */
+/** Cancels the body when the consumer stops reading. */
 export async function* piecesOf(
   body: ReadableStream<Uint8Array> | null,
   wait: WaitForPiece,
@@ -18,12 +18,12 @@ export async function* piecesOf(
       yield value
     }
   } finally {
-    reader.cancel().catch(() => {}) // it may have ended by itself
+    reader.cancel().catch(() => {}) // it may have ended already
   }
 }
 
 export interface ReadOptions {
-  /** Whether bytes that are no UTF-8 are an error; else they are replaced. */
+  /** Throw on invalid UTF-8. Default: replace it. */
   readonly fatal?: boolean
   readonly charsMax?: number
   readonly retry?: (milliseconds: number) => void

@@ -97,7 +97,7 @@ describe('a copy refuses', () => {
     const { code, stdout } = await call('copy', '--from', old, '--to', shared)
     expect(code).toBe(1)
     expect(stdout).toContain('2 runs and ')
-    expect(stdout).toContain('run_00001: the target has another one of this id')
+    expect(stdout).toContain('run_00001: the target has a different run with this id')
     const after = await openHouse(shared)
     expect((await after.get('run_00001'))?.run).toEqual(other.run)
     expect((await after.list({ limit: 10 })).runs).toHaveLength(3)
@@ -116,7 +116,7 @@ describe('a copy refuses', () => {
     }
     const { code, stdout } = await call('copy', '--from', old, '--to', shared)
     expect(code).toBe(1)
-    expect(stdout).toContain('notes/n: the target has another one of this name')
+    expect(stdout).toContain('notes/n: the target has a different document with this name')
   })
 
   test('a store that a server uses, and says so', async () => {

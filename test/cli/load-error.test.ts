@@ -92,7 +92,7 @@ test.each(Object.entries(cases))('%s is reported with its place and a code frame
 })
 
 test.each([
-  ['absent.ts', 'absent.ts cannot be loaded: there is no such file\n'],
+  ['absent.ts', 'absent.ts cannot be loaded: the file does not exist\n'],
   ['.', '. cannot be loaded: it is not a file\n'],
 ])('%s instead of a module is named', async (file, says) => {
   const { code, stderr } = await run(['serve', file, '--port', '0', '--store', 'memory:'], { cwd: temporaryFolder() })

@@ -190,7 +190,7 @@ describe('holdfast migrate', () => {
     old.close()
     const store = `sqlite:${path}`
     expect((await call('doctor', '--store', store)).stdout).toMatch(
-      /! store .* has schema 1 of \d+\n +→ holdfast migrate/,
+      /! store .* has schema 1 of \d+\n +→ migrate it with holdfast migrate/,
     )
     expect(await call('migrate', '--store', store)).toMatchObject({
       code: 0,
@@ -224,7 +224,7 @@ describe('holdfast doctor', () => {
     const port = await freePort()
     const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
     expect(stdout).toMatch(
-      /✓ node .*\n✓ store .*schema \d+\n✓ store .*every checksum is right.*\n✓ disk .* free\n✓ port +\d+ is free\n[^]*Nothing is wrong\.\n$/,
+      /✓ node .*\n✓ store .*schema \d+\n✓ store .*all checksums match.*\n✓ disk .* free\n✓ port +\d+ is free\n[^]*No problems found\.\n$/,
     )
     expect(code).toBe(0)
   })
@@ -236,8 +236,10 @@ describe('holdfast doctor', () => {
     const { port, close } = await listening()
     const { code, stdout } = await callWith({ HOLDFAST_PORT: String(port) })('doctor', '--store', store)
     expect(stdout).toMatch(/✗ store .*is damaged.*\n +→ /)
-    expect(stdout).toMatch(new RegExp(`✗ port +${port} cannot be used: .*EADDRINUSE.*\\n +→ end what uses it`))
-    expect(stdout).toContain('2 things are wrong.')
+    expect(stdout).toMatch(
+      new RegExp(`✗ port +${port} cannot be used: .*EADDRINUSE.*\\n +→ stop the program that uses it`),
+    )
+    expect(stdout).toContain('2 problems found.')
     expect(code).toBe(1)
     expect(readFileSync(path).length).toBe(Math.floor(bytes.length / 2))
     close()
@@ -246,9 +248,10 @@ describe('holdfast doctor', () => {
   test('looks at a server, tries its streams, and notices proxies', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'hang')
+    await untilStatus(server, id, ['running'])
     const { code, stdout } = await callWith({ HTTPS_PROXY: 'http://proxy:1' })('doctor', '--url', server.url)
-    expect(stdout).toMatch(/✓ server .* answers; runs under way: 1\n✓ version .*\n✓ streams +they come at once/)
-    expect(stdout).toMatch(/! proxy +HTTPS_PROXY: set, and not obeyed by Node\n +→ set NODE_USE_ENV_PROXY=1/)
+    expect(stdout).toMatch(/✓ server .* is up; running runs: 1\n✓ version .*\n✓ streams +not buffered/)
+    expect(stdout).toMatch(/! proxy +HTTPS_PROXY: set, but ignored by Node\n +→ set NODE_USE_ENV_PROXY=1/)
     expect(code).toBe(0)
     await server.service.stop({ id: 'local' }, id)
     expect(await call('doctor', '--url', 'http://127.0.0.1:7')).toMatchObject({

@@ -35,6 +35,18 @@ test('a TypeScript module with import and export loads in a package of type comm
   })
 })
 
+test('isolated() loads such a module in its thread', async () => {
+  const cwd = commonJsProject({
+    'agents.ts': `import { isolated } from ${library}\nexport const echo = await isolated(new URL('./echo.ts', import.meta.url))\n`,
+    'echo.ts': AGENTS,
+    'word.ts': "export const word = 'You said'\n",
+  })
+  expect(await run(['run', 'echo', 'hello', '--file', 'agents.ts'], { cwd, env: NOBODY })).toMatchObject({
+    code: 0,
+    stdout: 'You said hello\n',
+  })
+})
+
 test('a CommonJS file stays one, although its text has lines that look like a module', async () => {
   const source = `/*
 import { x } from 'y'

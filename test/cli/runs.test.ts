@@ -237,7 +237,7 @@ describe('holdfast answer', () => {
     expect(await call('answer', second.id, 'yes', '--follow')).toMatchObject({ code: 3, stdout: 'on\n' })
     expect(await call('answer', second.id, 'again')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('it waits for nothing') as string,
+      stderr: expect.stringContaining('it has no open question') as string,
     })
   })
 })
@@ -309,7 +309,7 @@ describe('an error says what, which and what next', () => {
       authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
     })
     const call = callWith({ HOLDFAST_URL: url })
-    expect((await call('runs')).stderr).toContain('requires authentication: give a key with --key or HOLDFAST_KEY')
+    expect((await call('runs')).stderr).toContain('requires authentication: pass a key with --key or HOLDFAST_KEY')
     expect((await call('runs', '--key', 'wrong')).stderr).toContain('the key is not valid there')
     expect(await call('run', 'lab', 'say hi', '--key', 'sesame-sesame-sesame')).toMatchObject({
       code: 0,

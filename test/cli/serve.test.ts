@@ -84,7 +84,12 @@ describe('a module', () => {
 
 describe('a module that cannot be served', () => {
   test.each<[string, string, string, RegExp]>([
-    ['exports nothing', 'empty.mjs', '', /empty\.mjs exports no component; export what agent\(\{ id, run \}\) returns/],
+    [
+      'exports nothing',
+      'empty.mjs',
+      '',
+      /empty\.mjs exports no component; export the result of agent\(\{ id, run \}\)/,
+    ],
     [
       'exports nothing that is a component',
       'other.mjs',

@@ -22,7 +22,7 @@ describe('the doctor tells of a NATS store', () => {
     const store = `nats://user:hunter2@${single.address}?name=nothing`
     for (let times = 0; times < 2; times++) {
       const { store: says } = await findingsOf(store)
-      expect(says).toMatch(/^note: nats:\/\/127\.0\.0\.1:\d+\?name=nothing: nats-server \d.*there are no streams yet/)
+      expect(says).toMatch(/^note: nats:\/\/127\.0\.0\.1:\d+\?name=nothing: nats-server \d.*no streams yet/)
     }
   })
 
@@ -30,11 +30,11 @@ describe('the doctor tells of a NATS store', () => {
     await (await openNatsStore({ servers: [single.address], name: 'alone', partitions: 2 })).close()
     const findings = await findingsOf(`nats://${single.address}?name=alone&monitor=${single.monitor}`)
     expect(findings['store']).toMatch(/^good: .*nats-server \d+\.\d+\.\d+, 2 partitions/)
-    expect(findings['replicas']).toBe('note: each message is on one server, and gone with its disk')
+    expect(findings['replicas']).toBe('note: each message is stored on one server only, and lost with its disk')
     expect(findings['sync']).toMatch(/^note: files are synced/)
-    expect((await findingsOf(`nats://${single.address}?name=alone`))['sync']).toMatch(/is not known/)
+    expect((await findingsOf(`nats://${single.address}?name=alone`))['sync']).toMatch(/is unknown/)
     expect((await findingsOf(`nats://${single.address}?name=alone&replicas=3`))['replicas']).toBe(
-      'bad: 1, and 3 are asked for',
+      'bad: 1, but 3 are configured',
     )
   })
 
@@ -42,15 +42,13 @@ describe('the doctor tells of a NATS store', () => {
     const servers = cluster.map(({ address }) => address)
     await (await openNatsStore({ servers, cluster: 'test', partitions: 1 })).close()
     const findings = await findingsOf(urlOf(cluster))
-    expect(findings['replicas']).toBe(
-      'good: each message is in files of 3 servers, and acknowledged by a majority of them',
-    )
+    expect(findings['replicas']).toBe('good: each message is stored on 3 servers and acknowledged by a majority')
     expect(findings['placement']).toBe('good: in the cluster test')
     await cluster[2]!.stop('SIGKILL')
     const stream = await until('it is noticed', async () => (await findingsOf(urlOf(cluster)))['stream'], {
       withinMs: 60_000,
     })
-    expect(stream).toMatch(/^bad: holdfast-\w+-0 is not complete on n3/)
+    expect(stream).toMatch(/^bad: holdfast-\w+-0 is incomplete on n3/)
   })
 
   test('that it cannot be reached', async () => {
@@ -65,6 +63,6 @@ describe('the doctor tells of a PostgreSQL store', () => {
     const findings = await findingsOf(postgres.url)
     expect(findings['store']).toMatch(/^good: postgres:.*PostgreSQL \d+.*schema \d/)
     expect(findings['sync']).toMatch(/^bad: fsync is off/) // as the tests start it
-    expect(findings['replicas']).toMatch(/^note: no replica is waited for/)
+    expect(findings['replicas']).toMatch(/^note: replication is asynchronous/)
   })
 })

@@ -111,7 +111,7 @@ test('a port may be taken from the environment, and a flag wins', async () => {
     env: { HOLDFAST_PORT: '1', HOLDFAST_STORE: 'memory:', HOLDFAST_LAB: 'true' },
   })
   const target = { url: await server.url() }
-  expect(server.stdout).toContain('memory, until this process ends')
+  expect(server.stdout).toContain('memory (lost when this process ends)')
   const { body } = await call<{ components: { id: string }[] }>(target, 'GET', '/components')
   expect(body.components.map(({ id }) => id)).toEqual(expect.arrayContaining(['storyteller', 'lab']))
 })

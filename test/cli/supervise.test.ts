@@ -97,14 +97,14 @@ describe('a supervised server', () => {
     const url = await line.url()
     expect(await call({ url }, 'GET', '/health')).toMatchObject({ status: 200 })
     line.kill('SIGTERM')
-    expect((await line.ended()).stderr).toContain('The server could not use its store; it is started again.')
+    expect((await line.ended()).stderr).toContain('The server could not use its store; restarting it.')
   })
 
   test('waits for another process that uses its store, and serves when that one has ended', async () => {
     const path = temporaryDatabase()
     const lock = lockFile(path)
     const line = new CommandLine(['demo', '--supervise', '--port', '0', '--store', `sqlite:${path}`])
-    await until('it is started again', () => line.stderr.includes('it is started again'), WITHIN)
+    await until('it is started again', () => line.stderr.includes('restarting it'), WITHIN)
     expect(line.stderr).toContain(`${path} is in use by another process`)
     lock.release()
     expect(await call({ url: await line.url() }, 'GET', '/health')).toMatchObject({ status: 200 })

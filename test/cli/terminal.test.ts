@@ -62,7 +62,7 @@ describe('holdfast run', () => {
     const server = await serveInProcess({ components: [boss] })
     const terminal = await terminalAt(server)
     await terminal.type('holdfast run boss hello')
-    const during = await terminal.shows(/I am looking into it\n[^]*uses a tool [1-9]/)
+    const during = await terminal.shows(/I am looking into it\n[^]*calling a tool [1-9]/)
     expect(settled(during)).toBe(
       [
         '$ holdfast run boss hello',
@@ -71,7 +71,7 @@ describe('holdfast run', () => {
         'there was',
         '⠿ helper (agent) N.Ns I am looking into it',
         '⠿ search {"q":"sea"} N.Ns',
-        '⠿ uses a tool N.Ns',
+        '⠿ calling a tool N.Ns',
       ].join('\n'),
     )
     // The spinner turns and the time goes on, in place.
@@ -185,7 +185,7 @@ describe('holdfast run', () => {
     const server = await serveInProcess()
     const terminal = await terminalAt(server)
     await terminal.type('holdfast run lab "say well; ask Shall I go on?; say  indeed"')
-    const screen = await terminal.shows(/waits for an answer/)
+    const screen = await terminal.shows(/waiting for an answer/)
     const id = idOn(screen)
     expect(settled(screen)).toContain(
       '? Shall I go on? (question)\n  Answer with:  holdfast answer run_ID "your answer"\n',

@@ -60,7 +60,7 @@ test('to import a run again changes nothing, and another one under its id is ref
   })
   expect(await call('import', join(folder, 'other.ndjson'), '--store', store)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`the store has another run ${id}`) as string,
+    stderr: expect.stringContaining(`the store has a different run ${id}`) as string,
   })
   expect((await call('export', id, '--store', store)).stdout).toBe(text)
 })
@@ -119,15 +119,15 @@ describe('what is not the whole log of one finished run is refused, with its lin
     [
       '[LOG-3] an event after the end',
       [...lines, change(2, '"index":2', '"index":4')[2]!],
-      /line 4: the run ends before the file does/,
+      /line 4: there are lines after the end of the run/,
     ],
     [
       '[LOG-3] two ends',
       [...lines, lines[3]!.replace('"index":3', '"index":4')],
-      /line 4: the run ends before the file does/,
+      /line 4: there are lines after the end of the run/,
     ],
-    ['an event of another run', change(2, 'run_1', 'run_2'), /line 3: it is of another run, run_2/],
-    ['an unknown type', change(2, 'text.delta', 'text.delt'), /line 3: "text.delt" is no event type/],
+    ['an event of another run', change(2, 'run_1', 'run_2'), /line 3: it belongs to another run, run_2/],
+    ['an unknown type', change(2, 'text.delta', 'text.delt'), /line 3: "text.delt" is not an event type/],
     [
       'a type that cannot follow',
       change(1, '"run.started","data":{"attempt":1}', '"run.resumed","data":{"answers":{}}'),
@@ -139,17 +139,17 @@ describe('what is not the whole log of one finished run is refused, with its lin
     [
       'keys in another order',
       change(2, '{"run":"run_1","index":2,', '{"index":2,"run":"run_1",'),
-      /line 3: it is not written as Holdfast writes events/,
+      /line 3: it is not in Holdfast's event format/,
     ],
-    ['blanks where none are written', change(2, '{"run":', '{ "run":'), /line 3: it is not written as/],
-    ['what is no JSON', change(2, '"hi"}}', '"hi"'), /line 3: it is no JSON object/],
-    ['an empty line', [...lines.slice(0, 2), '', ...lines.slice(2)], /line 3: it is no JSON object/],
+    ['blanks where none are written', change(2, '{"run":', '{ "run":'), /line 3: it is not in Holdfast/],
+    ['what is no JSON', change(2, '"hi"}}', '"hi"'), /line 3: it is not a JSON object/],
+    ['an empty line', [...lines.slice(0, 2), '', ...lines.slice(2)], /line 3: it is not a JSON object/],
     [
       'a run id that would break out of its record',
       lines.map((line) => line.replace('run_1', 'run\\n1')),
       /line 1: it has no run id/,
     ],
-    ['nothing', [], /line 1: it is no JSON object|the file is empty/],
+    ['nothing', [], /line 1: it is not a JSON object|the file is empty/],
   ])('%s', async (_name, changed, said) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'run.ndjson'), changed.map((line) => `${line}\n`).join(''))

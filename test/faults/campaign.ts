@@ -1,4 +1,4 @@
-/** Rounds of one fault on one store: nodes and servers are started once, and every round is judged on its own. */
+/** Rounds of faults on one store. Nodes and servers start once; the judge checks every round separately. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -21,7 +21,7 @@ const DISK_MEBIBYTES = { sqlite: 64, postgres: 512, nats: 512 } as const
 
 export interface CampaignOptions {
   readonly store: StoreName
-  /** Injected one after the other in every round. */
+  /** Injected in sequence in every round. */
   readonly faults: readonly FaultName[]
   readonly rounds: number
   /** How long a fault lasts. */
@@ -29,14 +29,14 @@ export interface CampaignOptions {
   readonly nodes: number
   readonly leaseMs: number
   readonly clients: number
-  /** Every run must end within this time after its start and after the fault. */
+  /** Every run must end within this time after the later of its start and the fault. */
   readonly boundS: number
   readonly seed: number
-  /** Half of the runs last for so many seconds; 0 for none. */
+  /** Duration of half of the runs, in seconds; 0 for none. */
   readonly longS?: number
   readonly partition: PartitionMethod
   readonly release?: NatsRelease
-  /** Where histories are written; those of rounds without a violation are removed. */
+  /** Folder for histories; those without violations are removed. */
   readonly folder: string
 }
 
@@ -45,7 +45,7 @@ export interface Round {
   readonly version: string
   readonly injected: number
   readonly verdict: Verdict
-  /** Kept where something was violated. */
+  /** Path, if an invariant was violated. */
   readonly history: string | undefined
 }
 
@@ -59,8 +59,8 @@ const onlyFor: Partial<Record<FaultName, readonly StoreName[]>> = {
 }
 
 /**
- * Faults that nodes must bear without a run that loses its worker: the store is away for all of them. Where only some are cut off from it,
- * the others rightly take over what those could not renew.
+ * Faults during which no run may lose its worker, because the store is down for all nodes. If only some nodes are cut off, the others
+ * rightly claim their runs.
  */
 const outages: Record<StoreName, readonly FaultName[]> = {
   sqlite: [],
@@ -76,16 +76,16 @@ function isOutage(store: StoreName, fault: FaultName, faultMs: number): boolean 
   return outages[store].includes(fault) && faultMs + COMING_BACK_MS[store] <= STORE_OUTAGE_MS
 }
 
-/** Why a fault cannot be injected here; undefined where it can. */
+/** Why a fault cannot be injected on this machine, if so. */
 async function skipReason(store: StoreName, fault: FaultName): Promise<string | undefined> {
   if (onlyFor[fault]?.includes(store) === false) return `${store} has no such fault`
   if (fault === 'clock' && (await faketimeLibrary()) === undefined)
-    return 'libfaketime is not installed, and may not be (Debian package faketime)'
-  if (fault === 'full-disk' && !SmallDisk.canMount()) return 'this machine lets us mount no file system'
+    return 'libfaketime is not installed and cannot be installed here (Debian package faketime)'
+  if (fault === 'full-disk' && !SmallDisk.canMount()) return 'mounting a file system is not permitted on this machine'
   return undefined
 }
 
-/** Faults that cannot be injected are left out; resolves with why. */
+/** Removes faults that cannot be injected; resolves with the reasons. */
 export async function runCampaign(
   options: CampaignOptions,
   onRound: (round: Round) => void,

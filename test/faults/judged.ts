@@ -1,4 +1,4 @@
-/** The judge as a process: told of faults while its clients work, and asked for its verdict when they are over. */
+/** Runs the judge as a process: reports faults to it while its clients run, and gets its verdict at the end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ensurePython } from '../support/python.ts'
@@ -11,9 +11,9 @@ export interface Verdict {
   readonly runs: number
   readonly events: number
   readonly outcomes: Readonly<Record<string, number>>
-  /** Runs that were interrupted or attempted again. */
+  /** Runs that were interrupted or retried. */
   readonly lost: number
-  /** The longest time between the end of the faults, or the start of a run, and the run's end. */
+  /** Longest time from the end of the faults, or a run's start, to its end. */
   readonly slowest_s: number
   readonly violations: Readonly<Record<string, number>>
   readonly examples: Readonly<Record<string, readonly string[]>>
@@ -25,9 +25,9 @@ export interface JudgeOptions {
   readonly clients: number
   readonly boundS: number
   readonly seed: number
-  /** Half of the runs last for so many seconds; 0 for none. */
+  /** Duration of half of the runs, in seconds; 0 for none. */
   readonly longS: number
-  /** The judge is ended after this time. */
+  /** Timeout of the judge. */
   readonly withinMs: number
 }
 
@@ -43,7 +43,7 @@ export class Judge {
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       complaints = (complaints + text).slice(-COMPLAINT_CHARS_MAX)
     })
-    child.stdin!.on('error', () => {}) // told by its end
+    child.stdin!.on('error', () => {}) // reported when the process exits
     this.#verdict = new Promise((resolve, reject) => {
       child.once('error', reject)
       child.once('close', (code) => {
@@ -51,7 +51,7 @@ export class Judge {
         else reject(new Error(`the judge ended with ${code ?? 'no time left'}\n${complaints}`))
       })
     })
-    this.#verdict.catch(() => {}) // told to whoever asks for it
+    this.#verdict.catch(() => {}) // `finish` reports it
   }
 
   static async start({ urls, history, clients, boundS, seed, longS, withinMs }: JudgeOptions): Promise<Judge> {
@@ -69,12 +69,12 @@ export class Judge {
     return new Judge(child)
   }
 
-  /** An outage ends no worker and is shorter than nodes bear: the judge lets no run be interrupted or attempted again because of it. */
+  /** `outage`: shorter than nodes tolerate and without dead workers, so the judge allows no interrupted or retried runs. */
   tell(command: `fault ${string}` | `outage ${string}` | 'healed'): void {
     this.#child.stdin!.write(`${command}\n`)
   }
 
-  /** No more runs are started; resolves when those that were have been judged. */
+  /** Stops starting runs; resolves when all have been judged. */
   finish(): Promise<Verdict> {
     this.#child.stdin!.write('finish\n')
     return this.#verdict

@@ -1,18 +1,18 @@
-/** A connection between two processes that can be cut without either being told: packets are dropped, or a proxy drops bytes. */
+/** A network link between two processes that can be partitioned silently, by dropping packets or with a proxy. */
 import { execFileSync } from 'node:child_process'
 import { openTcpProxy } from '../support/tcp-proxy.ts'
 
 export type PartitionMethod = 'packets' | 'proxy'
 
 export interface Link {
-  /** Who connects here reaches the other end. */
+  /** Port that leads to the other end. */
   readonly port: number
   block(): void
   heal(): void
   close(): Promise<void>
 }
 
-/** `packets` where this machine lets us filter packets. */
+/** `packets` if packet filters are permitted on this machine. */
 export function partitionMethod(): PartitionMethod {
   const probe = ruleFor('dport', 1)
   try {
@@ -28,13 +28,13 @@ export async function openLink(target: number, method: PartitionMethod): Promise
   const proxy = await openTcpProxy(target)
   const { port } = proxy
   if (method === 'packets') {
-    // The proxy gives the link a port of its own, which the rules are about: the two ends see retransmissions and timeouts.
+    // The rules apply to the proxy's port, so that both ends see retransmissions and timeouts.
     const heal = (): void => removeRules(port)
     return { port, block: () => addRules(port), heal, close: () => (heal(), proxy.close()) }
   }
   const heal = (): void => {
     proxy.heal()
-    proxy.cut() // bytes are missing on the connections that there are
+    proxy.cut() // existing connections have lost bytes
   }
   return { port, block: () => proxy.block(), heal, close: () => proxy.close() }
 }

@@ -1,4 +1,4 @@
-/** A node as a process of its own, which dies and comes back on the same port. */
+/** A node process that can die and restart on the same port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -24,12 +24,12 @@ export class NodeProcess {
     this.url = `http://127.0.0.1:${options.port}`
   }
 
-  /** The end of what its lives have logged. */
+  /** End of its log output, across restarts. */
   get output(): string {
     return this.#output
   }
 
-  /** Resolves when it listens. `env` is added to that of this process. */
+  /** Resolves when it listens. `env` extends this process's environment. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const { store, port, leaseMs } = this.#options
     const child = spawn(process.execPath, [program, store, String(port), String(leaseMs)], {

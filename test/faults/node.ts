@@ -1,4 +1,4 @@
-/** A program: one node with the lab agents. Its arguments are the address of the store, a port, and how long a lease lasts. */
+/** Program: one node with the lab agents. Arguments: store address, port, lease duration. */
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { configOptions } from '../../src/server/config-options.ts'
 import { createServer } from '../../src/server/create-server.ts'
@@ -17,7 +17,7 @@ const server = await createServer({
   store: await openStore(configOptions.store.parse(store!), logger),
   port: Number(port),
   logger,
-  // Heartbeats come often, since the judge takes silence for a dead connection; however often a node dies, runs go on.
+  // Frequent heartbeats, since the judge treats silence as a dead connection; many attempts, since nodes die often.
   limits: { leaseMs: Number(leaseMs), heartbeatIntervalMs: 2000, attemptsMax: 1000, drainTimeoutMs: 500 },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)

@@ -1,6 +1,6 @@
 /**
  * `npm run faults -- --store postgres --fault kill [--rounds N] [--seconds S]`: starts real nodes and store servers, injects faults,
- * and lets the judge decide. One table row per round; the exit code is 1 if any invariant was violated.
+ * and judges the outcome. One table row per round; the exit code is 1 if any invariant was violated.
  */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,14 +16,14 @@ const { values } = parseArgs({
     store: { type: 'string', default: 'postgres' },
     fault: { type: 'string', default: 'kill' },
     rounds: { type: 'string', default: '1' },
-    /** How long each fault lasts. */
+    /** Duration of each fault. */
     seconds: { type: 'string', default: '12' },
     nodes: { type: 'string', default: '3' },
     clients: { type: 'string', default: '12' },
     'lease-ms': { type: 'string', default: '10000' },
-    /** Seconds in which a run must end after its start and after the fault. */
+    /** Time limit for a run after its start and after the fault, in seconds. */
     bound: { type: 'string', default: '90' },
-    /** Half of the runs last for so many seconds, silent or slow. */
+    /** Duration of half of the runs, silent or slow, in seconds. */
     long: { type: 'string', default: '0' },
     seed: { type: 'string' },
     partition: { type: 'string', default: partitionMethod() },

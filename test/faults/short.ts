@@ -1,4 +1,4 @@
-/** The campaigns of `npm run faults` in short, for the test suite: one round in which the faults follow each other. */
+/** Short fault campaigns for the test suite: one round with the faults in sequence. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { INSTALL_MS } from '../support/apt.ts'
@@ -8,7 +8,7 @@ import { type Round, runCampaign } from './campaign.ts'
 import { partitionMethod } from './link.ts'
 import type { FaultName, StoreName } from './world.ts'
 
-/** Leases are short, so that short faults are longer than they last. */
+/** Short leases, so that short faults outlast them. */
 const LEASE_MS = 3000
 const FAULT_MS = 4000
 const BOUND_S = 120

@@ -1,4 +1,4 @@
-/** A file system of its own that can be filled and emptied. */
+/** A separate file system that can be filled and emptied. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ export class SmallDisk {
     this.folder = folder
   }
 
-  /** It takes root, and a kernel that lets root mount. */
+  /** Requires root and permission to mount. */
   static canMount(): boolean {
     try {
       SmallDisk.mount(1).unmount()
@@ -49,7 +49,7 @@ export class SmallDisk {
   }
 
   unmount(): void {
-    // Lazily: a process that was just killed may still hold a file.
+    // Lazy unmount: a just killed process may still hold a file.
     execFileSync('umount', ['-l', this.folder], { stdio: 'pipe' })
     rmdirSync(this.folder)
   }

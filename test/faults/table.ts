@@ -1,4 +1,4 @@
-/** What a campaign prints: a Markdown table with one row per round. */
+/** Output of a campaign: a Markdown table with one row per round. */
 import type { Round } from './campaign.ts'
 
 export interface Totals {
@@ -27,7 +27,7 @@ export function headerRow(): string {
   return `${row(COLUMNS)}\n${row(COLUMNS.map(() => '---'))}`
 }
 
-/** The round as a row; it is added to the totals. */
+/** Formats a round as a row and adds it to the totals. */
 export function roundRow(store: string, fault: string, round: Round, totals: Totals): string {
   const { runs, events, outcomes, lost, slowest_s: slowest, violations, examples } = round.verdict
   const found = Object.entries(violations).filter(([, count]) => count > 0)

@@ -1,4 +1,4 @@
-/** What a campaign runs on: store servers, nodes, and the faults that they can have. */
+/** The environment of a campaign: store servers, nodes, and their faults. */
 import { globSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { ensureAptPackage } from '../support/apt.ts'
@@ -11,13 +11,13 @@ export const stores = ['sqlite', 'postgres', 'nats'] as const
 export type StoreName = (typeof stores)[number]
 
 export const faults = {
-  kill: 'a node is killed (SIGKILL) and started again, one after the other',
-  'backend-kill': 'PostgreSQL: all backends of the nodes are terminated, again and again',
-  crash: 'all store servers are killed at once and started again',
+  kill: 'nodes are killed (SIGKILL) and restarted, one after the other',
+  'backend-kill': 'PostgreSQL: all backends of the nodes are terminated repeatedly',
+  crash: 'all store servers are killed at once and restarted',
   'partition-node': 'one node is cut off from the store',
-  'partition-server': 'one store server is cut off from everybody',
-  'route-cut': 'NATS: one server is cut off from the others, and nodes still reach it',
-  quorum: 'NATS: two of three servers are killed, and started again later',
+  'partition-server': 'one store server is cut off from everything',
+  'route-cut': 'NATS: one server is cut off from the others but reachable by nodes',
+  quorum: 'NATS: two of three servers are killed and restarted later',
   sigstop: 'one node is stopped (SIGSTOP) for longer than a lease',
   clock: 'the clocks of the nodes are two hours apart',
   'full-disk': 'the disk of the store is full',
@@ -33,23 +33,23 @@ export interface WorldOptions {
 
 export interface World {
   readonly nodes: readonly NodeProcess[]
-  /** Which version of the store's server this is. */
+  /** Version of the store's server. */
   readonly version: string
-  /** Injects the fault, keeps it for so long, and heals it. Resolves with how often something was done. */
+  /** Injects the fault for `ms`, then heals it. Resolves with the number of injections. */
   readonly inject: Partial<Record<FaultName, (ms: number, round: number) => Promise<number>>>
   close(): Promise<void>
 }
 
-/** `storeOf`: the address by which each node reaches the store. */
+/** `storeOf`: store address for each node. */
 export async function startNodes(
   options: WorldOptions,
-  storeOf: (place: number) => string | Promise<string>,
+  storeOf: (index: number) => string | Promise<string>,
 ): Promise<NodeProcess[]> {
-  const places = Array.from({ length: options.nodes }, (_, place) => place)
+  const indices = Array.from({ length: options.nodes }, (_, index) => index)
   const nodes = await Promise.all(
-    places.map(
-      async (place) =>
-        new NodeProcess({ store: await storeOf(place), port: await freePort(), leaseMs: options.leaseMs }),
+    indices.map(
+      async (index) =>
+        new NodeProcess({ store: await storeOf(index), port: await freePort(), leaseMs: options.leaseMs }),
     ),
   )
   try {
@@ -68,9 +68,9 @@ export async function killNodes(nodes: readonly NodeProcess[]): Promise<void> {
 const CLOCKS = ['+2h', '-2h', '+0']
 const BETWEEN_KILLS_MS = 1500
 
-/** Faults of nodes, which are the same on every store. */
+/** Faults of nodes, independent of the store. */
 export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'], 'kill' | 'sigstop' | 'clock'> {
-  const at = (place: number): NodeProcess => nodes[place % nodes.length]!
+  const at = (index: number): NodeProcess => nodes[index % nodes.length]!
   return {
     async kill(ms, round) {
       const until = Date.now() + ms
@@ -90,10 +90,10 @@ export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'],
       return 1
     },
     async clock(ms) {
-      // One after the other, so that nodes whose clocks differ share runs meanwhile; each one dies for it.
-      for (const [place, node] of nodes.entries()) {
+      // One by one, so that nodes with different clocks share runs; each node is restarted for it.
+      for (const [index, node] of nodes.entries()) {
         await node.kill()
-        await node.start(await clockOf(place))
+        await node.start(await clockOf(index))
       }
       await wait(ms)
       for (const node of nodes) {
@@ -105,25 +105,25 @@ export function nodeFaults(nodes: readonly NodeProcess[]): Pick<World['inject'],
   }
 }
 
-/** Installed where that is allowed; undefined where there is none. */
+/** Installs it if permitted; undefined if unavailable. */
 export async function faketimeLibrary(): Promise<string | undefined> {
   await ensureAptPackage('faketime', '/usr/bin/faketime').catch(() => {})
   return globSync('/usr/lib/*/faketime/libfaketime.so.1')[0]
 }
 
-async function clockOf(place: number): Promise<Record<string, string>> {
+async function clockOf(index: number): Promise<Record<string, string>> {
   const library = (await faketimeLibrary())!
-  return { LD_PRELOAD: library, FAKETIME: CLOCKS[place % CLOCKS.length]!, DONT_FAKE_MONOTONIC: '1' }
+  return { LD_PRELOAD: library, FAKETIME: CLOCKS[index % CLOCKS.length]!, DONT_FAKE_MONOTONIC: '1' }
 }
 
-/** The disk is full for so long. */
+/** Fills the disk for a while. */
 export async function fillFor(disk: SmallDisk, ms: number): Promise<void> {
   disk.fill()
   await wait(ms)
   disk.free()
 }
 
-/** Servers that make their folders meanwhile make them on the small disk. */
+/** Temporary folders created meanwhile are on the small disk. */
 export async function onDisk<Made>(disk: SmallDisk | undefined, make: () => Promise<Made>): Promise<Made> {
   if (disk === undefined) return make()
   const before = process.env['TMPDIR']

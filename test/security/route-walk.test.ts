@@ -37,7 +37,7 @@ const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$/
 const FOR_ADMINS = ['GET /console/api/server', 'POST /admin/forget']
 
 /** Parts of AgentOS that are not served, and say so. */
-const NOT_HERE = /is not a part of this server/
+const NOT_HERE = /is not supported by this server/
 
 /** Needs a webhook that was given up after hours. */
 const UNREACHABLE = ['POST /a2a/dead-letters/{task}/{config}/retry']

@@ -1,4 +1,4 @@
-/** Agents behind the official A2A servers, 1.0 and 0.3: what they do is scripted, and their streams can be cut. */
+/** Scripted agents on the official A2A servers, 1.0 and 0.3, whose streams can be cut. */
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ import * as olderExpress from 'a2a-sdk-v03/server/express'
 import * as grpc from '@grpc/grpc-js'
 import { onTestFinished } from 'vitest'
 
-/** Of the SDK that serves; `1.0 as 0.3` is the newer one, which offers only the older version. */
+/** SDK version; `1.0 as 0.3` is the newer SDK serving only the older version. */
 export type PeerVersion = '1.0' | '1.0 as 0.3' | '0.3'
 
 export type PeerBinding = 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
@@ -35,33 +35,32 @@ export type PeerStep =
 
 export interface PeerOptions {
   readonly version: PeerVersion
-  /** What the agent does with a message; a task is made before, unless the first step is a message. */
+  /** The agent's steps for a message. A task is created first, unless the first step is a message. */
   readonly script: (text: string, turn: number) => readonly PeerStep[]
   readonly streaming?: boolean
-  /** The only one that the card offers; JSON-RPC where none is said. */
+  /** The only binding on the card. Default: JSON-RPC. */
   readonly binding?: PeerBinding
-  /** Callers who are known are shown another card. */
+  /** Serve an extended card to authenticated callers. */
   readonly extended?: boolean
-  /** How long the store takes to write. */
+  /** Write latency of the store. */
   readonly slowStoreMs?: number
-  /** The first streams end after so many events each. */
+  /** Event counts after which the first streams are cut. */
   readonly cuts?: readonly number[]
-  /** A cut is a broken connection, or an end that looks orderly. */
+  /** Cut by a broken connection or by a clean end. */
   readonly cut?: 'break' | 'end'
 }
 
 export interface Peer {
   readonly url: string
-  /** Where it listens for gRPC, if it does. */
+  /** gRPC address, if enabled. */
   readonly grpc: string
-  /** Methods that were called over HTTP, in order; of HTTP+JSON, their paths. */
+  /** Methods called over HTTP, in order; paths for HTTP+JSON. */
   readonly calls: string[]
   readonly cancelled: string[]
-  /** Messages that were received. */
   readonly messages: { readonly text: string; readonly task: string | undefined }[]
 }
 
-/** Stopped when the test is over. */
+/** Stopped after the test. */
 export async function startPeer(options: PeerOptions): Promise<Peer> {
   const peer = { url: '', grpc: '', calls: [], cancelled: [], messages: [] } as {
     -readonly [Key in keyof Peer]: Peer[Key]
@@ -99,7 +98,7 @@ interface ExpressApp {
   use(path: string, handler: unknown): void
 }
 
-/** Notes the calls, and cuts the first streams. */
+/** Records calls and cuts the first streams. */
 function watching(peer: Peer, { cuts = [], cut = 'break' }: PeerOptions): Handler {
   let streams = 0
   return (request, response, next) => {
@@ -160,7 +159,7 @@ interface Turn {
   readonly known: boolean
 }
 
-/** Follows the script, in the words that `words` gives. */
+/** Executes the script, with events built by `words`. */
 class Performer<Event> {
   readonly #peer: Peer
   readonly #options: PeerOptions
@@ -180,7 +179,7 @@ class Performer<Event> {
     const steps = this.#options.script(turn.text, count)
     if (steps[0] !== undefined && !('message' in steps[0])) publish(this.#words.task(turn))
     for (const step of steps) {
-      // Let the store follow: the official one writes what its stream has read.
+      // Let the store catch up: the official one writes what its stream has read.
       await new Promise((resolve) => setTimeout(resolve, 5))
       if ('fails' in step) throw new Error(step.fails)
       if ('until' in step) await step.until
@@ -207,7 +206,7 @@ async function serveNewer(app: ExpressApp, calls: grpc.Server, peer: Peer, optio
       const text = typeof content?.value === 'string' ? content.value : JSON.stringify(content?.value)
       const turn = { task: taskId, context: contextId, text, known: task !== undefined }
       await performer.perform(turn, (event) => {
-        // A later turn begins with the task as it is.
+        // A later turn starts with the current task.
         const first = event.kind === 'task' && task !== undefined
         bus.publish(first ? newer.AgentEvent.task(task) : event)
       })

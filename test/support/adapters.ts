@@ -1,10 +1,10 @@
-/** What the tests of adapters have in common: a run of one component, from its start to its end. */
+/** Helpers for adapter tests: run one component to its end. */
 import type { Component } from '../../src/core/ports/component.ts'
 import type { EventData, EventType, LoggedEvent } from '../../src/core/model/event.ts'
 import { openNode, type TestNode } from './node.ts'
 import { World } from './world.ts'
 
-/** Other programs take their time on a busy machine. */
+/** Generous, for other programs on a busy machine. */
 export const PATIENCE_MS = 60_000
 
 export async function logOf(component: Component, input: unknown = 'hello'): Promise<LoggedEvent[]> {
@@ -19,11 +19,11 @@ export function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type
 export async function paused(node: TestNode, id: string, times = 1): Promise<EventData['run.paused']['questions']> {
   await node.reached(id, 'paused', PATIENCE_MS)
   const pauses = dataOf(await node.log(id), 'run.paused')
-  if (pauses.length < times) throw new Error(`run ${id} paused ${pauses.length} times and not ${times}`)
+  if (pauses.length < times) throw new Error(`run ${id} paused ${pauses.length} times instead of ${times}`)
   return pauses.at(-1)!.questions
 }
 
-/** Answers all that a run asks with the same, and takes the log once it has ended. */
+/** Answers all questions of a run with the same answer; returns the log after its end. */
 export async function answered(
   component: Component,
   answer: unknown,
@@ -36,7 +36,7 @@ export async function answered(
   return node.ended(id, PATIENCE_MS)
 }
 
-/** The same, but the worker dies while it waits, and another one, which knows nothing, goes on. */
+/** The same, but the worker dies during the pause and a fresh one continues. */
 export async function answeredElsewhere(
   make: () => Component,
   answer: unknown,

@@ -1,24 +1,24 @@
-/** Programs from the system's packages, installed when a test first needs them. */
+/** Installs Debian packages when a test first needs them. */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A large package over a slow line. */
+/** For a large package over a slow connection. */
 export const INSTALL_MS = 5 * 60_000
 const OUTPUT_CHARS_MAX = 4000
 
-/** Whether this is a machine on which we may install something. */
+/** Whether packages can be installed on this machine. */
 export function canInstallPackages(): boolean {
   return existsSync('/usr/bin/apt-get') && process.getuid?.() === 0
 }
 
-/** Installs a Debian package unless its program is there; a moment if it is, minutes at most if it is not. */
+/** Installs a Debian package unless its program exists; takes minutes at most. */
 export async function ensureAptPackage(name: string, binary: string): Promise<void> {
   if (existsSync(binary)) return
   if (!canInstallPackages())
     throw new Error(`${binary} is missing; install the package ${name} (as root on Debian: apt-get install ${name})`)
-  // One at a time: test files run side by side, and apt does not wait for itself.
+  // Serialized: test files run in parallel, and apt does not wait for its own lock.
   const lock = join(tmpdir(), 'holdfast-test-apt.lock')
   const { code, output } = await run('flock', [
     '-w',
@@ -44,7 +44,7 @@ apt-get update -qq
 apt-get install -qq -y --no-install-recommends "$1"
 `
 
-/** The exit code, null when it was killed; and the end of what was said. */
+/** The exit code, null if killed, and the end of the output. */
 function run(
   program: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** A certificate for servers on this machine, which nobody trusts unless told to. */
+/** A self-signed certificate for local servers. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ export interface Certificate {
 
 const OPENSSL = '/usr/bin/openssl'
 
-/** Removed after the tests of the file. */
+/** Removed after the test file. */
 export async function createCertificate(): Promise<Certificate> {
   await ensureAptPackage('openssl', OPENSSL)
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-certificate-'))

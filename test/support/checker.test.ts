@@ -33,7 +33,7 @@ describe('the checker', () => {
     'two ends': [[created, started, text, completed, record(4, 'run.failed', {})], /2 terminal events/],
     'something after the end': [
       [created, started, completed.replaceAll('3', '2'), record(3, 'text.delta', {})],
-      /goes on after its end/,
+      /has events after its end/,
     ],
     'no beginning': [[record(0, 'run.started', {}), record(1, 'run.completed', {})], /begins with run.started/],
   }

@@ -1,9 +1,9 @@
 /**
- * Judges what clients saw and what a log says by their bytes alone. It shares no code with the server: a mistake in how
- * records are written or read must not be in the judge as well.
+ * Checks logs and client streams by their bytes alone. Shares no code with the server, so that a defect in its encoding or parsing is
+ * not repeated here.
  */
 
-/** A record of a log, as a client of the native protocol gets it. */
+/** A log record as sent by the native protocol. */
 export interface Recorded {
   readonly index: number
   readonly type: string
@@ -12,7 +12,7 @@ export interface Recorded {
 
 const TERMINAL = ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected']
 
-/** Takes a log apart, and throws unless it is whole records of this run, numbered 0, 1, 2 … (LOG-1). */
+/** Parses a log; throws unless it consists of complete records of this run, numbered 0, 1, 2 … (LOG-1). */
 export function checkedRecords(run: string, log: Buffer): Recorded[] {
   const texts = new TextDecoder('utf-8', { fatal: true }).decode(log).split('\n\n')
   if (texts.pop() !== '') throw new Error(`run ${run}: the log ends in the middle of a record`)
@@ -24,7 +24,7 @@ function checkedRecord(run: string, text: string, position: number): Recorded {
   const [id, event, data, ...more] = text.split('\n')
   if (id !== `id: ${position}`) throw new Error(`${where}: its first line is ${JSON.stringify(id)}`)
   if (more.length > 0 || !data?.startsWith('data: '))
-    throw new Error(`${where} is no frame of three lines: ${JSON.stringify(text.slice(0, 200))}`)
+    throw new Error(`${where} is not a frame of three lines: ${JSON.stringify(text.slice(0, 200))}`)
   const envelope = JSON.parse(data.slice(6)) as Recorded & { readonly run: string; readonly time: string }
   if (envelope.run !== run) throw new Error(`${where} belongs to run ${envelope.run}`)
   if (envelope.index !== position) throw new Error(`${where} calls itself ${envelope.index}`)
@@ -34,19 +34,19 @@ function checkedRecord(run: string, text: string, position: number): Recorded {
   return envelope
 }
 
-/** The log of a run that has ended: one terminal event, and it is the last (LOG-3). */
+/** Parses a finished log: exactly one terminal event, at the end (LOG-3). */
 export function checkedEnd(run: string, log: Buffer): Recorded[] {
   const records = checkedRecords(run, log)
   const terminals = records.filter(({ type }) => TERMINAL.includes(type))
   if (terminals.length !== 1)
     throw new Error(`run ${run} has ${terminals.length} terminal events: ${typesOf(terminals)}`)
   if (terminals[0] !== records.at(-1))
-    throw new Error(`run ${run} goes on after its end: ${typesOf(records.slice(-3))}`)
+    throw new Error(`run ${run} has events after its end: ${typesOf(records.slice(-3))}`)
   if (records[0]!.type !== 'run.created') throw new Error(`run ${run} begins with ${records[0]!.type}`)
   return records
 }
 
-/** What a client was sent after a cursor must be the log's own bytes from there on, as far as it got (LOG-2, LOG-5). */
+/** Bytes sent after a cursor must be a prefix of the log's bytes from there (LOG-2, LOG-5). */
 export function assertSeenIsInLog(run: string, seen: Buffer, log: Buffer, after = -1): void {
   const start = startAfter(run, log, after)
   const kept = log.subarray(start, start + seen.length)
@@ -62,11 +62,11 @@ function startAfter(run: string, log: Buffer, after: number): number {
   if (after < 0) return 0
   const record = log.indexOf(after === 0 ? 'id: 0\n' : `\n\nid: ${after}\n`)
   const end = record < 0 ? -1 : log.indexOf('\n\n', record + 2)
-  if (end < 0) throw new Error(`run ${run}: a client had event ${after}, and the log does not`)
+  if (end < 0) throw new Error(`run ${run}: a client had event ${after}, but the log does not have it`)
   return end + 2
 }
 
-/** Texts that stand: those that no later event withdrew. */
+/** Texts that were not retracted. */
 export function standingTexts(records: readonly Recorded[]): string[] {
   const withdrawn = records.flatMap(({ index, type, data }) => {
     return type === 'attempt.discarded' ? [{ from: data['from'] as number, until: index }] : []
@@ -77,7 +77,7 @@ export function standingTexts(records: readonly Recorded[]): string[] {
     .map(({ data }) => data['text'] as string)
 }
 
-/** The numbers that the lab puts into its texts. */
+/** The numbers in the lab agent's texts. */
 export function numbersIn(texts: readonly string[]): number[] {
   return texts.flatMap((text) => {
     const [, number] = /^\[(\d+)\] /.exec(text) ?? []

@@ -1,12 +1,11 @@
-/** What a crash leaves of a SQLite file, taken while the file is in use. */
+/** Copies a SQLite file in use, as a crash would leave it. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * Copies a database and its write-ahead log as they are at this moment, which is what the next process would find after
- * `kill -9`. A read transaction keeps a checkpoint from changing the database between the two copies. Another process
- * copies: closing the file here would drop the locks that SQLite holds on it.
+ * Copies a database and its write-ahead log in the state that the next process would find after `kill -9`. A read transaction prevents
+ * a checkpoint between the two copies. A child process copies, because closing the file here would drop SQLite's locks.
  */
 export function crashedCopy(path: string, copy: string): void {
   using pin = new DatabaseSync(path, { readOnly: true })

@@ -1,8 +1,8 @@
-/** Counts how many work at once, without a guess at how long the others take to start. */
+/** Measures concurrency without assumptions about startup times. */
 import { settle } from './manual-clock.ts'
 
 export class Crowd {
-  /** The most that were at work at the same time. */
+  /** Maximum concurrency observed. */
   most = 0
   readonly #expected: number
   readonly #gate = Promise.withResolvers<void>()
@@ -12,7 +12,7 @@ export class Crowd {
     this.#expected = expected
   }
 
-  /** Returns once as many as expected are here, and whoever else may start has had the time to. */
+  /** Resolves once the expected number has joined and unexpected ones had time to. */
   async join(): Promise<void> {
     this.most = Math.max(this.most, ++this.#present)
     if (this.#present === this.#expected) void settle().then(this.#gate.resolve)

@@ -1,4 +1,4 @@
-/** Faults of the disk, made below the store: the server's own system calls fail, and heal when they are told to. */
+/** Disk faults below the store: system calls of the server fail until healed. */
 import { execFile, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -8,17 +8,16 @@ import { ensureAptPackage } from './apt.ts'
 const STRACE = '/usr/bin/strace'
 const ATTACH_MS = 10_000
 
-/** Needs the package strace, and leave to trace one's own processes: without either the test fails, and says so. */
+/** Requires strace and permission to trace processes; otherwise the test fails with a message. */
 export function ensureStrace(): Promise<void> {
   return ensureAptPackage('strace', STRACE)
 }
 
 export interface Fault {
-  /** The disk is well again. */
   readonly heal: () => Promise<void>
 }
 
-/** From now on every sync of a process fails, or takes long, or first the one and then the other. */
+/** Makes every sync of a process fail or hang, or first one and then the other. */
 export function breakSyncs(pid: number, { error, delayMs = 0 }: { error?: 'EIO'; delayMs?: number }): Promise<Fault> {
   const injection = [
     ...(error === undefined ? [] : [`error=${error}`]),
@@ -27,7 +26,7 @@ export function breakSyncs(pid: number, { error, delayMs = 0 }: { error?: 'EIO';
   return inject(['-f', '-p', String(pid)], 'fsync,fdatasync', injection)
 }
 
-/** From now on no read of a store's files finishes; with the name of a thread, none of that thread. */
+/** Makes reads of a store's files hang, optionally only those of a named thread. */
 export function blockReads(pid: number, store: string, thread?: string): Promise<Fault> {
   const files = ['-P', store, '-P', `${store}-wal`]
   const target = thread === undefined ? ['-f', '-p', String(pid)] : ['-p', threadOf(pid, thread)]
@@ -70,13 +69,13 @@ function attached(stderr: NodeJS.ReadableStream, exited: Promise<unknown>): Prom
   })
 }
 
-/** Puts a command line under a limit for the size of each file it writes: for it, the disk is full from there on. */
+/** Simulates a full disk: limits the size of each file that the command writes. */
 export function onSmallDisk(kibibytes: number): (line: readonly string[]) => readonly string[] {
-  // The soft limit alone, so that it can be lifted again. Node ignores the signal, and the writes fail.
+  // Only the soft limit, so that it can be lifted. Node ignores the signal, and writes fail.
   return (line) => ['bash', '-c', `ulimit -S -f ${kibibytes}; exec "$@"`, 'bash', ...line]
 }
 
-/** Somebody cleans up. */
+/** Frees space: lifts the limit. */
 export async function makeRoom(pid: number): Promise<void> {
   await promisify(execFile)('prlimit', ['--pid', String(pid), '--fsize=unlimited'])
 }

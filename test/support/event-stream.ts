@@ -1,26 +1,26 @@
-/** A subscriber that keeps every byte it was sent, and may be cut anywhere. */
+/** A subscriber that records every byte and can disconnect anywhere. */
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 
-/** `closed`: the server ended the answer properly. `cut`: we did. `broken`: the connection died. */
+/** `closed`: the server ended the response cleanly. `cut`: we disconnected. `broken`: the connection died. */
 export type StreamEnd = 'closed' | 'cut' | 'broken'
 
 export interface EventStreamOptions {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** Cuts the connection after this many events of the log. */
+  /** Disconnects after this many log events. */
   readonly cutAfter?: number
-  /** Takes nothing off the wire until `read` is called. */
+  /** Reads nothing until `read` is called. */
   readonly stalled?: boolean
-  /** Rests after every piece that it takes. */
+  /** Pause after each chunk. */
   readonly restMs?: number
 }
 
 export class EventStream {
-  /** Whole frames, byte by byte, those that are not in the log included. */
+  /** Complete frames, including those that are not in the log. */
   readonly frames: Buffer[] = []
   readonly ended: Promise<StreamEnd>
-  /** Resolves when the head of the answer is there, with undefined if it never came. */
+  /** Resolves with the response headers; undefined if they never arrive. */
   readonly answered: Promise<IncomingMessage | undefined>
   readonly #request: ClientRequest
   readonly #cutAfter: number
@@ -65,17 +65,17 @@ export class EventStream {
     return (await this.answered)?.headers ?? {}
   }
 
-  /** Events of the log that came whole. */
+  /** Number of complete log events. */
   get events(): number {
     return this.#events
   }
 
-  /** The part of the log that came: whole records, and the beginning of one that did not come whole. */
+  /** Received log bytes, including a partial last record. */
   get log(): Buffer {
     return Buffer.concat([...this.frames, this.#rest].filter(isOfLog))
   }
 
-  /** What came besides the log: hints to the client, heartbeats, notices. */
+  /** Frames that are not in the log: hints, heartbeats, notices. */
   get asides(): string[] {
     return this.frames.filter((frame) => !isOfLog(frame)).map(String)
   }

@@ -1,4 +1,4 @@
-/** Logs of workflows, told in short. */
+/** Helpers for workflow tests, with compact logs. */
 import { agent } from '../../src/agents/generator.ts'
 import { step, type StepContext } from '../../src/agents/workflow/index.ts'
 import type { Component } from '../../src/core/ports/component.ts'
@@ -13,7 +13,7 @@ export async function logOf<In>(component: Component<In>, input: unknown = null)
   return node.ended(await node.start(component.id, input))
 }
 
-/** Drives a run until its log is as it should be, lets the worker die, and lets another one end the run. */
+/** Executes a run until its log matches, kills the worker, and lets another one finish the run. */
 export async function logAfterCrash<In>(
   component: Component<In>,
   input: unknown,
@@ -29,7 +29,7 @@ export async function logAfterCrash<In>(
   return world.worker().ended(id)
 }
 
-/** What became of which step and which actor, in order, by their ids. */
+/** Events of steps and actors, in order, by id. */
 export function storyOf(log: readonly LoggedEvent[]): string[] {
   return log.flatMap((event) => {
     switch (event.type) {
@@ -53,17 +53,17 @@ export function storyOf(log: readonly LoggedEvent[]): string[] {
   })
 }
 
-/** Output of a run that completed; throws what it failed with otherwise. */
+/** Output of a completed run; throws the error of a failed one. */
 export function resultOf(log: readonly LoggedEvent[]): unknown {
   const end = log.at(-1)!
   if (end.type !== 'run.completed') throw new Error(`${end.type}: ${JSON.stringify(end.data)}`)
   return end.data.output
 }
 
-/** What a run failed with. */
+/** Error of a failed run. */
 export function failureOf(log: readonly LoggedEvent[]): { readonly code: string; readonly message: string } {
   const end = log.at(-1)!
-  if (end.type !== 'run.failed') throw new Error(`${end.type} is no failure`)
+  if (end.type !== 'run.failed') throw new Error(`expected run.failed, got ${end.type}`)
   return end.data.error
 }
 
@@ -72,12 +72,12 @@ export function startOf(log: readonly LoggedEvent[], id: string): unknown {
   return log.find((event) => event.type === 'step.started' && event.data.step === id)?.data
 }
 
-/** Reached when the log has all of these. */
+/** Matches a log that has all of these. */
 export function has(...lines: readonly string[]): (story: readonly string[]) => boolean {
   return (story) => lines.every((line) => story.includes(line))
 }
 
-/** Counts how often each thing is done. */
+/** Counts side effects by name. */
 export class Effects {
   readonly counts: Record<string, number> = {}
 
@@ -85,12 +85,12 @@ export class Effects {
     return (this.counts[name] = (this.counts[name] ?? 0) + 1)
   }
 
-  /** A function step that is done at once. */
+  /** A function step that completes immediately. */
   quick<const Name extends string>(name: Name) {
     return step({ name, run: (input: string) => `${input}${name}${this.note(name)} ` })
   }
 
-  /** A function step that hangs in the first attempt of its run. */
+  /** A function step that hangs in the run's first attempt. */
   hanging<const Name extends string>(name: Name) {
     return step({
       name,
@@ -102,7 +102,7 @@ export class Effects {
     })
   }
 
-  /** A step whose agent says two things, and hangs between them. */
+  /** A step whose agent emits two texts and hangs between them. */
   talking(name: string, hangs = false): Component<string> {
     const note = (): number => this.note(name)
     return agent({

@@ -1,7 +1,7 @@
-/** A port that nobody listens on now: for what must know its address before it listens. */
+/** A free port, for servers that must know their address before they listen. */
 import { createServer } from 'node:net'
 
-/** Below those that the system hands out by itself, so that no connection or proxy that is opened meanwhile gets it. */
+/** Below the ephemeral range, so that other connections do not get it. */
 const [PORT_MIN, PORT_MAX] = [15_000, 32_000]
 const TRIES_MAX = 100
 

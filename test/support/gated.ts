@@ -1,8 +1,8 @@
-/** Runs that hold their worker slot for as long as a test needs it. */
+/** Runs that hold their worker slot until the test releases them. */
 import type { Component } from '../../src/core/ports/component.ts'
 import { subject } from './node.ts'
 
-/** A component whose runs wait until the gate is opened, and the inputs of those that were started, in order. */
+/** A component whose runs wait for the gate, and the inputs of started runs, in order. */
 export function gated(): { readonly component: Component; readonly started: unknown[]; readonly open: () => void } {
   const gate = Promise.withResolvers<void>()
   const started: unknown[] = []

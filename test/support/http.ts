@@ -1,4 +1,4 @@
-/** The native protocol from a client's side, in a few calls. */
+/** A minimal client of the native protocol. */
 import { EventParser } from '../../src/sse/index.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { EventStream, type EventStreamOptions } from './event-stream.ts'
@@ -62,7 +62,7 @@ export async function getRun(target: Target, id: string): Promise<RunShape> {
   return accepted(await call<RunShape>(target, 'GET', `/runs/${id}`))
 }
 
-/** Asks for a stop; waits up to `waitMs` for the end. */
+/** Requests a stop; waits up to `waitMs` for the end. */
 export async function stopRun(target: Target, id: string, waitMs = 0): Promise<RunShape> {
   return accepted(await call<RunShape>(target, 'POST', `/runs/${id}/stop${waitMs > 0 ? `?wait=${waitMs}` : ''}`))
 }
@@ -74,7 +74,7 @@ export async function answerRun(target: Target, id: string, answer: unknown): Pr
 
 export interface FollowOptions extends Pick<EventStreamOptions, 'cutAfter' | 'stalled' | 'restMs'> {
   readonly after?: number
-  /** How the cursor is given. */
+  /** How the cursor is sent. */
   readonly by?: 'header' | 'query'
 }
 
@@ -91,7 +91,7 @@ export function followRun(
   })
 }
 
-/** The whole log of a run, followed to its end. */
+/** The complete log of a run, followed to its end. */
 export async function readLog(target: Target, id: string): Promise<Buffer> {
   const stream = followRun(target, id)
   const end = await stream.ended
@@ -106,7 +106,7 @@ export interface SeenEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Bytes of a stream as a client of ours reads them. */
+/** Parses stream bytes like our client. */
 export function eventsIn(bytes: Buffer): SeenEvent[] {
   const events: SeenEvent[] = []
   new EventParser({ event: ({ data }) => events.push(JSON.parse(data) as SeenEvent) }).push(bytes.toString())

@@ -1,4 +1,4 @@
-/** A server in the test's own process, for what needs other limits or components than the command line gives. */
+/** An in-process server, for custom limits or components. */
 import { onTestFinished } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import type { Store } from '../../src/core/ports/store.ts'
@@ -7,15 +7,15 @@ import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { temporaryDatabase } from './temporary.ts'
 
 export interface InProcessOptions extends Partial<Omit<ServerOptions, 'store'>> {
-  /** Path of the database; a new one where none is given. */
+  /** Path of the database. Default: a new one. */
   readonly path?: string
   readonly store?: Store
 }
 
-/** Every server of a test that names no other can decrypt what another one stored. */
+/** Shared default key, so that servers of one test can decrypt each other's secrets. */
 const SECRET_KEY = '5e'.repeat(32)
 
-/** Serves the lab, where no other components are given; stopped when the test is over. */
+/** Serves the lab by default; stopped after the test. */
 export async function serveInProcess({ path, store, ...options }: InProcessOptions = {}): Promise<Server> {
   const server = await createServer({
     components: labComponents(),

@@ -1,4 +1,4 @@
-/** A session of many finished runs with long logs: small to ask for, long to read. */
+/** A session of many finished runs with long logs, expensive to read. */
 import { systemClock } from '../../src/core/ports/clock.ts'
 import { localOwner } from '../../src/core/model/principal.ts'
 import type { Store } from '../../src/core/ports/store.ts'
@@ -9,7 +9,7 @@ export interface LongSession {
   readonly component: string
   readonly runs: number
   readonly eventsPerRun: number
-  /** Of every event. Default: a word. */
+  /** Text of every event. Default: a word. */
   readonly text?: string
 }
 

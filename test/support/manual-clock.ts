@@ -1,4 +1,4 @@
-/** A clock whose time and timers are the test's: nothing is due before the test says that time has passed. */
+/** A manual clock: time and timers only advance when the test says so. */
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import { createFakeClock, type FakeClock } from '../../src/testing/fake-clock.ts'
 
@@ -7,13 +7,13 @@ interface Timer {
   readonly act: () => void
 }
 
-/** Turns of the event loop, with its timers, after which everything that needs no time has been done. */
+/** Event-loop turns after which all work that needs no time is done. */
 const SETTLING_TURNS = 5
 
 export class ManualClock implements FakeClock {
   readonly #clock: FakeClock
   readonly #timers = new Set<Timer>()
-  /** Bound, as `Clock` allows its methods to be taken apart. */
+  /** Bound, because `Clock` methods may be detached. */
   readonly now = (): number => this.#clock.now()
   readonly elapsed = (): number => this.#clock.elapsed!()
   readonly iso = (): string => this.#clock.iso()
@@ -23,7 +23,7 @@ export class ManualClock implements FakeClock {
     this.#clock = createFakeClock(start)
   }
 
-  /** Timers that have not fired and were not cancelled. */
+  /** Number of pending timers. */
   get timers(): number {
     return this.#timers.size
   }
@@ -34,14 +34,14 @@ export class ManualClock implements FakeClock {
     return () => void this.#timers.delete(timer)
   }
 
-  /** Moves the time and fires what is due, without waiting for what comes of it. */
+  /** Advances the time and fires due timers, without waiting for their effects. */
   readonly advance = (milliseconds: number): void => {
     const until = this.elapsed() + milliseconds
     for (let timer; (timer = this.#next(until)) !== undefined;) this.#fire(timer)
     this.#clock.advance(until - this.elapsed())
   }
 
-  /** Lets time pass: whatever a timer sets off has been done before the next one fires. */
+  /** Lets time pass: the effects of each timer complete before the next one fires. */
   readonly pass = async (milliseconds: number): Promise<void> => {
     const until = this.elapsed() + milliseconds
     await settle()
@@ -68,7 +68,7 @@ export class ManualClock implements FakeClock {
   }
 }
 
-/** Lets everything happen that needs no time: promises, immediates and timers of 0 ms, with parts that do no I/O. */
+/** Flushes promises, immediates and 0 ms timers, for parts without I/O. */
 export async function settle(): Promise<void> {
   for (let turns = 0; turns < SETTLING_TURNS; turns++) {
     await wait(0)

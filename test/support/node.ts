@@ -1,4 +1,4 @@
-/** A node without a server: the real service on a store, in the test's own process, with bounds of some milliseconds. */
+/** A node without a server: the real service on a store, in process, with short limits. */
 import { onTestFinished } from 'vitest'
 import { agent, type AgentDefinition } from '../../src/agents/generator.ts'
 import type { Component } from '../../src/core/ports/component.ts'
@@ -22,7 +22,7 @@ import { until } from './until.ts'
 
 export interface NodeOptions {
   readonly components: readonly Component[]
-  /** A new one in memory where none is given. */
+  /** Default: a new one in memory. */
   readonly store?: Store
   readonly clock?: Clock
   readonly limits?: Partial<Limits>
@@ -30,13 +30,13 @@ export interface NodeOptions {
   readonly redact?: RedactOptions
 }
 
-/** For what takes milliseconds, except on a machine that is busy with something else. */
+/** For operations that take milliseconds, except on a busy machine. */
 const WAIT_MS = 60_000
 
-/** Claims are renewed, and left runs looked for, every 50 ms. With a clock that stands still no lease runs out by itself. */
+/** Leases are renewed, and orphans polled for, every 50 ms. With a frozen clock no lease expires by itself. */
 const SMALL: Partial<Limits> = { leaseMs: 150, pollIntervalMs: 20, stopGraceMs: 50, drainTimeoutMs: 0 }
 
-/** Begins to drive runs at once; drained when the test is over. */
+/** Starts executing runs immediately; drained after the test. */
 export function openNode({
   components,
   store,
@@ -70,7 +70,7 @@ export class TestNode {
     this.store = store
   }
 
-  /** The id of a new run. */
+  /** Starts a run and returns its id. */
   async start(component: string, input: unknown = null, more: Partial<StartRequest> = {}): Promise<string> {
     return (await this.startAs(localPrincipal, component, input, more)).run.id
   }
@@ -96,18 +96,18 @@ export class TestNode {
     return this.service.answer(localPrincipal, id, answers)
   }
 
-  /** All events that the store has. */
+  /** All stored events. */
   log(id: string): Promise<LoggedEvent[]> {
     return readEvents(this.store, id)
   }
 
-  /** The whole log, once the run has ended. */
+  /** The complete log, after the run has ended. */
   async ended(id: string, withinMs = WAIT_MS): Promise<LoggedEvent[]> {
     await this.reached(id, isFinished, withinMs)
     return this.log(id)
   }
 
-  /** The run, once it has the status. */
+  /** Waits for a status. */
   async reached(
     id: string,
     status: RunStatus | ((status: RunStatus) => boolean),
@@ -115,7 +115,7 @@ export class TestNode {
   ): Promise<StoredRun> {
     const matches = typeof status === 'string' ? (given: RunStatus) => given === status : status
     return until(
-      `run ${id} came to the status that was waited for`,
+      `run ${id} reached the expected status`,
       async () => {
         const stored = await this.store.get(id)
         return stored !== undefined && matches(stored.run.status) && stored
@@ -124,7 +124,7 @@ export class TestNode {
     )
   }
 
-  /** The log, once it has so many events of a type. */
+  /** Waits for a number of events of a type; returns the log. */
   emitted(id: string, type: EventType, count = 1): Promise<LoggedEvent[]> {
     const what = `run ${id} emitted ${count} of ${type}`
     return until(
@@ -138,7 +138,7 @@ export class TestNode {
   }
 }
 
-/** An agent with a name that says what it is here for. */
+/** The agent under test. */
 export function subject(run: Component['run'], more: Partial<AgentDefinition<unknown>> = {}): Component {
   return agent<unknown>({ id: 'subject', ...more, run })
 }
@@ -157,7 +157,7 @@ export function typesOf(log: readonly LoggedEvent[]): EventType[] {
   return log.map(({ type }) => type)
 }
 
-/** What a reader of the log is left with: its text, without what was withdrawn. */
+/** The log's text, without retracted output. */
 export function textOf(log: readonly LoggedEvent[]): string {
   const standing = log.filter(({ index }) => {
     return !log.some((event) => event.type === 'attempt.discarded' && event.data.from <= index && index < event.index)
@@ -165,7 +165,7 @@ export function textOf(log: readonly LoggedEvent[]): string {
   return standing.map((event) => (event.type === 'text.delta' ? event.data.text : '')).join('')
 }
 
-/** Waits for a signal, and then throws what it was aborted with: what a well-behaved agent does. */
+/** Waits for the abort signal and throws its reason, like a well-behaved agent. */
 export function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const abort = (): void => reject(signal.reason as Error)
@@ -174,7 +174,7 @@ export function aborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** A store as one worker sees it, until its connection is cut: from then on it can neither say nor hear anything. */
+/** One worker's connection to a store, which can be cut in both directions. */
 export class Connection {
   readonly store: Store
   #cut = false
@@ -224,7 +224,7 @@ function checking(writer: LogWriter, check: () => void): LogWriter {
   })
 }
 
-/** A store that tells nobody anything. */
+/** A store without notifications. */
 export function withoutHints(store: Store): Store {
   return overriding(store, { watch: () => () => {} })
 }

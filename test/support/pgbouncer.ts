@@ -1,4 +1,4 @@
-/** A real PgBouncer that pools transactions, in front of a PostgreSQL server. */
+/** A real PgBouncer with transaction pooling, in front of a PostgreSQL server. */
 import { spawn } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { until } from './until.ts'
 
 const PROGRAM = '/usr/sbin/pgbouncer'
 
-/** The address to connect to; ended when the test is over. */
+/** Returns its address; stopped after the test. */
 export async function startPgBouncer(server: PostgresServer): Promise<string> {
   await ensureAptPackage('pgbouncer', PROGRAM)
   const folder = temporaryFolder()
@@ -43,7 +43,7 @@ default_pool_size = 3
     await exited
   })
   const url = `postgres://holdfast@127.0.0.1:${port}/postgres`
-  await until('PgBouncer takes connections', () => answers(url))
+  await until('PgBouncer accepts connections', () => answers(url))
   return url
 }
 

@@ -1,4 +1,4 @@
-/** A real PostgreSQL server for one test file, on a folder and a port of its own. */
+/** A real PostgreSQL server for one test file, with its own folder and port. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,15 +9,15 @@ import { ensureAptPackage } from './apt.ts'
 import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
-/** What Debian has; any later one that is there already is taken instead. */
+/** Debian's version; a newer installed one takes precedence. */
 const DEBIAN_PACKAGE = 'postgresql-15'
 const ROOT = '/usr/lib/postgresql'
 const START_MS = 60_000
 const OUTPUT_CHARS_MAX = 16_000
-/** What is written survives the end of the server, if not of the machine: enough for tests, and kind to the disk. */
+/** No fsync: data survives a server crash but not a machine crash, which is enough for tests. */
 const FAST = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB', 'max_wal_size=256MB']
 
-/** The folder with the server's programs; installed where there is none. A machine that cannot have it fails the test. */
+/** Folder of the server programs; installed if missing. Fails the test if that is impossible. */
 export async function postgresPrograms(): Promise<string> {
   const [newest] = existsSync(ROOT) ? readdirSync(ROOT).toSorted((a, b) => Number(b) - Number(a)) : []
   const folder = join(ROOT, newest ?? '15', 'bin')
@@ -25,7 +25,7 @@ export async function postgresPrograms(): Promise<string> {
   return folder
 }
 
-/** Started before the tests of the file, and stopped and removed after them. */
+/** Started before the test file, stopped and removed after it. */
 export async function startPostgres(): Promise<PostgresServer> {
   const server = await PostgresServer.create()
   afterAll(() => server.remove())
@@ -49,7 +49,7 @@ export class PostgresServer {
     if (uid !== undefined && gid !== undefined) chownSync(this.#folder, uid, gid)
   }
 
-  /** An empty one, not started yet. */
+  /** A new, empty server, not started. */
   static async create(): Promise<PostgresServer> {
     const server = new PostgresServer(await postgresPrograms(), await freePort())
     const how = ['-U', 'holdfast', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']
@@ -57,7 +57,7 @@ export class PostgresServer {
     return server
   }
 
-  /** One that follows another, from what that has now; not started yet. */
+  /** A replica from a base backup of the primary, not started. */
   static async following(primary: PostgresServer): Promise<PostgresServer> {
     const server = new PostgresServer(primary.#programs, await freePort())
     const from = ['-h', '127.0.0.1', '-p', String(primary.port), '-U', 'holdfast', '--checkpoint=fast', '--no-sync']
@@ -69,12 +69,12 @@ export class PostgresServer {
     return `postgres://holdfast@127.0.0.1:${this.port}/postgres`
   }
 
-  /** The process that all others of the server are children of; undefined while it is stopped. */
+  /** Process id of the postmaster; undefined while stopped. */
   get pid(): number | undefined {
     return this.#process?.pid
   }
 
-  /** Resolves when it takes connections. */
+  /** Resolves when it accepts connections. */
   async start(settings: readonly string[] = FAST): Promise<void> {
     const args = ['-D', this.#data, '-p', String(this.port), '-h', '127.0.0.1', '-k', this.#folder]
     const child = spawn(
@@ -90,10 +90,10 @@ export class PostgresServer {
       this.#output = (this.#output + text).slice(-OUTPUT_CHARS_MAX)
     })
     this.#process = child
-    await until('PostgreSQL takes connections', () => this.#answers(child), { withinMs: START_MS, everyMs: 50 })
+    await until('PostgreSQL accepts connections', () => this.#answers(child), { withinMs: START_MS, everyMs: 50 })
   }
 
-  /** SIGINT ends its connections and shuts down in order; SIGQUIT ends it as a crash does, and it recovers at its next start. */
+  /** SIGINT: fast shutdown. SIGQUIT: immediate shutdown, with recovery at the next start. */
   async stop(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
     const child = this.#process
     if (child === undefined || child.exitCode !== null) return
@@ -108,7 +108,7 @@ export class PostgresServer {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** The rows of a statement, over a connection of its own. */
+  /** Executes a statement on a new connection. */
   async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     const client = new pg.Client(this.url)
     await client.connect()
@@ -138,7 +138,7 @@ export class PostgresServer {
   }
 }
 
-/** It refuses to run as root. */
+/** PostgreSQL refuses to run as root. */
 export function postgresIdentity(): { readonly uid?: number; readonly gid?: number } {
   if (process.getuid?.() !== 0) return {}
   return { uid: idOfPostgres('-u'), gid: idOfPostgres('-g') }

@@ -1,4 +1,4 @@
-/** A server as a process of its own: what a test can kill. */
+/** A server process that a test can kill. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -6,11 +6,11 @@ import { onTestFinished } from 'vitest'
 export interface ServerProcessOptions {
   /** Path of the database. */
   readonly store: string
-  /** The demo with the lab where none is given. */
+  /** Default: the demo with the lab. */
   readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Puts the command line into another one that makes it worse, such as strace; it must exec and keep the process id. */
+  /** Wraps the command line, for example in strace; must exec and keep the process id. */
   readonly wrap?: (line: readonly string[]) => readonly string[]
 }
 
@@ -20,7 +20,7 @@ export interface Exit {
 }
 
 const root = join(import.meta.dirname, '../..')
-/** Sources are stripped of their types and compiled once, not at each of a hundred starts. */
+/** Compile cache, shared by all starts. */
 const compileCache = join(root, 'node_modules/.cache/holdfast-test-servers')
 const LISTEN_MS = 90_000
 const OUTPUT_CHARS_MAX = 512 * 1024
@@ -32,9 +32,9 @@ export async function startServer(options: ServerProcessOptions): Promise<Server
   return server
 }
 
-/** Killed at the end of the test, if it lives that long. */
+/** Killed after the test. */
 export class ServerProcess {
-  /** Resolves with the address, and rejects when the process ends before it has one. */
+  /** Resolves with the address; rejects if the process exits first. */
   readonly listening: Promise<string>
   readonly exited: Promise<Exit>
   readonly #child: ChildProcess
@@ -64,7 +64,7 @@ export class ServerProcess {
       this.#child.once('exit', (code, signal) => resolve({ code, signal }))
     })
     this.listening = this.#awaitAddress()
-    this.listening.catch(() => {}) // told to whoever awaits it
+    this.listening.catch(() => {}) // awaiting it still rejects
     onTestFinished(() => this.kill())
   }
 
@@ -77,18 +77,18 @@ export class ServerProcess {
     return this.#url
   }
 
-  /** What it has logged, the end of it. */
+  /** The end of its log. */
   get stderr(): string {
     return this.#stderr
   }
 
-  /** As power loss does it, but for what the operating system keeps. */
+  /** SIGKILL: like a power failure, except for the operating system's buffers. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.exited
   }
 
-  /** Asks it to drain and end. */
+  /** SIGTERM: drains and exits. */
   async terminate(): Promise<Exit> {
     this.#child.kill('SIGTERM')
     return this.exited

@@ -1,16 +1,16 @@
-/** Python programs with packages of their own, installed when a test first needs them. */
+/** Python programs in virtual environments, installed when a test first needs them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureAptPackage } from './apt.ts'
 
-/** A handful of packages over a slow line. */
+/** For several packages over a slow connection. */
 export const PYTHON_INSTALL_MS = 5 * 60_000
 const START_MS = 90_000
 const OUTPUT_CHARS_MAX = 4000
 
-/** The interpreter of a virtual environment with these requirements; a moment if it is there, minutes at most if it is not. */
+/** The interpreter of a virtual environment with these requirements; created if missing, in minutes at most. */
 export async function ensurePython(requirements: string): Promise<string> {
   const digest = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12)
   const cache = join(import.meta.dirname, '../../node_modules/.cache/holdfast-python')
@@ -19,7 +19,7 @@ export async function ensurePython(requirements: string): Promise<string> {
   if (existsSync(join(folder, 'ready'))) return python
   mkdirSync(cache, { recursive: true })
   if (!(await hasVenv())) await ensureAptPackage('python3-venv', '/var/lib/dpkg/info/python3-venv.list')
-  // One at a time: test files run side by side.
+  // Serialized, because test files run in parallel.
   const lock = join(cache, 'lock')
   const script = ['-w', String(PYTHON_INSTALL_MS / 1000), lock, 'sh', '-ec', INSTALL, 'install', folder, requirements]
   const { code, output } = await run('flock', script)
@@ -45,7 +45,7 @@ touch "$1/ready"
 
 export interface PythonServer {
   readonly url: string
-  /** Ends it at once, and waits until it is gone. */
+  /** Kills it and waits for its exit. */
   kill(): Promise<void>
 }
 

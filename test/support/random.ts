@@ -1,4 +1,4 @@
-/** Chance that can be had again: everything follows from a seed, and a failure names it. */
+/** Seeded random numbers; failures print the seed. */
 
 export class Random {
   readonly seed: number
@@ -9,7 +9,7 @@ export class Random {
     this.#state = this.seed
   }
 
-  /** From 0 up to, and without, 1 (mulberry32). */
+  /** From 0 to 1, exclusive (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -18,7 +18,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** A whole number, both ends included. */
+  /** An integer, inclusive. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1))
   }
@@ -32,7 +32,7 @@ export class Random {
   }
 }
 
-/** HOLDFAST_TEST_SEED tries the same things again, as far as the timing of processes allows. */
+/** HOLDFAST_TEST_SEED repeats a test, as far as process timing allows. */
 export function testSeed(): number {
   const given = process.env['HOLDFAST_TEST_SEED']
   return given === undefined ? Date.now() % 2 ** 32 : Number(given)

@@ -1,14 +1,14 @@
-/** A TCP relay in front of a local server. What passes in each direction is its user's to say; how connections end is the same for all. */
+/** A TCP relay in front of a local server. The caller decides what passes in each direction. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 export interface Relay {
   readonly port: number
-  /** Both ends of every connection that there is. */
+  /** Both ends of every open connection. */
   readonly sockets: ReadonlySet<Socket>
   readonly close: () => Promise<void>
 }
 
-/** `join` is given both ends of each connection, and passes on what is to be passed on. When one end closes, so does the other. */
+/** `join` gets both ends of each connection and forwards data. When one end closes, so does the other. */
 export async function openRelay(
   target: number | (() => number),
   join: (incoming: Socket, outgoing: Socket) => void,

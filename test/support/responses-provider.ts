@@ -1,4 +1,4 @@
-/** A provider that speaks the OpenAI Responses API with background responses: it generates whether anybody listens or not. */
+/** A provider of the OpenAI Responses API with background responses, which keep generating without a client. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -18,11 +18,11 @@ interface Generation {
   readonly listeners: Set<ServerResponse>
   status: 'in_progress' | 'completed' | 'failed' | 'cancelled'
   text: string
-  /** Instead of a message with the text. */
+  /** Output items. Default: a message with the text. */
   output?: readonly object[]
 }
 
-/** Closed when the test is over. */
+/** Closed after the test. */
 export async function openResponsesProvider(): Promise<ResponsesProvider> {
   const provider = new ResponsesProvider()
   await provider.listen()
@@ -35,7 +35,7 @@ export class ResponsesProvider {
   readonly generations: Generation[] = []
   #expired = false
   readonly #server = createServer((request, response) => void this.#serve(request, response))
-  /** What refuses the next requests to start, in order. */
+  /** Error responses for the next starts, in order. */
   readonly refusals: { readonly status: number; readonly headers?: Record<string, string> }[] = []
 
   listen(): Promise<void> {
@@ -56,7 +56,7 @@ export class ResponsesProvider {
     return this.generations.at(-1)!
   }
 
-  /** Writes words into the answer that was started last. */
+  /** Adds words to the last started response. */
   say(...words: readonly string[]): void {
     const { last } = this
     for (const delta of words) {
@@ -80,19 +80,19 @@ export class ResponsesProvider {
     this.#hangUp(last)
   }
 
-  /** As if they had expired. */
+  /** Deletes the responses, as if expired. */
   forget(): void {
     for (const generation of this.generations) this.#cut(generation)
     this.generations.splice(0)
   }
 
-  /** As if they were too old to be streamed; they can be fetched. */
+  /** Makes responses too old to stream; they can still be fetched. */
   expire(): void {
     this.#expired = true
     for (const generation of this.generations) this.#cut(generation)
   }
 
-  /** Cuts whoever listens. */
+  /** Disconnects all clients. */
   drop(): void {
     this.#cut(this.last)
   }

@@ -1,4 +1,4 @@
-/** The protocols of a server as it mounts them itself: a new route is in here without anybody's doing. */
+/** All protocols as a server mounts them, so that new routes are included automatically. */
 import { systemClock, systemIds } from '../../src/core/ports/clock.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import type { Service } from '../../src/core/service.ts'
@@ -10,7 +10,7 @@ import { mountedProtocols } from '../../src/server/protocols.ts'
 
 export interface ServedProtocols {
   readonly protocols: readonly Protocol[]
-  /** Ends the timers that they hold. */
+  /** Stops their timers. */
   readonly close: () => void
 }
 

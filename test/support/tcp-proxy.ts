@@ -1,32 +1,32 @@
-/** Stands between a program and a server and can be a bad network: slow, deaf, or gone. */
+/** A TCP proxy that simulates a bad network: slow, lossy or down. */
 import type { Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { openRelay } from './relay.ts'
 
 export interface TcpProxy {
   readonly port: number
-  /** What the server says is lost from now on, and nobody is told. */
+  /** Silently drops data from the server. */
   loseAnswers(): void
-  /** Nothing passes in either direction from now on, and nobody is told. */
+  /** Silently drops data in both directions. */
   block(): void
-  /** Nothing passes any more over the connections that there are, and nobody is told; those that come are well. */
+  /** Silently drops data on existing connections; new ones work. */
   strand(): void
-  /** Every connection breaks; those that come find things as they are now. */
+  /** Breaks every connection; new ones get the current behaviour. */
   cut(): void
-  /** All is well again for new connections. */
+  /** New connections work again. */
   heal(): void
-  /** Each piece takes so long on its way to the server. */
+  /** Delays each chunk to the server. */
   delay(milliseconds: number): void
 }
 
-/** Closed when the test is over. */
+/** Closed after the test. */
 export async function startTcpProxy(target: number | (() => number)): Promise<TcpProxy> {
   const proxy = await openTcpProxy(target)
   onTestFinished(() => proxy.close())
   return proxy
 }
 
-/** For programs that are no tests: whoever opens it closes it. */
+/** For programs outside of tests; the caller closes it. */
 export async function openTcpProxy(
   target: number | (() => number),
 ): Promise<TcpProxy & { readonly close: () => Promise<void> }> {

@@ -1,7 +1,7 @@
-/** How long the event loop is held: in CPU time of this thread, so that a busy machine changes nothing. */
+/** Measures how long the event loop is blocked, in CPU time, independent of other load. */
 import { setImmediate } from 'node:timers'
 
-/** Milliseconds of CPU in the longest turn of the event loop while `work` was under way. */
+/** CPU milliseconds of the longest event-loop turn during `work`. */
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
   let longest = 0
   let isOver = false

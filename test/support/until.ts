@@ -1,4 +1,4 @@
-/** Waiting for something to become true, within a bound. */
+/** Polls for a condition, with a timeout. */
 import { setTimeout as wait } from 'node:timers/promises'
 
 export interface UntilOptions {
@@ -6,7 +6,7 @@ export interface UntilOptions {
   readonly everyMs?: number
 }
 
-/** What `look` finds, once it finds something. `what` may be computed, to say at the end what was there instead. */
+/** Resolves with the first result of `look`. `what` may be a function, to describe the state at the timeout. */
 export async function until<Found>(
   what: string | (() => string),
   look: () => Found | undefined | false | Promise<Found | undefined | false>,
@@ -17,7 +17,7 @@ export async function until<Found>(
     const found = await look()
     if (found !== undefined && found !== false) return found
     if (Date.now() > deadline)
-      throw new Error(`within ${withinMs} ms it did not happen that ${typeof what === 'string' ? what : what()}`)
+      throw new Error(`timed out after ${withinMs} ms: ${typeof what === 'string' ? what : what()}`)
     await wait(everyMs)
   }
 }

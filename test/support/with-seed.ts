@@ -1,12 +1,11 @@
-/** Tests that try things by chance: a failure names the seed and says how far the test was. */
+/** Randomized tests: failures report the seed and the progress. */
 import { onTestFailed, onTestFinished } from 'vitest'
 import { Random, testSeed } from './random.ts'
 
 const TELL_EVERY_MS = 30_000
 
 /**
- * Whatever goes wrong says with which seed it did. What a body puts into `progress` is printed now and then, and when the test fails:
- * a test that runs out of time is ended from outside and throws nothing itself.
+ * Adds the seed to failures. `progress` is printed periodically and on failure, because a test that times out throws nothing itself.
  */
 export async function withSeed(
   body: (random: Random, progress: Record<string, unknown>) => Promise<void>,

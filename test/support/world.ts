@@ -1,4 +1,4 @@
-/** Workers that die, on a store that does not. */
+/** Simulates dying workers on a surviving store. */
 import type { Component, Recovery, RunContext } from '../../src/core/ports/component.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
@@ -13,7 +13,7 @@ import { until } from './until.ts'
 
 export const LEASE_MS = 150
 
-/** A store that workers come to and die on. Its clock stands still, so only a death lets a claim run out. */
+/** A store with mortal workers. Its clock is frozen, so leases expire only when a worker dies. */
 export class World {
   readonly clock: FakeClock = this.createClock()
   readonly store = openMemoryStore({ clock: this.clock })
@@ -29,7 +29,7 @@ export class World {
     return createFakeClock()
   }
 
-  /** A worker that can be made to die. */
+  /** A worker that can be killed. */
   worker(components = this.components, limits: Partial<Limits> = {}, redact?: RedactOptions): TestNode {
     this.#connection = new Connection(this.#counting())
     return openNode({
@@ -41,13 +41,13 @@ export class World {
     })
   }
 
-  /** The last worker says no more, and its claims run out. */
+  /** Cuts off the last worker and expires its leases. */
   kill(): void {
     this.#connection!.cut()
     this.clock.advance(LEASE_MS + 1)
   }
 
-  /** Resolves when workers have looked so many times for runs to take, from now on. */
+  /** Resolves after workers have polled for claimable runs `times` more times. */
   async looked(times: number): Promise<void> {
     const before = this.#looks
     await until(`runs to take were looked for ${times} times`, () => this.#looks >= before + times)
@@ -58,7 +58,7 @@ export class World {
     return overriding(store, { claimable: (...parameters) => (this.#looks++, store.claimable(...parameters)) })
   }
 
-  /** A run whose worker died when it had said so much, or when it was paused. */
+  /** A run whose worker died after a number of texts, or while paused. */
   async orphan(when: number | 'paused', input: unknown = null): Promise<string> {
     const worker = this.worker()
     const id = await worker.start('subject', input)
@@ -69,7 +69,7 @@ export class World {
   }
 }
 
-/** The same, where also the timers of the workers are the test's. */
+/** The same with manual timers for the workers. */
 export class ManualWorld extends World {
   declare readonly clock: ManualClock
 
@@ -78,17 +78,17 @@ export class ManualWorld extends World {
   }
 }
 
-/** An agent that is recovered in a way. */
+/** An agent with a recovery mode. */
 export function recovering(recovery: Recovery, run: Component['run'], more: Partial<Component> = {}): Component {
   return subject(run, { ...more, recovery })
 }
 
-/** Hangs in the first attempt of a run, so that its worker can die there. */
+/** Hangs in a run's first attempt, so that its worker can die there. */
 export function hangAtFirst({ attempt, signal }: RunContext): Promise<void> {
   return attempt === 1 ? aborted(signal) : Promise.resolve()
 }
 
-/** Drives a run until it has said so much, lets the worker die, and lets another one end it. */
+/** Executes a run up to a number of texts, kills the worker, and lets another one finish it. */
 export async function recovered(component: Component, said: number): Promise<LoggedEvent[]> {
   const world = new World(component)
   const id = await world.orphan(said)

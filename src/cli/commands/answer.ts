@@ -1,4 +1,4 @@
-/** `holdfast answer`: answers what a paused run asks. */
+/** `holdfast answer`: answers the question of a paused run. */
 import type { Answers, RunInfo } from '../../client/index.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'

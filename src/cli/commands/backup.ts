@@ -1,4 +1,4 @@
-/** `holdfast backup DEST`: a verified copy of a store, which may be in use. */
+/** `holdfast backup DEST`: writes a verified copy of a store, even while it is in use. */
 import { backUpStore } from '../../server/store-backup.ts'
 import { defineCommand } from '../command.ts'
 import { copyProgress } from '../copy-progress.ts'

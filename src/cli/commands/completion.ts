@@ -1,4 +1,4 @@
-/** `holdfast completion`: a script that completes commands and options in a shell. */
+/** `holdfast completion`: prints a shell completion script. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { type Catalogue, type Command, defineCommand } from '../command.ts'
 import { bashScript, fishScript, zshScript } from '../completion/scripts.ts'

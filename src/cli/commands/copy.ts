@@ -13,7 +13,7 @@ import { stderrLogger } from '../stderr-logger.ts'
 import { storeText } from '../target.ts'
 import { type CopyReport, copyStore } from '../transfer/copy-store.ts'
 
-/** A node that was just stopped counts as being at work until its last claim runs out. */
+/** A node that was just stopped counts as active until its last lease expires. */
 const IDLE_WITHIN_MS = 15_000
 const LOOK_MS = 500
 const PROGRESS_MS = 1000

@@ -1,4 +1,4 @@
-/** `holdfast demo`: ready-made components, and what to try with them. */
+/** `holdfast demo`: serves ready-made components. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'
@@ -29,7 +29,7 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)
   }
   if (config.supervise) return (await import('../supervise.ts')).supervise('demo', argv, config, io)
-  // First, so that its thread starts while this one loads the rest. Whoever awaits it is told what is wrong with it.
+  // First, so that the store's thread starts while this one loads the rest. Errors surface where it is awaited.
   const open = await loadStore(config.store, lazyLogger(config.logLevel))
   const store = open()
   store.catch(() => {})

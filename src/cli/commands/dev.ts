@@ -1,4 +1,4 @@
-/** `holdfast dev FILE`: serves, and takes up every change while runs go on. */
+/** `holdfast dev FILE`: serves a module and reloads it on changes, while runs continue. */
 import { messageOf } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'
@@ -7,7 +7,7 @@ import type { Command } from '../command.ts'
 import { loadComponents } from '../load-components.ts'
 import { hostServer } from '../host.ts'
 import type { CommandIo } from '../io.ts'
-import { acceptModuleSyntax } from '../module-syntax.ts'
+import { acceptModuleSyntax } from '../../agents/shared/module-syntax.ts'
 import { ModuleReloader } from '../module-reloader.ts'
 import { supervise } from '../supervise.ts'
 import { styleOf } from '../terminal/style.ts'

@@ -1,4 +1,4 @@
-/** `holdfast doctor`: looks for what is wrong, and says what to do. */
+/** `holdfast doctor`: diagnoses problems and says how to fix them. */
 import { toSwitch } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { bad, type Finding } from '../doctor/finding.ts'
@@ -26,7 +26,7 @@ nothing. If a run is running, it also checks that events arrive without delay. T
     const wrong = findings.filter(({ state }) => state === 'bad').length
     if (!values.json)
       io.stdout.write(
-        wrong === 0 ? '\nNothing is wrong.\n' : `\n${wrong === 1 ? '1 thing is' : `${wrong} things are`} wrong.\n`,
+        wrong === 0 ? '\nNo problems found.\n' : `\n${wrong === 1 ? '1 problem' : `${wrong} problems`} found.\n`,
       )
     return wrong === 0 ? DONE : FAILED
   },

@@ -1,4 +1,4 @@
-/** `holdfast export`: the log of a finished run as NDJSON. */
+/** `holdfast export`: writes the log of a finished run as NDJSON. */
 import { isFinished } from '../../core/model/run.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'

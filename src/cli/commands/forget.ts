@@ -1,4 +1,4 @@
-/** `holdfast forget`: deletes everything that a principal has. */
+/** `holdfast forget`: deletes all data of a principal. */
 import { existsSync } from 'node:fs'
 import { detailOf, HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import type { RemovalCount } from '../../core/access/forget.ts'
@@ -102,7 +102,7 @@ not changed (docs/operations.md).`,
   },
 })
 
-/** The server that is to do it; undefined where the store is to be opened. */
+/** URL of the server to use; undefined to open the store directly. */
 async function serverFor({ store, url }: ForgetTarget['values'], env: Environment): Promise<string | undefined> {
   if (store !== undefined) return undefined
   const asked = url ?? defaultUrl(env)
@@ -160,7 +160,7 @@ async function inStore(
   } finally {
     await store.close()
   }
-  // Opening it settles what a store tidies up only then, such as whose turn it was.
+  // Opening the store removes references that stores only clean up then, such as queue positions.
   if (!dryRun) await (await openStore(config, stderrLogger(io))).close()
   if (vacuum && !dryRun) vacuumStore(config, copyProgress(io))
   return report

@@ -1,4 +1,4 @@
-/** `holdfast gc`: trims finished runs now. */
+/** `holdfast gc`: applies retention limits now. */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../../core/ports/clock.ts'
 import { HoldfastError } from '../../core/model/errors.ts'

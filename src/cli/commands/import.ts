@@ -1,4 +1,4 @@
-/** `holdfast import`: puts an exported run into a store. */
+/** `holdfast import`: imports an exported run into a store. */
 import { createReadStream } from 'node:fs'
 import { ownerKey } from '../../core/model/principal.ts'
 import { openStore } from '../../server/open-store.ts'

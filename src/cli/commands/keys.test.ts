@@ -124,7 +124,7 @@ describe('holdfast keys', () => {
     [['list', 'ci'], 2, 'list does not take "ci"'],
     [['list', '--tenant', 'x'], 2, 'list does not take --tenant'],
     [['revoke'], 2, 'revoke needs a name'],
-    [['revoke', 'nobody'], 1, 'there is no key "nobody"'],
+    [['revoke', 'nobody'], 1, 'no key "nobody"'],
   ])('%j fails with %d and says why', async (argv, code, message) => {
     expect(await run(...argv)).toEqual({ code, stdout: '', stderr: expect.stringContaining(message) as string })
     expect(await readdir(folder)).toEqual([])

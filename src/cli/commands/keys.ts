@@ -1,4 +1,4 @@
-/** `holdfast keys`: makes, lists and revokes the API keys of a file. */
+/** `holdfast keys`: creates, lists and revokes the API keys in a file. */
 import { HoldfastError, isHoldfastError, messageOf } from '../../core/model/errors.ts'
 import { defaultKeysPath, type KeyEntry } from '../../server/auth/key-file.ts'
 import { type KeyUsage, readKeyUsage } from '../../server/auth/key-usage.ts'
@@ -65,7 +65,7 @@ const OK = 0
 const FAILED = 1
 const MISUSED = 2
 
-/** Returns the exit code: 0, 1 for what could not be done, 2 for a command that makes no sense. */
+/** Returns the exit code: 0 for success, 1 for a failure, 2 for a usage error. */
 export async function keys(argv: readonly string[], io: CommandIo): Promise<number> {
   try {
     const { values, positionals } = parseOptions(options, argv, io.env)
@@ -82,7 +82,7 @@ export async function keys(argv: readonly string[], io: CommandIo): Promise<numb
 
 interface Action {
   readonly operand?: string
-  /** Flags that it takes besides those that all take. */
+  /** Flags besides the common ones. */
   readonly flags: readonly (keyof Values)[]
   readonly run: (operand: string, values: Values, io: CommandIo) => Promise<number>
 }
@@ -104,7 +104,7 @@ async function act(positionals: readonly string[], values: Values, io: CommandIo
     throw misuse(`${name} needs a name: ${name} ${action.operand}`)
   const extra = operands[action.operand === undefined ? 0 : 1]
   if (extra !== undefined) throw misuse(`${name} does not take ${JSON.stringify(extra)}`)
-  // A flag that would do nothing is a misunderstanding, which is better said than obeyed.
+  // Reject flags that would have no effect.
   const unfit = (['principal', 'tenant', 'scopes', 'expires', 'json'] as const).find(
     (flag) => values[flag] && !action.flags.includes(flag),
   )
@@ -117,7 +117,7 @@ async function create(name: string, values: Values, io: CommandIo): Promise<numb
   const { principal, tenant, scopes, expires } = values
   if (expires === 0) throw misuse('--expires 0 would create a key that is never valid')
   const { entry, key } = await createKey(path, { name, principal, tenant, scopes, expiresInMs: expires })
-  // The key alone on standard output, so that a script can take it from there.
+  // Only the key goes to standard output, for scripts.
   io.stdout.write(`${key}\n`)
   io.stderr.write(
     `Created the key "${name}" (id ${entry.id}) for the principal ${whoIs(entry)}.\n` +
@@ -155,7 +155,7 @@ function withoutHash(entry: KeyEntry): Omit<KeyEntry, 'hash'> {
   return shown
 }
 
-/** Undefined when no server has noted one. */
+/** Undefined if no server recorded a use. */
 function lastUse({ id }: KeyEntry, used: KeyUsage): string | undefined {
   const time = used.get(id)
   return time === undefined ? undefined : new Date(time).toISOString()

@@ -1,4 +1,4 @@
-/** `holdfast migrate`: brings the schema of a store up to date. */
+/** `holdfast migrate`: migrates the schema of a store. */
 import { migrateStore, type SchemaChange } from '../../server/store-maintenance.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'

@@ -1,4 +1,4 @@
-/** `holdfast new DIRECTORY`: writes a small project to start from. */
+/** `holdfast new DIRECTORY`: creates a small project. */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -30,7 +30,7 @@ async function writeProject(argv: readonly string[], io: CommandIo): Promise<num
   return 0
 }
 
-/** What somebody has there is never mixed with ours. */
+/** Never writes into an existing project. */
 function checkEmpty(directory: string): void {
   const found = statSync(directory, { throwIfNoEntry: false })
   if (found === undefined) return
@@ -40,7 +40,7 @@ function checkEmpty(directory: string): void {
   throw new HoldfastError('invalid_request', `${directory} is not empty (it has ${first}): use a new directory`)
 }
 
-/** The directory's name, as far as npm takes it. */
+/** The directory's name, reduced to what npm allows. */
 function packageName(directory: string): string {
   const name = basename(resolve(directory))
     .toLowerCase()
@@ -50,7 +50,7 @@ function packageName(directory: string): string {
   return name === '' || name === 'holdfast' ? 'my-agents' : name
 }
 
-/** Those that this version was made with. */
+/** The versions that this package was built with. */
 function versions(): ProjectVersions {
   const manifest = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')) as {
     readonly version: string

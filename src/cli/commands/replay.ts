@@ -1,4 +1,4 @@
-/** `holdfast replay`: shows a run again as it happened. */
+/** `holdfast replay`: replays a run with its original timing. */
 import type { RunStatus } from '../../core/model/run.ts'
 import { setTimeout as wait } from 'node:timers/promises'
 import { toDuration, toSwitch } from '../../server/option-values.ts'
@@ -64,7 +64,7 @@ them. A run that has not finished is replayed up to its last event. The exit cod
     }),
 })
 
-/** The time of the run, as it passes here. */
+/** Maps the run's timeline to real time. */
 class Pace {
   readonly #speed: number
   readonly #pauseMsMax: number
@@ -91,5 +91,5 @@ class Pace {
 function toSpeed(text: string): number {
   const speed = /^\d+(\.\d+)?x?$/.test(text) ? Number.parseFloat(text) : Number.NaN
   if (speed <= SPEED_MAX) return speed
-  throw new Error(`${JSON.stringify(text)} is not a speed: give a factor such as 1, 0.5 or 10, or 0 for no pauses`)
+  throw new Error(`${JSON.stringify(text)} is not a speed: use a factor such as 1, 0.5 or 10, or 0 for no pauses`)
 }

@@ -1,4 +1,4 @@
-/** `holdfast restore SRC`: puts a backup in place of a store. */
+/** `holdfast restore SRC`: replaces a store with a backup. */
 import { restoreStore } from '../../server/store-backup.ts'
 import { defineCommand } from '../command.ts'
 import { copyProgress } from '../copy-progress.ts'

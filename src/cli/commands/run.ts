@@ -67,7 +67,7 @@ ${VALUE_RULE}`,
   },
 })
 
-/** Before the run is started, since there are better answers to a wrong name than that it is unknown. */
+/** Checks the name before the start, to give a more helpful error than the server's. */
 async function checkComponent(target: Target, component: string, file: string | undefined): Promise<void> {
   const known = (await target.client.components.list()).map(({ id }) => id)
   if (known.includes(component)) return

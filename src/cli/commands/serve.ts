@@ -32,7 +32,7 @@ server that opens the store.`,
   },
 }
 
-/** The one file that a command is given. */
+/** The command's only operand. */
 export function fileOf({ positionals: [file, ...others] }: Config, command: string): string {
   if (file !== undefined && others.length === 0) return file
   throw new HoldfastError('invalid_request', `expected one file to serve\n\nUsage: holdfast ${command} FILE [options]`)

@@ -1,4 +1,4 @@
-/** `holdfast share`: makes, lists and revokes share links of a run. */
+/** `holdfast share`: creates, lists and revokes share links of a run. */
 import type { RunHandle, ShareAction, ShareInfo } from '../../client/index.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { shareActions } from '../../core/access/share-links.ts'

@@ -1,4 +1,4 @@
-/** `holdfast show`: all about a run as it is now. */
+/** `holdfast show`: shows a run's current state. */
 import { type RunInfo, RunText } from '../../client/index.ts'
 import { toSwitch } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
@@ -31,7 +31,7 @@ interface ShownState {
   readonly lines: readonly string[]
   readonly input: unknown
   readonly text: string
-  /** Index before which events are no longer kept. */
+  /** Index of the first event that was not trimmed. */
   readonly earliest: number
 }
 
@@ -64,7 +64,7 @@ async function read({ id, events: count, waiting }: RunInfo, { client }: Target,
     if (isEnd(event) || event.index >= count - 1) break
   }
   const open = tree.open.map(({ depth, text: name }): Line => ({ depth, mark: 'begun', text: name }))
-  // What it asks now is told below, with how to answer.
+  // Open questions are shown below, with instructions.
   const done = waiting === undefined ? lines : lines.filter(({ mark }) => mark !== 'asked')
   return { lines: [...done, ...open].map((line) => lineText(line, style)), input, text: text.value, earliest }
 }

@@ -1,4 +1,4 @@
-/** `holdfast tail`: follows a run that exists. */
+/** `holdfast tail`: follows an existing run. */
 import { toCount, toSwitch } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { followRun } from '../follow.ts'

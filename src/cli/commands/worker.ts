@@ -1,4 +1,4 @@
-/** `holdfast worker FILE`: drives runs without HTTP. */
+/** `holdfast worker FILE`: executes runs without serving HTTP. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { Registry } from '../../core/registry.ts'
 import { configOptions } from '../../server/config-options.ts'
@@ -42,7 +42,7 @@ A sqlite store is for one process. A worker can open it while no server uses it,
       throw new HoldfastError('invalid_request', 'a memory store has no runs for a worker: use the store of a server')
     const ending = nextSignal()
     boundYoungGeneration()
-    const registered = new Registry(components).list() // before anything is made on disk
+    const registered = new Registry(components).list() // validate before writing to disk
     const logger = lazyLogger(config.logLevel)
     const opened = await openStore(config.store, logger)
     const endSurvival = surviveUncaughtErrors(logger)

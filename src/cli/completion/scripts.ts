@@ -1,4 +1,4 @@
-/** Completion scripts for the shells, from one description of the commands. */
+/** Completion scripts for bash, zsh and fish. */
 import { type CompletedCommand, type CompletedFlag, quoted } from './words.ts'
 
 export function bashScript(commands: readonly CompletedCommand[]): string {

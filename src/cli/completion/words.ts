@@ -1,10 +1,10 @@
-/** What a shell can complete, taken from the commands themselves. */
+/** Words that a shell can complete, from the command definitions. */
 import type { Catalogue } from '../command.ts'
 
 export interface CompletedFlag {
   readonly flag: string
   readonly help: string
-  /** What its value is called; a flag without one is a switch. */
+  /** Placeholder for the value; a flag without it is a switch. */
   readonly value: string | undefined
   readonly takesFile: boolean
 }
@@ -34,9 +34,9 @@ export async function completedCommands(catalogue: Catalogue): Promise<Completed
   )
 }
 
-const HELP: CompletedFlag = { flag: '--help', help: 'Say what the command does.', value: undefined, takesFile: false }
+const HELP: CompletedFlag = { flag: '--help', help: 'Show help.', value: undefined, takesFile: false }
 
-/** Within single quotes of any of the shells. */
+/** Escapes text for single quotes in any of the shells. */
 export function quoted(text: string, escape = `'\\''`): string {
   return `'${text.replaceAll("'", escape)}'`
 }

@@ -1,4 +1,4 @@
-/** An agent with tools: it looks up a balance by itself, and sends money only when somebody says yes. */
+/** Demo agent with tools: looks up a balance, and asks for approval before it sends money. */
 import { type LanguageModel, tool } from 'ai'
 import { z } from 'zod'
 import { modelAgent } from '../../agents/model/agent.ts'

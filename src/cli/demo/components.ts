@@ -1,10 +1,10 @@
-/** What the demo serves: on the scripted model, which needs no key and no network, or on the one that it is given. */
+/** The demo's components, on the scripted model (no key, no network) or on a configured one. */
 import { checkInput } from '../../agents/model/input.ts'
 import type { Component, ComponentInfo } from '../../core/ports/component.ts'
 import { lazy } from './lazy.ts'
 import type { DemoModel } from './model.ts'
 
-/** What they say about themselves is here, and what they do is loaded when they first do it. */
+/** Metadata is here; the implementations are loaded on first use. */
 export function demoComponents(model: DemoModel): Component[] {
   return [
     lazy(

@@ -1,7 +1,7 @@
-/** A component that is known at once and loaded by its first run: models and workflows take longer to load than a server to start. */
+/** A component that its first run loads, because models and workflows load more slowly than the server starts. */
 import type { Component } from '../../core/ports/component.ts'
 
-/** All that can be said about a component before it is loaded. */
+/** A component's metadata. */
 export type Facts = Omit<Component, 'run'>
 
 export function lazy<const Known extends Facts>(facts: Known, load: (facts: Known) => Promise<Component>): Component {
@@ -13,7 +13,7 @@ export function lazy<const Known extends Facts>(facts: Known, load: (facts: Know
       try {
         await loaded
       } catch (thrown) {
-        loaded = undefined // another run may find what was missing
+        loaded = undefined // so that the next run retries
         throw thrown
       }
       return yield* (await loaded).run(input, context)

@@ -1,4 +1,4 @@
-/** Which model the demo's components ask: the one that its configuration or the environment names, or the scripted one. */
+/** Chooses the demo's model: from the configuration, from the environment, or the scripted one. */
 import { findPackageJSON } from 'node:module'
 import type { LanguageModel } from 'ai'
 import { resumable } from '../../agents/model/reattach.ts'
@@ -7,16 +7,16 @@ import type { ModelConfig } from '../../server/config.ts'
 import type { Environment } from '../../server/options.ts'
 
 export interface DemoModel {
-  /** For the person who started the demo. */
+  /** Shown to the user at startup. */
   readonly description: string
-  /** Undefined where each component has its own script. */
+  /** Undefined for the scripted model, because each component has its own script. */
   load(): Promise<LanguageModel | undefined>
 }
 
 const OPENAI_MODEL = 'gpt-5.4-mini'
 const ANTHROPIC_MODEL = 'claude-haiku-4-5'
 
-/** Throws what to install, before anything is served. */
+/** Throws if a needed package is not installed. */
 export function demoModel(config: ModelConfig, env: Environment, isInstalled = hasPackage): DemoModel {
   const { package: needed, ...model } = modelOf(config, env)
   const missing = ['ai', ...(needed === undefined ? [] : [needed])].filter((name) => !isInstalled(name))
@@ -43,10 +43,10 @@ function modelOf({ url, name, key }: ModelConfig, env: Environment): ProvidedMod
 }
 
 function unusable(option: string, needed: string): HoldfastError {
-  return new HoldfastError('invalid_request', `${option} needs ${needed}: without it no model is asked`)
+  return new HoldfastError('invalid_request', `${option} needs ${needed}: without it, the demo uses the scripted model`)
 }
 
-/** Asked in the background, so that a story goes on at the provider while the server is down. */
+/** Uses background mode, so that the provider keeps generating while the server is down. */
 function openai(apiKey: string, name: string): ProvidedModel {
   return {
     description: `${name} of OpenAI (OPENAI_API_KEY)`,
@@ -93,7 +93,7 @@ async function firstModel(baseURL: string, apiKey: string | undefined): Promise<
     const { data } = (await response.json()) as { data: readonly { readonly id: string }[] }
     return data[0]!.id
   } catch (cause) {
-    const message = `${url} does not say which models there are; name one with --model: ${messageOf(cause)}`
+    const message = `${url} does not list its models; name one with --model: ${messageOf(cause)}`
     throw new HoldfastError('unavailable', message, { cause })
   }
 }

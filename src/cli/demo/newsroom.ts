@@ -1,4 +1,4 @@
-/** A team: an editor gives two reporters their tasks and writes the story from what they found. */
+/** Demo team: an editor delegates to two reporters and writes the story from their results. */
 import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
 import type { CommonDefinition } from '../../agents/shared/component.ts'

@@ -1,4 +1,4 @@
-/** A workflow with a sequence, a parallel block, a loop and a condition; two of its steps are agents. */
+/** Demo workflow with a sequence, a parallel block, a loop and a condition; two steps are agents. */
 import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
 import type { CommonDefinition } from '../../agents/shared/component.ts'

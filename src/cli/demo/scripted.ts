@@ -1,11 +1,11 @@
-/** The model that the demo has without a key and without a network, at a pace that a person can read. */
+/** The demo's scripted model: needs no key and no network, and streams at reading speed. */
 import type { LanguageModel } from 'ai'
 import { scriptedModel, type ScriptedModelOptions } from '../../agents/model/scripted.ts'
 
-/** A little faster than one reads aloud: the story takes just under a minute. */
+/** The story takes just under a minute. */
 export const WORDS_PER_SECOND = 15
 
-/** The model of whoever started the demo, where there is one. */
+/** The configured model, or a scripted one. */
 export function modelOr(
   given: LanguageModel | undefined,
   id: string,

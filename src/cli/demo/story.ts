@@ -1,4 +1,4 @@
-/** A story with its subject woven in: the same request always gives the same words. */
+/** A story about a given subject. Deterministic: the same request gives the same text. */
 
 export function story(request: string): string {
   const subject = subjectOf(request) ?? 'a lighthouse keeper'
@@ -11,7 +11,7 @@ export function story(request: string): string {
 const REQUEST_CHARS_READ = 2000
 const SUBJECT_CHARS_MAX = 120
 
-/** What the story is to be about: what stands behind "about" or "story of", or all of a request that is only a noun. */
+/** The subject: the text after "about" or "story of", or the whole request if it is just a noun. */
 function subjectOf(request: string): string | undefined {
   const line = request.slice(0, REQUEST_CHARS_READ).replace(/\s+/g, ' ').trim()
   const subject = REQUESTS.map((form) => form.exec(line)?.[1])
@@ -27,7 +27,7 @@ function subjectOf(request: string): string | undefined {
 
 const REQUESTS = [/\babout (.+)/i, /\b(?:story|tale|legend|fable) of (.+)/i, /^((?:an?|the|my|our)(?: [^ ]+){1,6})$/i]
 
-/** How the story speaks of its subject once it is known: "a knight who fears horses" is "the knight" from then on. */
+/** Short name of the subject: "a knight who fears horses" becomes "the knight". */
 function nameOf(subject: string): string {
   return subject.replace(/^an? /, 'the ').replace(CLAUSE, '')
 }
@@ -35,8 +35,7 @@ function nameOf(subject: string): string {
 const CLAUSE = / (?:who|whose|that|which|named|called|with|from|in|on|at|trying|living|looking) .*$/i
 
 /**
- * The subject may be one or many, a person or a pebble: what is said of it is in the past tense, with no pronoun and no
- * verb that would have to agree.
+ * The subject may be singular or plural, a person or a thing, so the text avoids pronouns and verbs that would have to agree with it.
  */
 const TEMPLATE = `
 Long before the harbour had a name, it had a rope. One thick, tarred rope ran from the last rock of the headland

@@ -1,4 +1,4 @@
-/** An agent that tells a story about whatever it is asked for. */
+/** Demo agent that tells a story. */
 import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
 import type { CommonDefinition } from '../../agents/shared/component.ts'
@@ -6,7 +6,7 @@ import type { Component } from '../../core/ports/component.ts'
 import { modelOr } from './scripted.ts'
 import { story } from './story.ts'
 
-/** On the scripted model the same request gives the same story, so one that was cut off goes on at the word where it stopped. */
+/** The scripted story is deterministic, so an interrupted run resumes at the word where it stopped. */
 export function storyteller(facts: CommonDefinition, model?: LanguageModel): Component {
   return modelAgent({
     ...facts,

@@ -1,4 +1,4 @@
-/** Lines of a run's tree and of its end, as text. */
+/** Formats the lines of a run's tree and its outcome. */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Style } from '../terminal/style.ts'
 import { duration, inOneLine } from '../terminal/text.ts'
@@ -27,7 +27,7 @@ export function isEnd(event: LoggedEvent): event is End {
   return ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'].includes(event.type)
 }
 
-/** How a run ended, in a line. */
+/** One line about the outcome. */
 export function endText(event: End, tookMs: number | undefined, style: Style): string {
   const took = tookMs === undefined ? '' : ` after ${duration(tookMs)}`
   switch (event.type) {
@@ -35,7 +35,7 @@ export function endText(event: End, tookMs: number | undefined, style: Style): s
       return `${style.green('✓ completed')}${took}${style.dim(tokensText(event.data.usage))}`
     case 'run.failed': {
       const { code, message, retryable } = event.data.error
-      const retry = retryable === true ? style.dim(' (to try again may help)') : ''
+      const retry = retryable === true ? style.dim(' (a retry may help)') : ''
       return `${style.red('✗ failed')}${took}: ${inOneLine(code)}: ${inOneLine(message, 500)}${retry}`
     }
     case 'run.cancelled':
@@ -54,7 +54,7 @@ function tokensText(usage: { readonly inputTokens?: number; readonly outputToken
   return `, ${usage.inputTokens ?? 0} tokens in, ${usage.outputTokens ?? 0} out`
 }
 
-/** A value for people: text as it is, anything else as JSON. */
+/** Strings as they are, other values as JSON. */
 export function valueText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')
 }

@@ -1,4 +1,4 @@
-/** A run in a pipe: what it says goes to standard output as it comes, all else in plain lines to standard error. */
+/** Shows a run in a pipe: its text on standard output, everything else as plain lines on standard error. */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
@@ -21,7 +21,7 @@ export class PlainPresenter implements Presenter {
 
   event(event: LoggedEvent): void {
     if (event.type === 'run.created') this.#since = Date.parse(event.time)
-    // As it is: whoever reads a pipe wants what was said, and is no terminal.
+    // Unescaped: a pipe gets the exact text, and escape sequences do no harm there.
     if (event.type === 'text.delta' && event.actor === undefined) this.#say(event.data.text)
     for (const line of this.#tree.apply(event)) this.note(lineText(line, this.#style))
     if (!isEnd(event)) return

@@ -1,4 +1,4 @@
-/** Ways to show a run as it goes: for a person at a terminal, for a pipe, for a program. */
+/** Presenters that show a live run: on a terminal, in a pipe, or as JSON. */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { isTerminal } from '../terminal/style.ts'
@@ -6,17 +6,16 @@ import { PlainPresenter } from './plain.ts'
 import { TerminalPresenter } from './terminal.ts'
 
 export interface Presenter {
-  /** Takes the run's next event. */
   event(event: LoggedEvent): void
-  /** Something about the watching, not the run. */
+  /** Shows a message about the connection, not the run. */
   note(text: string): void
-  /** Leaves what was shown in good order. */
+  /** Finishes the output. */
   close(): void
 }
 
 export interface PresenterOptions {
   readonly json: boolean
-  /** Milliseconds since 1970, for what is said of time that passes. */
+  /** Milliseconds since 1970, for elapsed times. */
   readonly now?: () => number
 }
 
@@ -25,7 +24,7 @@ export function presenterFor(io: CommandIo, { json, now = Date.now }: PresenterO
   return isTerminal(io.stdout, io.env) ? new TerminalPresenter(io, now) : new PlainPresenter(io)
 }
 
-/** Every event as a line of JSON. */
+/** Prints each event as a line of JSON. */
 class JsonPresenter implements Presenter {
   readonly #io: CommandIo
 

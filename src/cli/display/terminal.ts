@@ -1,4 +1,4 @@
-/** A run on a terminal: what is said and done stays, what is going on is a tree below it that moves. */
+/** Shows a run on a terminal: finished output scrolls up, with a live tree of the current activity below it. */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { CommandIo } from '../io.ts'
 import { Screen } from '../terminal/screen.ts'
@@ -18,9 +18,9 @@ export class TerminalPresenter implements Presenter {
   readonly #now: () => number
   readonly #tree = new RunTree()
   readonly #timer: NodeJS.Timeout
-  /** Lines that are to stay and are not drawn yet. */
+  /** Permanent lines that are not drawn yet. */
   #staying: string[] = []
-  /** The line of text that is being written. */
+  /** The incomplete last line of text. */
   #line = ''
   #said = false
   #since: number | undefined
@@ -109,7 +109,7 @@ export class TerminalPresenter implements Presenter {
   }
 }
 
-/** What a run is at, in a word or two. */
+/** Short description of the current activity. */
 function activityOf(event: LoggedEvent): string | undefined {
   switch (event.type) {
     case 'run.started':
@@ -118,9 +118,9 @@ function activityOf(event: LoggedEvent): string | undefined {
     case 'step.completed':
       return 'works'
     case 'run.paused':
-      return 'waits for an answer'
+      return 'waiting for an answer'
     case 'run.released':
-      return 'waits for another worker'
+      return 'waiting for another worker'
     case 'model.requested':
       return `asks ${inOneLine(event.data.model, 40)}`
     case 'reasoning.delta':
@@ -128,7 +128,7 @@ function activityOf(event: LoggedEvent): string | undefined {
     case 'text.delta':
       return event.actor === undefined ? 'writes' : undefined
     case 'tool.called':
-      return 'uses a tool'
+      return 'calling a tool'
     case 'stop.requested':
       return 'stops'
     default:

@@ -1,10 +1,10 @@
-/** What a run is doing, as a tree: a fold of its events into what is open, and lines of what is over. */
+/** Folds a run's events into a tree of open nodes and lines for finished ones. */
 import { actorKey, type Failure, type LoggedEvent } from '../../core/model/event.ts'
 import { inOneLine } from '../terminal/text.ts'
 
 export type Mark = 'begun' | 'done' | 'failed' | 'skipped' | 'asked' | 'noted'
 
-/** Something that is said once and stays. */
+/** A permanent line. */
 export interface Line {
   readonly depth: number
   readonly mark: Mark
@@ -13,29 +13,29 @@ export interface Line {
   readonly tookMs?: number
 }
 
-/** A step, a tool call or a component that is at work. */
+/** A step, tool call or component in progress. */
 export interface OpenNode {
   readonly key: string
   readonly parent: OpenNode | undefined
   readonly depth: number
   readonly text: string
   readonly since: number
-  /** The last thing it said. */
+  /** End of its text so far. */
   tail: string
-  /** Whether a line says that it has begun. */
+  /** Whether its start has been printed. */
   headed: boolean
-  /** Of a step: the component that carries it out. */
+  /** For a step: the component that executes it. */
   readonly component: string | undefined
 }
 
-/** An agent that calls tools and never tells their end is shown with the last of them. */
+/** Bounds the tree for agents that never end their tool calls; the oldest nodes are dropped. */
 const OPEN_MAX = 500
 const TAIL_CHARS = 60
 
 export class RunTree {
   readonly #open = new Map<string, OpenNode>()
 
-  /** What is at work, each below what it is part of. */
+  /** Open nodes, children after their parents. */
   get open(): OpenNode[] {
     const below = Map.groupBy(this.#open.values(), ({ parent }) => parent)
     const visit = (parent: OpenNode | undefined): OpenNode[] =>
@@ -102,7 +102,7 @@ export class RunTree {
   }
 
   #begin(event: LoggedEvent, key: string, text: string, kind?: string): Line[] {
-    if (this.#open.has(key)) return [] // begun again after a crash
+    if (this.#open.has(key)) return [] // restarted after a crash
     if (this.#open.size >= OPEN_MAX) this.#open.delete(this.#open.keys().next().value!)
     const parent = this.#parentOf(event)
     const details = (event.type === 'step.started' ? event.data.details : undefined) as
@@ -121,7 +121,7 @@ export class RunTree {
     return []
   }
 
-  /** A component belongs to the step that it carries out; a step or call to the innermost step that is open around it. */
+  /** The parent of a component is the step that it executes; of a step or call, the innermost open step around it. */
   #parentOf(event: LoggedEvent): OpenNode | undefined {
     const { actor } = event
     const isActor = event.type === 'actor.started'
@@ -159,7 +159,7 @@ export class RunTree {
 
   #withdrawn({ scope, ledger, reason, from }: Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']): Line[] {
     if (scope === 'all' && ledger === 'dropped') this.#open.clear()
-    return [{ depth: 0, mark: 'noted', text: `withdrawn: what was said from event ${from} on (${inOneLine(reason)})` }]
+    return [{ depth: 0, mark: 'noted', text: `retracted: output since event ${from} (${inOneLine(reason)})` }]
   }
 }
 
@@ -167,7 +167,7 @@ function keyOf(kind: string, { actor }: LoggedEvent, id: string): string {
   return `${kind} ${actorKey(actor)} ${id}`
 }
 
-/** Lines for what has begun and does not say so yet, outermost first. */
+/** Start lines that were not printed yet, outermost first. */
 function headsOf(node: OpenNode | undefined): Line[] {
   if (node === undefined || node.headed) return []
   const above = headsOf(node.parent)
@@ -192,7 +192,7 @@ function noteOf(event: LoggedEvent): Line[] {
       return [noted('answered')]
     case 'stop.requested':
       return [
-        noted(event.data.reason === undefined ? 'a stop is asked for' : `a stop: ${inOneLine(event.data.reason)}`),
+        noted(event.data.reason === undefined ? 'stop requested' : `stop requested: ${inOneLine(event.data.reason)}`),
       ]
     case 'artifact.added':
       return event.data.append === true

@@ -1,9 +1,9 @@
-/** What the doctor finds. */
+/** One finding of `holdfast doctor`. */
 export interface Finding {
   readonly about: string
   readonly state: 'good' | 'note' | 'bad'
   readonly says: string
-  /** What to do about it. */
+  /** What to do next. */
   readonly next?: string
 }
 

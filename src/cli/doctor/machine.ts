@@ -1,4 +1,4 @@
-/** What the doctor finds out about this machine: Node, the store, the disk, the port. */
+/** Local checks of `holdfast doctor`: Node, store, disk, port. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
@@ -28,8 +28,8 @@ export async function examineStore(config: StoreConfig, serverRuns: boolean): Pr
     return [
       note(
         'store',
-        `${storeText(config)} is not looked at from here`,
-        'the server says below whether it can use its store',
+        `${storeText(config)} is not checked from here`,
+        'see the server finding below for the state of its store',
       ),
     ]
   if (config.kind !== 'sqlite') return (await import('./shared-store.ts')).examineShared(config)
@@ -42,16 +42,16 @@ export async function examineStore(config: StoreConfig, serverRuns: boolean): Pr
 function damageOf(condition: StoreCondition): Finding[] {
   if (condition.state !== 'usable' || condition.examination === undefined) return []
   const { problems, problemCount, unverified } = condition.examination
-  const advice = 'restore a backup if it matters (holdfast restore); all other runs go on'
+  const advice = 'restore a backup if you need the data (holdfast restore); other runs are not affected'
   const found = problems.map((problem) => bad('store', problem, advice))
   if (problemCount > problems.length)
-    found.push(bad('store', `and ${problemCount - problems.length} more of this kind`, advice))
-  if (found.length === 0) found.push(good('store', 'every checksum is right, and no event is missing'))
+    found.push(bad('store', `${problemCount - problems.length} more problems like these`, advice))
+  if (found.length === 0) found.push(good('store', 'all checksums match and no event is missing'))
   if (unverified > 0)
     found.push(
       note(
         'store',
-        `${unverified} rows have no checksum: an older version wrote them, and they get one when they change`,
+        `${unverified} rows have no checksum: an older version wrote them; they get one when they next change`,
       ),
     )
   return found
@@ -64,7 +64,14 @@ function warningsOf(condition: StoreCondition): Finding[] {
   const { warnings, stuckBytes } = condition
   const found = warnings.map((warning) => note('store', warning))
   if (stuckBytes < STUCK_BYTES_MAX) return found
-  return [...found, note('store', `${size(stuckBytes)} of the file are free`, 'holdfast gc --vacuum gives them back')]
+  return [
+    ...found,
+    note(
+      'store',
+      `${size(stuckBytes)} of the file are unused`,
+      'return them to the file system with holdfast gc --vacuum',
+    ),
+  ]
 }
 
 function conditionOf(path: string, condition: StoreCondition, serverRuns: boolean): Finding {
@@ -73,10 +80,10 @@ function conditionOf(path: string, condition: StoreCondition, serverRuns: boolea
       return absent(path)
     case 'in use':
       return serverRuns
-        ? good('store', `${path} is in use, as it should be while a server runs`)
-        : note('store', `${path} is in use, and no server was found`, 'say where its server listens with --url')
+        ? good('store', `${path} is in use by the running server`)
+        : note('store', `${path} is in use, but no server was found`, 'name its server with --url')
     case 'unusable':
-      return bad('store', condition.reason, 'no server can open it before that is done')
+      return bad('store', condition.reason, 'fix this first: no server can open the store')
     case 'usable': {
       const { schema, current, bytes } = condition
       return schema === current
@@ -84,7 +91,7 @@ function conditionOf(path: string, condition: StoreCondition, serverRuns: boolea
         : note(
             'store',
             `${path} has schema ${schema} of ${current}`,
-            'holdfast migrate, or start a server: both bring it up to date',
+            'migrate it with holdfast migrate, or start a server',
           )
     }
   }
@@ -95,12 +102,12 @@ function absent(path: string): Finding {
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
     accessSync(folder, constants.W_OK)
-    return note('store', `${path} is not there yet; the first server makes it`)
+    return note('store', `${path} does not exist yet; the first server creates it`)
   } catch {
     return bad(
       'store',
-      `${path} is not there, and ${folder} cannot be written to`,
-      'change its permissions, or give --store',
+      `${path} does not exist, and ${folder} is not writable`,
+      'change its permissions, or use another --store',
     )
   }
 }
@@ -112,10 +119,10 @@ function diskOf(path: string): Finding {
   const free = bavail * bsize
   return free >= DISK_BYTES_MIN
     ? good('disk', `${size(free)} free`)
-    : bad('disk', `only ${size(free)} free at ${folder}`, 'make room; holdfast gc trims finished runs')
+    : bad('disk', `only ${size(free)} free at ${folder}`, 'free some space; holdfast gc trims finished runs')
 }
 
-/** Of a port that no server of ours answers at. */
+/** Checks a port on which no Holdfast server responds. */
 export async function examinePort(url: string): Promise<Finding> {
   const port = Number(new URL(url).port)
   const server = createServer()
@@ -126,7 +133,11 @@ export async function examinePort(url: string): Promise<Finding> {
     })
     return good('port', `${port} is free`)
   } catch (cause) {
-    return bad('port', `${port} cannot be used: ${detailOf(cause)}`, 'end what uses it, or give servers another --port')
+    return bad(
+      'port',
+      `${port} cannot be used: ${detailOf(cause)}`,
+      'stop the program that uses it, or choose another --port',
+    )
   } finally {
     await new Promise((settle) => server.close(settle))
   }

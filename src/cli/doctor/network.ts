@@ -1,4 +1,4 @@
-/** What the doctor finds out about a server and the way to it. */
+/** Network checks of `holdfast doctor`: the server, and proxies on the way to it. */
 import { createClient } from '../../client/index.ts'
 import { isHoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { Environment } from '../../server/options.ts'
@@ -27,13 +27,13 @@ export async function examineServer(address: Address): Promise<Finding[]> {
       bad(
         'server',
         `${url}: its store is not usable: ${health.store.reason ?? ''}`,
-        'see the log of the server; it tries again by itself',
+        'check the log of the server; it retries automatically',
       ),
     )
-  else if (health.draining === true) findings.push(note('server', `${url} is shutting down, and takes no runs`))
-  else findings.push(good('server', `${url} answers; runs under way: ${health.running ?? 0}`))
+  else if (health.draining === true) findings.push(note('server', `${url} is shutting down and accepts no runs`))
+  else findings.push(good('server', `${url} is up; running runs: ${health.running ?? 0}`))
   for (const alarm of health.store?.alarms ?? [])
-    findings.push(bad('store', `${url}: ${alarm}`, 'see the log of the server'))
+    findings.push(bad('store', `${url}: ${alarm}`, 'check the log of the server'))
   findings.push(versionOf(await ask(`${url}/openapi.json`)), ...clockOf(response), ...wayOf(response))
   findings.push(...(await examineRuns(address)))
   return findings
@@ -52,7 +52,7 @@ async function ask(address: string): Promise<ProbeResponse> {
 function versionOf({ body }: ProbeResponse): Finding {
   const theirs = (body as { info?: { version?: string } }).info?.version ?? 'unknown'
   return theirs === version
-    ? good('version', `the server has ${theirs}, too`)
+    ? good('version', `client and server have version ${theirs}`)
     : note('version', `the server has ${theirs}, this command ${version}`, 'use the same version for both')
 }
 
@@ -64,21 +64,21 @@ function clockOf({ headers }: ProbeResponse): Finding[] {
     bad(
       'clock',
       `the server's clock and this one differ by ${Math.round(skew / 1000)} s`,
-      'set both by NTP: tokens and leases depend on it',
+      'synchronize both with NTP: tokens and leases depend on it',
     ),
   ]
 }
 
-/** What stands in between says so, most often. */
+/** Headers that proxies usually add. */
 const PROXY_HEADERS = ['via', 'x-cache', 'cf-ray', 'x-amz-cf-id', 'x-varnish', 'x-served-by']
 
 function wayOf({ headers }: ProbeResponse): Finding[] {
   const seen = PROXY_HEADERS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`)
-  return seen.length === 0 ? [] : [note('proxy', `something stands in between (${seen.join(', ')})`, PROXY_ADVICE)]
+  return seen.length === 0 ? [] : [note('proxy', `there is a proxy in between (${seen.join(', ')})`, PROXY_ADVICE)]
 }
 
 const PROXY_ADVICE =
-  'let it pass on text/event-stream at once: no buffering (nginx: proxy_buffering off), no compression, idle timeout above 30 s'
+  'configure it for text/event-stream: no buffering (nginx: proxy_buffering off), no compression, idle timeout above 30 s'
 
 async function examineRuns({ url, key }: Address): Promise<Finding[]> {
   const client = createClient({ url, retries: 0, ...(key !== undefined && { key }) })
@@ -89,8 +89,8 @@ async function examineRuns({ url, key }: Address): Promise<Finding[]> {
       return [
         note(
           'streams',
-          'no run is under way, so streaming was not tried',
-          'start a run, and call holdfast doctor again',
+          'streaming was not tested: no run is in progress',
+          'start a run, then run holdfast doctor again',
         ),
       ]
     return [await examineStream(`${url}/runs/${run.id}/events?format=sse&after=${run.events - 1}`, key)]
@@ -100,21 +100,21 @@ async function examineRuns({ url, key }: Address): Promise<Finding[]> {
       return [
         bad(
           'key',
-          'the server wants to know who is calling',
-          'give its key with --key or HOLDFAST_KEY; holdfast keys makes one',
+          'the server requires authentication',
+          'pass a key with --key or HOLDFAST_KEY; create one with holdfast keys',
         ),
       ]
     return [
       bad(
         'runs',
         `runs cannot be listed: ${isHoldfastError(cause) ? cause.code : messageOf(cause)}`,
-        'see the log of the server',
+        'check the log of the server',
       ),
     ]
   }
 }
 
-/** A stream says hello with its head; what keeps that back will keep events back. */
+/** A stream sends its first bytes with the headers. A proxy that buffers those also buffers events. */
 async function examineStream(address: string, key: string | undefined): Promise<Finding> {
   const since = performance.now()
   try {
@@ -127,18 +127,18 @@ async function examineStream(address: string, key: string | undefined): Promise<
     await reader?.read()
     await reader?.cancel()
     if (encoding !== null)
-      return bad('streams', `they come compressed (${encoding}), so events may be held back`, PROXY_ADVICE)
-    return good('streams', `they come at once: first bytes after ${Math.round(performance.now() - since)} ms`)
+      return bad('streams', `responses are compressed (${encoding}), so events may be delayed`, PROXY_ADVICE)
+    return good('streams', `not buffered: first bytes after ${Math.round(performance.now() - since)} ms`)
   } catch (cause) {
     return bad(
       'streams',
-      `nothing came within ${ASK_MS / 1000} s (${messageOf(cause)}): something on the way keeps them back`,
+      `no bytes within ${ASK_MS / 1000} s (${messageOf(cause)}): a proxy on the way buffers them`,
       PROXY_ADVICE,
     )
   }
 }
 
-/** Variables that other programs obey. Node's own fetch does so only when it is told to. */
+/** Proxy variables, which Node's fetch only honours if configured to. */
 export function examineProxyVariables(env: Environment): Finding[] {
   const set = ['http_proxy', 'https_proxy', 'all_proxy']
     .flatMap((name) => [name, name.toUpperCase()])
@@ -150,14 +150,14 @@ export function examineProxyVariables(env: Environment): Finding[] {
     ? [
         note(
           'proxy',
-          `${names}: requests of holdfast and of your agents go through it`,
-          `name this machine in NO_PROXY; ${PROXY_ADVICE}`,
+          `${names}: holdfast and your agents send their requests through this proxy`,
+          `add this machine to NO_PROXY; ${PROXY_ADVICE}`,
         ),
       ]
     : [
         note(
           'proxy',
-          `${names}: set, and not obeyed by Node`,
+          `${names}: set, but ignored by Node`,
           'set NODE_USE_ENV_PROXY=1 if agents must use it to reach models',
         ),
       ]

@@ -1,4 +1,4 @@
-/** What the doctor finds out about a store that several nodes share: its version, and what its acknowledgements are worth. */
+/** Checks of `holdfast doctor` for a shared store: version, replication and durability. */
 import { detailOf } from '../../core/model/errors.ts'
 import { inspectNatsStore, inspectPostgresStore } from '../../server/inspect-shared.ts'
 import { natsText, type NatsConfig } from '../../server/nats-address.ts'
@@ -15,13 +15,13 @@ export async function examineShared(config: NatsConfig | PostgresConfig): Promis
     if (config.kind === 'nats') return natsFindings(name, config, await inspectNatsStore(config))
     return postgresFindings(name, await inspectPostgresStore(config))
   } catch (cause) {
-    return [bad('store', `${name}: ${detailOf(cause)}`, 'check the address, and that the server can be reached')]
+    return [bad('store', `${name}: ${detailOf(cause)}`, 'check the address, and that the server is reachable')]
   }
 }
 
 function natsFindings(name: string, { replicas }: NatsConfig, { server, streams, sync }: Nats): Finding[] {
   if (streams === undefined)
-    return [note('store', `${name}: nats-server ${server}; there are no streams yet, the first server makes them`)]
+    return [note('store', `${name}: nats-server ${server}; no streams yet, the first server creates them`)]
   const found = Math.min(...streams.map(({ config }) => config.num_replicas))
   const bytes = streams.reduce((sum, { state }) => sum + state.bytes, 0)
   const text = `${name}: nats-server ${server}, ${streams.length / 2} partitions, ${size(bytes)}`
@@ -30,17 +30,17 @@ function natsFindings(name: string, { replicas }: NatsConfig, { server, streams,
 
 function replicasOf(found: number, wished: number | undefined): Finding {
   if (wished !== undefined && found < wished)
-    return bad('replicas', `${found}, and ${wished} are asked for`, 'start a server: it adds replicas where it can')
+    return bad('replicas', `${found}, but ${wished} are configured`, 'start a server: it adds replicas if possible')
   return found > 1
-    ? good('replicas', `each message is in files of ${found} servers, and acknowledged by a majority of them`)
+    ? good('replicas', `each message is stored on ${found} servers and acknowledged by a majority`)
     : note(
         'replicas',
-        'each message is on one server, and gone with its disk',
-        'use a cluster of three, and replicas=3',
+        'each message is stored on one server only, and lost with its disk',
+        'use a cluster of three servers, and replicas=3',
       )
 }
 
-/** Servers that should have a copy, and do not. */
+/** Replicas that are offline or behind. */
 function peersOf(streams: NonNullable<Nats['streams']>): Finding[] {
   return streams.flatMap(({ config, cluster }) => {
     const behind = (cluster?.replicas ?? []).filter(({ current, offline }) => offline === true || !current)
@@ -49,7 +49,11 @@ function peersOf(streams: NonNullable<Nats['streams']>): Finding[] {
     if (behind.length === 0) return []
     const names = behind.map((peer) => peer.name).join(', ')
     return [
-      bad('stream', `${config.name} is not complete on ${names}`, 'start these servers, or wait until they caught up'),
+      bad(
+        'stream',
+        `${config.name} is incomplete on ${names}`,
+        'start these servers, or wait until they have caught up',
+      ),
     ]
   })
 }
@@ -65,17 +69,13 @@ function placementOf(streams: NonNullable<Nats['streams']>): Finding[] {
 
 function syncOf(sync: Nats['sync']): Finding {
   if (sync === undefined)
-    return note(
-      'sync',
-      'when the servers sync their files is not known',
-      'give monitor=http://HOST:8222 in the address',
-    )
+    return note('sync', 'the sync interval of the servers is unknown', 'add monitor=http://HOST:8222 to the address')
   if (sync.always) return good('sync', 'files are synced before a message is acknowledged')
-  const often = sync.everyMs === undefined ? 'now and then' : `every ${Math.round(sync.everyMs / 1000)} s`
+  const often = sync.everyMs === undefined ? 'at an unknown interval' : `every ${Math.round(sync.everyMs / 1000)} s`
   return note(
     'sync',
-    `files are synced ${often}: a power cut of a majority of the servers at once loses what came since`,
-    'put them on power supplies of their own, or set jetstream { sync_interval: always }, at about half the appends per second',
+    `files are synced ${often}: if a majority of the servers lose power at once, writes since the last sync are lost`,
+    'use independent power supplies, or set jetstream { sync_interval: always }, which halves append throughput',
   )
 }
 
@@ -87,21 +87,19 @@ function postgresFindings(name: string, condition: Postgres): Finding[] {
       : note(
           'store',
           `${name}: PostgreSQL ${server}, schema ${schema} of ${current}`,
-          'holdfast migrate, or start a server',
+          'migrate it with holdfast migrate, or start a server',
         )
   const synced = fsync
-    ? good('sync', 'commits are on the disk before they are acknowledged')
-    : bad('sync', 'fsync is off: a crash of its machine loses or damages what was acknowledged', 'set fsync = on')
+    ? good('sync', 'commits are on disk before they are acknowledged')
+    : bad('sync', 'fsync is off: a crash of the machine can lose or corrupt acknowledged commits', 'set fsync = on')
   const replicas =
     standbys === ''
       ? note(
           'replicas',
-          'no replica is waited for: a failover can lose what clients have seen',
-          'where you fail over, set synchronous_standby_names',
+          'replication is asynchronous: a failover can lose events that clients have seen',
+          'if you use failover, set synchronous_standby_names',
         )
       : good('replicas', `commits wait for ${standbys}`)
-  const role = isReplica
-    ? [bad('role', 'this server is a replica, and cannot be written to', 'give the address of the primary')]
-    : []
+  const role = isReplica ? [bad('role', 'this server is a read-only replica', 'use the address of the primary')] : []
   return [store, ...role, synced, replicas]
 }

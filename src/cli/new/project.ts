@@ -1,15 +1,15 @@
-/** A project to start from: one agent with one tool, which runs without a key and without a network. */
+/** Template for `holdfast new`: one agent with one tool, which needs no key and no network. */
 
-/** What is installed with it, as ranges of versions. */
+/** Version ranges of its dependencies. */
 export interface ProjectVersions {
   readonly holdfast: string
   readonly ai: string
   readonly zod: string
-  /** The oldest Node that it runs on. */
+  /** Minimum Node version. */
   readonly node: string
 }
 
-/** Text by path. */
+/** File contents by path. */
 export function projectFiles(name: string, versions: ProjectVersions): Readonly<Record<string, string>> {
   return {
     'package.json': json({
@@ -48,7 +48,7 @@ const AGENTS = `import { tool } from 'ai'
 import { agent, idempotent, scriptedModel } from 'holdfast/ai'
 import { z } from 'zod'
 
-/** It may be called again after a crash; without \`idempotent\`, somebody would be asked first. */
+/** \`idempotent\`: after a crash, the tool is called again without asking. */
 const time = idempotent(
   tool({
     description: 'The time of day in a time zone, such as Europe/Lisbon.',
@@ -61,7 +61,7 @@ export const assistant = agent({
   id: 'assistant',
   instructions: 'Say what time it is where you are asked for it.',
   tools: { time },
-  // Any model of the AI SDK fits here, as README.md says. This one needs no key and no network.
+  // Any AI SDK model works here, see README.md. This one needs no key and no network.
   model: scriptedModel({
     wordsPerSecond: 10,
     script({ turn, text, results }) {

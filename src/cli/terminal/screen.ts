@@ -1,4 +1,4 @@
-/** The end of a terminal as a place that can be drawn again, below what stays. */
+/** Redraws the bottom rows of a terminal, below permanent lines. */
 import type { Output } from '../io.ts'
 import { cut } from './text.ts'
 
@@ -13,7 +13,7 @@ export class Screen {
     this.#output = output
   }
 
-  /** The last column stays free: some terminals go to the next row when it is written. */
+  /** The last column stays free, because some terminals wrap when it is written. */
   get columns(): number {
     return (this.#output.columns || COLUMNS) - 1
   }
@@ -22,7 +22,7 @@ export class Screen {
     return (this.#output.rows || ROWS) - 1
   }
 
-  /** Adds lines that stay, and draws the rows below them anew. */
+  /** Adds permanent lines and redraws the rows below them. */
   draw(staying: readonly string[], rows: readonly string[]): void {
     const up = this.#drawn > 1 ? `\u001b[${this.#drawn - 1}A` : ''
     const shown = rows.slice(-this.rows).map((row) => cut(row, this.columns))

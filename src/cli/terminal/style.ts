@@ -1,4 +1,4 @@
-/** Colours, where a terminal shows them and nobody asked for none. */
+/** Colours, if the terminal supports them and they are not disabled. */
 import { styleText } from 'node:util'
 import type { Environment } from '../../server/options.ts'
 import type { Output } from '../io.ts'
@@ -16,7 +16,7 @@ export function styleOf(output: Output, env: Environment): Style {
   return Object.fromEntries(paint) as Style
 }
 
-/** Whether rows can be drawn again. */
+/** Whether rows can be redrawn. */
 export function isTerminal({ isTTY }: Output, env: Environment): boolean {
   return isTTY === true && env['TERM'] !== 'dumb'
 }

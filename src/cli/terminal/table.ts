@@ -1,4 +1,4 @@
-/** Rows in columns that are as wide as they need to be. */
+/** Aligns rows in columns. */
 import { widthOf } from './text.ts'
 
 export function tableLines(rows: readonly (readonly string[])[]): string[] {

@@ -1,10 +1,10 @@
-/** Text on a terminal: how wide it is, where it ends, and nothing in it that the terminal would obey. */
+/** Terminal text: width, truncation, and removal of control characters. */
 import { printable } from '../../core/model/printable.ts'
 
-/** A value on one line, of so many characters at most. */
+/** A value on one line, truncated. */
 export function inOneLine(value: unknown, charsMax = 80): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-  // Cut before anything is replaced: a value may have megabytes.
+  // Truncate first: the value may have megabytes.
   const line = printable(text.slice(0, charsMax * 4))
     .replace(/\s+/g, ' ')
     .trim()
@@ -14,7 +14,7 @@ export function inOneLine(value: unknown, charsMax = 80): string {
     : line
 }
 
-/** A colour: what is printable has no other control characters. */
+/** A colour. Printable text has no other control characters. */
 const ESCAPE = /(\p{Cc}\[[\d;]*m)/u
 const NO_COLUMNS = /^(?:\p{M}|[\u200b-\u200f])$/u
 const TWO_COLUMNS =
@@ -25,13 +25,13 @@ function columnsOf(character: string): number {
   return TWO_COLUMNS.test(character) ? 2 : 1
 }
 
-/** The columns that a text takes, colours apart. */
+/** Width in columns, without colours. */
 export function widthOf(text: string): number {
   const parts = text.split(ESCAPE).filter((part) => !ESCAPE.test(part))
   return Array.from(parts.join('')).reduce((sum, character) => sum + columnsOf(character), 0)
 }
 
-/** As much of a text as fits; its colours end as they would have. */
+/** Truncates text to a width but keeps the closing colour codes. */
 export function cut(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text
   let left = columns - 1
@@ -46,12 +46,12 @@ export function cut(text: string, columns: number): string {
       if (left < 0) break
       shown += character
     }
-    if (left < 0) left = Number.NEGATIVE_INFINITY // what follows is colours only
+    if (left < 0) left = Number.NEGATIVE_INFINITY // keep only colours from here on
   }
   return `${shown}…`
 }
 
-/** The first row of a text that is longer than one, broken between words where it can be; and the rest. */
+/** Splits off the first row of a long text, between words if possible. */
 export function firstRow(text: string, columns: number): readonly [row: string, rest: string] {
   let width = 0
   let end = 0

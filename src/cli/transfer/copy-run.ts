@@ -1,4 +1,4 @@
-/** Brings one run of a store into another, byte for byte, and goes on where an earlier copy was cut off. */
+/** Copies one run between stores, byte for byte, and resumes an interrupted copy. */
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readLog } from '../../core/delivery/read-log.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
@@ -7,7 +7,7 @@ import type { Run } from '../../core/model/run.ts'
 import type { Store, StoredRun } from '../../core/ports/store.ts'
 import { digestOf } from './digest.ts'
 
-/** `present`: it was there, whole or another one, and was left as it is. */
+/** `present`: the target already had the run, or another one with its id, and was left unchanged. */
 export type RunCopyResult = 'copied' | 'continued' | 'present'
 
 const decoder = new TextDecoder()
@@ -23,7 +23,7 @@ export async function copyRun(from: Store, to: Store, kept: TransferredRun): Pro
   return 'continued'
 }
 
-/** Waits until the last of its records is there; nothing else makes a paused run that asks nothing, so nobody takes it. */
+/** A paused run without a question: no worker claims it until the last record arrives, and nothing else creates such runs. */
 function arriving({ wakeAt: _wakeAt, finishedAt: _finishedAt, ...run }: Run): Run {
   return { ...run, status: 'paused', waiting: [] }
 }
@@ -38,18 +38,18 @@ async function isBeginningOf(from: Store, to: Store, { stored }: TransferredRun,
   return (await digestOf(to, beginning)) === (await digestOf(from, beginning))
 }
 
-/** The index of the record that follows. */
+/** Returns the next index. */
 async function admit(from: Store, to: Store, { stored, idempotency }: TransferredRun): Promise<number> {
   const { run, first, next, epoch, stop } = stored
   const slice = await readLog(from, run.id, first - 1, 1)
-  if (slice === undefined) throw new Error(`run ${run.id}: its log has nothing at ${first}`)
+  if (slice === undefined) throw new Error(`run ${run.id}: its log has no record at index ${first}`)
   const isWhole = next === first + 1
   const head = { run: isWhole ? run : arriving(run), first, next: first + 1, epoch, ...(stop && { stop }) }
   await to.transfer.admit({ stored: head, ...(idempotency && { idempotency }) }, recordsOf(slice)[0]!)
   return first + 1
 }
 
-/** The last record brings what the run is. */
+/** The last append also sets the run's state. */
 async function append(from: Store, to: Store, { stored }: TransferredRun, start: number): Promise<void> {
   const { run, next, epoch } = stored
   if (start === next) return

@@ -1,4 +1,4 @@
-/** Copies all that a store keeps into another one, and compares what came of it. */
+/** Copies everything from one store to another and verifies the result. */
 import type { Document } from '../../core/model/document.ts'
 import { isHoldfastError, detailOf } from '../../core/model/errors.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
@@ -7,7 +7,7 @@ import type { Store } from '../../core/ports/store.ts'
 import { copyRun } from './copy-run.ts'
 import { canonical, digestOf } from './digest.ts'
 
-/** What differs, and was left as it is. */
+/** A run or document that differs and was left unchanged. */
 export interface Mismatch {
   readonly run?: string
   readonly document?: string
@@ -15,26 +15,26 @@ export interface Mismatch {
 }
 
 export interface CopyReport {
-  /** `present`: the target had it already, the same. */
+  /** `present`: the target already had an identical one. */
   readonly documents: { copied: number; present: number }
   readonly runs: { copied: number; continued: number; present: number }
-  /** Runs by status that go on in the target. */
+  /** Unfinished runs by status, which continue in the target. */
   readonly unfinished: Partial<Record<RunStatus, number>>
   events: number
   mismatched: number
-  /** The first ones. */
+  /** The first few. */
   readonly mismatches: Mismatch[]
 }
 
 const PAGE = 100
-/** Finished runs that are copied at once: most of the time of one is waiting for the disk. */
+/** Finished runs copied concurrently, because copying mostly waits for the disk. */
 const WIDTH = 8
 const MISMATCHES_MAX = 100
 
 /** `progress` is called after each page with the report so far. */
 export async function copyStore(from: Store, to: Store, progress: (report: CopyReport) => void): Promise<CopyReport> {
   const copy = new Copy(from, to)
-  // Documents come first: a run that is there always has its session.
+  // Documents first, so that every copied run has its session.
   for await (const documents of pages((after: Document | undefined) => from.transfer.documents(PAGE, after))) {
     await atOnce(documents, (document) => copy.document(document))
     progress(copy.report)
@@ -44,7 +44,7 @@ export async function copyStore(from: Store, to: Store, progress: (report: CopyR
       runs.filter(({ stored }) => isFinished(stored.run.status)),
       (kept) => copy.run(kept),
     )
-    // One after the other: the order in which they come is that in which a lane is served.
+    // Sequentially: the order of arrival is the order in which a lane is served.
     for (const kept of runs) if (!isFinished(kept.stored.run.status)) await copy.run(kept)
     progress(copy.report)
   }
@@ -79,7 +79,8 @@ class Copy {
     }
     const there = await this.#to.documents.get(owner, collection, id)
     if (canonical(there) === canonical(document)) this.report.documents[admitted ? 'copied' : 'present']++
-    else this.#differs({ document: `${collection}/${id}`, problem: 'the target has another one of this name' })
+    else
+      this.#differs({ document: `${collection}/${id}`, problem: 'the target has a different document with this name' })
   }
 
   async run(kept: TransferredRun): Promise<void> {
@@ -97,21 +98,19 @@ class Copy {
     }
   }
 
-  /** The digests of both are compared, also where there was nothing to do. */
+  /** Compares the digests, even if nothing was copied. */
   async #problemOf(kept: TransferredRun): Promise<string | undefined> {
     const { id, owner } = kept.stored.run
     const there = await this.#to.get(id)
-    if (there === undefined) return 'it is gone from the target'
+    if (there === undefined) return 'it is missing in the target'
     const found = kept.idempotency && (await this.#to.findByKey(owner, kept.idempotency.key))
     const idempotency = kept.idempotency && found && { key: kept.idempotency.key, fingerprint: found.fingerprint }
     const copy: TransferredRun = { stored: there, ...(idempotency && { idempotency }) }
-    if (found !== undefined && found.stored.run.id !== id) return 'another run of the target has its key'
+    if (found !== undefined && found.stored.run.id !== id) return 'another run in the target has its idempotency key'
     if ((await digestOf(this.#to, copy)) !== (await digestOf(this.#from, kept)))
-      return 'the target has another one of this id'
+      return 'the target has a different run with this id'
     const now = await this.#from.get(id)
-    return now?.next === kept.stored.next && now.epoch === kept.stored.epoch
-      ? undefined
-      : 'it changed while it was copied'
+    return now?.next === kept.stored.next && now.epoch === kept.stored.epoch ? undefined : 'it changed during the copy'
   }
 
   #differs(mismatch: Mismatch): void {
@@ -120,7 +119,7 @@ class Copy {
   }
 }
 
-/** One that the target cannot hold, has another one of, or that somebody writes to, is told, and the others are copied. A store that fails ends the copy. */
+/** Whether an error concerns only one run: it is reported and the copy continues. A failing store ends the copy. */
 function isAboutOne(cause: unknown): boolean {
   return isHoldfastError(cause) && cause.code !== 'unavailable' && cause.code !== 'internal'
 }

@@ -1,4 +1,4 @@
-/** A number for all that a store keeps of a run, or for a document: the same in every store that keeps the same. */
+/** Digest of a run or document, independent of the store adapter. */
 import { createHash } from 'node:crypto'
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readLog } from '../../core/delivery/read-log.ts'
@@ -6,7 +6,7 @@ import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { lastOf, sliceBefore } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
 
-/** Of a head and the records that it says are kept; what a store has beyond them does not count. */
+/** Covers the run and the records that it counts; records beyond them are ignored. */
 export async function digestOf(store: Store, { stored, idempotency }: TransferredRun): Promise<string> {
   const { run, first, next, epoch, stop } = stored
   const hash = createHash('sha256').update(canonical({ run, first, next, epoch, stop, idempotency }))
@@ -19,7 +19,7 @@ export async function digestOf(store: Store, { stored, idempotency }: Transferre
   return hash.digest('hex')
 }
 
-/** JSON in which the order of keys does not matter: no store promises to keep it. */
+/** JSON with sorted keys, because stores need not preserve their order. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

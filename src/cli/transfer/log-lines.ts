@@ -1,18 +1,18 @@
-/** The log of a finished run as lines, as they are stored, over as many connections as it takes. */
+/** Streams the stored lines of a finished run's log, reconnecting as needed. */
 import { detailOf } from '../../core/model/errors.ts'
 import type { Target } from '../target.ts'
 
 const TRIES_MAX = 10
-/** Nothing is that long in a log that is complete. */
+/** A complete log never pauses this long. */
 const SILENCE_MS = 30_000
 
 export async function* logLines({ url, key }: Target, run: string): AsyncGenerator<string> {
   let next = 0
-  let failure = 'the server sent no more'
+  let failure = 'the server stopped sending'
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     try {
       for await (const line of readLines(eventsUrl(url, run, next), key)) {
-        if (!line.startsWith(`{"run":${JSON.stringify(run)},"index":${next},`)) continue // a heartbeat, or about the stream
+        if (!line.startsWith(`{"run":${JSON.stringify(run)},"index":${next},`)) continue // a heartbeat or stream notice
         yield line
         next++
         tries = 0
@@ -22,7 +22,7 @@ export async function* logLines({ url, key }: Target, run: string): AsyncGenerat
       failure = detailOf(cause)
     }
   }
-  throw new Error(`${run}: the log breaks off after ${next} events: ${failure}`)
+  throw new Error(`${run}: the log ends early, after ${next} events: ${failure}`)
 }
 
 const TERMINAL = /^\{"run":"[^"]*","index":\d+,"time":"[^"]*","type":"run\.(?:completed|failed|cancelled|rejected)"/
@@ -37,7 +37,7 @@ async function* readLines(address: string, key: string | undefined): AsyncGenera
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
     signal: AbortSignal.timeout(SILENCE_MS),
   })
-  if (response.status !== 200 || response.body === null) throw new Error(`answered with status ${response.status}`)
+  if (response.status !== 200 || response.body === null) throw new Error(`responded with status ${response.status}`)
   let rest = ''
   for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + piece).split('\n')

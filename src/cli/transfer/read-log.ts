@@ -1,4 +1,4 @@
-/** Reads an exported log, and refuses whatever is not the whole and unchanged log of one finished run (LOG-1, LOG-3). */
+/** Reads an exported log and rejects anything but the complete, unchanged log of one finished run (LOG-1, LOG-3). */
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import { wrongField } from '../../core/model/wrong-field.ts'
 import { type EventData, isEventType, isTerminal, type LoggedEvent } from '../../core/model/event.ts'
@@ -6,9 +6,9 @@ import { defaultLimits } from '../../core/model/limits.ts'
 import { reduce, type Run } from '../../core/model/run.ts'
 
 export interface ReadLog {
-  /** As the log leaves it. */
+  /** The run's final state. */
   readonly run: Run
-  /** In the stored form. */
+  /** In the stored format. */
   readonly records: readonly string[]
 }
 
@@ -25,7 +25,7 @@ export function readLog(text: string, owner: string): ReadLog {
     if (isTerminal(event.type) !== (index === lines.length - 1))
       throw refused(
         index + 1,
-        isTerminal(event.type) ? 'the run ends before the file does' : 'the end of the run is missing',
+        isTerminal(event.type) ? 'there are lines after the end of the run' : 'the end of the run is missing',
       )
     run = run === undefined ? created(event, owner) : fold(run, event)
     records.push(`id: ${index}\nevent: ${event.type}\ndata: ${line}\n\n`)
@@ -34,19 +34,20 @@ export function readLog(text: string, owner: string): ReadLog {
 }
 
 function parse(line: string, index: number, run: string | undefined): LoggedEvent {
-  if (Buffer.byteLength(line) > defaultLimits.eventBytesMax * 2) throw refused(index + 1, 'it is too long for an event')
+  if (Buffer.byteLength(line) > defaultLimits.eventBytesMax * 2)
+    throw refused(index + 1, 'it exceeds the maximum size of an event')
   const event = parseJson(line, index)
   if (typeof event.run !== 'string' || !RUN_ID.test(event.run)) throw refused(index + 1, 'it has no run id')
   if (run !== undefined && event.run !== run)
-    throw refused(index + 1, `it is of another run, ${event.run.slice(0, 100)}`)
+    throw refused(index + 1, `it belongs to another run, ${event.run.slice(0, 100)}`)
   if (event.index !== index) throw refused(index + 1, `its index is ${String(event.index)} and must be ${index}`)
-  if (!isEventType(event.type)) throw refused(index + 1, `${JSON.stringify(event.type)} is no event type`)
+  if (!isEventType(event.type)) throw refused(index + 1, `${JSON.stringify(event.type)} is not an event type`)
   if (!isIsoTime(event.time)) throw refused(index + 1, 'it has no time')
   if (typeof event.data !== 'object' || event.data === null) throw refused(index + 1, 'it has no data')
-  // The stored form is these bytes, and readers find their way in it by how it begins.
+  // These bytes are stored as they are, and readers rely on this prefix.
   const head = `{"run":"${event.run}","index":${index},"time":"${event.time}","type":"${event.type}",`
   if (!line.startsWith(head) || !/^"(?:actor|data)":\{/.test(line.slice(head.length)))
-    throw refused(index + 1, 'it is not written as Holdfast writes events')
+    throw refused(index + 1, "it is not in Holdfast's event format")
   const wrong = wrongField(event.type, event.data)
   if (wrong !== undefined) throw refused(index + 1, wrong)
   return event
@@ -57,9 +58,9 @@ function parseJson(line: string, index: number): LoggedEvent {
     const value: unknown = JSON.parse(line)
     if (typeof value === 'object' && value !== null) return value as LoggedEvent
   } catch {
-    // Said below.
+    // reported below
   }
-  throw refused(index + 1, 'it is no JSON object')
+  throw refused(index + 1, 'it is not a JSON object')
 }
 
 function isIsoTime(time: unknown): boolean {
@@ -70,7 +71,7 @@ function created(event: LoggedEvent, owner: string): Run {
   if (event.type !== 'run.created') throw refused(1, `it begins with ${event.type}, not with run.created`)
   const { component, session, metadata, protocol } = event.data as Partial<EventData['run.created']>
   if (typeof component !== 'string' || typeof session !== 'string')
-    throw refused(1, 'it names no component or no session')
+    throw refused(1, 'it has no component or no session')
   return {
     id: event.run,
     component,
@@ -86,7 +87,7 @@ function created(event: LoggedEvent, owner: string): Run {
 }
 
 function fold(run: Run, event: LoggedEvent): Run {
-  if (event.type === 'run.created') throw refused(event.index + 1, 'a run is created once')
+  if (event.type === 'run.created') throw refused(event.index + 1, 'run.created appears twice')
   try {
     return reduce(run, event)
   } catch (cause) {

@@ -1,4 +1,4 @@
-/** Writes a whole log into a store, as the worker that drove the run would have. */
+/** Writes a complete log into a store, as the worker that executed the run would have. */
 import { defaultLimits } from '../../core/model/limits.ts'
 import { readLog } from '../../core/delivery/read-log.ts'
 import { rawRecords } from '../../core/model/record.ts'
@@ -8,11 +8,11 @@ import type { ReadLog } from './read-log.ts'
 
 const CLAIM_MS = 60_000
 
-/** `existing`: the store has this very log. Throws when it has another one under the same id. */
+/** `existing`: the store already has this log. Throws if it has a different one with the same id. */
 export async function writeLog(store: Store, { run, records }: ReadLog): Promise<'imported' | 'existing'> {
   if ((await store.get(run.id)) !== undefined) {
     if (await isSame(store, run, records)) return 'existing'
-    throw new Error(`the store has another run ${run.id}; what is there is never changed`)
+    throw new Error(`the store has a different run ${run.id}, which is never overwritten`)
   }
   const claim = { owner: `import of ${run.id}`, ttlMs: CLAIM_MS }
   const { stored } = await store.create({ run: unfinished(run), record: records[0]!, claim })
@@ -26,14 +26,14 @@ export async function writeLog(store: Store, { run, records }: ReadLog): Promise
   return 'imported'
 }
 
-/** Paused, until its end is written: if this process dies in between, no worker takes it for a run that it should drive. */
+/** Paused until its end is written, so that no worker claims it if this process dies in between. */
 function unfinished({ finishedAt: _finishedAt, error: _error, reason: _reason, ...run }: Run): Run {
   return { ...run, status: 'paused', waiting: [] }
 }
 
 async function isSame(store: Store, { id }: Run, records: readonly string[]): Promise<boolean> {
   for (let after = -1; after < records.length - 1;) {
-    // A log that cannot be read is not the same.
+    // An unreadable log counts as different.
     const slice = await readLog(store, id, after, defaultLimits.readBytesMax).catch(() => undefined)
     if (slice === undefined) return false
     for (const { index, type, envelope } of rawRecords(slice))

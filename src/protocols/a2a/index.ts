@@ -1,4 +1,4 @@
-/** A2A, 1.0 and 0.3, ready to be mounted: every component is an agent. */
+/** The A2A protocol, 1.0 and 0.3. Every component is an agent. */
 import { type Clock, type Ids, systemClock } from '../../core/ports/clock.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 import type { AuthScheme } from '../../core/model/principal.ts'
@@ -62,7 +62,7 @@ export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
 
 type ServeMethod = (call: Call, method: MethodName, version: Version) => Promise<void>
 
-/** `{id}` is a task's, with what to do behind a colon; 1.0 says subscribe with either method. */
+/** `{id}` is a task id with a verb after a colon; 1.0 allows GET and POST for `:subscribe`. */
 function restRoutes(base: string, version: Version, serve: ServeMethod): Route[] {
   const route = (method: Route['method'], path: string, name: MethodName): Route => ({
     method,

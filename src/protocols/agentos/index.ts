@@ -1,4 +1,4 @@
-/** The AgentOS protocol, ready to be mounted: agno's clients work with it unchanged. */
+/** The AgentOS protocol, for unmodified agno clients. */
 import type { Logger } from '../../core/ports/logger.ts'
 import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/route.ts'

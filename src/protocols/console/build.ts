@@ -1,4 +1,4 @@
-/** From sources there is no built page: it is made when somebody first asks for it, and kept until a source of it changes. */
+/** Builds the console on first request when running from source, and caches it until a source changes. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
@@ -8,10 +8,10 @@ import { HoldfastError } from '../../core/model/errors.ts'
 
 const execute = promisify(execFile)
 
-/** What the page is made of. */
+/** Source folders of the page. */
 const SOURCES = ['console', 'src/client', 'src/react', 'src/sse']
 const BUILD_MS_MAX = 120_000
-/** Pages of sources that have changed since. */
+/** How long outdated builds are kept. */
 const KEPT_MS = 3_600_000
 
 export async function buildFromSources(root: string): Promise<string> {
@@ -20,15 +20,15 @@ export async function buildFromSources(root: string): Promise<string> {
     throw new HoldfastError('unavailable', 'the console is not built: run npm run build', { retryAfterMs: 60_000 })
   }
   const cache = join(root, 'node_modules/.cache/holdfast-console')
-  // By when they last changed, so that nobody's page is replaced while it is read.
+  // One folder per change time, so that a build never replaces files in use.
   const folder = join(cache, (await lastChange(root)).toString(36))
   if (existsSync(join(folder, 'index.html'))) return folder
   try {
-    // In a process of its own: the bundler would stay in the memory of this one.
+    // In a child process, so that the bundler does not stay in memory.
     await execute(process.execPath, [script, folder], { cwd: root, timeout: BUILD_MS_MAX })
     await forgetOld(cache)
   } catch (cause) {
-    throw new HoldfastError('unavailable', 'the console cannot be built; the log of the server says why', { cause })
+    throw new HoldfastError('unavailable', 'failed to build the console; see the log of the server', { cause })
   }
   return folder
 }

@@ -1,4 +1,4 @@
-/** Errors of what the console asks for: problem JSON, as its client reads it. */
+/** Errors of the console's API: problem JSON. */
 import type { HoldfastError } from '../../core/model/errors.ts'
 import type { ErrorResponse } from '../../http/route.ts'
 

@@ -1,4 +1,4 @@
-/** The files of the page: those that the package ships, or from sources those that a build on first request makes. */
+/** The console's files, from the package or, when running from source, built on first request. */
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -31,13 +31,13 @@ export interface ConsoleFiles {
   asset(files: LoadedFiles, name: string): Asset
 }
 
-/** Read once, when somebody first looks. */
+/** Read once, on first use. */
 export function openFiles(): ConsoleFiles {
   let loading: Promise<LoadedFiles> | undefined
   return {
     load() {
       loading ??= folderOfPage().then(readFolder)
-      loading.catch(() => (loading = undefined)) // whoever asks next tries again
+      loading.catch(() => (loading = undefined)) // so that the next request retries
       return loading
     },
     asset({ assets }, name) {

@@ -1,4 +1,4 @@
-/** The bytes by which a protocol would tell of a run, up to where its log is now. */
+/** The raw bytes of a protocol's view of a run, up to its current log end. */
 import { START } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
@@ -9,9 +9,9 @@ import type { Call } from '../../http/route.ts'
 
 export interface WireView {
   readonly id: string
-  /** As people call it. */
+  /** Display name. */
   readonly title: string
-  /** A fold that begins at the start of the log. */
+  /** An encoder that starts at the beginning of the log. */
   open(run: Run): Promise<{ encode(slice: Slice): Uint8Array | string }>
 }
 
@@ -22,7 +22,7 @@ export async function serveFrames(call: Call, service: Service, views: readonly 
   const view = views.find(({ id }) => id === wanted)
   if (view === undefined) {
     const known = views.map(({ id }) => id).join(', ')
-    throw new HoldfastError('invalid_request', `as is ${JSON.stringify(wanted.slice(0, 100))}; it can be ${known}`)
+    throw new HoldfastError('invalid_request', `as is ${JSON.stringify(wanted.slice(0, 100))}; use ${known}`)
   }
   const id = call.params['id']!
   const { run, first } = await service.get(call.principal, id)

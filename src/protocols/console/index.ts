@@ -1,4 +1,4 @@
-/** The console, ready to be mounted: a page for people, its files, and the few things that it asks for besides the native protocol. */
+/** The console: its page and files, and API routes beyond the native protocol. */
 import type { Service } from '../../core/service.ts'
 import { ISOLATION_HEADERS, respondText } from '../../http/respond.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
@@ -10,7 +10,7 @@ import { describeServer, type ServerFacts } from './server-facts.ts'
 
 export interface ConsoleOptions extends ServerFacts {
   readonly service: Service
-  /** How other protocols tell of a run. */
+  /** Views of other protocols. */
   readonly views: readonly WireView[]
   readonly files?: ConsoleFiles
 }
@@ -39,7 +39,7 @@ export function consoleProtocol({ service, views, files = openFiles(), ...facts 
   }
 }
 
-/** Where a person can be in the console; all are the same page, which looks at its address. */
+/** Paths of the console, all served by one single-page application. */
 const PAGES = [
   '/console',
   '/console/',
@@ -51,8 +51,8 @@ const PAGES = [
 ]
 
 /**
- * Nothing but our own files, and no markup from a string: what an agent says can be shown in no way that makes it do something.
- * Images of artifacts are made in the page, as data or blobs.
+ * Allows only our own files and no HTML from strings, so that an agent's output cannot execute. Artifact images are data or blob
+ * URLs.
  */
 const PAGE_HEADERS = {
   'content-security-policy': [
@@ -86,7 +86,7 @@ async function serveAsset(call: Call, files: ConsoleFiles): Promise<void> {
   response.writeHead(200, {
     'content-type': asset.type,
     'content-length': body.length,
-    // Their names have a hash of what is in them.
+    // File names contain a content hash.
     'cache-control': 'public, max-age=31536000, immutable',
     'x-content-type-options': 'nosniff',
     ...ISOLATION_HEADERS,

@@ -1,6 +1,6 @@
 /**
- * A page of the list of runs that is kept current: whoever says which version it has is answered when there is another one.
- * So an open console costs one waiting request, and a look at the store each second at most.
+ * Long-poll for the list of runs: a client sends its version and gets a response when the list changes. An open console costs one
+ * pending request and at most one store query per second.
  */
 import { createHash } from 'node:crypto'
 import type { Principal } from '../../core/model/principal.ts'
@@ -13,10 +13,10 @@ import type { Call } from '../../http/route.ts'
 import { type SearchPage, searchRuns } from './search-runs.ts'
 
 const LOOK_MS = 1000
-/** A filter that few runs fit makes the store look at many: then it is asked less often. */
+/** Poll less often if a selective filter makes queries slow. */
 const RESTS_PER_LOOK = 20
 const PAGE_RUNS_MAX = 100
-/** Finished runs whose tokens are remembered: what they took does not change. */
+/** Cache of finished runs' token counts, which no longer change. */
 const REMEMBERED_MAX = 10_000
 const STATUSES: readonly string[] = ['queued', 'running', 'paused', ...terminalStatuses]
 
@@ -34,12 +34,12 @@ export class LiveRuns {
     const known = call.query.get('known')
     const until = performance.now() + this.#service.limits.longPollTimeoutMs
     for (let restMs = LOOK_MS; ;) {
-      // Not before a while has passed: a run that streams changes with every token.
+      // Wait first, because a streaming run changes with every token.
       if (known !== null) await rest(restMs, call.signal)
       const began = performance.now()
       const page = await this.#page(call.principal, request, search)
       restMs = Math.max(LOOK_MS, (performance.now() - began) * RESTS_PER_LOOK)
-      // Of what is listed: where a search ended moves with every run that is started.
+      // Only the listed runs: the end of a search moves with every new run.
       const listed = JSON.stringify([page.runs, page.cursor !== undefined])
       const version = createHash('sha256').update(listed).digest('base64url').slice(0, 16)
       const over = known === null || performance.now() >= until || call.signal.aborted || this.#service.closed
@@ -76,7 +76,7 @@ export class LiveRuns {
       if (usage === undefined) return null
       return usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
     } catch (cause) {
-      // Removed between the list and this look.
+      // Removed since it was listed.
       if (cause instanceof HoldfastError && cause.code === 'not_found') return null
       throw cause
     }
@@ -92,7 +92,7 @@ function readRequest(query: URLSearchParams): ListRequest {
   if (unknown !== undefined)
     throw new HoldfastError(
       'invalid_request',
-      `status is ${JSON.stringify(unknown.slice(0, 100))}; it can be ${STATUSES.join(', ')}`,
+      `status is ${JSON.stringify(unknown.slice(0, 100))}; use ${STATUSES.join(', ')}`,
     )
   return {
     limit: Math.min(Math.max(Number.parseInt(query.get('limit') ?? '', 10) || 50, 1), PAGE_RUNS_MAX),

@@ -1,9 +1,9 @@
-/** Runs whose component, session or id has a text in it. The store knows no such question, so a bounded part of the list is looked through. */
+/** Searches runs by component, session or id. Stores have no text search, so it scans a bounded part of the list. */
 import { setImmediate as others } from 'node:timers/promises'
 import type { ListRequest } from '../../core/service.ts'
 import type { RunPage, StoredRun } from '../../core/ports/store.ts'
 
-/** Looked through for one page of what fits; its cursor leads on from there. */
+/** Runs scanned per page; the cursor continues from there. */
 const LOOKED_AT_MAX = 5000
 const PAGE_RUNS = 200
 
@@ -11,14 +11,14 @@ export interface SearchPage extends RunPage {
   readonly searched: SearchCoverage
 }
 
-/** What a search covered, from where it began. */
+/** The range that a search covered. */
 export interface SearchCoverage {
   readonly runs: number
-  /** When the oldest of them was created; absent where there was none. */
+  /** Creation time of the oldest scanned run, if any. */
   readonly backTo?: string
 }
 
-/** May give more than the limit: what fits of the last part that was looked at is given whole. */
+/** May return more than the limit, because all matches of the last batch are included. */
 export async function searchRuns(
   list: (request: ListRequest) => Promise<RunPage>,
   { limit = PAGE_RUNS, ...request }: ListRequest,
@@ -40,7 +40,7 @@ export async function searchRuns(
     found.push(...page.runs.filter((stored) => fits(stored, wanted)))
     if (after === undefined) return { runs: found, searched }
     if (found.length >= limit || searched.runs >= LOOKED_AT_MAX) return { runs: found, cursor: after, searched }
-    await others() // a store in this process reads without a pause
+    await others() // in-process stores read without yielding
   }
 }
 

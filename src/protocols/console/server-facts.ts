@@ -1,4 +1,4 @@
-/** What an operator wants to know of a server at a glance. */
+/** Server overview for operators. */
 import type { Principal } from '../../core/model/principal.ts'
 import { requirePermission } from '../../core/access/scopes.ts'
 import type { Service } from '../../core/service.ts'
@@ -12,17 +12,17 @@ export interface ServerFacts {
   readonly auth: string
   readonly storeName: string
   readonly streams: Streams
-  /** Somebody starts the process again when it is killed. */
+  /** A supervisor restarts the process when it dies. */
   readonly supervised: boolean
-  /** How many runs, of everybody, are under way and driven by nobody: their worker died, and no other has taken them yet. */
+  /** Orphaned runs of all principals: their worker died, and no other has claimed them yet. */
   readonly orphaned: () => Promise<OrphanedRuns>
-  /** How many pushes to a caller's receivers were given up. */
+  /** Dead letters of the caller. */
   readonly deadLetters: (principal: Principal) => Promise<number>
 }
 
 export interface OrphanedRuns {
   readonly count: number
-  /** There may be more: not all were counted. */
+  /** The count is a lower bound. */
   readonly more: boolean
 }
 

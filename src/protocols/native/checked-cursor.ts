@@ -1,6 +1,6 @@
 /**
- * Cursors that name the record they stand at: `41~cbf43926`, the index and the CRC-32 of that record's bytes. After a restored
- * backup or a failover that lost events, an index alone can point into another history.
+ * Cursors with a checksum: `41~cbf43926`, the index and the CRC-32 of the record's bytes. After a restored backup or a lossy failover,
+ * an index alone could point to a different event.
  */
 import { parseCursor } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -20,7 +20,7 @@ export function parseCheckedCursor(text: string, run: string): CheckedCursor {
   return { index: parseCursor(position, run), checksum }
 }
 
-/** Throws `log_changed` unless the log holds the record that the cursor stands at. What was trimmed cannot be compared. */
+/** Throws `log_changed` if the log's record does not match the cursor. Trimmed records are not checked. */
 export async function assertSameLog(
   service: Service,
   principal: Principal,

@@ -1,35 +1,35 @@
-/** Errors before a stream has begun: problem JSON (RFC 9457). */
+/** Errors before a stream starts: problem JSON (RFC 9457). */
 import type { ErrorCode, HoldfastError } from '../../core/model/errors.ts'
 import { serialize } from '../../core/model/serialize.ts'
 import type { ErrorResponse } from '../../http/route.ts'
 
 const titles: Readonly<Record<ErrorCode, string>> = {
-  invalid_request: 'The request is wrong',
-  cursor_invalid: 'The cursor is not one of this log',
-  unauthenticated: 'Who are you?',
+  invalid_request: 'Invalid request',
+  cursor_invalid: 'Invalid cursor',
+  unauthenticated: 'Authentication required',
   forbidden: 'Not allowed',
   not_found: 'Not found',
-  method_not_allowed: 'Not with this method',
-  conflict: 'Not in this state',
+  method_not_allowed: 'Method not allowed',
+  conflict: 'Conflict with the current state',
   session_busy: 'The session is busy',
-  idempotency_conflict: 'The idempotency key is taken',
-  log_changed: 'The log is another one',
+  idempotency_conflict: 'The idempotency key was used for another request',
+  log_changed: 'The log has changed',
   cursor_expired: 'The events were trimmed',
   too_large: 'Too large',
   unsupported: 'Not supported',
-  quota_exceeded: 'Too much is kept',
-  rate_limited: 'Too many at once',
-  unavailable: 'Not available now',
-  log_damaged: 'Events of the run are damaged',
+  quota_exceeded: 'Storage quota exceeded',
+  rate_limited: 'Rate limit exceeded',
+  unavailable: 'Temporarily unavailable',
+  log_damaged: 'Events of the run are corrupt',
   internal: 'Internal error',
   agent_failed: 'The agent failed',
-  unserializable: 'The agent emitted what cannot be serialized',
-  protocol_violation: 'The agent emitted what is no event',
+  unserializable: 'The agent emitted a value that cannot be serialized',
+  protocol_violation: 'The agent emitted an invalid event',
   deadline_exceeded: 'The deadline has passed',
-  idle_timeout: 'The agent fell silent',
+  idle_timeout: 'The agent was idle for too long',
   interrupted: 'The run was interrupted',
   uncertain_tool: 'A tool call is uncertain',
-  diverged: 'The code no longer fits the log',
+  diverged: 'The code no longer matches the log',
   fenced: 'Internal error',
   closed: 'Internal error',
 }
@@ -49,7 +49,7 @@ export function toProblem(error: HoldfastError, requestId: string): ErrorRespons
   return { status, contentType: 'application/problem+json', body: toJson(body) }
 }
 
-/** Details can come from a component, and hold anything. */
+/** Details may come from a component and may not be serializable. */
 function toJson(body: object): string {
   return serialize(body, 'problem', { depthMax: 50, bytesMax: 1024 * 1024 })
 }

@@ -32,7 +32,7 @@ export async function serveEvents(call: Call, service: Service, streams: Streams
   await follow(call, service, streams, stored, after, format)
 }
 
-/** Streams a run from a cursor; from the earliest event that is kept when there is no cursor. */
+/** Streams a run from a cursor. Default: from the earliest event that was not trimmed. */
 export async function follow(
   call: Call,
   service: Service,
@@ -75,7 +75,7 @@ async function servePage(call: Call, service: Service, stored: StoredRun, after:
 }
 
 interface Page {
-  /** Envelopes as they are stored, joined by commas. */
+  /** Stored envelopes, joined by commas. */
   readonly events: string
   readonly cursor: number
 }
@@ -108,7 +108,7 @@ async function waitForPage(
   return more ? readPage(service, call.principal, id, after, limit) : undefined
 }
 
-/** `Last-Event-ID` is what a browser sends by itself when it comes back, so it is newer than what the URL says. */
+/** `Last-Event-ID` takes precedence over the URL, because a reconnecting browser updates only the header. */
 function readCursor(call: Call, id: string): CheckedCursor | undefined {
   const header = call.request.headers['last-event-id']
   const text = (Array.isArray(header) ? header[0] : header) || call.query.get('after')
@@ -121,7 +121,7 @@ function readFormat(call: Call): Format {
     if (wanted === 'sse' || wanted === 'json' || wanted === 'ndjson') return wanted
     throw new HoldfastError(
       'invalid_request',
-      `format is ${JSON.stringify(wanted.slice(0, 100))}; it can be sse, json or ndjson`,
+      `format is ${JSON.stringify(wanted.slice(0, 100))}; use sse, json or ndjson`,
     )
   }
   const accept = call.request.headers.accept ?? ''
@@ -130,7 +130,7 @@ function readFormat(call: Call): Format {
   return accept.includes('application/json') || call.query.has('wait') ? 'json' : 'sse'
 }
 
-/** A whole number of the query, at most `most`; more than that is `most`. */
+/** An integer from the query, capped at `most`. */
 export function readNumber(
   query: URLSearchParams,
   name: string,

@@ -1,4 +1,4 @@
-/** `POST /admin/forget`: deletes everything that a principal has, and tells how far it is while it does. */
+/** `POST /admin/forget`: deletes all data of a principal and streams its progress. */
 import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import type { RemovalCount } from '../../core/access/forget.ts'
 import type { Service } from '../../core/service.ts'
@@ -9,7 +9,7 @@ import type { Call, Route } from '../../http/route.ts'
 import { toProblem } from './errors.ts'
 import type { ForgottenShape } from './shapes.ts'
 
-/** Whoever waits sees that often that it goes on. */
+/** Interval of progress lines. */
 const PROGRESS_MS = 1000
 
 export function forgetRoute(service: Service): Route {
@@ -41,7 +41,7 @@ class Lines {
     this.#call = call
   }
 
-  /** Left out for a client that does not read. */
+  /** Skipped while the client does not read. */
   progress(progress: RemovalCount): void {
     if (this.#call.response.writableNeedDrain || performance.now() - this.#toldAt < PROGRESS_MS) return
     this.#toldAt = performance.now()
@@ -53,7 +53,7 @@ class Lines {
     this.#call.response.end()
   }
 
-  /** The status is sent: the last line says what went wrong. */
+  /** The status is already sent, so the last line has the error. */
   fail(cause: unknown): void {
     const requestId = crypto.randomUUID()
     const error = isHoldfastError(cause)

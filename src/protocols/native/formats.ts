@@ -1,11 +1,11 @@
-/** The log on a stream that stays open: as server-sent events, or one JSON value a line. */
+/** Stream formats of the log: server-sent events and NDJSON. */
 import type { HoldfastError } from '../../core/model/errors.ts'
 import type { Limits } from '../../core/model/limits.ts'
 import type { Notice, StreamFormat } from '../../http/stream.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../sse/index.ts'
 import { envelopes } from './wire.ts'
 
-/** Records are stored as frames: nothing is left to do. What is not in the log has no id and a name in `stream.`. */
+/** Records are stored as frames and sent unchanged. Frames that are not in the log have no id and a name in `stream.`. */
 export function sseFormat(run: string, limits: Limits): StreamFormat {
   return {
     contentType: 'text/event-stream; charset=utf-8',
@@ -17,7 +17,7 @@ export function sseFormat(run: string, limits: Limits): StreamFormat {
   }
 }
 
-/** A line is an envelope; an empty one is a heartbeat; what is not in the log is an object with `stream`. */
+/** Each line is an envelope, an empty heartbeat, or an object with `stream` that is not in the log. */
 export function ndjsonFormat(run: string, limits: Limits): StreamFormat {
   return {
     contentType: 'application/x-ndjson; charset=utf-8',

@@ -1,4 +1,4 @@
-/** The OpenAPI document of the native protocol. A test compares it with the route table, both ways. */
+/** The OpenAPI document of the native protocol. A test compares it with the route table. */
 import { z } from 'zod'
 import {
   componentShape,
@@ -41,7 +41,7 @@ export function openApiDocument(version: string): object {
     components: {
       schemas: Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, toSchema(shape)])),
       responses: {
-        Problem: { description: 'What is wrong.', content: { 'application/problem+json': { schema: ref('Problem') } } },
+        Problem: { description: 'The error.', content: { 'application/problem+json': { schema: ref('Problem') } } },
       },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
@@ -102,7 +102,7 @@ const page = {
 const paths = {
   '/components': {
     get: {
-      summary: 'What can be run.',
+      summary: 'Lists the components.',
       responses: {
         200: json('Components.', {
           type: 'object',
@@ -114,19 +114,19 @@ const paths = {
   },
   '/runs': {
     post: {
-      summary: 'Starts a run. With Accept: text/event-stream the answer is its event stream.',
+      summary: 'Starts a run. With Accept: text/event-stream the response is its event stream.',
       parameters: [
         {
           name: 'Idempotency-Key',
           in: 'header',
           schema: text,
-          description: 'The same key and body again is the same run.',
+          description: 'Deduplicates starts: the same key and body return the same run.',
         },
       ],
       requestBody: body('Start', true),
       responses: {
         200: {
-          description: 'The event stream, where it was asked for.',
+          description: 'The event stream, if requested.',
           content: { 'text/event-stream': { schema: text } },
           headers: location,
         },
@@ -139,10 +139,10 @@ const paths = {
       parameters: [
         query('component', text, 'Only runs of this component.'),
         query('session', text, 'Only runs of this session.'),
-        query('status', text, 'Only runs in these states, separated by commas.'),
-        query('version', text, 'Only runs whose component last had this version.'),
-        query('limit', count, 'Runs on a page.'),
-        query('cursor', text, 'The cursor of the page before.'),
+        query('status', text, 'Only runs with these statuses, separated by commas.'),
+        query('version', text, 'Only runs last executed by this version of their component.'),
+        query('limit', count, 'Runs per page.'),
+        query('cursor', text, 'The cursor of the previous page.'),
       ],
       responses: {
         200: json('A page.', {
@@ -158,27 +158,27 @@ const paths = {
     parameters: [id],
     get: { summary: 'One run.', responses: { 200: json('The run.', ref('Run')), ...problems(404) } },
     delete: {
-      summary: 'Removes a finished run.',
+      summary: 'Deletes a finished run.',
       responses: { 204: { description: 'Removed.' }, ...problems(403, 404, 409) },
     },
   },
   '/runs/{id}/events': {
     parameters: [id],
     get: {
-      summary: 'The log, from a cursor on: as server-sent events, as NDJSON, or as pages of JSON with long-poll.',
+      summary: 'Reads the log from a cursor: as server-sent events, NDJSON, or pages of JSON with long-polling.',
       parameters: [
         {
           name: 'Last-Event-ID',
           in: 'header',
           schema: text,
           description:
-            'Id of the last event that the client has; with `~` and the CRC-32 of its frame it is compared with the log.',
+            'Id of the last event that the client has. With `~` and the CRC-32 of its frame, the server verifies it against the log.',
         },
-        query('after', text, 'The same, for clients that cannot set a header.'),
+        query('after', text, 'Like Last-Event-ID, for clients that cannot set headers.'),
         query('share', text, 'The token of a share link, instead of a credential.'),
         query('format', { enum: ['sse', 'json', 'ndjson'] }, 'Instead of Accept.'),
-        query('wait', milliseconds, 'JSON: how long to wait for an event when there is none.'),
-        query('limit', count, 'JSON: events on a page.'),
+        query('wait', milliseconds, 'JSON: how long to wait for a new event.'),
+        query('limit', count, 'JSON: events per page.'),
       ],
       responses: {
         200: {
@@ -189,8 +189,8 @@ const paths = {
             'application/json': { schema: page },
           },
         },
-        204: { description: 'The run is over and the client has every event.' },
-        303: { description: 'A browser that opens a share link goes to the page of the run.' },
+        204: { description: 'The run has ended and the client has every event.' },
+        303: { description: 'Redirects a browser with a share link to the page of the run.' },
         ...problems(400, 404, 410),
       },
     },
@@ -198,12 +198,12 @@ const paths = {
   '/runs/{id}/stop': {
     parameters: [id],
     post: {
-      summary: 'Asks a run to stop. Safe to repeat; a finished run is left as it is.',
-      parameters: [query('wait', milliseconds, 'How long to wait for the end.')],
+      summary: 'Requests a stop. Idempotent; no effect on a finished run.',
+      parameters: [query('wait', milliseconds, 'How long to wait for the run to end.')],
       requestBody: body('Stop', false),
       responses: {
-        200: json('The run is over.', ref('Run')),
-        202: json('The stop is noted.', ref('Run')),
+        200: json('The run has ended.', ref('Run')),
+        202: json('The stop is recorded.', ref('Run')),
         ...problems(400, 403, 404, 413),
       },
     },
@@ -211,15 +211,15 @@ const paths = {
   '/runs/{id}/answers': {
     parameters: [id],
     post: {
-      summary: 'Answers what a paused run asks, and lets it go on.',
+      summary: 'Answers the questions of a paused run, which then continues.',
       requestBody: body('Answers', true),
-      responses: { 202: json('The run goes on.', ref('Run')), ...problems(400, 403, 404, 409, 413) },
+      responses: { 202: json('The run continues.', ref('Run')), ...problems(400, 403, 404, 409, 413) },
     },
   },
   '/runs/{id}/shares': {
     parameters: [id],
     post: {
-      summary: 'Makes a link that gives access to this run alone.',
+      summary: 'Creates a link that gives access to this run only.',
       requestBody: body('NewShare', false),
       responses: { 201: json('The link.', ref('Share'), location), ...problems(400, 403, 404, 413, 507) },
     },
@@ -238,17 +238,17 @@ const paths = {
   '/runs/{id}/shares/{share}': {
     parameters: [id, { name: 'share', in: 'path', required: true, schema: text, description: 'Id of the link.' }],
     delete: {
-      summary: 'Revokes a link. What it has open ends within two seconds.',
+      summary: 'Revokes a link. Its open streams end within two seconds.',
       responses: { 204: { description: 'Revoked.' }, ...problems(403, 404) },
     },
   },
   '/admin/forget': {
     post: {
-      summary: 'Deletes everything that a principal has, its API keys first. Needs the scope admin. Safe to repeat.',
+      summary: 'Deletes all data of a principal, API keys first. Requires the scope admin. Idempotent.',
       requestBody: body('Forget', true),
       responses: {
         200: {
-          description: 'Lines of progress, and the report or what went wrong as the last one.',
+          description: 'Progress lines; the last line is the report or an error.',
           content: { 'application/x-ndjson': { schema: ref('Forgotten') } },
         },
         ...problems(400, 403, 409, 413),
@@ -257,7 +257,7 @@ const paths = {
   },
   '/health': {
     get: {
-      summary: 'Whether the server can take runs.',
+      summary: 'Whether the server can accept runs.',
       security: [],
       responses: {
         200: json('It can.', { type: 'object' }),
@@ -267,7 +267,7 @@ const paths = {
   },
   '/health/ready': {
     get: {
-      summary: 'Whether the server can take runs now: the store is asked, and has two seconds to answer.',
+      summary: 'Whether the server can accept runs now. Queries the store, with a timeout of two seconds.',
       security: [],
       responses: {
         200: json('It can.', { type: 'object' }),

@@ -1,4 +1,4 @@
-/** The native protocol: the log itself, for our own client and for anyone with curl. */
+/** Routes of the native protocol: the log itself, for our client and for curl. */
 import { HoldfastError, STORE_UNAVAILABLE } from '../../core/model/errors.ts'
 import { cursorOf } from '../../core/model/page.ts'
 import type { Principal } from '../../core/model/principal.ts'
@@ -17,7 +17,7 @@ import { shareRoutes } from './shares.ts'
 import type { RunShape } from './shapes.ts'
 import { toComponent, toRun } from './wire.ts'
 
-/** Checking takes longer to load than the server to start, so it is loaded by the first request that needs it. */
+/** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
 
 /** What other protocols of the server have their clients look for in health reports, besides what they say here. */
@@ -106,7 +106,7 @@ async function listRuns(call: Call, service: Service): Promise<void> {
   })
 }
 
-/** As many runs as fit, and one at least: each may have metadata of many kilobytes. */
+/** As many runs as fit, at least one. */
 function within(listed: readonly StoredRun[], bytesMax: number): RunShape[] {
   const runs: RunShape[] = []
   let bytesLeft = bytesMax
@@ -161,20 +161,20 @@ async function continueRun(call: Call, service: Service): Promise<void> {
 function answerToOne({ run }: StoredRun, answer: unknown): Record<string, unknown> {
   const [question, another] = run.waiting ?? []
   if (question === undefined)
-    throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
+    throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it has no open question`)
   if (another !== undefined)
-    throw new HoldfastError('invalid_request', `run ${run.id} asks several questions; send answers by id`)
+    throw new HoldfastError('invalid_request', `run ${run.id} has several open questions; send answers by id`)
   return { [question.id]: answer }
 }
 
-/** One run, with what it returned. */
+/** One run with its output. */
 async function describeRun(call: Call, service: Service, stored: StoredRun): Promise<RunShape> {
   if (stored.run.status !== 'completed') return toRun(stored)
   const outcome = await service.outcome(call.principal, stored.run.id)
   return toRun(stored, outcome?.type === 'run.completed' ? outcome.data.output : undefined)
 }
 
-/** What the link of the caller allows, so that a page can leave out the rest. */
+/** The share link's permissions, so that the page can hide other actions. */
 function sharedWith({ scopes = [], credential }: Principal): RunShape['shared'] {
   const expiresAt = new Date(credential!.expiresAt!).toISOString()
   return { can: shareActions.filter((action) => scopes.some((scope) => scope.endsWith(`:${action}`))), expiresAt }

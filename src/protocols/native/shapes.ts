@@ -1,4 +1,4 @@
-/** The shapes of the native protocol: what is taken, what is given. They are public contract. Loaded when first needed. */
+/** Request and response schemas of the native protocol, which are public contract. Loaded lazily. */
 import { z } from 'zod'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { defaultLimits } from '../../core/model/limits.ts'
@@ -17,7 +17,7 @@ export const runStatus: z.ZodType<RunStatus> = z.enum([
   'rejected',
 ])
 
-/** Values are taken as they are: their depth and size are checked once, when they enter the log. */
+/** Any value. Depth and size are checked when it is appended to the log. */
 const present = z.unknown().refine((value) => value !== undefined, { message: 'is missing' })
 
 const record = z
@@ -29,9 +29,9 @@ const record = z
 
 export const startBody = z.strictObject({
   component: name.describe('Id of the component to run.'),
-  input: present.describe('What the component is given: a string or any JSON value.'),
-  session: name.optional().describe('Groups runs; a new one is made where none is given.'),
-  metadata: record.optional().describe('Kept with the run and given to the component.'),
+  input: present.describe('Input of the component: a string or any JSON value.'),
+  session: name.optional().describe('Groups runs. Default: a new session.'),
+  metadata: record.optional().describe('Stored with the run and passed to the component.'),
 })
 
 export const stopBody = z.strictObject({ reason: z.string().max(1000).optional() })
@@ -39,10 +39,10 @@ export const stopBody = z.strictObject({ reason: z.string().max(1000).optional()
 export const answerBody = z
   .strictObject({
     answers: record.optional().describe('By question id.'),
-    answer: z.unknown().optional().describe('For a run that asks one question.'),
+    answer: z.unknown().optional().describe('For a run with one open question.'),
   })
   .refine((body) => (body.answers === undefined) !== (body.answer === undefined), {
-    message: 'give either answers or answer',
+    message: 'send either answers or answer',
   })
 
 const shareAction = z.enum(shareActions)
@@ -53,7 +53,7 @@ export const shareBody = z.strictObject({
     .min(1)
     .max(10)
     .optional()
-    .describe('What the link allows; always read. Default: read alone.'),
+    .describe('What the link allows; always includes read. Default: read.'),
   expiresInMs: z.int().positive().optional().describe('Default: one day. At most 365 days.'),
 })
 
@@ -66,14 +66,17 @@ export const shareShape = z.object({
   path: z
     .string()
     .optional()
-    .describe('The link, below the address of the server. Only the answer that makes it has it.'),
+    .describe('Path of the link on the server. Only the response that creates the link has it.'),
 })
 export type ShareShape = z.infer<typeof shareShape>
 
 export const forgetBody = z.strictObject({
-  principal: name.describe('Whose data: an id as tokens say it, or key:NAME.'),
+  principal: name.describe('Principal: its id in tokens, or key:NAME.'),
   tenant: name.optional().describe('The tenant of that principal.'),
-  stop: z.boolean().optional().describe('Stop runs that have not ended. Default: false, and they are refused.'),
+  stop: z
+    .boolean()
+    .optional()
+    .describe('Stop unfinished runs. Default: false, which rejects the request if there are any.'),
   dryRun: z.boolean().optional().describe('Only count. Default: false.'),
 })
 
@@ -87,11 +90,11 @@ export const forgottenShape = z.union([
       tenant: z.string().optional(),
       dryRun: z.boolean(),
       ...removedCounts,
-      unfinished: z.int().describe('Of the runs: those that had not ended.'),
+      unfinished: z.int().describe('Number of unfinished runs among them.'),
       apiKeys: z.int(),
     }),
   }),
-  z.object({ error: z.record(z.string(), z.unknown()).describe('A problem: what keeps it from going on.') }),
+  z.object({ error: z.record(z.string(), z.unknown()).describe('The error that ended the request, as problem JSON.') }),
 ])
 export type ForgottenShape = z.infer<typeof forgottenShape>
 
@@ -114,7 +117,7 @@ const failure = z.object({
 export const runShape = z.object({
   id: z.string(),
   component: z.string(),
-  version: z.string().optional().describe('Of the component: the one that executed the run last, or that accepted it.'),
+  version: z.string().optional().describe('Version of the component that last executed the run, or accepted it.'),
   session: z.string(),
   status: runStatus,
   createdAt: z.iso.datetime(),
@@ -129,21 +132,21 @@ export const runShape = z.object({
     .describe(
       'The current attempt follows a crash: interruptions in a row without progress, and how many suspects execute at once.',
     ),
-  released: z.literal(true).optional().describe('Its worker gave it back; another one will go on.'),
-  events: z.int().describe('Events written so far; the last one has the index below.'),
-  earliest: z.int().describe('Index of the earliest event that is still kept.'),
+  released: z.literal(true).optional().describe('Its worker released it; another one will continue it.'),
+  events: z.int().describe('Number of events so far; the last index is one less.'),
+  earliest: z.int().describe('Index of the earliest event that was not trimmed.'),
   metadata: z.record(z.string(), z.unknown()).optional(),
   protocol: z.string().optional().describe('Protocol that started the run.'),
-  waiting: z.array(question).optional().describe('What a paused run waits for.'),
+  waiting: z.array(question).optional().describe('Open questions of a paused run.'),
   stopRequested: z.boolean().optional(),
   damaged: z.boolean().optional(),
-  output: z.unknown().optional().describe('What a completed run returned; only where one run is asked for.'),
-  reason: z.string().optional().describe('Why it was rejected or cancelled, where somebody said so.'),
+  output: z.unknown().optional().describe('Output of a completed run; not in listings.'),
+  reason: z.string().optional().describe('Why it was rejected or cancelled, if known.'),
   error: failure.optional().describe('Why a failed run failed.'),
   shared: z
     .object({ can: z.array(shareAction), expiresAt: z.iso.datetime() })
     .optional()
-    .describe('What the share link allows that the request came with.'),
+    .describe("What the request's share link allows."),
 })
 export type RunShape = z.infer<typeof runShape>
 
@@ -162,7 +165,7 @@ export const componentShape = z.object({
   name: z.string().optional(),
   description: z.string().optional(),
   version: z.string().optional(),
-  inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON schema of its input, where it says so.'),
+  inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON schema of its input, if declared.'),
   recovery: z.enum(['fail', 'retry', 'resume']),
   session: z.enum(['reject', 'enqueue', 'interrupt', 'parallel']),
 })

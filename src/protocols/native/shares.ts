@@ -1,4 +1,4 @@
-/** `/runs/{id}/shares`: links to one run that its owner gives out. */
+/** `/runs/{id}/shares`: share links to one run. */
 import type { Service } from '../../core/service.ts'
 import type { Share } from '../../core/access/share-links.ts'
 import { readJson } from '../../http/body.ts'
@@ -6,7 +6,7 @@ import { respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import type { ShareShape } from './shapes.ts'
 
-/** How long a link lasts when the request does not say. */
+/** Default lifetime of a link. */
 const EXPIRES_MS = 24 * 3_600_000
 
 export function shareRoutes(service: Service): Route[] {
@@ -52,7 +52,7 @@ function toShare({ id, run, can, createdAt, expiresAt }: Share, token?: string):
   }
 }
 
-/** Where a browser that was given a link goes: the page of the run. What follows `#` stays in the browser. */
+/** Redirect target for browsers: the page of the run. The fragment never leaves the browser. */
 export function pageOf(run: string, token: string): string {
   return `../../console/runs/${encodeURIComponent(run)}#share=${token}`
 }

@@ -1,4 +1,4 @@
-/** From what the core knows to what the wire says. */
+/** Converts core objects to response shapes. */
 import type { Component } from '../../core/ports/component.ts'
 import { rawRecords, type Slice } from '../../core/model/record.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
@@ -31,7 +31,7 @@ export function toComponent(component: Component): ComponentShape {
   }
 }
 
-/** The envelopes of a slice, as they are stored. */
+/** The stored envelopes of a slice. */
 export function envelopes(slice: Slice): string[] {
   return rawRecords(slice).map(({ envelope }) => envelope)
 }

@@ -1,4 +1,4 @@
-/** OpenAI's API, ready to be mounted: chat completions, responses, conversations and models. */
+/** The OpenAI protocol: chat completions, responses, conversations and models. */
 import type { Ids } from '../../core/ports/clock.ts'
 import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/route.ts'

@@ -21,7 +21,7 @@ export function modelRoutes(service: Service): Route[] {
   ]
 }
 
-/** A component has no date; the same number everywhere says so better than the time at which this process began. */
+/** Components have no creation date, and the process start time would be misleading. */
 const CREATED = 0
 
 function toModel({ id, name, description }: Component): object {

@@ -1,4 +1,4 @@
-/** An authenticator whose refusals are on the audit log, and whose principals say where they call from. */
+/** Wraps an authenticator: audits rejected credentials and adds the client's address to principals. */
 import type { Audit } from '../../core/access/audit.ts'
 import type { Authenticator } from '../../core/model/principal.ts'
 

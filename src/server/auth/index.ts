@@ -1,4 +1,4 @@
-/** Chooses how callers are recognized: API keys, tokens, both, or not at all. What is not chosen is not loaded. */
+/** Builds the authenticator: API keys, tokens, both, or none. Loads only the modules it needs. */
 import type { Clock } from '../../core/ports/clock.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -12,11 +12,11 @@ export interface AuthOptions {
   /** Path of a file of API keys. */
   readonly keys?: string | undefined
   readonly jwt?: JwtOptions | undefined
-  /** One key that all who may call share, as AgentOS has it. */
+  /** One key shared by all callers, as in AgentOS. */
   readonly securityKey?: string | undefined
 }
 
-/** A shared key can be guessed for as long as the server runs: 16 random characters cannot. */
+/** Long enough that random characters cannot be guessed while the server runs. */
 export const SECURITY_KEY_CHARS_MIN = 16
 export const tooShort = `is shorter than ${SECURITY_KEY_CHARS_MIN} characters: use the output of openssl rand -hex 24`
 

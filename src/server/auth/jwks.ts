@@ -1,4 +1,4 @@
-/** A key set from a file or a URL, fetched within bounds of time, size and frequency. */
+/** A JSON Web Key Set from a file or URL, with limits on fetch time, size and frequency. */
 import { readFile } from 'node:fs/promises'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../core/ports/clock.ts'
@@ -8,13 +8,13 @@ type Jose = typeof import('jose')
 
 const FETCH_TIMEOUT_MS = 5000
 const FETCH_BYTES_MAX = 1024 * 1024
-/** An unknown key id makes us fetch again, but not more often than this: callers choose what ids they send. */
+/** Minimum interval between refetches for unknown key ids, because callers choose the ids. */
 const COOLDOWN_MS = 30_000
 const CACHE_MS = 10 * 60_000
-/** After a fetch that failed nobody waits for the next one until this time has passed. */
+/** After a failed fetch, requests fail immediately for this long. */
 const FAILURE_COOLDOWN_MS = 1000
 
-/** How a token's key is found. A token's own fault is an error of jose; that there are no keys to be had is `unavailable`. */
+/** Resolves a token's key. Throws a jose error for an invalid token, `unavailable` if the key set cannot be fetched. */
 export async function openKeySet(jose: Jose, source: string, clock: Clock): Promise<JWTVerifyGetKey> {
   if (!/^https?:/i.test(source)) return localKeySet(jose, source)
   if (!URL.canParse(source))
@@ -52,7 +52,7 @@ function remoteKeySet(jose: Jose, url: URL, clock: Clock): JWTVerifyGetKey {
   }
 }
 
-/** jose lets one fetch at a time run and ends it after its timeout; this adds a size and a pause after failure. */
+/** jose already limits fetches to one at a time with a timeout; this adds a size limit and a cooldown after failures. */
 function boundedFetch(clock: Clock): (url: string, init: RequestInit) => Promise<Response> {
   let failure: { readonly at: number; readonly cause: unknown } | undefined
   return async (url, init) => {
@@ -73,10 +73,11 @@ function boundedFetch(clock: Clock): (url: string, init: RequestInit) => Promise
 async function readBounded(response: Response): Promise<Blob> {
   const chunks: Uint8Array<ArrayBuffer>[] = []
   let bytes = 0
-  // Leaving the loop by an error cancels the body, and with it the connection.
+  // Throwing out of the loop cancels the body and closes the connection.
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length
-    if (bytes > FETCH_BYTES_MAX) throw new Error(`${response.url} answered more than ${FETCH_BYTES_MAX} bytes`)
+    if (bytes > FETCH_BYTES_MAX)
+      throw new Error(`the response of ${response.url} is larger than ${FETCH_BYTES_MAX} bytes`)
     chunks.push(chunk)
   }
   return new Blob(chunks)

@@ -1,11 +1,11 @@
-/** Turns the text that an operator gives as a key into a key with the algorithms that fit it, and no others. */
+/** Parses a configured verification key and derives the algorithms it allows. */
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 
 export interface VerificationKey {
   readonly key: KeyObject
-  /** Fixed by the key's type: a token cannot choose to have a public key used as a shared secret. */
+  /** Fixed by the key type, so that a token cannot make a public key serve as a shared secret. */
   readonly algorithms: readonly string[]
 }
 
@@ -18,7 +18,7 @@ const CURVES: ReadonlyMap<string, string> = new Map([
 const EDWARDS = ['EdDSA', 'Ed25519']
 const SHARED = ['HS256', 'HS384', 'HS512']
 
-/** What a key set may use: signatures only, since its keys are public. */
+/** Algorithms for key sets: asymmetric only, since their keys are public. */
 export const publicAlgorithms: readonly string[] = [...RSA, ...CURVES.values(), ...EDWARDS]
 
 const RSA_BITS_MIN = 2048
@@ -27,7 +27,7 @@ const SECRET_BYTES_MIN = 32
 
 /**
  * Reads PEM or JWK text, `secret:TEXT`, `secret-file:PATH`, or the path of a PEM or JWK file.
- * A secret has to be named as one: a mistyped path, or a public key in an unknown format, must not become a secret.
+ * Secrets need an explicit prefix, so that a mistyped path or an unknown key format does not become a secret.
  */
 export async function readVerificationKey(source: string): Promise<VerificationKey> {
   if (source.startsWith('secret:')) return fromSecret(Buffer.from(source.slice('secret:'.length)))
@@ -46,17 +46,17 @@ async function readKeyText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (cause) {
-    // The value is not repeated: it may be a secret that was given without saying so.
+    // Do not repeat the value: it may be a secret without its prefix.
     const forms = 'PEM text, JWK text, secret:TEXT, secret-file:PATH, or the path of a PEM or JWK file'
-    throw problem(`it names a file that cannot be read; give ${forms}`, cause)
+    throw problem(`it names a file that cannot be read; use ${forms}`, cause)
   }
 }
 
 function fromText(text: string): VerificationKey {
-  if (!isKeyText(text)) throw problem('the file is neither PEM nor JWK; a shared secret is given as secret-file:PATH')
+  if (!isKeyText(text)) throw problem('the file is neither PEM nor JWK; use secret-file:PATH for a shared secret')
   if (!text.trimStart().startsWith('{')) return fromPublic(() => createPublicKey(text))
   const jwk = parseJwk(text)
-  if ('keys' in jwk) throw problem('it is a key set; give that as the JWKS')
+  if ('keys' in jwk) throw problem('it is a key set; use --jwt-jwks for key sets')
   if (jwk.kty !== 'oct')
     return narrow(
       fromPublic(() => createPublicKey({ key: jwk, format: 'jwk' })),

@@ -16,21 +16,21 @@ export interface JwtOptions {
   readonly jwks?: string | undefined
   /** PEM or JWK text, `secret:TEXT`, `secret-file:PATH`, or the path of a PEM or JWK file. */
   readonly key?: string | undefined
-  /** Required in the token, when given. */
+  /** If set, tokens must have this issuer. */
   readonly issuer?: string | undefined
-  /** Required in the token, when given. Without it, a token that was issued for another service is good here too. */
+  /** If set, tokens must have this audience. If not, tokens issued for other services are accepted too. */
   readonly audience?: string | undefined
-  /** Fewer algorithms than the key's type allows. */
+  /** Restricts the algorithms that the key type allows. */
   readonly algorithms?: readonly string[] | undefined
-  /** Claim that says who it is; `sub` unless told. A token without it is refused. */
+  /** Claim that names the principal. Tokens without it are rejected. Default: `sub`. */
   readonly principalClaim?: string | undefined
-  /** Claim that says which tenant it is of. When given, a token without it is refused. */
+  /** Claim that names the tenant. If set, tokens without it are rejected. */
   readonly tenantClaim?: string | undefined
-  /** Claim that says what the token allows: a list of scopes, or a text of them with blanks between; `scopes` unless told. */
+  /** Claim with the token's scopes: an array or a space-separated string. Default: `scopes`. */
   readonly scopesClaim?: string | undefined
-  /** Refuse tokens that never expire; on unless told. */
+  /** Reject tokens that never expire. Default: true. */
   readonly requireExpiry?: boolean | undefined
-  /** How far the issuer's clock may be off; at most 300. */
+  /** Tolerated clock skew of the issuer, in seconds; at most 300. */
   readonly clockToleranceS?: number | undefined
 }
 
@@ -39,7 +39,7 @@ const CLOCK_TOLERANCE_S_MAX = 300
 const CLAIM_CHARS_MAX = defaultLimits.nameCharsMax
 
 export async function openJwtAuthenticator(options: JwtOptions, clock: Clock = systemClock): Promise<Authenticator> {
-  // Only servers with tokens pay for it.
+  // Loaded only by servers that accept tokens.
   const jose = await import('jose')
   const { resolve, algorithms } = await openKeys(jose, options, clock)
   const checks = {
@@ -77,15 +77,17 @@ async function openKeys(jose: typeof import('jose'), { jwks, key }: JwtOptions, 
     const found = await readVerificationKey(key)
     return { resolve: () => found.key, algorithms: found.algorithms }
   }
-  throw new HoldfastError('invalid_request', 'JWT needs either a key set (jwks) or a key, and not both')
+  throw new HoldfastError('invalid_request', 'JWT needs either a key set (jwks) or a key, not both')
 }
 
 function narrowed(possible: readonly string[], wanted: readonly string[] = possible): readonly string[] {
   const unfit = wanted.filter((algorithm) => !possible.includes(algorithm))
   if (unfit.length === 0 && wanted.length > 0) return wanted
   const what =
-    wanted.length === 0 ? 'no JWT algorithm is allowed' : `JWT algorithm ${unfit.join(', ')} does not fit the key`
-  throw new HoldfastError('invalid_request', `${what}; it can do ${possible.join(', ')}`)
+    wanted.length === 0
+      ? 'the list of JWT algorithms is empty'
+      : `JWT algorithm ${unfit.join(', ')} does not fit the key`
+  throw new HoldfastError('invalid_request', `${what}; the key supports ${possible.join(', ')}`)
 }
 
 function checkedTolerance(seconds: number): number {
@@ -104,7 +106,7 @@ function toPrincipal(payload: JWTPayload, { principalClaim = 'sub', tenantClaim 
   }
 }
 
-/** A token without the claim may do everything; one with it may do what it says, which is nothing where it cannot be read. */
+/** A token without the claim may do everything. A malformed claim allows nothing. */
 function scopesOf(payload: JWTPayload, { scopesClaim = 'scopes' }: JwtOptions): Partial<Principal> {
   const value = Object.hasOwn(payload, scopesClaim) ? payload[scopesClaim] : undefined
   if (value === undefined) return {}
@@ -112,7 +114,7 @@ function scopesOf(payload: JWTPayload, { scopesClaim = 'scopes' }: JwtOptions): 
   return { scopes: listed.filter((scope) => typeof scope === 'string').slice(0, SCOPES_MAX) }
 }
 
-/** The moment from which on the token itself is refused: `exp`, and what the issuer's clock may be off. */
+/** When the token expires: `exp` plus the clock tolerance. */
 function expiryOf({ exp }: JWTPayload, { clockTolerance }: { readonly clockTolerance: number }): Partial<Principal> {
   return exp === undefined ? {} : { credential: { expiresAt: (exp + clockTolerance) * 1000 } }
 }

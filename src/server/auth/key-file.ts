@@ -1,4 +1,4 @@
-/** The file that holds API keys: read with checks, replaced as a whole, changed by one process at a time. */
+/** The API key file: validated on read, replaced atomically, locked against concurrent changes. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -9,10 +9,10 @@ import { isScope } from '../../core/access/scopes.ts'
 export const defaultKeysPath = '.holdfast/keys.json'
 
 export interface KeyEntry {
-  /** Public part of the key; never used again. */
+  /** Public part of the key; never reused. */
   readonly id: string
   readonly name: string
-  /** Who the key speaks for; several keys may share one. */
+  /** Principal that the key authenticates; several keys may share one. */
   readonly principal: string
   readonly tenant?: string
   /** SHA-256 of the secret part, in hex. */
@@ -20,7 +20,7 @@ export interface KeyEntry {
   readonly createdAt: string
   readonly revokedAt?: string
   readonly expiresAt?: string
-  /** What it may do; everything where this is absent. */
+  /** Default: everything. */
   readonly scopes?: readonly string[]
 }
 
@@ -34,17 +34,17 @@ const LOCK_RETRY_MS = 20
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 
-/** Names go into shells and tables, so they are plain. */
+/** Key names appear in shells and tables, so they are restricted to safe characters. */
 export function isKeyName(text: string): boolean {
   return NAME.test(text)
 }
 
-/** Principals and tenants may be whatever a token issuer says, but not what garbles a terminal. */
+/** Principals and tenants come from token issuers; only control characters are rejected. */
 export function isPrincipalText(text: string): boolean {
   return text.length > 0 && text.length <= TEXT_CHARS_MAX && !/[\p{Cc}\p{Cs}]/u.test(text)
 }
 
-/** The keys of a file, or undefined when there is no such file. Anything else than a sound file is an error. */
+/** Returns undefined if the file does not exist. Throws if it is malformed. */
 export async function readKeyFile(path: string): Promise<readonly KeyEntry[] | undefined> {
   let text: string
   try {
@@ -58,17 +58,17 @@ export async function readKeyFile(path: string): Promise<readonly KeyEntry[] | u
   try {
     return checkFile(JSON.parse(text))
   } catch (cause) {
-    const what = `key file ${path} is malformed: ${messageOf(cause)}. No key is accepted until it is repaired`
+    const what = `key file ${path} is malformed: ${messageOf(cause)}. Repair it; no key is accepted until then`
     throw new HoldfastError('unavailable', what, { cause })
   }
 }
 
-/** Reads, changes and replaces a key file while no other process does. */
+/** Read-modify-write under the lock file. */
 export async function updateKeyFile<Result>(
   path: string,
   change: (keys: readonly KeyEntry[]) => { readonly keys: readonly KeyEntry[]; readonly result: Result },
 ): Promise<Result> {
-  // A link stays a link: whoever reads the file behind it must see the change.
+  // Write through symbolic links, so that readers of the target see the change.
   const target = await realpath(path).catch(() => resolve(path))
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
   const unlock = await lock(target)
@@ -81,7 +81,7 @@ export async function updateKeyFile<Result>(
   }
 }
 
-/** After a crash at any moment the file has the old content or the new one. */
+/** Crash-safe: the file has either the old or the new content. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
@@ -100,7 +100,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
   await syncDirectory(dirname(path))
 }
 
-/** Makes the rename itself durable. Windows has no such call and needs none. */
+/** Makes the rename durable. Windows neither supports nor needs it. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const directory = await open(path, 'r')
@@ -111,7 +111,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Without it, a key created at the same moment could undo a revocation. */
+/** Without the lock, a concurrent `create` could undo a revocation. */
 async function lock(path: string): Promise<() => Promise<void>> {
   const lockPath = `${path}.lock`
   for (let waitedMs = 0; ; waitedMs += LOCK_RETRY_MS) {
@@ -123,7 +123,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
         throw new HoldfastError('unavailable', `key file ${path} cannot be locked: ${messageOf(cause)}`, { cause })
       }
       if (waitedMs >= LOCK_WAIT_MS) {
-        const what = `key file ${path} is being changed by another process; if none is at work, remove ${lockPath}`
+        const what = `key file ${path} is locked by another process; if none is running, remove ${lockPath}`
         throw new HoldfastError('unavailable', what, { cause })
       }
     }
@@ -134,7 +134,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
 function checkFile(file: unknown): readonly KeyEntry[] {
   if (!isObject(file) || !Array.isArray(file['keys'])) throw new Error('it is not an object with a list "keys"')
   if (file['version'] !== FORMAT_VERSION) {
-    throw new Error(`its version is ${JSON.stringify(file['version'])} and this program knows ${FORMAT_VERSION}`)
+    throw new Error(`its version is ${JSON.stringify(file['version'])}; this program supports ${FORMAT_VERSION}`)
   }
   const keys: readonly unknown[] = file['keys']
   if (keys.length > KEYS_MAX) throw new Error(`it has more than ${KEYS_MAX} keys`)
@@ -143,7 +143,7 @@ function checkFile(file: unknown): readonly KeyEntry[] {
     const problem = problemOf(key)
     if (problem !== undefined) throw new Error(`keys[${index}] ${problem}`)
     const { id } = key as KeyEntry
-    if (seen.has(id)) throw new Error(`keys[${index}] has the id ${id}, which an earlier key has`)
+    if (seen.has(id)) throw new Error(`keys[${index}] repeats the id ${id} of an earlier key`)
     seen.add(id)
   }
   return keys as readonly KeyEntry[]
@@ -166,7 +166,7 @@ const FIELDS: Readonly<Record<keyof KeyEntry, { readonly check: FieldCheck; read
   scopes: { check: isScopeList, optional: true },
 }
 
-/** A scope that this version does not know is refused too: it may have been meant to limit something. */
+/** Rejects unknown scopes: a newer version may have meant them as a restriction. */
 function isScopeList(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.length <= SCOPES_MAX && value.every(isKnownScope)
 }
@@ -175,7 +175,7 @@ function isKnownScope(value: unknown): boolean {
   return typeof value === 'string' && isPrincipalText(value) && isScope(value)
 }
 
-/** An unknown field is refused too: it may be a restriction that this version would ignore. */
+/** Rejects unknown fields: they may be restrictions that this version would ignore. */
 function problemOf(key: unknown): string | undefined {
   if (!isObject(key)) return 'is not an object'
   for (const [name, { check, optional }] of Object.entries(FIELDS)) {
@@ -183,10 +183,10 @@ function problemOf(key: unknown): string | undefined {
       if (optional) continue
       return `has no "${name}"`
     }
-    if (!check(key[name])) return `has a "${name}" that is not valid`
+    if (!check(key[name])) return `has an invalid "${name}"`
   }
   const unknown = Object.keys(key).find((name) => !Object.hasOwn(FIELDS, name))
-  return unknown === undefined ? undefined : `has a field "${unknown}" that this program does not know`
+  return unknown === undefined ? undefined : `has an unknown field "${unknown}"`
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

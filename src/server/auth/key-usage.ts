@@ -1,17 +1,17 @@
-/** When keys were last used, in a file beside theirs: for people who look for keys that nobody needs. Nothing depends on it. */
+/** Last-used times of API keys, in a file next to the key file. Informational only: helps to find unused keys. */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 
-/** By the id of a key, in milliseconds since 1970. */
+/** Milliseconds since 1970, by key id. */
 export type KeyUsage = ReadonlyMap<string, number>
 
-/** How long a use may be known to this process alone. */
+/** Maximum delay until a use is written. */
 const WRITE_AFTER_MS = 10_000
 
 function usagePath(keysPath: string): string {
   return `${keysPath}.used`
 }
 
-/** Empty where there is no sound file. */
+/** Empty if the file is missing or malformed. */
 export async function readKeyUsage(keysPath: string): Promise<KeyUsage> {
   try {
     const used = JSON.parse(await readFile(usagePath(keysPath), 'utf8')) as Record<string, unknown>
@@ -30,13 +30,13 @@ export class KeyUsageRecorder {
     this.#keysPath = keysPath
   }
 
-  /** Costs a request nothing but an entry in a map, of which there are no more than keys. */
+  /** One map entry per key; written later. */
   note(id: string, now: number): void {
     this.#used.set(id, now)
     this.#timer ??= setTimeout(() => void this.write(), WRITE_AFTER_MS).unref()
   }
 
-  /** Several servers may use one file: the latest use wins. Where it cannot be written, uses are not recorded. */
+  /** Merges with other servers' writes: the latest use wins. Failures are ignored. */
   async write(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

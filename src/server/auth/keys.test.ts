@@ -277,10 +277,10 @@ describe('a key file', () => {
     ['that is a list', '[]', /list "keys"/],
     ['of a newer version', '{"version": 2, "keys": []}', /version is 2/],
     ['without a hash', file(hashless), /keys\[0\] has no "hash"/],
-    ['with a short hash', file({ ...good, hash: 'abc' }), /keys\[0\] has a "hash"/],
-    ['with a null time', file({ ...good, revokedAt: null }), /keys\[0\] has a "revokedAt"/],
-    ['with an unknown field', file({ ...good, networks: '10.0.0.0/8' }), /keys\[0\] has a field "networks"/],
-    ['with an id twice', file(good, { ...good, name: 'other' }), /keys\[1\] has the id abcdef/],
+    ['with a short hash', file({ ...good, hash: 'abc' }), /keys\[0\] has an invalid "hash"/],
+    ['with a null time', file({ ...good, revokedAt: null }), /keys\[0\] has an invalid "revokedAt"/],
+    ['with an unknown field', file({ ...good, networks: '10.0.0.0/8' }), /keys\[0\] has an unknown field "networks"/],
+    ['with an id twice', file(good, { ...good, name: 'other' }), /keys\[1\] repeats the id abcdef/],
     ['with a text for a key', file(good, 'x'), /keys\[1\] is not an object/],
   ])('%s is an error that names it, at start and at every change', async (_label, text, problem) => {
     path = join(folder, 'keys.json')
@@ -302,7 +302,7 @@ describe('a key file', () => {
 
   test('no file at all is an error that says how to make one', async () => {
     await expect(openKeyAuthenticator(path)).rejects.toThrow(
-      `no key file ${path}; make the first key with: holdfast keys create`,
+      `key file ${path} does not exist; create the first key with: holdfast keys create`,
     )
   })
 
@@ -354,7 +354,7 @@ describe('scopes, expiry and use of keys', () => {
     await expect(createKey(path, { name: 'a', scopes: [] })).rejects.toThrow('1 to 100 scopes')
     await createKey(path, { name: 'a', scopes: ['runs:read'] })
     await writeFile(path, (await readFile(path, 'utf8')).replace('runs:read', 'runs:reed'))
-    await expect(openKeyAuthenticator(path)).rejects.toThrow('has a "scopes" that is not valid')
+    await expect(openKeyAuthenticator(path)).rejects.toThrow('has an invalid "scopes"')
   })
 
   test('the last use of a key is noted in a file beside it, and the latest of several servers wins', async () => {

@@ -1,4 +1,4 @@
-/** API keys: made and revoked in a file, recognized by a server that watches it. */
+/** API keys: created and revoked in a file that the server watches. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import type { Clock } from '../../core/ports/clock.ts'
@@ -11,32 +11,32 @@ import type { KeyEntry } from './key-file.ts'
 import { isKeyName, isPrincipalText, KEYS_MAX, readKeyFile, SCOPES_MAX, updateKeyFile } from './key-file.ts'
 import { KeyUsageRecorder } from './key-usage.ts'
 
-/** Keys start with this, so that they are told from tokens, and found by scanners when they leak. */
+/** Distinguishes keys from tokens, and lets secret scanners find leaked keys. */
 export const KEY_PREFIX = 'hf_'
 
 const KEY = /^hf_([0-9a-z]{6,32})_([0-9a-f]{64})$/
-/** Of the ids of keys, beside those of other credentials. */
+/** Prefix of key ids among credential ids. */
 const CREDENTIAL_PREFIX = 'key:'
 const ID_BYTES = 5
 const SECRET_BYTES = 32
-/** A revocation is noticed within this time; the file is looked at no more often. */
+/** Interval between file checks, and so the delay of a revocation. */
 const RECHECK_MS = 1000
 const RETRY_AFTER_MS = 5000
 
 export interface NewKey {
   readonly name: string
-  /** Who the key speaks for; by default a principal of this name that no token can claim to be. */
+  /** Default: a principal with the key's name that no token can claim. */
   readonly principal?: string | undefined
   readonly tenant?: string | undefined
-  /** What it may do; everything by default. */
+  /** Default: everything. */
   readonly scopes?: readonly string[] | undefined
-  /** How long it is good; for ever by default. */
+  /** Default: never expires. */
   readonly expiresInMs?: number | undefined
 }
 
 export interface CreatedKey {
   readonly entry: KeyEntry
-  /** The key itself. It is nowhere else and cannot be shown again. */
+  /** The key itself. It is not stored and cannot be shown again. */
   readonly key: string
 }
 
@@ -52,7 +52,7 @@ export async function createKey(path: string, wanted: NewKey, clock: Clock = sys
     if (taken)
       throw new HoldfastError(
         'conflict',
-        `there is a key "${name}" already (id ${taken.id}): revoke it, or choose another name`,
+        `key "${name}" already exists (id ${taken.id}): revoke it, or choose another name`,
       )
     const entry: KeyEntry = {
       id: unusedId(keys),
@@ -68,21 +68,21 @@ export async function createKey(path: string, wanted: NewKey, clock: Clock = sys
   })
 }
 
-/** Every key of the file, revoked ones included; undefined when there is no file. */
+/** All keys, including revoked ones; undefined if the file does not exist. */
 export function listKeys(path: string): Promise<readonly KeyEntry[] | undefined> {
   return readKeyFile(path)
 }
 
 export interface Revocation {
   readonly entry: KeyEntry
-  /** It had been revoked before; its time stays. */
+  /** It was already revoked; the original time is kept. */
   readonly already: boolean
 }
 
 export async function revokeKey(path: string, nameOrId: string, clock: Clock = systemClock): Promise<Revocation> {
   const missing = (): HoldfastError =>
-    new HoldfastError('not_found', `there is no key "${nameOrId}" in ${path}: holdfast keys list shows them`)
-  // Looked at first, so that a wrong path does not leave an empty file behind.
+    new HoldfastError('not_found', `no key "${nameOrId}" in ${path}: list the keys with holdfast keys list`)
+  // Check first, so that a wrong path does not create an empty file.
   if ((await readKeyFile(path)) === undefined) throw missing()
   return updateKeyFile<Revocation>(path, (keys) => {
     const fits = keys.filter((key) => key.id === nameOrId || key.name === nameOrId)
@@ -94,7 +94,7 @@ export async function revokeKey(path: string, nameOrId: string, clock: Clock = s
   })
 }
 
-/** Removes every key of a principal from a file, revoked ones too; how many there were. */
+/** Removes all keys of a principal, including revoked ones. Returns the count. */
 export async function removeKeysOf(
   path: string,
   { principal, tenant }: { readonly principal: string; readonly tenant?: string | undefined },
@@ -111,7 +111,7 @@ export async function removeKeysOf(
   })
 }
 
-/** Recognizes the keys of a file, and sees changes that other processes make to it. Fails when there is no sound file. */
+/** Authenticates with a key file and picks up its changes. Throws if the file is missing or malformed. */
 export async function openKeyAuthenticator(path: string, clock: Clock = systemClock): Promise<Authenticator> {
   const authenticator = new KeyAuthenticator(path, clock)
   await authenticator.load()
@@ -175,14 +175,14 @@ class KeyAuthenticator implements Authenticator {
     return removed
   }
 
-  /** All requests of one moment share one look at the file. A clock that was set back does not put the next one off. */
+  /** Concurrent requests share one file check. A clock that is set back does not delay the next one. */
   async #refresh(): Promise<void> {
     const elapsedMs = this.#clock.now() - this.#checkedAt
     const check = elapsedMs >= RECHECK_MS || elapsedMs < 0 ? this.load() : this.#check
     try {
       await check
     } catch (cause) {
-      // Keys that were read before are not used: what cannot be read may say that they are revoked.
+      // Do not fall back to cached keys: the unreadable file may revoke them.
       throw new HoldfastError('unavailable', 'credentials cannot be checked right now', {
         cause,
         retryAfterMs: RETRY_AFTER_MS,
@@ -197,7 +197,7 @@ class KeyAuthenticator implements Authenticator {
     const keys = await readKeyFile(this.#path)
     if (keys === undefined) throw noFile(this.#path)
     this.#keys = new Map(keys.map((key) => [key.id, key]))
-    // The version from before the read: a change in between is read again.
+    // The version from before the read, so that a change in between triggers another read.
     this.#version = version
   }
 }
@@ -213,11 +213,11 @@ async function versionOf(path: string): Promise<string> {
 }
 
 function noFile(path: string, cause?: unknown): HoldfastError {
-  const next = `make the first key with: holdfast keys create NAME --auth-keys ${path}`
-  return new HoldfastError('unavailable', `there is no key file ${path}; ${next}`, { cause })
+  const next = `create the first key with: holdfast keys create NAME --auth-keys ${path}`
+  return new HoldfastError('unavailable', `key file ${path} does not exist; ${next}`, { cause })
 }
 
-/** A plain hash is enough: the secret is 256 random bits, so there is nothing to guess that a slow hash would protect. */
+/** No slow password hash needed: the secret is 256 random bits. */
 function hashOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
@@ -230,7 +230,7 @@ function unusedId(keys: readonly KeyEntry[]): string {
     const id = randomBytes(ID_BYTES).toString('hex')
     if (!used.has(id)) return id
   }
-  throw new Error('no unused key id was found')
+  throw new Error('failed to generate an unused key id')
 }
 
 function checkNewKey(name: string, principal: string, tenant: string | undefined): void {
@@ -254,5 +254,8 @@ function checkScopes(scopes: readonly string[]): void {
     throw new HoldfastError('invalid_request', `${JSON.stringify(unknown)} is not a scope: use ${known}`)
   }
   if (scopes.length === 0 || scopes.length > SCOPES_MAX)
-    throw new HoldfastError('invalid_request', `a key has 1 to ${SCOPES_MAX} scopes, or none to allow everything`)
+    throw new HoldfastError(
+      'invalid_request',
+      `a key needs 1 to ${SCOPES_MAX} scopes; leave them out to allow everything`,
+    )
 }

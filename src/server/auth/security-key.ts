@@ -1,8 +1,8 @@
-/** One key that everybody shares who may call: the way in which AgentOS is guarded. */
+/** One key shared by all callers, as in AgentOS. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Authenticator, credentialMissing, credentialRefused, localPrincipal } from '../../core/model/principal.ts'
 
-/** Whoever has the key is `local`; any other credential is for the others to judge. */
+/** The key authenticates the principal `local`; other credentials go to `others`. */
 export function securityKeyAuthenticator(key: string, others?: Authenticator): Authenticator {
   const expected = hashOf(key)
   return {
@@ -18,7 +18,7 @@ export function securityKeyAuthenticator(key: string, others?: Authenticator): A
   }
 }
 
-/** Hashes have one length, so that comparing them tells nothing about that of the key. */
+/** Comparing hashes hides the key's length. */
 function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

@@ -1,4 +1,4 @@
-/** An authenticator that also knows share links. */
+/** Adds share links to an authenticator. */
 import { type Authenticator, credentialRefused } from '../../core/model/principal.ts'
 import { SHARE_PREFIX, type ShareLinks } from '../../core/access/share-links.ts'
 
@@ -7,7 +7,7 @@ export function sharedAuthenticator(authenticator: Authenticator, shares: ShareL
     scheme: authenticator.scheme,
     async authenticate(credential) {
       if (credential.share !== undefined) return shares.authenticate(credential.share)
-      // Where no links are taken, not even a server without authentication takes one for nobody.
+      // Routes without share links reject them even on a server without authentication.
       if (credential.bearer?.startsWith(SHARE_PREFIX) === true) throw credentialRefused()
       return authenticator.authenticate(credential)
     },

@@ -1,12 +1,12 @@
-/** Pauses the main thread for a moment, wherever it is, to see whose code it executes. */
+/** Pauses the main thread briefly to see which run's code it executes. */
 import { type Debugger, Session } from 'node:inspector'
 import { EXECUTION_SYMBOL, type Suspect } from './messages.ts'
 
-/** The main thread can only be paused in JavaScript: in a long call of native code it is not seen. */
+/** The main thread can only be paused in JavaScript, not in a long native call. */
 const PAUSE_MS = 5000
 const FRAMES_MAX = 10
 
-/** What blocks it; without frames where it could not be paused; undefined when it is not blocked any more. */
+/** Returns no frames if the thread could not be paused, and undefined if it is no longer blocked. */
 export async function inspectMainThread(isBlocked: () => boolean): Promise<Suspect | undefined> {
   const session = new Session()
   session.connectToMainThread()
@@ -14,7 +14,7 @@ export async function inspectMainThread(isBlocked: () => boolean): Promise<Suspe
     const suspect = await pausedIn(session)
     return isBlocked() ? suspect : undefined
   } finally {
-    session.disconnect() // which also lets it go on
+    session.disconnect() // also resumes the main thread
   }
 }
 
@@ -26,7 +26,7 @@ function pausedIn(session: Session): Promise<Suspect> {
     session.once('Debugger.paused', ({ params: { callFrames } }) => {
       const frames = callFrames.slice(0, FRAMES_MAX).map((frame) => describe(frame, urls))
       const question = {
-        // Modules of Node itself have other variables under the names of globals.
+        // Node's internal modules shadow globals.
         callFrameId: (callFrames.find(({ location }) => !isOfNode(urls, location)) ?? callFrames[0]!).callFrameId,
         expression: `globalThis[Symbol.for('${EXECUTION_SYMBOL}')]?.()`,
         returnByValue: true,

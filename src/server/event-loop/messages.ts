@@ -1,9 +1,9 @@
-/** What the watchdog thread is given, and what it finds. */
+/** Input and output of the watchdog thread. */
 export interface WatchdogData {
-  /** A counter that the main thread increments as often as `lookMs`. */
+  /** A counter that the main thread increments every `lookMs`. */
   readonly heartbeat: SharedArrayBuffer
   readonly lookMs: number
-  /** Looks in a row without a heartbeat that make a block. Counted, and not timed: a process that was suspended is not blocked. */
+  /** Consecutive checks without a heartbeat that mean a block. Counted rather than timed: a suspended process is not blocked. */
   readonly looksMax: number
 }
 
@@ -15,5 +15,5 @@ export interface Suspect {
   readonly frames: readonly string[]
 }
 
-/** Under this name the main thread has a function that says which run's code is running. */
+/** Global of the main thread: a function that returns the run whose code is executing. */
 export const EXECUTION_SYMBOL = 'holdfast.currentExecution'

@@ -1,4 +1,4 @@
-/** Measures how late timers are, and has a thread watch for blocks: code of an agent that does not let anything else run. */
+/** Measures event-loop delay, and starts a watchdog thread that detects agents blocking the event loop. */
 import { Worker } from 'node:worker_threads'
 import type { EventLoopHealth, LoopBlock } from '../../core/ports/event-loop-health.ts'
 import type { Logger } from '../../core/ports/logger.ts'
@@ -11,15 +11,15 @@ const entry = new URL(
 )
 
 const BEAT_MS = 250
-/** The longest delay of this time and of the one before is shown. */
+/** Reports the maximum delay of the current and the previous window. */
 const WINDOW_MS = 10_000
-/** Without a bound for the watchdog: from this delay on the log says that the loop was blocked. */
+/** Delay above which a block is logged if the watchdog is off. */
 const BLOCKED_MS = 2000
-/** When the watchdog is started: after the first requests, which need the time more. */
+/** Delay before the watchdog starts, so that the first requests are not slowed down. */
 const WATCHDOG_START_MS = 1000
 
 export interface MonitorOptions {
-  /** How long the event loop may be blocked before the watchdog looks why; 0 is no watchdog. */
+  /** How long the event loop may be blocked before the watchdog inspects it; 0 turns the watchdog off. */
   readonly loopBlockedMs: number
   readonly logger: Logger
 }
@@ -36,7 +36,7 @@ export class EventLoopMonitor {
   #delays: readonly [before: number, now: number] = [0, 0]
   #blocks = 0
   #lastBlock: LoopBlock | undefined
-  /** Found by the watchdog, of a block that the next heartbeat ends. */
+  /** Found by the watchdog for the current block. */
   #suspect: Suspect | undefined
 
   constructor({ loopBlockedMs, logger }: MonitorOptions) {
@@ -62,7 +62,7 @@ export class EventLoopMonitor {
     await this.#watchdog?.terminate()
   }
 
-  /** By how much the next heartbeat is late already. */
+  /** How late the next heartbeat already is. */
   #delay(): number {
     return Math.max(performance.now() - this.#lastBeat - BEAT_MS, 0)
   }
@@ -74,7 +74,7 @@ export class EventLoopMonitor {
     const isNewWindow = now - this.#windowStart >= WINDOW_MS
     if (isNewWindow) this.#windowStart = now
     this.#delays = isNewWindow ? [this.#delays[1], delayMs] : [this.#delays[0], Math.max(this.#delays[1], delayMs)]
-    // What the watchdog found comes as a message, which is not read before this timer.
+    // The watchdog's message is delivered only after this timer callback.
     if (delayMs >= this.#blockedMs) setTimeout(() => this.#report(Math.round(delayMs)), SETTLE_MS).unref()
   }
 
@@ -96,7 +96,9 @@ export class EventLoopMonitor {
     }
     const watchdog = new Worker(entry, { workerData, execArgv: [], resourceLimits: SMALL_HEAP })
     watchdog.on('message', (suspect: Suspect) => (this.#suspect = suspect))
-    watchdog.on('error', (err) => this.#logger.warn({ err }, 'the watchdog of the event loop has ended'))
+    watchdog.on('error', (err) =>
+      this.#logger.warn({ err }, 'the event-loop watchdog failed; blocks are no longer traced to a run'),
+    )
     watchdog.unref()
     this.#watchdog = watchdog
   }
@@ -106,13 +108,13 @@ const LOOKS = 8
 const SETTLE_MS = 50
 const SMALL_HEAP = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
-/** Called by the watchdog, in the frame that the main thread was paused in. */
+/** Called by the watchdog in the paused frame of the main thread. */
 function currentRun(): object | undefined {
   const execution = currentExecution()
   return execution && { run: execution.run, component: execution.component }
 }
 
-/** Somebody debugs the process: a pause of ours would be one of theirs. */
+/** Under a debugger, the watchdog's pause would show up there. */
 function isDebugged(): boolean {
   return process.getBuiltinModule('node:inspector').url() !== undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Watches the main thread's heartbeat from a thread of its own, since a blocked thread reports nothing. When the heartbeat stops it looks
- * at what the main thread is doing, with V8's debugger, and writes it to stderr at once: the main thread may never come back.
+ * Watches the main thread's heartbeat. When it stops, inspects the main thread with V8's debugger and writes the result to stderr
+ * immediately, since the main thread may never resume.
  */
 import { writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -22,18 +22,18 @@ setInterval(() => {
 async function report(): Promise<void> {
   const blockedAt = last
   const suspect = await inspectMainThread(() => Atomics.load(beats, 0) === blockedAt)
-  if (suspect === undefined) return // it went on by itself
+  if (suspect === undefined) return // no longer blocked
   writeLine(suspect)
   parentPort!.postMessage(suspect)
 }
 
-/** As the logger of the command line writes it. */
+/** Same format as the command line's logger. */
 function writeLine({ frames, ...whose }: Suspect): void {
   const time = new Date().toISOString()
   const msg = `the event loop has been blocked for ${lookMs * looksMax} ms`
   try {
     writeSync(2, `${JSON.stringify({ level: 40, time, ...whose, frames, msg })}\n`)
   } catch {
-    // Nobody reads it, or not now.
+    // stderr is closed or full
   }
 }

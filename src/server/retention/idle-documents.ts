@@ -1,4 +1,4 @@
-/** Removes sessions, and documents about runs, that no run needs and that nobody has changed for longer than they are kept. */
+/** Removes sessions and run documents that no run references and that are idle for longer than their retention period. */
 import type { DocumentName } from '../../core/ports/store-transfer.ts'
 import { SESSIONS } from '../../core/model/document.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -7,7 +7,7 @@ import { removeStale } from './run-documents.ts'
 import type { SweepReport } from './sweep-report.ts'
 
 const PAGE = 100
-/** Documents that one sweep looks at; the next sweep goes on, and begins anew after the last. */
+/** Documents per sweep. The next sweep continues from there and wraps around. */
 const DOCUMENTS_PER_SWEEP = 2000
 
 export class IdleDocuments {

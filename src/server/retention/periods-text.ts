@@ -1,4 +1,4 @@
-/** How `--retain` and `--retain-runs` are written: `30d`, or `30d,writer=7d,tenant:acme=90d,principal:acme/anna=1d`. */
+/** Parses `--retain` and `--retain-runs`: `30d`, or `30d,writer=7d,tenant:acme=90d,principal:acme/anna=1d`. */
 import { toDuration } from '../option-values.ts'
 import type { RetentionOverrides } from './periods.ts'
 
@@ -24,14 +24,14 @@ export function toRetention(text: string): RetentionText {
   for (const entry of entries.map((each) => each.trim())) {
     const equals = entry.lastIndexOf('=')
     if (equals < 0) {
-      if (defaultMs !== undefined) throw new Error(`${JSON.stringify(entry)} is a second default: give one`)
+      if (defaultMs !== undefined) throw new Error(`${JSON.stringify(entry)} is a second default: set only one`)
       defaultMs = toDuration(entry)
       continue
     }
     const [, kind = 'component', name = ''] = /^(?:(component|tenant|principal):)?(.*)$/s.exec(entry.slice(0, equals))!
-    if (name === '') throw new Error(`${JSON.stringify(entry)} names nothing: write writer=7d or tenant:acme=90d`)
+    if (name === '') throw new Error(`${JSON.stringify(entry)} has no name: use writer=7d or tenant:acme=90d`)
     const periods = byKind.get(kind)!
-    if (periods.has(name)) throw new Error(`${kind} ${JSON.stringify(name)} has two periods: give one`)
+    if (periods.has(name)) throw new Error(`${kind} ${JSON.stringify(name)} has two periods: set only one`)
     periods.set(name, toDuration(entry.slice(equals + 1)))
   }
   const given = Object.entries(overrides).filter(([, periods]) => periods.size > 0)

@@ -1,7 +1,7 @@
-/** How long something is kept, by whose it is. */
+/** Retention periods by component, tenant and principal. */
 import { principalOf } from '../../core/model/principal.ts'
 
-/** Periods in milliseconds that apply instead of the default; 0 keeps for ever. */
+/** Periods in milliseconds that override the default; 0 keeps forever. */
 export interface RetentionOverrides {
   /** By component id. */
   readonly components?: Readonly<Record<string, number>>
@@ -24,13 +24,13 @@ export class RetentionPeriods {
     this.#principals = new Map(Object.entries(overrides.principals ?? {}))
   }
 
-  /** Every finite period, each once. */
+  /** The distinct finite periods. */
   get distinct(): readonly number[] {
     const all = [this.#components, this.#tenants, this.#principals].flatMap((periods) => [...periods.values()])
     return [...new Set([this.#defaultMs, ...all])].filter((period) => period > 0)
   }
 
-  /** The shortest of the overrides that apply, or else the default; Infinity keeps for ever. */
+  /** The shortest matching override, or the default; Infinity keeps forever. */
   of(owner: string, component: string | undefined): number {
     const { tenant } = principalOf(owner)
     const applying = [

@@ -137,7 +137,7 @@ describe('a clock that may be wrong', () => {
       const retention = running ?? open()
       await retention.sweep()
       expect((await store.get('run_young'))!.first).toBe(0)
-      expect(lines.at(-1)!.message).toContain('no run is trimmed for its age until the clock has been observed')
+      expect(lines.at(-1)!.message).toContain('retention by age is paused until the clock has been observed')
       time.step(-31 * DAY)
       await watch(retention, time, DAY)
       expect((await store.get('run_young'))!.first).toBe(0)

@@ -1,6 +1,6 @@
 /**
- * Retention: trims finished runs to their last event, and later removes them, when they are older than is kept; and lowers whoever
- * stores most when all owners together store more than there is room for. Unfinished runs are never touched.
+ * Retention: trims finished runs to their last event and later removes them, by age; and, when the store exceeds its size limit,
+ * trims the largest owners. Unfinished runs are never touched.
  */
 import type { Clock } from '../../core/ports/clock.ts'
 import type { Limits } from '../../core/model/limits.ts'
@@ -17,7 +17,7 @@ import { SweepReport } from './sweep-report.ts'
 const SWEEP_MS = 60_000
 export const SWEEP_FAILED = 'a retention sweep failed'
 
-/** What is kept for another time than the default of `Limits`. */
+/** Overrides of the retention periods in `Limits`. */
 export interface RetentionOptions {
   /** Instead of `retainMs`. */
   readonly events?: RetentionOverrides
@@ -26,7 +26,7 @@ export interface RetentionOptions {
 }
 
 export interface RetentionSettings extends RetentionOptions {
-  /** Ages are those that the wall clock says, whatever was observed. */
+  /** Trust the wall clock without observation. */
   readonly believesClock?: boolean
 }
 
@@ -60,7 +60,7 @@ export class Retention {
     if (this.#hasPeriods || this.#size !== undefined) this.#timer = setInterval(() => void this.sweep(), SWEEP_MS)
   }
 
-  /** One pass over what is due; a call while one is under way joins it. */
+  /** Runs one sweep. A concurrent call joins the sweep in progress. */
   sweep(): Promise<SweepReport> {
     this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined))
     return this.#sweeping
@@ -118,15 +118,15 @@ export class Retention {
       this.#hasToldWait = true
       const hours = Math.ceil(waitMs / 3_600_000)
       this.#logger.warn(
-        { reason: distrust ?? 'the clock was not believed when this store was last looked at' },
-        `no run is trimmed for its age until the clock has been observed for ${hours} more hours`,
+        { reason: distrust ?? 'the clock was not trusted at the last observation in this store' },
+        `retention by age is paused until the clock has been observed for ${hours} more hours`,
       )
     }
     return waitMs === 0
   }
 }
 
-/** One for each period: runs that are kept longer must not hold up those that are not. */
+/** One pass per period, so that runs with longer periods do not block others. */
 function passes(store: Store, periods: RetentionPeriods): AgePass[] {
   return periods.distinct.map(
     (period) => new AgePass(store, period, (run) => periods.of(run.owner, run.component) === period),

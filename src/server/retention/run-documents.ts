@@ -1,4 +1,4 @@
-/** Removes what is kept beside the log of a run: the documents about it, and its session when no run is left in it. */
+/** Removes a run's documents, and its session if no run is left in it. */
 import { type Document, SESSIONS } from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
 import { SHARES } from '../../core/access/share-links.ts'
@@ -7,12 +7,12 @@ import { PUSH_CONFIGS } from '../../protocols/a2a/push/configs.ts'
 import { DEAD_LETTERS, DELIVERIES } from '../../protocols/a2a/push/deliveries.ts'
 import { TURNS } from '../../protocols/a2a/requests/answered-messages.ts'
 
-/** Collections whose documents are about the run that their label names. */
+/** Collections whose documents belong to the run in their label. */
 export const RUN_COLLECTIONS: readonly string[] = [SHARES, TURNS, PUSH_CONFIGS, DELIVERIES, DEAD_LETTERS]
 
 const PAGE = 50
 
-/** Removes a finished run with all that only it needs; how many documents went with it. */
+/** Removes a finished run and its documents. Returns the number of removed documents. */
 export async function removeRun(store: Store, { id, owner, session }: Run, sessionBefore: string): Promise<number> {
   let documents = 0
   for (const collection of RUN_COLLECTIONS) {
@@ -22,19 +22,19 @@ export async function removeRun(store: Store, { id, owner, session }: Run, sessi
       if (page.documents.length < PAGE) break
     }
   }
-  // The run last: whoever is interrupted finds it again.
+  // The run last, so that an interrupted removal is retried.
   await store.remove(id)
   const kept = await store.documents.get(owner, SESSIONS, session)
   if (kept !== undefined && kept.updatedAt < sessionBefore && (await removeStale(store, kept))) documents++
   return documents
 }
 
-/** Removes a document that no run needs any more; false when it is needed. */
+/** Removes a document unless a run still needs it; returns whether it was removed. */
 export async function removeStale(store: Store, document: Document): Promise<boolean> {
   if (await isNeeded(store, document)) return false
   const { owner, collection, id } = document
   if (!(await store.documents.remove(owner, collection, id))) return false
-  // A run that began in the session meanwhile found the document there, and made none.
+  // A run that started in the session meanwhile relied on the document, so restore it.
   if (!(await isNeeded(store, document))) return true
   await store.transfer.admitDocument(document)
   return false

@@ -1,4 +1,4 @@
-/** Makes what is stored fit a bound: the owners with the most are lowered to a common level, oldest data first. */
+/** Enforces the store's size limit: trims the largest owners to a common level, oldest data first. */
 import { SESSIONS } from '../../core/model/document.ts'
 import type { Position } from '../../core/model/page.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -7,17 +7,17 @@ import { fairLevel } from './fair-level.ts'
 import { removeRun, removeStale, RUN_COLLECTIONS } from './run-documents.ts'
 import type { SweepReport } from './sweep-report.ts'
 
-/** Owners that one pass looks at; the next pass goes on. */
+/** Owners per pass. The next pass continues from there. */
 const OWNERS_MAX = 1000
 const PAGE = 50
-/** Later than any document. */
+/** Sorts after any document. */
 const WHENEVER = '~'
 
 export class SizePass {
   readonly #store: Store
   readonly #bytesMax: number
   readonly #isStopped: () => boolean
-  /** For owners whose runs were trimmed: up to where. */
+  /** Per owner: the position up to which runs were trimmed. */
   readonly #trimmed = new Map<string, Position>()
 
   constructor(store: Store, bytesMax: number, isStopped: () => boolean) {
@@ -43,7 +43,7 @@ export class SizePass {
       return storedBytes(await this.#store.usage.of(owner)) - level
     })
     await this.#trim(owner, this.#trimmed.get(owner), excess, report)
-    // Those that had not ended when they were passed.
+    // Again from the start, for runs that were unfinished when skipped.
     if (await excess.remains()) await this.#trim(owner, undefined, excess, report)
     for (const collection of [...RUN_COLLECTIONS, SESSIONS])
       await this.#removeDocuments(owner, collection, excess, report)
@@ -108,7 +108,7 @@ export class SizePass {
   }
 }
 
-/** What an owner has too much, estimated after every removal and measured when the estimate says that it is gone. */
+/** An owner's excess bytes: estimated after each removal, and measured again when the estimate reaches zero. */
 class Excess {
   #bytes: number
   readonly #measure: () => Promise<number>

@@ -1,8 +1,8 @@
-/** What one sweep did, for the log and for `holdfast gc`. */
+/** Result of one sweep, for the log and `holdfast gc`. */
 import type { Logger } from '../../core/ports/logger.ts'
 import type { Run } from '../../core/model/run.ts'
 
-/** Ids that a line of the log names. */
+/** Maximum run ids per log line. */
 const IDS_MAX = 20
 
 export class SweepReport {
@@ -28,7 +28,7 @@ export class SweepReport {
     this.documents += documents
   }
 
-  /** An owner has more than its share, and nothing of it may be removed. */
+  /** The owner exceeds its share, but none of its data may be removed. */
   overshare(owner: string, bytes: number): void {
     if (this.#overshare.length < IDS_MAX) this.#overshare.push({ owner, bytes })
   }
@@ -43,7 +43,10 @@ export class SweepReport {
       logger.info({ runs, documents: this.documents, finished, ids }, 'removed finished runs and documents')
     }
     for (const { owner, bytes } of this.#overshare)
-      logger.warn({ owner, bytes }, 'principal stays over its share: only finished runs and idle sessions are removed')
+      logger.warn(
+        { owner, bytes },
+        'principal exceeds its share of the store: only finished runs and idle sessions can be removed',
+      )
   }
 }
 

@@ -1,4 +1,4 @@
-/** Puts together what the page tried, what the proxy did to it, and when the server was away: the history of one view. */
+/** The history of one view: the page's requests, the proxy's faults, and server outages. */
 import type { IncomingMessage } from 'node:http'
 import type { Fault } from '../../client/fault-proxy.ts'
 import { type Tries, type Try, TRY_HEADER } from './tries.ts'
@@ -7,7 +7,7 @@ export class History {
   readonly #met = new Map<number, string>()
   #restarts: { readonly since: number; readonly until: number }[] = []
 
-  /** A new page numbers its tries anew. */
+  /** Each page restarts the numbering of requests. */
   clear(): void {
     this.#met.clear()
     this.#restarts = []
@@ -21,16 +21,16 @@ export class History {
 
   noteAway(request: IncomingMessage): void {
     const number = Number(request.headers[TRY_HEADER])
-    this.#met.set(number, `${this.#met.get(number) ?? ''} the server is away`)
+    this.#met.set(number, `${this.#met.get(number) ?? ''} the server is down`)
   }
 
   noteRestart(since: number, until: number): void {
     this.#restarts.push({ since, until })
   }
 
-  /** One line for each try, pause and restart, with seconds since the wave began. */
-  of(place: number, run: string | undefined, tries: Tries, began: number): string {
-    const own = tries.entries.filter(({ about }) => about === `view-${place}` || about === run)
+  /** One line per request, pause and restart, with seconds since the start of the wave. */
+  of(index: number, run: string | undefined, tries: Tries, began: number): string {
+    const own = tries.entries.filter(({ about }) => about === `view-${index}` || about === run)
     const lines = own.map((entry) => ({ at: entry.at, line: this.#described(entry) }))
     const away = this.#restarts.map(({ since, until }) => ({
       at: since,
@@ -47,9 +47,9 @@ export class History {
   /** The history of the view whose last try was the latest. */
   slowest(runs: readonly (string | undefined)[], tries: Tries, began: number): string {
     const { about } = tries.entries.findLast(({ number }) => number !== undefined) ?? { about: '' }
-    const place = runs.includes(about) ? runs.indexOf(about) : Number(about.slice('view-'.length))
-    return `view ${place}:
-${this.of(place, runs[place], tries, began)}`
+    const index = runs.includes(about) ? runs.indexOf(about) : Number(about.slice('view-'.length))
+    return `view ${index}:
+${this.of(index, runs[index], tries, began)}`
   }
 
   #described({ what, number, end, tookMs }: Try): string {

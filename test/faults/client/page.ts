@@ -1,11 +1,11 @@
-/** A page with many runs, each shown by `useRun`; the program that opened it reads `window.views` and `window.tries`. */
+/** A page with many runs, each shown by `useRun`. The test program reads `window.views` and `window.tries`. */
 import { createElement as h, useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createClient } from '../../../src/client/index.ts'
 import { useRun } from '../../../src/react/index.ts'
 import { recordTries, type Tries } from './tries.ts'
 
-/** What a view shows. */
+/** State of a view. */
 export interface Shown {
   readonly id: string | undefined
   readonly status: string

@@ -9,7 +9,7 @@ const { values } = parseArgs({
     'away-ms': { type: 'string', default: '0' },
     'idle-timeout-ms': { type: 'string', default: '6000' },
     retries: { type: 'string', default: '50' },
-    /** Print what the slowest view of every wave tried and met. */
+    /** Print the history of the slowest view of each wave. */
     history: { type: 'boolean', default: false },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },

@@ -1,4 +1,4 @@
-/** React views in a real browser, behind a hostile proxy and on a server that is killed again and again: every view finishes. */
+/** React views in a real browser, behind a hostile proxy and a server that is killed repeatedly: every view must finish. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,12 +18,12 @@ const ENDS = ['completed', 'failed', 'cancelled', 'rejected']
 
 export interface TortureOptions {
   readonly views: number
-  /** Waves of views are opened for so long; the last one is waited for. */
+  /** Start new waves for this long, then wait for the last one. */
   readonly forMs: number
-  /** A view that shows no end within this time is unfinished. */
+  /** Time limit for a view to finish. */
   readonly waveMs: number
   readonly killEveryMs: number
-  /** How long a killed server stays away before it is started again. */
+  /** Downtime after a kill. */
   readonly awayMs: number
   readonly script: string
   /** Texts of the script. */
@@ -38,16 +38,16 @@ export interface Wave {
   readonly number: number
   readonly tookMs: number
   readonly finished: number
-  /** Views whose text or number of events is not that of the log, or that show a problem or no end. */
+  /** Views that differ from the log, show a problem, or did not finish. */
   readonly wrong: readonly string[]
-  /** What the view that tried for longest tried and met. */
+  /** History of the slowest view. */
   readonly slowest: string
 }
 
 export interface Tortured {
   readonly waves: readonly Wave[]
   readonly kills: number
-  /** Answers that each fault was done to, by its name. */
+  /** Number of affected responses by fault. */
   readonly faults: Readonly<Record<string, number>>
 }
 
@@ -91,7 +91,7 @@ export async function tortureViews(options: TortureOptions, onWave: (wave: Wave)
   return { waves, kills: await killing, faults: Object.fromEntries(proxy.counts) }
 }
 
-/** What networks, proxies and login pages do; four in ten answers are left alone. */
+/** Faults of networks, proxies and login pages; 40 % of the responses are unaffected. */
 function drawHostility(random: Random): Fault {
   if (random.chance(0.4)) return {}
   if (random.chance(0.25)) return { instead: random.pick(['nothing', '502', '503', 'page'] as const) }
@@ -107,7 +107,7 @@ function drawHostility(random: Random): Fault {
   }
 }
 
-/** Resolves with how many kills there were. */
+/** Resolves with the number of kills. */
 async function killRepeatedly(
   node: NodeProcess,
   { killEveryMs, awayMs }: TortureOptions,
@@ -166,7 +166,7 @@ async function openWave(
   }
 }
 
-/** Until every view shows an end, or the time is over. */
+/** Waits until every view has finished, or for the time limit. */
 async function watch(page: Page, { views }: TortureOptions, deadline: number): Promise<Shown[]> {
   for (;;) {
     const shown = await page.evaluate(() => window.views)

@@ -1,19 +1,19 @@
-/** What a page tried and met, request by request, so that a view that does not finish can say why. */
+/** Records a page's requests and their outcomes, to explain views that do not finish. */
 import type { OnProblem } from '../../../src/client/index.ts'
 
-/** Names a request to the proxy, which knows what it did to it. */
+/** Header that identifies a request to the proxy. */
 export const TRY_HEADER = 'x-torture-try'
 const ENTRIES_MAX = 50_000
 const MESSAGE_CHARS_MAX = 120
 
 /** A request, or a pause of the client. */
 export interface Try {
-  /** Milliseconds of the page's clock, which is that of the program too. */
+  /** Milliseconds; the page and the test program share a clock. */
   readonly at: number
-  /** A run, or the session of one that is not started yet. */
+  /** A run id, or the session of a run that is not started yet. */
   readonly about: string
   readonly what: string
-  /** Of a request: its name to the proxy. */
+  /** The request's id for the proxy. */
   readonly number?: number
   /** How it ended, if it did. */
   end?: string

@@ -1,4 +1,4 @@
-/** Nodes that share three NATS servers; every connection between any two processes is a link of its own. */
+/** Nodes on three NATS servers, with a separate link between every two processes. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { createNatsCluster, type NatsRelease, type NatsServer } from '../../support/nats.ts'
 import { type Link, openLink } from '../link.ts'
@@ -8,7 +8,7 @@ import { cut } from './postgres.ts'
 const SERVERS = 3
 const PARTITIONS = 4
 
-/** `server` is the one that is cut off when the link is; a route is between two of them. */
+/** `server`: the server that loses its connection with the link. Routes connect two servers. */
 interface ServerLink {
   readonly servers: readonly number[]
   readonly node?: number
@@ -36,9 +36,9 @@ export async function openNatsWorld(options: WorldOptions, release: NatsRelease 
     await Promise.all(servers.map((server) => server.start()))
     const nodes = await startNodes(options, async (node) => {
       const ports = await Promise.all(
-        servers.map(async ({ port }, place) => {
+        servers.map(async ({ port }, index) => {
           const link = await openLink(port, partition)
-          links.push({ servers: [place], node, link })
+          links.push({ servers: [index], node, link })
           return link.port
         }),
       )
@@ -70,7 +70,7 @@ export async function openNatsWorld(options: WorldOptions, release: NatsRelease 
         ...(disk !== undefined && {
           'full-disk': async (ms) => {
             await fillFor(disk, ms)
-            // JetStream switches itself off on a server that cannot write, until that is started again.
+            // JetStream disables itself on a server that cannot write, until a restart.
             for (const server of servers) await killFor([server], 0)
             return 1
           },

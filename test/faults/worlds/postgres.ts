@@ -1,4 +1,4 @@
-/** Nodes that share one PostgreSQL server, each over a link of its own. */
+/** Nodes on one PostgreSQL server, each over its own link. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { PostgresServer } from '../../support/postgres.ts'
 import { type Link, openLink } from '../link.ts'
@@ -37,7 +37,7 @@ export async function openPostgresWorld(options: WorldOptions): Promise<World> {
         ...(disk !== undefined && {
           'full-disk': async (ms) => {
             await fillFor(disk, ms)
-            // It ends itself when it cannot write its log, and whoever operates it starts it again.
+            // PostgreSQL exits when it cannot write its WAL, and the operator restarts it.
             const lives = await server.query('SELECT 1').then(
               () => true,
               () => false,
@@ -71,7 +71,7 @@ export async function cut(links: readonly Link[], ms: number): Promise<number> {
   return 1
 }
 
-/** How many were terminated. */
+/** Returns the number of terminated backends. */
 async function killBackends(server: PostgresServer, ms: number): Promise<number> {
   const until = Date.now() + ms
   let killed = 0

@@ -153,7 +153,7 @@ describe('the server', () => {
     ])
       expect(await getJson(server, path)).toMatchObject({
         status: 404,
-        body: { detail: expect.stringContaining('not a part') },
+        body: { detail: expect.stringContaining('not supported') },
       })
   })
 })

@@ -95,7 +95,7 @@ describe('a run that is going on', () => {
     expect(exact!.data).toMatchObject({ event: 'subscribed', status: 'running', current_event_count: 9 })
     const [clamped] = await cutAfter(server, `/agents/lab/runs/${run}/resume`, { last_event_index: '1000000' }, 1)
     expect(clamped!.data).toMatchObject({ event: 'subscribed', last_event_index_clamped_to: 8 })
-    expect(clamped!.data['message']).toContain('There is no event 1000000; the last one is 8.')
+    expect(clamped!.data['message']).toContain('Event 1000000 does not exist; the last one is 8.')
     // Live events reach a client that asked for too much.
     const resuming = resume(server, '/agents/lab', run, { last_event_index: '1000000' })
     await until('it is followed', () => server.service.health().subscribers === 1)
@@ -228,7 +228,7 @@ describe('another process', () => {
     await first.stop()
     expect((await expired).at(-1)!.data).toMatchObject({
       event: 'stream_expired',
-      message: expect.stringContaining('resume'),
+      message: expect.stringContaining('Resume'),
     })
     const second = await serveAgentOs({ store: await openSqliteStore({ path }) })
     const frames = await resume(second, '/agents/lab-resume', run, { last_event_index: '4' })

@@ -215,5 +215,5 @@ test('a server that ends says so, and where to go on', async () => {
   await client.seen('RunContent')
   await server.stop()
   expect(await client.closed).toBe(1001)
-  expect(client.messages.at(-1)).toMatchObject({ event: 'stream_expired', message: expect.stringContaining('resume') })
+  expect(client.messages.at(-1)).toMatchObject({ event: 'stream_expired', message: expect.stringContaining('Resume') })
 })

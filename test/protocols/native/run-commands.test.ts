@@ -204,7 +204,7 @@ describe('POST /runs/{id}/answers', () => {
 
     expect(await input({ answer: 7 })).toMatchObject({
       status: 400,
-      body: { detail: expect.stringContaining('several questions') },
+      body: { detail: expect.stringContaining('several open questions') },
     })
     expect(await input({ answers: { [long!]: 7 } })).toMatchObject({
       status: 400,

@@ -130,7 +130,7 @@ describe('a client that leaves', () => {
     const server = await serveOpenAi({ store: overriding(openMemoryStore(), { requestStop }), logger })
     await beginAndLeave(server, chat('text 2; hang', { stream: true }), { 'holdfast-disconnect': 'stop' })
     const { id: run } = await untilRun(server)
-    const message = 'a run whose client left could not be stopped'
+    const message = 'failed to stop the run of a disconnected client'
     await until('it is told', () => warnings.length > 0)
     expect(warnings).toEqual([{ run, err: new Error('the disk is full'), message }])
   })

@@ -115,7 +115,7 @@ system = AgentOS(
 
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
-# From here on whoever connects waits until the server has started.
+# Connections from here on wait until the server has started.
 listener.listen(128)
 print(f"listens at http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
 uvicorn.Server(uvicorn.Config(system.get_app(), log_level="error")).run(sockets=[listener])

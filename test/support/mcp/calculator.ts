@@ -1,9 +1,9 @@
-/** A real MCP server for tests. Started as a program, it speaks over its standard input and output. */
+/** A real MCP server for tests. As a program, it uses stdio. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { z } from 'zod'
 
-/** Adds, fails, and says which process it is. */
+/** Tools that add, fail, and return the process id. */
 export function calculator(): McpServer {
   const server = new McpServer({ name: 'calculator', version: '1.0.0' })
   const numbers = { a: z.number(), b: z.number() }

@@ -8,13 +8,13 @@ import { calculator } from './calculator.ts'
 
 export interface Served {
   readonly url: string
-  /** Methods that were asked for, in order. */
+  /** Called methods, in order. */
   readonly methods: string[]
-  /** The last request's. */
+  /** Headers of the last request. */
   readonly headers: () => NodeJS.Dict<string | string[]>
 }
 
-/** Over HTTP, with nothing remembered between requests; closed when the test is over. */
+/** Stateless, over HTTP; closed after the test. */
 export async function serveMcp(make: () => McpServer = calculator): Promise<Served> {
   const methods: string[] = []
   let headers: NodeJS.Dict<string | string[]> = {}

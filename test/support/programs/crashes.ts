@@ -1,4 +1,4 @@
-/** Runs a program in a world where workers die at a given event, and somebody answers every question. */
+/** Runs a program in a world where workers die at given events and every question is answered. */
 import { agent } from '../../../src/agents/generator.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../../src/core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../../src/core/model/event.ts'
@@ -15,27 +15,27 @@ const LEASE_MS = 150
 
 export interface Life {
   readonly program: Program
-  /** Number of events in the log at which its worker dies; it lives where there is none. */
+  /** Log length at which the worker dies. Default: it survives. */
   readonly diesAt?: number
 }
 
 export interface Ended {
   readonly log: readonly LoggedEvent[]
-  /** The program of the last life. */
+  /** The last worker's program. */
   readonly program: Program
-  /** Receipts of the tools that had their effect, in order. */
+  /** Receipts of executed tools, in order. */
   readonly effects: readonly string[]
-  /** Results that did not fit the call that got them. */
+  /** Results that were returned to the wrong call. */
   readonly mixedUp: readonly string[]
-  /** Tools that had their effect twice under one key. */
+  /** Tools executed twice with one idempotency key. */
   readonly repeated: readonly string[]
-  /** The question that the last life ended with, because its code no longer fitted the log. */
+  /** The question that ended the last worker's attempt, because its code diverged from the log. */
   readonly diverged?: Question
-  /** Effects and length of the log when the last life began. */
+  /** Number of effects and events when the last worker started. */
   readonly before: { readonly effects: number; readonly events: number }
 }
 
-/** The worker of each life dies as it says, and the next one takes over. */
+/** Each worker dies as specified, and the next one takes over. */
 export async function live(lives: readonly Life[], random: () => number, replayWaitMs: number): Promise<Ended> {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
@@ -64,10 +64,10 @@ export async function live(lives: readonly Life[], random: () => number, replayW
     cut()
     clock.advance(LEASE_MS + 1)
   }
-  throw new Error('the last life came to no end')
+  throw new Error('the last worker did not finish the run')
 }
 
-/** What tools have done to the world, which no crash takes back. */
+/** Side effects of tools, which survive crashes. */
 class Effects {
   readonly effects: string[] = []
   readonly byKey = new Map<string, string>()
@@ -92,7 +92,7 @@ interface Living {
   isOver: boolean
 }
 
-/** Dies right before the record that would be one too many. */
+/** Dies right before the record that exceeds the limit. */
 function counting(writer: LogWriter, diesAt: number, die: () => void): LogWriter {
   return new Proxy(writer, {
     get(target, key) {
@@ -108,7 +108,7 @@ function counting(writer: LogWriter, diesAt: number, die: () => void): LogWriter
   })
 }
 
-/** Answers what the run asks until it ends, dies, or has diverged. */
+/** Answers questions until the run ends, its worker dies, or it diverges. */
 async function tend(node: TestNode, id: string, world: Effects, life: Living): Promise<Question | undefined> {
   for (;;) {
     const stored = await until(
@@ -125,12 +125,12 @@ async function tend(node: TestNode, id: string, world: Effects, life: Living): P
     const diverged = waiting.find(({ kind }) => kind === 'diverged')
     if (diverged !== undefined) return diverged
     const answers = Object.fromEntries(waiting.map((question) => [question.id, answer(question, id, world)]))
-    // Another question may be asked in the meantime, and the worker may die of the answer.
+    // Another question may come up meanwhile, and the worker may die on the answer.
     await node.answer(id, answers).catch(() => {})
   }
 }
 
-/** Whoever is asked about a tool that was cut off looks whether it had its effect. */
+/** Answers a question about an interrupted tool by checking for its effect. */
 function answer({ kind, prompt, details, actor }: Question, run: string, world: Effects): unknown {
   if (kind !== 'uncertain') return answerTo(prompt)
   const { key } = details as { key: string }
@@ -214,7 +214,7 @@ class Interpreter {
     try {
       const result = await context.tool({ name, input, idempotent }, async ({ key }) => {
         await this.#latency()
-        if (this.#life.isOver) await new Promise(() => {}) // a dead process does nothing more
+        if (this.#life.isOver) await new Promise(() => {}) // a dead process does nothing
         if (input < 0) throw new RangeError(expected)
         this.#world.have(key, expected, idempotent)
         return expected
@@ -232,7 +232,7 @@ class Interpreter {
     if (given !== expected) this.#world.mixedUp.push(`${expected} got ${String(given)}`)
   }
 
-  /** Another one in each attempt, so that branches come in every order. */
+  /** Varies by attempt, so that branches interleave in different orders. */
   async #latency(): Promise<void> {
     const turns = Math.floor(this.#random() * 4)
     if (turns === 3) await new Promise((resolve) => setTimeout(resolve, this.#random() * 3))

@@ -1,4 +1,4 @@
-/** Forgets a principal, and is killed (kill -9) as soon as the first runs are removed: STORE OWNER. */
+/** Program with arguments STORE OWNER: forgets a principal, and kills itself (kill -9) when the first runs are removed. */
 import { configOptions } from '../../../src/server/config-options.ts'
 import { forgetPrincipal } from '../../../src/server/forget.ts'
 import { openStore } from '../../../src/server/open-store.ts'

@@ -1,4 +1,4 @@
-/** Random programs of an agent: what they do, what they must come to, and how one is changed a little. */
+/** Random agent programs: execution, expected results, and small mutations. */
 import fc from 'fast-check'
 
 export type Node =
@@ -12,7 +12,7 @@ export type Node =
 
 export type Program = readonly Node[]
 
-/** What a tool gives: a receipt that says what it is for. A negative input fails, and the program catches that. */
+/** A tool's result: a receipt that identifies the call. A negative input fails, which the program catches. */
 export function receipt(name: string, input: number): string {
   return `${name}(${input})`
 }
@@ -21,7 +21,7 @@ export function answerTo(prompt: string): string {
   return `answer to ${prompt}`
 }
 
-/** What a program comes to, without a run. */
+/** The expected result of a program, computed without a run. */
 export function outcome(program: Program): unknown[] {
   return program.map((node) => {
     switch (node.do) {
@@ -40,7 +40,7 @@ export function outcome(program: Program): unknown[] {
   })
 }
 
-/** The receipts of all tools that it calls and that do not fail, sorted. */
+/** Receipts of all successful tool calls, sorted. */
 export function effectsOf(program: Program): string[] {
   return program
     .flatMap((node): string[] => {
@@ -51,7 +51,7 @@ export function effectsOf(program: Program): string[] {
     .toSorted()
 }
 
-/** Names and inputs are few, so that many pieces of work are told apart by their place alone. */
+/** Few names and inputs, so that much work is identified only by its position. */
 const name = fc.constantFrom('a', 'b')
 const input = fc.integer({ min: -1, max: 2 })
 
@@ -82,13 +82,13 @@ function nested(depth: number): fc.Arbitrary<Node> {
   )
 }
 
-/** A program in which work that may be under way at once can be told apart. */
+/** A program whose concurrent work is distinguishable. */
 export const program: fc.Arbitrary<Program> = programs(2, 5).map((given) => distinct(given, 'parallel', false))
 
-/** A program in which all steps and calls can be told apart, so that a change of their order is no change. */
+/** A program whose steps and calls are all distinguishable, so that reordering is allowed. */
 export const namedProgram: fc.Arbitrary<Program> = programs(2, 5).map((given) => distinct(given, 'all', true))
 
-/** Gives steps a key of their own, and calls an input of their own: all of them, or where another one may be under way. */
+/** Gives steps unique keys and calls unique inputs: all of them, or only concurrent ones. */
 function distinct(given: Program, which: 'parallel' | 'all', isOwn: boolean, path = ''): Program {
   const isInner = which === 'all'
   return given.map((node, at): Node => {
@@ -113,7 +113,7 @@ function distinct(given: Program, which: 'parallel' | 'all', isOwn: boolean, pat
   })
 }
 
-/** One change of a program, at its top level or in a branch there: what is inside of a finished step is not looked at again. */
+/** Mutates a program at its top level or in a branch there, because the inside of a finished step is not replayed. */
 export interface Edit {
   readonly at: number
   readonly how: 'remove' | 'insert' | 'input' | 'rename' | 'swap'
@@ -125,28 +125,28 @@ export const edit: fc.Arbitrary<Edit> = fc.record({
 })
 
 export function edited(given: Program, { at, how }: Edit): Program {
-  const place = at % given.length
-  const node = given[place]!
+  const index = at % given.length
+  const node = given[index]!
   if (node.do === 'parallel' && how !== 'remove' && how !== 'swap') {
     const branch = at % node.branches.length
     const branches = node.branches.map((each, number) =>
       number === branch ? edited(each, { at: at >> 2, how }) : each,
     )
-    return given.with(place, { ...node, branches })
+    return given.with(index, { ...node, branches })
   }
   const fresh: Node = { do: 'tool', name: 'new', input: 7, idempotent: false }
   switch (how) {
     case 'remove':
-      return given.toSpliced(place, 1)
+      return given.toSpliced(index, 1)
     case 'insert':
-      return given.toSpliced(place, 0, fresh)
+      return given.toSpliced(index, 0, fresh)
     case 'swap': {
-      const next = given[place + 1]
-      return next === undefined ? given : given.with(place, next).with(place + 1, node)
+      const next = given[index + 1]
+      return next === undefined ? given : given.with(index, next).with(index + 1, node)
     }
     case 'input':
-      return given.with(place, node.do === 'tool' || node.do === 'call' ? { ...node, input: node.input + 100 } : fresh)
+      return given.with(index, node.do === 'tool' || node.do === 'call' ? { ...node, input: node.input + 100 } : fresh)
     case 'rename':
-      return given.with(place, 'name' in node ? { ...node, name: `${node.name}2` } : fresh)
+      return given.with(index, 'name' in node ? { ...node, name: `${node.name}2` } : fresh)
   }
 }

@@ -1,11 +1,11 @@
-/** Decides from its metadata alone whether the message of a call is read: who calls is known, not too often, and few messages are read at once. */
+/** Admission control by metadata, before a call's message is read: authentication, rate limits, and a cap on concurrent reads. */
 import type * as Grpc from '@grpc/grpc-js'
 import { assert } from '../../../core/model/errors.ts'
 import { type Authenticator, ownerKey, type Principal } from '../../../core/model/principal.ts'
 import type { RequestRate } from '../../../http/request-rate.ts'
 import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
 
-/** Messages of one principal that are being received: each may take as much memory as the largest one. */
+/** Concurrent reads per principal, since each may need memory for a message of maximum size. */
 const READING_MAX = 16
 
 export interface AdmissionOptions {
@@ -13,9 +13,9 @@ export interface AdmissionOptions {
   readonly authenticator: Authenticator
   readonly proxies: TrustedProxies
   readonly rate: RequestRate
-  /** What went wrong, in the words of the service that is called. */
+  /** Renders an error in the format of the called service. */
   readonly statusOf: (path: string, cause: unknown) => Grpc.StatusObject
-  /** How long the message of a call may take to arrive. */
+  /** Time limit for receiving a call's message. */
   readonly messageTimeoutMs: number
 }
 
@@ -28,10 +28,10 @@ export class Admission {
     this.#options = options
   }
 
-  /** Of a call that was admitted. */
+  /** The principal of an admitted call. */
   principalOf(metadata: Grpc.Metadata): Principal {
     const principal = this.#principals.get(metadata)
-    assert(principal !== undefined, 'a call was answered that was not admitted')
+    assert(principal !== undefined, 'a call was handled without being admitted')
     return principal
   }
 
@@ -42,7 +42,7 @@ export class Admission {
         start({
           onReceiveMetadata: (metadata, next) => {
             const admitted = this.#admit(metadata, call, (ended) => (end = ended))
-            // Nothing is read from the stream before `next`.
+            // gRPC reads nothing from the stream before `next`.
             void settle(
               admitted,
               () => next(metadata),
@@ -104,7 +104,7 @@ async function settle(work: Promise<void>, done: () => void, failed: (cause: unk
   done()
 }
 
-/** A semaphore: whoever finds no slot waits for one, in order. */
+/** A FIFO semaphore. */
 class Slots {
   readonly #waiting = new Set<() => void>()
   readonly #onEmpty: () => void
@@ -114,7 +114,7 @@ class Slots {
     this.#onEmpty = onEmpty
   }
 
-  /** `release` may be called more than once, and before the slot is taken. */
+  /** `release` is idempotent and may be called before the slot is acquired. */
   take(): { readonly taken: Promise<void>; readonly release: () => void } {
     const { promise, resolve } = Promise.withResolvers<void>()
     let isTaken = false

@@ -1,4 +1,4 @@
-/** The calls of the service, of 1.0 or 0.3: from a request as the package decodes it to an operation, and back. */
+/** gRPC calls of A2A 1.0 and 0.3: maps decoded requests to operations, and results back. */
 import type * as Grpc from '@grpc/grpc-js'
 import type { Codecs, Definition } from '../../../a2a/grpc/packages.ts'
 import type { ServiceText } from '../../../a2a/grpc/schema.ts'
@@ -30,22 +30,22 @@ export interface CallParts {
   readonly admission: Admission
   readonly options: A2aOptions
   readonly logger: Logger
-  /** Where the server is reached over HTTP. */
+  /** HTTP address of the server. */
   readonly url: () => string
 }
 
-/** A request stays as it was sent until it is known who asks. */
+/** Requests are decoded only after authentication. */
 type Unary = Grpc.ServerUnaryCall<Buffer, object>
 type StreamingCall = Grpc.ServerWritableStream<Buffer, object>
 
-/** What a call is about, once it is known who makes it. */
+/** An authenticated call. */
 interface CallRequest {
   readonly agent: Agent
   readonly caller: OperationCaller
   readonly params: unknown
 }
 
-/** Messages within messages: what the package itself decodes. */
+/** Maximum nesting that the decoder supports. */
 const DEPTH_MAX = 100
 
 export class Calls {
@@ -69,7 +69,7 @@ export class Calls {
     })
   }
 
-  /** By the names of the service's methods. */
+  /** Handlers by method name. */
   handlers(): Grpc.UntypedServiceImplementation {
     return Object.fromEntries(
       Object.entries(this.#text.methods).map(([name, [request, response]]) => {
@@ -103,7 +103,7 @@ export class Calls {
   }
 
   async #result(agent: Agent, caller: OperationCaller, method: MethodName, params: unknown): Promise<unknown> {
-    // In 0.3 the same call gives the card to everybody.
+    // In 0.3 the same call returns the public card.
     if (method === 'GetExtendedAgentCard' && this.#version === '0.3' && !agent.hasExtendedCard)
       return agent.card(caller.url)
     const result = await methods[method](agent, caller, params)
@@ -127,8 +127,8 @@ export class Calls {
       const told = this.#version === '1.0' ? update : protoStream(update)
       const hasRoom = call.write(this.#converter.encode(response, told) as object)
       if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallTimeoutMs))) continue
-      logger.info({ run: stream.run.id }, 'a gRPC client that took nothing for too long was cut off')
-      throw new HoldfastError('unavailable', 'nothing was taken for too long; the task goes on: subscribe again')
+      logger.info({ run: stream.run.id }, 'disconnected a gRPC client that stopped reading')
+      throw new HoldfastError('unavailable', 'the client stopped reading; the task continues: subscribe again')
     }
   }
 
@@ -137,7 +137,7 @@ export class Calls {
     const principal = admission.principalOf(call.metadata)
     const said = (name: string): string | undefined => call.metadata.get(name).map(String).join(',') || undefined
     const version = said('a2a-version')
-    // The service that is called says it too.
+    // The called service also implies a version.
     if (version !== undefined) requireVersion(parseVersion(version), this.#version, 'this service')
     const decoded = this.#decode(request, call.request)
     const given = this.#version === '1.0' ? decoded : legacyParams(method, decoded)
@@ -171,7 +171,7 @@ export class Calls {
     if (!isWithin)
       throw new HoldfastError(
         'too_large',
-        `the message holds more than ${jsonBounds.nodesMax} fields, ${jsonBounds.membersMax} entries of one map or ${DEPTH_MAX} levels`,
+        `the message has more than ${jsonBounds.nodesMax} fields, ${jsonBounds.membersMax} entries in one map or ${DEPTH_MAX} levels`,
       )
     const codec = this.#codecs[type] ?? this.#codecs[`${this.#text.package}.${type}`]
     try {
@@ -181,7 +181,7 @@ export class Calls {
     }
   }
 
-  /** `tenant` names the agent, and behind a slash a tenant of it; the default agent is meant where it names none. */
+  /** `tenant` is `agent` or `agent/tenant`. Default: the default agent. */
   #agentOf(params: unknown): { readonly agent: Agent; readonly tenant: string } {
     const { agents } = this.#parts
     const { tenant: named = '' } = (isRaw(params) ? params : {}) as { readonly tenant?: string }
@@ -197,7 +197,7 @@ export class Calls {
   }
 }
 
-/** False when it has none for too long; a call that is over is not waited for. */
+/** Resolves to false on a stall timeout. Returns immediately if the call is over. */
 function hasRoomAgain(call: StreamingCall, signal: AbortSignal, stallMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (hasRoom: boolean): void => {

@@ -1,4 +1,4 @@
-/** What went wrong, as a status of gRPC with its details. */
+/** Maps errors to gRPC statuses with details. */
 import type * as Grpc from '@grpc/grpc-js'
 import type { Codecs } from '../../../a2a/grpc/packages.ts'
 import type { HoldfastError } from '../../../core/model/errors.ts'

@@ -1,4 +1,4 @@
-/** The gRPC binding: a server of its own, with packages that only its users need. */
+/** The gRPC binding: a separate server, with packages that are loaded only if it is enabled. */
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import type * as Grpc from '@grpc/grpc-js'
 import { GRPC_PACKAGES, loadGrpc } from '../../../a2a/grpc/packages.ts'
@@ -17,19 +17,19 @@ import { Calls } from './calls.ts'
 export interface GrpcOptions extends Omit<AgentsOptions, 'auth'> {
   readonly authenticator: Authenticator
   readonly proxies: TrustedProxies
-  /** Of all requests, also those over HTTP. */
+  /** Shared with HTTP. */
   readonly rate: RequestRate
   readonly logger: Logger
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 picks a free one. */
   readonly port: number
-  /** Where the server is reached over HTTP. */
+  /** HTTP address of the server. */
   readonly url: () => string
   /** For TLS. */
   readonly certificate?: CertificateSource
 }
 
-/** A certificate and its key, which may be replaced. */
+/** A certificate and its key, which may be reloaded. */
 export interface CertificateSource {
   readonly current: IdentityPair
   onChange(listener: (pair: IdentityPair) => void): void
@@ -42,20 +42,20 @@ interface IdentityPair {
 
 export interface GrpcServer {
   readonly port: number
-  /** Lets open calls end, for a while. */
+  /** Waits a bounded time for open calls. */
   close(): Promise<void>
 }
 
-/** How long open calls may take to end. */
+/** Time limit for open calls at shutdown. */
 const CLOSE_MS = 2000
 
-/** Calls that one connection may have open. */
+/** Maximum concurrent calls per connection. */
 const CALLS_PER_CONNECTION_MAX = 100
 
-/** What HTTP/2 may hold for one connection, in MB: windows of its calls, and answers that wait for its client. */
+/** HTTP/2 memory per connection, in MB: flow-control windows and unsent responses. */
 const SESSION_MEGABYTES_MAX = 64
 
-/** A connection is closed when it is this old and its calls are over: clients spread over nodes again. */
+/** Maximum age of a connection without open calls, so that clients rebalance across nodes. */
 const CONNECTION_AGE_MS = 3_600_000
 
 const CONNECTION_IDLE_MS = 300_000
@@ -94,7 +94,7 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
   return { port: (listener.address() as AddressInfo).port, close: () => close(server, listener) }
 }
 
-/** Requests are decoded when it is known who sent them, and counted before. */
+/** Leaves requests undecoded until they are authenticated and counted. */
 function undecoded(service: Grpc.ServiceDefinition): Grpc.ServiceDefinition {
   return Object.fromEntries(
     Object.entries(service).map(([name, method]) => [
@@ -109,10 +109,10 @@ function credentialsOf(grpc: typeof Grpc, certificate: CertificateSource | undef
   return grpc.experimental.createCertificateProviderServerCredentials(
     {
       addIdentityCertificateListener(listener) {
-        queueMicrotask(() => listener(identityOf(certificate.current))) // it listens to its own news only after this call
+        queueMicrotask(() => listener(identityOf(certificate.current))) // the listener is active only after this call returns
         certificate.onChange((pair) => listener(identityOf(pair)))
       },
-      // The source is closed with the server, and tells nobody anything from then on.
+      // The source is closed together with the server.
       removeIdentityCertificateListener() {},
       addCaCertificateListener() {},
       removeCaCertificateListener() {},
@@ -126,7 +126,7 @@ function identityOf({ cert, key }: IdentityPair): Grpc.experimental.IdentityCert
   return { certificate: cert, privateKey: key }
 }
 
-/** Not the server's own: only so can its connections be limited. */
+/** A separate listener, so that connections can be limited. */
 function createListener(server: Grpc.Server, credentials: Grpc.ServerCredentials, limits: Limits): Server {
   const injector = server.createConnectionInjector(credentials)
   const listener = createServer()

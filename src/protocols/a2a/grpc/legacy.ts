@@ -1,4 +1,4 @@
-/** gRPC of 0.3: which operation a call is, and what it asks, where things are known by names such as `tasks/x`. */
+/** gRPC of 0.3: maps calls to operations, and resource names such as `tasks/x` to ids. */
 import { legacyNames } from '../../../a2a/grpc/schema.ts'
 import { isRaw } from '../../../a2a/raw.ts'
 import { toProtoPush, toProtoSend } from '../legacy/proto.ts'
@@ -9,7 +9,7 @@ export function legacyMethod(name: string): MethodName {
   return renamed as MethodName
 }
 
-/** As the package decodes it, so that its types are certain. */
+/** As decoded by the package, so the types are certain. */
 interface NamedRequest {
   readonly name?: string
   readonly parent?: string

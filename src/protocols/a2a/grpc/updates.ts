@@ -1,4 +1,4 @@
-/** The events of a task, one after another: whoever takes them sets the pace, and nothing waits in memory. */
+/** Pull-based iterator over a task's events: the consumer sets the pace, and nothing is buffered. */
 import { START } from '../../../core/model/cursor.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { events, lastOf } from '../../../core/model/record.ts'
@@ -8,7 +8,7 @@ import { streamProjection } from '../view/projection.ts'
 import { responseOf } from '../routes/streams.ts'
 import type { StreamResponse } from '../wire/wire.ts'
 
-/** Ends when the task's stream does. Throws `unavailable` when it goes on without this server. */
+/** Ends with the task's stream. Throws `unavailable` if the server shuts down first. */
 export async function* updatesOf(
   service: Service,
   caller: OperationCaller,
@@ -36,7 +36,7 @@ async function* heldUpdates(
     const slice = await service.read(principal, run.id, after)
     if (slice === undefined) {
       if (service.closed)
-        throw new HoldfastError('unavailable', 'the server ends this stream; the task goes on: subscribe again')
+        throw new HoldfastError('unavailable', 'the server ends this stream; the task continues: subscribe again')
       await service.waitForMore(principal, run.id, after, service.limits.longPollTimeoutMs, signal)
       continue
     }

@@ -1,4 +1,4 @@
-/** The card in the words of 0.3, and one that both versions can read. */
+/** The agent card in the format of 0.3, and in a combined format that both versions can read. */
 import type { AgentCard } from '../wire/wire.ts'
 
 type Scheme = Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ export function toLegacyCard(card: AgentCard): object {
   }
 }
 
-/** For a client that did not say what it speaks: 1.0 with what 0.3 looks for beside it. */
+/** For clients without a version header: 1.0 plus the fields that 0.3 needs. */
 export function toHybridCard(card: AgentCard): object {
   const legacy = toLegacyCard(card) as { capabilities: object; securitySchemes?: Readonly<Record<string, object>> }
   return {
@@ -39,7 +39,7 @@ export function toHybridCard(card: AgentCard): object {
   }
 }
 
-/** As OpenAPI has them. */
+/** In OpenAPI format. */
 function schemesOf(schemes: Readonly<Record<string, Scheme>>): Readonly<Record<string, object>> {
   return mapValues(schemes, (scheme) => {
     const [kind = '', fields] = Object.entries(scheme)[0] ?? []

@@ -1,4 +1,4 @@
-/** The methods of JSON-RPC in 0.3, each by the one of 1.0 that does the same. */
+/** Maps JSON-RPC methods of 0.3 to those of 1.0. */
 import { isRaw } from '../../../a2a/raw.ts'
 import type { Agent } from '../requests/agents.ts'
 import { a2aError } from '../wire/errors.ts'
@@ -56,12 +56,12 @@ export function isLegacyMethod(name: string): name is keyof typeof legacyMethods
   return Object.hasOwn(legacyMethods, name)
 }
 
-/** Answered with a stream. */
+/** Methods that respond with a stream. */
 export function isLegacyStream(name: keyof typeof legacyMethods): boolean {
   return name === 'message/stream' || name === 'tasks/resubscribe'
 }
 
-/** In 0.3 `id` is the task's. */
+/** In 0.3, `id` is the task id. */
 function pushQuery(params: unknown): { readonly taskId: unknown; readonly id: unknown } {
   const { id, pushNotificationConfigId } = isRaw(params) ? params : {}
   return { taskId: id, id: pushNotificationConfigId ?? undefined }

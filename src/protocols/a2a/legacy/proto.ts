@@ -1,4 +1,4 @@
-/** HTTP+JSON of 0.3, which is the JSON of its protocol buffers: other words than those of its JSON-RPC, and than those of 1.0. */
+/** HTTP+JSON of 0.3: the ProtoJSON format, which differs from its JSON-RPC format and from 1.0. */
 import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-words.ts'
 import { isRaw } from '../../../a2a/raw.ts'
 import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
@@ -46,7 +46,7 @@ export function protoPushConfig({ taskId, ...config }: PushConfig): object {
   return { name, pushNotificationConfig: legacyPushConfig(config) }
 }
 
-/** Its schemes are those of 1.0, its requirements too. */
+/** Security schemes and requirements are those of 1.0. */
 export function protoCard(card: AgentCard): object {
   const { securitySchemes = {}, securityRequirements = [] } = card
   return { ...toLegacyCard(card), securitySchemes, security: securityRequirements }
@@ -58,7 +58,7 @@ export function toProtoSend(body: unknown): unknown {
   return { message: toProtoMessage(message ?? request), configuration: toProtoConfiguration(configuration), metadata }
 }
 
-/** Protocol buffers leave out what is false. */
+/** ProtoJSON omits false values. */
 function toProtoConfiguration(value: unknown): unknown {
   return toConfiguration(isRaw(value) ? { blocking: false, ...value } : value)
 }
@@ -70,7 +70,7 @@ const roles: ReadonlyMap<string, string> = new Map([
   ['agent', 'ROLE_AGENT'],
 ])
 
-/** Later builds of 0.3 also say `parts`. */
+/** Later 0.3 releases also accept `parts`. */
 function toProtoMessage(value: unknown): unknown {
   if (!isRaw(value)) return value
   const { content, parts = content, role, ...rest } = value
@@ -92,7 +92,7 @@ function toProtoPart(value: unknown): unknown {
   return { text, ...(data !== undefined && { data: isRaw(data) && 'data' in data ? data['data'] : data }), ...about }
 }
 
-/** As the client of the official SDK sends it, or as the request of the protocol buffers has it. */
+/** Accepts the format of the official SDK's client and the ProtoJSON request. */
 export function toProtoPush(body: unknown, taskId: string): unknown {
   const { config = body, configId } = isRaw(body) ? body : {}
   const inner = isRaw(config) && isRaw(config['pushNotificationConfig']) ? config['pushNotificationConfig'] : config

@@ -1,4 +1,4 @@
-/** From what 0.3 asks to the words of 1.0. What is wrong with it is found when those are checked. */
+/** Converts 0.3 requests to 1.0. The 1.0 schemas validate the result. */
 import { isRaw } from '../../../a2a/raw.ts'
 
 const roles: ReadonlyMap<string, string> = new Map([
@@ -23,7 +23,7 @@ function toPart(value: unknown): unknown {
   return { raw: bytes, url: uri, filename: name, mediaType: mimeType, ...about }
 }
 
-/** A value that 0.3 cannot carry comes wrapped. */
+/** Values that 0.3 cannot represent are wrapped. */
 function unwrapped(data: unknown, metadata: unknown): unknown {
   const isWrapped = isRaw(metadata) && metadata['data_part_compat'] === true && isRaw(data) && 'value' in data
   return isWrapped ? data['value'] : data
@@ -46,7 +46,7 @@ export function toConfiguration(value: unknown): unknown {
   }
 }
 
-/** The first of several schemes: 1.0 has one. */
+/** Uses the first scheme, since 1.0 has only one. */
 export function toPushConfig(value: unknown, taskId?: unknown): unknown {
   if (!isRaw(value)) return value
   const { id, url, token, authentication } = value

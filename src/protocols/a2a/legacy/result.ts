@@ -1,4 +1,4 @@
-/** From 1.0 to what JSON-RPC of 0.3 says: objects that name their kind, in lower case. */
+/** Converts 1.0 results to JSON-RPC of 0.3: objects with a `kind`, lower-case enums. */
 import { kindMessage, kindPart, legacyPushConfig } from '../../../a2a/legacy-words.ts'
 import type { TaskStream } from '../requests/operations.ts'
 import { taskStates } from '../view/states.ts'
@@ -42,7 +42,7 @@ export function fromStream(response: StreamResponse): object {
   return { kind: 'status-update', ...rest, status: fromStatus(status), final: isFinal(response) }
 }
 
-/** What 0.3 says at the end of a stream, and 1.0 with the end of the stream alone. */
+/** 0.3 marks the final event; 1.0 just ends the stream. */
 export function isFinal(response: StreamResponse): boolean {
   return 'statusUpdate' in response && taskStates[response.statusUpdate.status.state].terminal
 }

@@ -1,19 +1,19 @@
-/** Where pushes may go. Clients name the addresses, so none may lead into the network that the server stands in. */
+/** SSRF protection: clients choose push addresses, so none may lead into the server's network. */
 import { BlockList, isIP } from 'node:net'
 
-/** An address that was looked at, and that a connection is then made to whatever its name means by that time. */
+/** A checked address. The connection uses it directly, even if DNS changes in between. */
 export interface PinnedAddress {
   readonly address: string
   readonly family: 4 | 6
 }
 
-/** What a name means at this moment; gives up when the signal is aborted. */
+/** Resolves a host name; the signal cancels it. */
 export type Lookup = (
   name: string,
   signal: AbortSignal,
 ) => Promise<readonly { readonly address: string; readonly family: number }[]>
 
-/** It would lead where pushes must not go. Trying again does not help. */
+/** The address is not allowed. Not retryable. */
 export class AddressRefused extends Error {}
 
 const loopback = blockList([
@@ -21,7 +21,7 @@ const loopback = blockList([
   ['::1', 128],
 ])
 
-/** Private, shared, link-local, unspecified, documentation, reserved, multicast, and what wraps an IPv4 address that could be one of these. */
+/** Private, shared, link-local, unspecified, documentation, reserved, multicast, and IPv6 ranges that embed IPv4 addresses. */
 const inward = blockList([
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -60,7 +60,7 @@ export function isAllowed(address: string, allowLoopback: boolean): boolean {
   return !inward.check(address, family)
 }
 
-/** Every address that the name has must be allowed: one that changes with each question is not to be trusted with any. */
+/** All addresses of the name must be allowed, since the name may resolve differently each time. */
 export async function pin(
   hostname: string,
   allowLoopback: boolean,
@@ -71,7 +71,8 @@ export async function pin(
   const family = isIP(host)
   const found = family === 0 ? await find(host, signal) : [{ address: host, family }]
   const refused = found.find(({ address }) => !isAllowed(address, allowLoopback))
-  if (refused !== undefined) throw new AddressRefused(`pushes do not go to ${host}, an address that is not public`)
+  if (refused !== undefined)
+    throw new AddressRefused(`${host} is not a public address; pushes only go to public addresses`)
   const [first] = found
   if (first === undefined) throw new Error(`${host} has no address`)
   return { address: first.address, family: first.family === 6 ? 6 : 4 }

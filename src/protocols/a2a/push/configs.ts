@@ -1,4 +1,4 @@
-/** Subscriptions to pushes: documents, one for each, under the task that they are about. */
+/** Push configurations: one document each, labelled with their task. */
 import type { Document } from '../../../core/model/document.ts'
 import type { Ids } from '../../../core/ports/clock.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -11,23 +11,23 @@ import { sealSecrets, withoutSecrets, withSecrets } from './secrets.ts'
 import type { Version } from '../requests/version.ts'
 import type { PushConfig, PushConfigList, PushConfigRequest } from '../wire/wire.ts'
 
-/** What whoever delivers finds in a document of this collection. */
+/** A document of this collection. */
 export const PUSH_CONFIGS = 'a2a.push'
 
 export interface StoredPushConfig {
   readonly component: string
-  /** Without its secrets. One that an earlier version stored has them in clear until it is replaced. */
+  /** Without secrets. Configurations from earlier versions have them in plain text until they are replaced. */
   readonly config: PushConfig
   /** Its secrets, encrypted. */
   readonly sealed?: string
-  /** The words in which it wants to be told. */
+  /** A2A version of its notifications. */
   readonly version: Version
 }
 
 type WebhookLimits = Pick<Limits, 'webhooksPerTaskMax' | 'webhooksPerPrincipalMax'>
 
 const PAGE = 50
-/** In 0.3 a configuration without an id is the task's one. */
+/** In 0.3 a configuration without an id is the task's only one. */
 const LEGACY_ID = 'default'
 
 export class PushConfigs {
@@ -51,7 +51,7 @@ export class PushConfigs {
     this.#secrets = secrets
   }
 
-  /** `from`: the event of the log after which there is something to tell. */
+  /** `from`: log index after which events are delivered. */
   async create(task: string, request: PushConfigRequest, version: Version, from: number): Promise<PushConfig> {
     checkUrl(request.url)
     checkHeaders(request)
@@ -81,7 +81,7 @@ export class PushConfigs {
     return shown
   }
 
-  /** A configuration that exists may be replaced; a new one needs room. */
+  /** The limit applies to new configurations, not to replacements. */
   async #checkRoom(task: string, id: string): Promise<void> {
     const { webhooksPerTaskMax, webhooksPerPrincipalMax } = this.#limits
     if ((await this.#documents.get(PUSH_CONFIGS, deliveryId(task, id))) !== undefined) return
@@ -105,7 +105,8 @@ export class PushConfigs {
 
   async list(task: string, pageSize = PAGE, pageToken = ''): Promise<PushConfigList> {
     const offset = pageToken === '' ? 0 : Number(pageToken)
-    if (!Number.isSafeInteger(offset) || offset < 0) throw invalidParams('pageToken is not one that a page gave')
+    if (!Number.isSafeInteger(offset) || offset < 0)
+      throw invalidParams('pageToken is invalid: use the nextPageToken of a page')
     const limit = Math.min(Math.max(pageSize === 0 ? PAGE : pageSize, 1), PAGE)
     const page = await this.#documents.list({ collection: PUSH_CONFIGS, label: task, ascending: true, offset, limit })
     const next = offset + page.documents.length
@@ -122,26 +123,27 @@ function configIn({ body }: Document): PushConfig {
   return withoutSecrets((body as StoredPushConfig).config)
 }
 
-/** A stored configuration with its secrets, for whoever delivers. Throws when they cannot be decrypted. */
+/** A stored configuration with decrypted secrets. Throws if decryption fails. */
 export function deliverable({ body }: Document, secrets: SecretBox | undefined): StoredPushConfig {
   const stored = body as StoredPushConfig
   return { ...stored, config: withSecrets(stored.config, stored.sealed, secrets) }
 }
 
-/** Where it leads is looked at when something is sent there. */
+/** The address itself is checked at delivery. */
 function checkUrl(url: string): void {
   const parsed = URL.parse(url)
   if (parsed !== null && (parsed.username !== '' || parsed.password !== ''))
-    throw invalidParams('the url of a push configuration has a password: answers show the url; use authentication', [
-      { field: 'url', description: 'has a user name or a password' },
-    ])
+    throw invalidParams(
+      'the url of a push configuration must not contain a password, because responses show the url; use authentication',
+      [{ field: 'url', description: 'has a user name or a password' }],
+    )
   if (/^https?:$/.test(parsed?.protocol ?? '')) return
   throw invalidParams('the url of a push configuration begins with https:// or http://', [
     { field: 'url', description: 'is not an http(s) address' },
   ])
 }
 
-/** What becomes a header must be one that can be sent. */
+/** Values sent as headers must be valid header text. */
 function checkHeaders({ token, authentication }: PushConfigRequest): void {
   const headers = {
     token,
@@ -150,7 +152,7 @@ function checkHeaders({ token, authentication }: PushConfigRequest): void {
   }
   for (const [field, value = ''] of Object.entries(headers)) {
     if (/^[\t\x20-\x7e]*$/.test(value)) continue
-    const description = 'has a character that no header can have'
+    const description = 'has a character that is not allowed in headers'
     throw invalidParams(`the ${field} of a push configuration ${description}`, [{ field, description }])
   }
 }

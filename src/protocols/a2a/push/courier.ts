@@ -1,4 +1,4 @@
-/** Delivers the pushes of one configuration, in order, for as long as there are any; only while it holds the delivery. */
+/** Delivers the pushes of one configuration in order, while it holds the delivery's lease. */
 import type { Clock } from '../../../core/ports/clock.ts'
 import { START } from '../../../core/model/cursor.ts'
 import type { Document } from '../../../core/model/document.ts'
@@ -23,20 +23,20 @@ export interface CourierParts {
   readonly service: Service
   readonly clock: Clock
   readonly logger: Logger
-  /** Who delivers: this node. */
+  /** Id of this node. */
   readonly node: string
   readonly loopback: boolean
   readonly lookup?: Lookup | undefined
   readonly signer?: CardSigner | undefined
   readonly secrets?: SecretBox | undefined
   readonly limits: PushLimits
-  /** Aborted when this node is to deliver nothing more. */
+  /** Aborted at shutdown. */
   readonly signal: AbortSignal
 }
 
-/** Somebody else has the delivery now, or it was removed. */
+/** Another node took over the delivery, or it was removed. */
 class DeliveryLostError extends Error {}
-/** The receiver did not take it, which was noted. */
+/** The receiver rejected it, and a retry is scheduled. */
 class DeliveryPostponedError extends Error {}
 
 export class Courier {
@@ -54,16 +54,16 @@ export class Courier {
     this.#version = document.version
   }
 
-  /** Resolves, or rejects for a reason that was noted where it could be, when there is nothing more to tell for now, or ever, or when it must wait for its next try. */
+  /** Settles when there is nothing left to deliver for now, the task is over, or a retry is due later. Failures are recorded first. */
   async run(): Promise<void> {
     try {
-      await this.#note({}) // takes it: of several nodes one succeeds
+      await this.#note({}) // claims it: one of several nodes succeeds
       const isDone = await this.#follow()
       if (isDone) await this.#documents.remove(DELIVERIES, this.#id)
       else await this.#note({}, 'release')
     } catch (cause) {
       if (cause instanceof DeliveryLostError || cause instanceof DeliveryPostponedError) return
-      if (this.#parts.signal.aborted) return await this.#note({}, 'release').catch(() => {}) // or else the lease runs out
+      if (this.#parts.signal.aborted) return await this.#note({}, 'release').catch(() => {}) // otherwise the lease expires
       await this.#failed(cause)
       throw cause
     }
@@ -73,12 +73,12 @@ export class Courier {
     return deliveryId(this.#delivery.task, this.#delivery.config)
   }
 
-  /** True when the log has ended and all of it is told. */
+  /** Returns true when the log has ended and is fully delivered. */
   async #follow(): Promise<boolean> {
     const { service, limits, signal } = this.#parts
     const { task, from, sequence } = this.#delivery
     const { run, first, next } = await service.get(this.#principal, task)
-    // Of a log that was trimmed only its end is left, so that is what can be told.
+    // Of a trimmed log only the last event is left.
     const begin = first > 0 ? next - 1 : sequence === undefined ? from : START
     const projection = streamProjection(begin === START ? { kind: 'start' } : { kind: 'index', index: begin })
     let state = projection.initial(run)
@@ -122,7 +122,7 @@ export class Courier {
     await this.#note({ sequence: frame.sequence, failures: 0, due: 0 })
   }
 
-  /** As it is now: it may have been changed since, or removed. */
+  /** Reads the current configuration, which may have changed or been removed. */
   async #config(): Promise<StoredPushConfig> {
     const found = await this.#documents.get(PUSH_CONFIGS, this.#id)
     if (found !== undefined) return deliverable(found, this.#parts.secrets)
@@ -137,12 +137,12 @@ export class Courier {
     const isHopeless = cause instanceof AddressRefused || cause instanceof RedirectRefused
     if (isHopeless || failures >= limits.attemptsMax) return this.#giveUp(failures, error)
     const grown = Math.min(limits.delayMsMax, limits.delayMs * 2 ** (failures - 1))
-    // Jitter: those that failed together shall not come back together.
+    // Jitter, so that simultaneous failures are not retried simultaneously.
     const due = clock.now() + Math.round(grown * (0.5 + Math.random() / 2))
     await this.#note({ failures, due, error }, 'release')
   }
 
-  /** First where it is found again, then gone: a crash between the two leaves it under way. */
+  /** Writes the dead letter before removing the delivery: after a crash in between, it is still active. */
   async #giveUp(failures: number, error: string): Promise<void> {
     const { lease: _lease, ...delivery } = this.#delivery
     const body: Delivery = { ...delivery, failures, error }
@@ -150,10 +150,13 @@ export class Courier {
     const draft = { collection: DEAD_LETTERS, id: this.#id, label: body.task, body }
     await this.#documents.put(draft, undefined, { beyondQuota: true })
     await this.#documents.remove(DELIVERIES, this.#id)
-    this.#parts.logger.warn({ delivery: this.#id, reason: error }, 'a push was given up; it is a dead letter')
+    this.#parts.logger.warn(
+      { delivery: this.#id, reason: error },
+      'gave up a push after repeated failures; it is now a dead letter',
+    )
   }
 
-  /** Writes how far it has come, and thereby keeps it or gives it back. */
+  /** Records progress, and renews or releases the lease. */
   async #note(changes: Partial<Delivery>, then: 'keep' | 'release' = 'keep'): Promise<void> {
     const { node: by, clock, limits } = this.#parts
     const { lease: _lease, ...before } = this.#delivery

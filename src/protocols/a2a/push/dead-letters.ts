@@ -1,4 +1,4 @@
-/** Deliveries that were given up, for their owner: to list, and to try again from where they stopped. */
+/** Routes for dead letters: list failed deliveries, and retry them from where they stopped. */
 import type { Document } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
@@ -18,7 +18,7 @@ export function deadLetterRoutes(service: Service): Route[] {
 async function list(service: Service, { principal, query, response }: Call): Promise<void> {
   const offset = Number(query.get('pageToken') ?? 0)
   if (!Number.isSafeInteger(offset) || offset < 0)
-    throw new HoldfastError('invalid_request', 'pageToken is not one that a page gave')
+    throw new HoldfastError('invalid_request', 'pageToken is invalid: use the nextPageToken of a page')
   const documents = service.documents(principal)
   const page = await documents.list({ collection: DEAD_LETTERS, ascending: true, offset, limit: PAGE })
   const next = offset + page.documents.length
@@ -33,7 +33,7 @@ function shown(document: Document): object {
   return {
     taskId: task,
     configId: config,
-    /** The event of the task that could not be delivered is the one after it. */
+    /** The failed event is the next one. */
     delivered: sequence ?? null,
     attempts: failures,
     error,
@@ -41,13 +41,13 @@ function shown(document: Document): object {
   }
 }
 
-/** First under way again, then no longer dead: a crash between the two loses nothing. */
+/** Restores the delivery before removing the dead letter, so that a crash in between loses nothing. */
 async function retry(service: Service, { principal, params, response }: Call): Promise<void> {
   const { task = '', config = '' } = params
   const documents = service.documents(principal)
   const id = deliveryId(task, config)
   const found = await documents.get(DEAD_LETTERS, id)
-  if (found === undefined) throw new HoldfastError('not_found', 'there is no such dead letter')
+  if (found === undefined) throw new HoldfastError('not_found', 'dead letter not found')
   const { error: _error, ...rest } = deliveryIn(found)
   const body: Delivery = { ...rest, failures: 0, due: 0 }
   await documents.put({ collection: DELIVERIES, id, label: task, body }, 0)

@@ -1,26 +1,26 @@
-/** How far the pushes of each configuration have come: documents, so that any node can go on where another left off. */
+/** Delivery progress per push configuration, kept as documents so that any node can resume another's deliveries. */
 import type { Document } from '../../../core/model/document.ts'
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
 
-/** Those that are under way. One is removed when its task has ended and the receiver has been told so. */
+/** Active deliveries. Removed once the end of the task is delivered. */
 export const DELIVERIES = 'a2a.push.delivery'
-/** Those that were given up. Retried, they go on with what could not be delivered. */
+/** Failed deliveries. A retry continues with the failed event. */
 export const DEAD_LETTERS = 'a2a.push.dead'
 
 export interface Delivery {
   readonly task: string
   readonly config: string
-  /** Where the pushes go, to bound how many go there at once. */
+  /** Receiver's host, for the per-host limit. */
   readonly host?: string
-  /** The last event of the log when it began, with which the task is shown first; -1 for the whole of it. */
+  /** Log index at which the delivery starts with a snapshot of the task; -1 for the whole log. */
   readonly from: number
-  /** Number of the last event of the wire that was delivered. */
+  /** Sequence number of the last delivered A2A event. */
   readonly sequence?: number
-  /** Events of the log that there was nothing more to tell of. */
+  /** Number of fully delivered log events. */
   readonly told?: number
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number
-  /** Not tried before this, in milliseconds since 1970. */
+  /** Next attempt, in milliseconds since 1970. */
   readonly due: number
   readonly error?: string
   readonly lease?: { readonly by: string; readonly until: number }
@@ -30,7 +30,7 @@ export function deliveryId(task: string, config: string): string {
   return `${task}/${config}`
 }
 
-/** One that is under way goes on as it is. */
+/** Leaves an active delivery unchanged. */
 export async function beginDelivery(
   documents: OwnedDocuments,
   task: string,

@@ -1,4 +1,4 @@
-/** Pushes: a consumer of the logs that looks for deliveries with something to tell, and has couriers deliver it. */
+/** Push notifications: polls for deliveries with new events and starts couriers for them. */
 import type { Clock, Ids } from '../../../core/ports/clock.ts'
 import type { Document } from '../../../core/model/document.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
@@ -16,19 +16,19 @@ export interface PushParts {
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger
-  /** Whether other nodes deliver too. Where none does, what a delivery says of one is left from before a crash. */
+  /** Whether other nodes deliver too. If not, a lease of another node is left over from a crash. */
   readonly shared: boolean
   readonly options: PushSettings
-  /** What names mean; the system's own where none is given. */
+  /** DNS lookup. Default: the system's. */
   readonly lookup?: Lookup
 }
 
 const PAGE = 200
-/** Looking may take this part of the time. */
+/** Maximum share of time spent polling. */
 const LOOK_SHARE = 0.1
-/** … but one look that took long because the process was busy with something else puts the next one off no longer than this. */
+/** Upper bound for the pause after a slow poll, which may have been slow because the process was busy. */
 const LOOK_PAUSE_MS_MAX = 2000
-/** How many times `deliveriesMax` there may be with the first deliveries of principals that have no other. */
+/** Limit, as a multiple of `deliveriesMax`, that includes the first delivery of each otherwise idle principal. */
 const FIRST_SHARE = 4
 
 export class Pushes {
@@ -40,11 +40,11 @@ export class Pushes {
   readonly #courier: CourierParts
   readonly #stopping = new AbortController()
   readonly #active = new Map<string, Promise<void>>()
-  /** Deliveries under way, by principal and by host: receivers that do not answer hold up nobody else's pushes. */
+  /** Active deliveries by principal and by host, so that slow receivers do not block others. */
   readonly #shares = new Map<string, number>()
   readonly #looking: Promise<void>
 
-  /** Begins at once. */
+  /** Starts immediately. */
   constructor({ service, clock, ids, logger, shared, options, lookup }: PushParts) {
     this.#service = service
     this.#clock = clock
@@ -58,7 +58,7 @@ export class Pushes {
     this.#looking = this.#lookAgainAndAgain()
   }
 
-  /** What is being sent is cut off; whoever delivers next sends it again. */
+  /** Aborts active requests; the next node sends them again (at-least-once). */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#looking
@@ -72,14 +72,14 @@ export class Pushes {
       try {
         await this.#look()
       } catch (cause) {
-        this.#logger.warn({ err: cause }, 'pushes could not be looked for')
+        this.#logger.warn({ err: cause }, 'failed to poll for push deliveries')
       }
       const took = performance.now() - began
       await pause(Math.max(this.#limits.lookMs, Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)), signal)
     }
   }
 
-  /** Those that have waited longest come first. */
+  /** Oldest first. */
   async #look(): Promise<void> {
     const query = { collection: DELIVERIES, order: 'updated', ascending: true, limit: PAGE } as const
     for (let offset = 0; ; offset += PAGE) {
@@ -104,13 +104,13 @@ export class Pushes {
       if (next > told) this.#send(key, principal, document)
     } catch (cause) {
       if (!isHoldfastError(cause, 'not_found')) throw cause
-      await endDelivery(this.#service.documents(principal), task, config) // its task was removed
+      await endDelivery(this.#service.documents(principal), task, config) // the task was removed
     }
   }
 
   #send(key: string, principal: Principal, document: Document): void {
     const work = new Courier(this.#courier, principal, document).run().catch((cause: unknown) => {
-      this.#logger.warn({ delivery: document.id, err: cause }, 'a push could not be delivered')
+      this.#logger.warn({ delivery: document.id, err: cause }, 'failed to deliver a push')
     })
     this.#count(document, 1)
     this.#active.set(
@@ -122,7 +122,7 @@ export class Pushes {
     )
   }
 
-  /** A principal that has none under way waits for no others: neither for a slot of all, nor for its host. */
+  /** A principal's first delivery bypasses the global and per-host limits. */
   #hasRoom(document: Document): boolean {
     const { deliveriesMax, deliveriesPerPrincipalMax, deliveriesPerHostMax } = this.#limits
     const [ofPrincipal = 0, toHost = 0] = sharesOf(document).map((share) => this.#shares.get(share) ?? 0)
@@ -139,7 +139,7 @@ export class Pushes {
   }
 }
 
-/** What a delivery is counted under. */
+/** Keys under which a delivery counts. */
 function sharesOf(document: Document): readonly string[] {
   const { host } = deliveryIn(document)
   return host === undefined ? [`principal ${document.owner}`] : [`principal ${document.owner}`, `host ${host}`]

@@ -1,23 +1,23 @@
-/** The bounds of pushes, with their units in their names. */
+/** Limits of push notifications, with units in their names. */
 export interface PushLimits {
-  /** Deliveries that this node works on at once. */
+  /** Concurrent deliveries on this node. */
   readonly deliveriesMax: number
   /** … for one principal. */
   readonly deliveriesPerPrincipalMax: number
   /** … to one host. */
   readonly deliveriesPerHostMax: number
-  /** How often it looks for those that have something to tell; less often where looking takes long. */
+  /** Poll interval; longer if polling is slow. */
   readonly lookMs: number
-  /** How long a receiver may take. */
+  /** Time limit for a receiver's response. */
   readonly timeoutMs: number
-  /** How long a task at its end is followed before it is left to be looked at. */
+  /** How long an up-to-date delivery follows its task before it returns to polling. */
   readonly lingerMs: number
-  /** A delivery that shows no progress for this long may be taken over by another node: longer than one try takes. */
+  /** After this long without progress another node may take over. Longer than one attempt takes. */
   readonly leaseMs: number
-  /** Before the second try; doubled with each further one. */
+  /** Delay before the second attempt; doubles with each further one. */
   readonly delayMs: number
   readonly delayMsMax: number
-  /** Failures in a row before it is given up. */
+  /** Consecutive failures before a delivery becomes a dead letter. */
   readonly attemptsMax: number
 }
 
@@ -31,5 +31,5 @@ export const defaultPushLimits: PushLimits = {
   leaseMs: 45_000,
   delayMs: 1000,
   delayMsMax: 600_000,
-  attemptsMax: 20, // some two hours
+  attemptsMax: 20, // about two hours
 }

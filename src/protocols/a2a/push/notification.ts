@@ -1,11 +1,11 @@
-/** What a receiver is told of an event, in the words of the version that its configuration was made in. */
+/** Builds the notification for an event, in the version of its configuration. */
 import { fromSend } from '../legacy/result.ts'
 import type { TaskFrame } from '../view/projection.ts'
 import type { StoredPushConfig } from './configs.ts'
 import { taskOf } from '../view/task.ts'
 import type { Notification } from './webhook.ts'
 
-/** Undefined where there is nothing to tell: 0.3 tells the whole task, and so only when its status changes. */
+/** Undefined if the event needs no notification: 0.3 sends the whole task, only on status changes. */
 export function notificationOf(frame: TaskFrame, { config, version }: StoredPushConfig): Notification | undefined {
   const told = version === '1.0' ? frame.update : legacyUpdate(frame)
   if (told === undefined) return undefined
@@ -16,7 +16,7 @@ export function notificationOf(frame: TaskFrame, { config, version }: StoredPush
     headers: {
       'content-type': version === '1.0' ? 'application/a2a+json' : 'application/json',
       'user-agent': 'holdfast',
-      // The same each time that it is sent, so that a receiver can tell.
+      // Stable across retries, so that receivers can deduplicate.
       'idempotency-key': `${config.taskId}/${config.id}/${frame.sequence}`.replaceAll(/[^\x20-\x7e]/g, '_'),
       ...(version === '1.0' && { 'a2a-version': version }),
       ...(token !== undefined && token !== '' && { 'x-a2a-notification-token': token }),

@@ -1,16 +1,16 @@
 /**
- * Looks names up for pushes without the system's resolver, whose few threads every outgoing request of the process shares: names
- * that tenants choose must not keep model calls waiting. A lookup has a timeout and can be cancelled.
+ * DNS resolver for pushes. Avoids the system's resolver, whose few threads serve all outgoing requests of the process: names chosen by
+ * tenants must not delay model calls. Lookups have a timeout and can be cancelled.
  */
 import { Resolver } from 'node:dns/promises'
 import type { Lookup } from './addresses.ts'
 
 const LOOKUP_MS = 2000
 
-/** `servers`: such as `127.0.0.1:53`. Default: those of the system. */
+/** `servers`: such as `127.0.0.1:53`. Default: the system's. */
 export function createLookup(servers?: readonly string[]): Lookup {
   return async (name, signal) => {
-    // The hosts file is not read, but this name means the same everywhere (RFC 6761).
+    // This resolver does not read the hosts file, but localhost is fixed by RFC 6761.
     if (/^(?:.+\.)?localhost\.?$/i.test(name)) return [{ address: '127.0.0.1', family: 4 }]
     const resolver = new Resolver({ timeout: LOOKUP_MS, tries: 1 })
     if (servers !== undefined) resolver.setServers(servers)

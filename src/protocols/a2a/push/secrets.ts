@@ -1,4 +1,4 @@
-/** The secrets of a push configuration. They are stored encrypted and sent to the receiver; no answer has them. */
+/** Secrets of a push configuration: stored encrypted, sent to the receiver, never shown in responses. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { SecretBox } from '../../../core/ports/secret-box.ts'
 import type { PushConfig } from '../wire/wire.ts'
@@ -9,12 +9,12 @@ interface PushSecrets {
   readonly credentials?: string
 }
 
-/** The configuration as answers show it. */
+/** The configuration as shown in responses. */
 export function withoutSecrets({ token: _token, authentication, ...config }: PushConfig): PushConfig {
   return authentication === undefined ? config : { ...config, authentication: { scheme: authentication.scheme } }
 }
 
-/** Undefined where the configuration has no secret. */
+/** Undefined if the configuration has no secrets. */
 export function sealSecrets(config: PushConfig, box: SecretBox | undefined): string | undefined {
   const { token = '', authentication } = config
   const { credentials = '' } = authentication ?? {}
@@ -22,17 +22,17 @@ export function sealSecrets(config: PushConfig, box: SecretBox | undefined): str
   if (box === undefined)
     throw new HoldfastError(
       'unsupported',
-      'this server has no secret key and stores no credentials of webhooks: leave out token and authentication.credentials, or have its operator set --secret-key',
+      'this server has no secret key, so it cannot store webhook credentials: leave out token and authentication.credentials, or ask the operator to set --secret-key',
     )
   const secrets: PushSecrets = { ...(token !== '' && { token }), ...(credentials !== '' && { credentials }) }
   return box.seal(JSON.stringify(secrets), contextOf(config))
 }
 
-/** The configuration with its secrets, to notify the receiver. */
+/** The configuration with decrypted secrets. */
 export function withSecrets(config: PushConfig, sealed: string | undefined, box: SecretBox | undefined): PushConfig {
   if (sealed === undefined) return config
   if (box === undefined)
-    throw new Error('the credentials of the webhook are encrypted, and no secret key is configured: set --secret-key')
+    throw new Error('the webhook credentials are encrypted, but no secret key is configured: set --secret-key')
   const { token, credentials } = JSON.parse(box.open(sealed, contextOf(config))) as PushSecrets
   const { authentication } = config
   return {

@@ -1,4 +1,4 @@
-/** Sends one notification: to an address that was looked at, without following redirects, within a time. */
+/** Sends one notification to a checked address, without following redirects, with a timeout. */
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { type Lookup, type PinnedAddress, pin } from './addresses.ts'
@@ -12,21 +12,21 @@ export interface Notification {
 
 export interface WebhookOptions {
   readonly loopback: boolean
-  /** Default: the DNS servers of the system. */
+  /** Default: the system's DNS servers. */
   readonly lookup?: Lookup | undefined
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }
 
-/** It was answered with a redirect, which leads to where nobody looked. Trying again does not help. */
+/** The receiver sent a redirect, whose target is unchecked. Not retryable. */
 export class RedirectRefused extends Error {}
 
 const systemLookup = createLookup()
 
-/** As much of an answer is read; only its status counts. */
+/** Maximum bytes read of a response; only its status matters. */
 const ANSWER_BYTES_MAX = 64 * 1024
 
-/** Resolves when the receiver has taken it. */
+/** Resolves when the receiver has accepted it. */
 export async function post(notification: Notification, options: WebhookOptions): Promise<void> {
   const { loopback, lookup = systemLookup, timeoutMs, signal } = options
   const url = new URL(notification.url)
@@ -36,11 +36,12 @@ export async function post(notification: Notification, options: WebhookOptions):
     return request(url, notification, pinned, ended)
   })
   if (status >= 200 && status < 300) return
-  if (status >= 300 && status < 400) throw new RedirectRefused(`${url.host} answered with a redirect (${status})`)
-  throw new Error(`${url.host} answered with status ${status}`)
+  if (status >= 300 && status < 400)
+    throw new RedirectRefused(`${url.host} responded with a redirect (${status}); redirects are not followed`)
+  throw new Error(`${url.host} responded with status ${status}`)
 }
 
-/** Whatever does not hear the signal is left. */
+/** Abandons work that ignores the signal. */
 function within<Result>(ended: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   const aborted = new Promise<never>((_resolve, reject) => {
     ended.addEventListener('abort', () => reject(ended.reason as Error), { once: true })
@@ -71,7 +72,7 @@ function request(
         bytes += chunk.length
         if (bytes > ANSWER_BYTES_MAX) response.destroy()
       })
-      // However its body ends: the receiver has said what it has to say.
+      // Errors in the body do not matter: the status has arrived.
       response.once('error', () => {})
       response.once('close', () => resolve(response.statusCode ?? 0))
     })

@@ -1,4 +1,4 @@
-/** The agents of a server: one for each component, with its operations and its card. */
+/** The agents of a server: one per component, with its operations and card. */
 import type { Component } from '../../../core/ports/component.ts'
 import type { Ids } from '../../../core/ports/clock.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -21,7 +21,7 @@ export interface AgentsOptions {
 export class Agent {
   readonly operations: Operations
   readonly #facts: CardFacts
-  /** Signed anew only when the address is another. */
+  /** Cached per address, because signing is expensive. */
   #signed: { readonly url: string; readonly card: Promise<AgentCard> } | undefined
 
   constructor(component: Component, isDefault: boolean, { service, ids, auth, version, options }: AgentsOptions) {
@@ -30,7 +30,7 @@ export class Agent {
     this.#facts = { component, about: this.operations.about, options, auth, version, hasExtendedCard, isDefault }
   }
 
-  /** Only where callers are known is there something that not everybody is shown. */
+  /** An extended card needs authentication. */
   get hasExtendedCard(): boolean {
     return this.#facts.hasExtendedCard
   }
@@ -62,16 +62,16 @@ export class Agents {
 
   get(id: string): Agent {
     const component = this.#options.service.components().find((each) => each.id === id)
-    if (component === undefined) throw new HoldfastError('not_found', `there is no agent ${id.slice(0, 100)}`)
+    if (component === undefined) throw new HoldfastError('not_found', `agent ${id.slice(0, 100)} not found`)
     const known = this.#agents.get(id)
-    // A server may be given other components while it runs.
+    // Components may be replaced while the server runs.
     if (known?.operations.component === component) return known
     const agent = new Agent(component, id === this.#defaultId, this.#options)
     this.#agents.set(id, agent)
     return agent
   }
 
-  /** The one that the server itself stands for. */
+  /** The agent at the root of the server. */
   default(): Agent {
     const id = this.#defaultId
     if (id === undefined) throw new HoldfastError('not_found', 'no agent is served here')

@@ -1,9 +1,9 @@
-/** The messages that answered questions of a task. The log has what they said; this has who said it, by which a repeated one is known. */
+/** Messages that answered a task's questions. The log only has their content; these documents identify repeated messages. */
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
 import type { Message } from '../wire/wire.ts'
 
 export const TURNS = 'a2a.turn'
-/** As many turns of a task are looked at. */
+/** Maximum turns per task. */
 const TURNS_MAX = 1000
 const PAGE = 200
 
@@ -26,7 +26,7 @@ export async function answersOf(documents: OwnedDocuments, task: string): Promis
   return answers
 }
 
-/** The question that a message has answered, if it has. */
+/** The question that a message has already answered, if any. */
 export function answeredBy(answers: ReadonlyMap<string, Message>, message: Message): string | undefined {
   const sent = contentOf(message)
   for (const [question, known] of answers) if (contentOf(known) === sent) return question
@@ -37,7 +37,7 @@ function contentOf({ messageId, role, parts, metadata }: Message): string {
   return JSON.stringify([messageId, role, parts, metadata ?? null])
 }
 
-/** Noted before the answer is given: when that fails, the same message finds its question waiting and answers it. */
+/** Recorded before the answer is submitted: if that fails, a retry finds the question still open and answers it. */
 export async function noteTurn(
   documents: OwnedDocuments,
   task: string,

@@ -1,4 +1,4 @@
-/** Goes on with a task that waits: a message that names it answers what it asks. */
+/** Continues a waiting task: a message with its id answers its question. */
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -12,13 +12,13 @@ import type { Message } from '../wire/wire.ts'
 
 export interface ContinuedTask {
   readonly run: Run
-  /** Where the answer was given. */
+  /** Position of the answer in the log. */
   readonly beginning: StreamStart
-  /** The messages that answered the questions of the task so far. */
+  /** Messages that answered the task's questions so far. */
   readonly answers: ReadonlyMap<string, Message>
 }
 
-/** With `once`, a message that answered a question before is not taken for the answer to another. */
+/** With `once`, a message answers at most one question. */
 export async function continueTask(
   service: Service,
   principal: Principal,
@@ -28,8 +28,8 @@ export async function continueTask(
 ): Promise<ContinuedTask> {
   const { id, session, waiting = [] } = run
   if ((message.contextId ?? '') !== '' && message.contextId !== session)
-    throw invalidParams(`task ${id} is of another context`, [
-      { field: 'message.contextId', description: 'does not fit taskId' },
+    throw invalidParams(`task ${id} belongs to another context`, [
+      { field: 'message.contextId', description: 'does not match taskId' },
     ])
   const documents = service.documents(principal)
   const before = await answersOf(documents, id)
@@ -45,7 +45,7 @@ export async function continueTask(
   return { run, beginning, answers: new Map([...before, [question.id, message]]) }
 }
 
-/** Several questions that wait at once are answered by one message: by id, in a data part, or all with the same. */
+/** One message answers all open questions: by id in a data part, or all with the same answer. */
 async function answer(service: Service, principal: Principal, run: Run, message: Message): Promise<void> {
   const same = Object.fromEntries((run.waiting ?? []).map((question) => [question.id, answerOf(question, message)]))
   try {
@@ -66,6 +66,6 @@ function answersIn({ parts }: Message): Readonly<Record<string, unknown>> | unde
 
 function notWaiting(run: Run): Error {
   const state = stateOf(run)
-  const why = taskStates[state].terminal ? 'it has ended' : 'it waits for no other message'
+  const why = taskStates[state].terminal ? 'it has ended' : 'it is not waiting for a message'
   return a2aError('UNSUPPORTED_OPERATION', `task ${run.id} is ${state}: ${why}`, { taskId: run.id, state })
 }

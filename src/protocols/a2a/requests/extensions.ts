@@ -1,4 +1,4 @@
-/** Extensions: what a client activates of what an agent declares. */
+/** Negotiates extensions: a client activates those that an agent declares. */
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
 import { a2aError } from '../wire/errors.ts'
 import type { AgentCardOptions } from '../wire/options.ts'
@@ -12,14 +12,14 @@ export function extensionsOf({ extensions = [] }: AgentCardOptions): readonly Ag
   return [resume, ...extensions]
 }
 
-/** Of those that a client named; refuses one that leaves out what the agent requires. */
+/** The active extensions. Rejects a request that lacks a required one. */
 export function activate(about: AgentCardOptions, named: readonly string[]): ReadonlySet<string> {
   const declared = extensionsOf(about)
   const missing = declared.find(({ uri, required }) => required === true && !named.includes(uri))
   if (missing !== undefined)
     throw a2aError(
       'EXTENSION_SUPPORT_REQUIRED',
-      `this agent needs the extension ${missing.uri}: name it in A2A-Extensions`,
+      `this agent requires the extension ${missing.uri}: add it to A2A-Extensions`,
       {
         extension: missing.uri,
       },

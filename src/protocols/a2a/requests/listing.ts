@@ -1,4 +1,4 @@
-/** Lists tasks in the order of their status, newest first. A place in the list is a value, so no task that changes can hide others. */
+/** Lists tasks by status time, newest first. Keyset pagination, so that changing tasks do not hide others. */
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
@@ -15,10 +15,10 @@ export interface RunList {
 
 const PAGE_SIZE = 50
 const PAGE_SIZE_MAX = 100
-/** The newest runs of a component that a listing looks at. */
+/** Maximum runs of a component per listing; the newest ones. */
 const RUNS_MAX = 10_000
 
-/** `belongs` tells which runs are tasks for this caller. */
+/** `belongs`: whether a run is a task of this caller. */
 export async function listRuns(
   service: Service,
   principal: Principal,
@@ -28,7 +28,7 @@ export async function listRuns(
 ): Promise<RunList> {
   const { pageSize = PAGE_SIZE, pageToken = '' } = request
   if (pageSize < 1 || pageSize > PAGE_SIZE_MAX)
-    throw invalidParams(`pageSize is a number from 1 to ${PAGE_SIZE_MAX}`, [
+    throw invalidParams(`pageSize must be a number from 1 to ${PAGE_SIZE_MAX}`, [
       { field: 'pageSize', description: 'out of range' },
     ])
   const position = pageToken === '' ? undefined : parsePosition(pageToken)
@@ -77,7 +77,7 @@ function isBefore(left: TaskPosition, right: TaskPosition): boolean {
   return left.updatedAt > right.updatedAt || (left.updatedAt === right.updatedAt && left.id > right.id)
 }
 
-/** Leads to the tasks that follow one in the list. */
+/** Page token for the tasks after one. */
 export function pageTokenAfter({ updatedAt, id }: TaskPosition): string {
   return Buffer.from(JSON.stringify([updatedAt, id])).toString('base64url')
 }
@@ -87,7 +87,9 @@ function parsePosition(token: string): TaskPosition {
     const [updatedAt, id, ...rest] = JSON.parse(Buffer.from(token, 'base64url').toString()) as unknown[]
     if (typeof updatedAt === 'string' && typeof id === 'string' && rest.length === 0) return { updatedAt, id }
   } catch {
-    // Not a token of ours; said below.
+    // not our token; reported below
   }
-  throw invalidParams('pageToken is not one that a page gave', [{ field: 'pageToken', description: 'unknown' }])
+  throw invalidParams('pageToken is invalid: use the nextPageToken of a page', [
+    { field: 'pageToken', description: 'unknown' },
+  ])
 }

@@ -1,25 +1,25 @@
-/** What a message says, in the words that components take; and what a run was given, as the message that it came in. */
+/** Converts A2A messages to component inputs, and run inputs back to messages. */
 import type { Question } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { hintsOf } from '../view/states.ts'
 import type { Message, Part } from '../wire/wire.ts'
 
-/** What is kept with a run that was started here, beside the caller's metadata, under `a2a`. */
+/** Run metadata of this protocol, under `a2a`. */
 export interface TaskOrigin {
-  /** As it came; without its parts where the input has all that they say. */
+  /** The original message, without parts if the input contains them. */
   readonly message: Omit<Message, 'parts'> & { readonly parts?: readonly Part[] }
   readonly tenant?: string
-  /** Its component may answer with a message instead of a task. */
+  /** The component may respond with a message instead of a task. */
   readonly direct?: true
 }
 
-/** Undefined for a run that another protocol started. */
+/** Undefined if another protocol started the run. */
 export function aboutOf({ metadata }: Pick<Run, 'metadata'>): TaskOrigin | undefined {
   const about = metadata?.['a2a'] as TaskOrigin | undefined
   return about?.message?.messageId === undefined ? undefined : about
 }
 
-/** Kept with the run whole up to this size, and as far as the input tells it beyond. */
+/** Messages up to this size are kept in full; larger ones only as far as the input represents them. */
 const KEPT_CHARS_MAX = 16_384
 
 export function toAbout(message: Message, tenant: string, mayBeDirect: boolean): TaskOrigin {
@@ -37,7 +37,7 @@ function isPlainText(parts: readonly Part[]): boolean {
   return another === undefined && only?.text !== undefined && Object.keys(only).length === 1
 }
 
-/** The input of a component: a text, a text with files, or the value that the message is made of. */
+/** A component's input: a string, a string with files, or the value of a data part. */
 export function inputOf(parts: readonly Part[]): unknown {
   const files = parts.flatMap(fileOf)
   const [only, another] = parts
@@ -46,7 +46,7 @@ export function inputOf(parts: readonly Part[]): unknown {
   return files.length === 0 ? text : { text, files }
 }
 
-/** A question is answered with what the message says, as its schema wants it; or with the message, where it asks for that. */
+/** The answer to a question: the message's content, shaped by the question's schema, or the whole message if requested. */
 export function answerOf(question: Question, message: Message): unknown {
   if (hintsOf(question).answer === 'message') return message
   const value = inputOf(message.parts)
@@ -67,7 +67,7 @@ function fileOf({ raw, url, mediaType = 'application/octet-stream', filename }: 
   return [{ mediaType, ...source, ...(filename !== undefined && { name: filename }) }]
 }
 
-/** The message that began a task. */
+/** The message that started a task. */
 export function firstMessage(run: Run, input: unknown): Message {
   const kept = aboutOf(run)?.message
   const { parts = partsOf(input), ...rest } = kept ?? { messageId: `${run.id}-0`, role: 'ROLE_USER' as const }
@@ -90,7 +90,7 @@ function filePart({ mediaType, data, url, name }: Readonly<Record<string, string
   }
 }
 
-/** What a paused run asks, as the message of its status. */
+/** A paused run's questions, as the status message. */
 export function questionMessage(run: Run, questions: readonly Question[]): Message {
   const asked = questions.map(({ actor: _actor, ...question }) => question)
   const isPlain = asked.every(

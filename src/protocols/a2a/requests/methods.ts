@@ -1,15 +1,15 @@
-/** The operations by the names that JSON-RPC and gRPC have for them, from a request as it came to a result or a stream. */
+/** Operations by their JSON-RPC and gRPC method names: validate the request, return a result or a stream. */
 import { a2aError } from '../wire/errors.ts'
 import type { Agent } from './agents.ts'
 import type { OperationCaller, TaskStream } from './operations.ts'
 import type * as Shapes from './shapes.ts'
 
-/** Checking takes longer to load than the server to start, so it is loaded by the first request that needs it. */
+/** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof Shapes> => import('./shapes.ts')
 
 export type MethodResult = { readonly result: unknown } | { readonly stream: TaskStream }
 
-/** A tenant that the request names counts where the path names none. */
+/** The request's tenant applies if the path has none. */
 type Method = (agent: Agent, caller: OperationCaller, params: unknown) => Promise<MethodResult>
 
 async function checked<Request extends { readonly tenant?: string | undefined }>(
@@ -78,7 +78,7 @@ export function isMethod(name: string): name is MethodName {
   return Object.hasOwn(methods, name)
 }
 
-/** The last event that a client has may also be said in the request, for bindings without headers of their own. */
+/** Bindings without headers can send the resume position in the request. */
 function withPosition(
   caller: OperationCaller,
   metadata: Readonly<Record<string, unknown>> | undefined,

@@ -1,15 +1,19 @@
-/** Which media types an agent takes. */
+/** Media types that an agent accepts. */
 import { a2aError } from '../wire/errors.ts'
 import type { Part } from '../wire/wire.ts'
 
-/** Refuses a message with a part of another type; a part that names none is taken. */
+/** Rejects parts with other types. Parts without a type are accepted. */
 export function checkModes(parts: readonly Part[], modes: readonly string[] | undefined): void {
   if (modes === undefined) return
   for (const { mediaType } of parts) {
     if (mediaType === undefined || modes.some((mode) => covers(mode, mediaType))) continue
-    throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', `${mediaType.slice(0, 100)} is not taken; ${modes.join(', ')} are`, {
-      mediaType: mediaType.slice(0, 100),
-    })
+    throw a2aError(
+      'CONTENT_TYPE_NOT_SUPPORTED',
+      `${mediaType.slice(0, 100)} is not accepted; use ${modes.join(', ')}`,
+      {
+        mediaType: mediaType.slice(0, 100),
+      },
+    )
   }
 }
 

@@ -1,4 +1,4 @@
-/** The operations of A2A 1.0 for one agent: what every binding calls, with requests that are checked and results that are typed. */
+/** The A2A 1.0 operations of one agent, shared by all bindings, with validated requests and typed results. */
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
 import type { Component } from '../../../core/ports/component.ts'
 import type { Ids } from '../../../core/ports/clock.ts'
@@ -36,20 +36,20 @@ import type {
   TaskList,
 } from '../wire/wire.ts'
 
-/** Who calls, and what the binding found out beside the request. */
+/** The caller, and the binding's context of the request. */
 export interface OperationCaller {
   readonly principal: Principal
   /** Empty for none. */
   readonly tenant: string
   readonly version: Version
-  /** Where it reached the server, such as `https://agents.example`. */
+  /** Server address that the client used, such as `https://agents.example`. */
   readonly url: string
-  /** Those that are active. */
+  /** Active extensions. */
   readonly extensions: ReadonlySet<string>
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
   readonly idempotencyKey?: string | undefined
-  /** The last event that the client has, as it names it. */
+  /** Resume position: the last event that the client has. */
   readonly after?: string | undefined
 }
 
@@ -58,11 +58,11 @@ export interface TaskStream {
   readonly run: Run
   readonly beginning: StreamStart
   readonly view: TaskView
-  /** Said with the first event: what the client missed cannot be told. */
+  /** Missed events were trimmed. Reported with the first event. */
   readonly gap: boolean
 }
 
-/** Where a send leads: to a new task, or to a question of one that there is. */
+/** Target of a send: a new task, or a question of an existing one. */
 interface SendTarget {
   readonly run: Run
   readonly beginning: StreamStart
@@ -84,7 +84,7 @@ export class Operations {
     this.#ids = ids
   }
 
-  /** Waits until there is nothing more to wait for, unless it is to return at once. */
+  /** Waits until the task ends or needs input, unless `returnImmediately` is set. */
   async send(caller: OperationCaller, request: SendRequest): Promise<SendResult> {
     const { run, beginning, answers } = await this.#accept(caller, request)
     const { historyLength, returnImmediately = false } = request.configuration ?? {}
@@ -127,7 +127,7 @@ export class Operations {
     return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize }
   }
 
-  /** Asks for a stop and waits for it, for a while; the task as it is then. */
+  /** Requests a stop, waits a bounded time for it, and returns the task. */
   async cancel(caller: OperationCaller, id: string): Promise<Task> {
     const run = await this.#task(caller, id)
     if (isFinished(run.status) && run.status !== 'cancelled')
@@ -150,7 +150,7 @@ export class Operations {
     return { run: stored.run, beginning, view: { answers: await this.#answers(caller, id) }, gap }
   }
 
-  /** Pushes what comes after an event of the log. Default: after the last one. */
+  /** Pushes events after a log index. Default: after the last one. */
   async createPushConfig(
     caller: OperationCaller,
     task: string,
@@ -229,19 +229,19 @@ export class Operations {
     return { run: stored.run, beginning: { kind: 'start' } }
   }
 
-  /** A message that is sent again is the same. */
+  /** Whether repeated messages are deduplicated. */
   get #once(): boolean {
     return this.#options.idempotent !== false
   }
 
-  /** A message is the same when its id is, in the same context; a key that the client gives says more. */
+  /** Messages are deduplicated by context and message id, or by the client's idempotency key. */
   async #keyOf(caller: OperationCaller, { messageId, contextId = '' }: Message): Promise<string | undefined> {
     if (caller.idempotencyKey !== undefined) return `a2a ${await digestOf([caller.idempotencyKey])}`
     if (!this.#once) return undefined
     return `a2a ${await digestOf([this.component.id, caller.tenant, contextId, messageId])}`
   }
 
-  /** Where the question that a message answers was answered: only what comes after that is an answer to the message. */
+  /** Log index of the answer. Only later events respond to the message. */
   async #answeredAt(caller: OperationCaller, run: Run, beginning: StreamStart): Promise<number> {
     if (beginning.kind !== 'answer') return 0
     let from = Infinity
@@ -257,7 +257,7 @@ export class Operations {
     return from
   }
 
-  /** Waits until the answer is due. The task may have moved on since; then it is shown as it is, if that is an answer too. */
+  /** Waits until the response is due. If the task has moved on, shows its current state, provided that this is also a valid response. */
   async #foldUntil(
     { principal, signal }: OperationCaller,
     id: string,
@@ -270,7 +270,7 @@ export class Operations {
     return due(now, Infinity) ? now : then
   }
 
-  /** The task as its log is now. */
+  /** The current task. */
   async #show(caller: OperationCaller, run: Run, view: TaskView): Promise<Task> {
     const fold = await foldRun(this.#service, caller.principal, run.id, taskProjection)
     const answers =
@@ -291,7 +291,7 @@ export class Operations {
     throw a2aError('TASK_NOT_FOUND', `task ${id.slice(0, 100)} not found`, { taskId: id.slice(0, 100) })
   }
 
-  /** A run of another agent or tenant does not exist here. */
+  /** Runs of other agents or tenants count as not found. */
   #belongs({ tenant }: OperationCaller, run: Run): boolean {
     return run.component === this.component.id && (aboutOf(run)?.tenant ?? '') === tenant
   }
@@ -308,7 +308,7 @@ export class Operations {
   }
 }
 
-/** A task that is returned at once is there when it is known not to be a message. */
+/** An immediate response is due once it is known to be a task rather than a message. */
 function isDue({ state, held, direct }: TaskFold, returnImmediately: boolean): boolean {
   if (direct !== undefined) return true
   return returnImmediately ? held === undefined : isSettled(state)

@@ -1,4 +1,4 @@
-/** What a request over HTTP says beside its body. */
+/** Reads the headers and query of an HTTP request. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Call } from '../../../http/route.ts'
 import { activate, parseNames } from './extensions.ts'
@@ -6,7 +6,7 @@ import type { OperationCaller } from './operations.ts'
 import type { A2aOptions, AgentCardOptions } from '../wire/options.ts'
 import { parseVersion, type Version } from './version.ts'
 
-/** A parameter of the service: a header, or a query parameter of the same name. */
+/** A service parameter: a header, or a query parameter of the same name. */
 export function parameter(call: Call, name: string): string | undefined {
   const header = call.request.headers[name.toLowerCase()]
   return (Array.isArray(header) ? header.join(',') : header) ?? call.query.get(name) ?? undefined
@@ -16,7 +16,7 @@ export function versionOf(call: Call): Version {
   return parseVersion(parameter(call, 'A2A-Version'))
 }
 
-/** What a binding found out about a request, in the version that it is answered in. */
+/** The caller context of a request, for the version of the response. */
 export function callerOf(call: Call, version: Version, about: AgentCardOptions, options: A2aOptions): OperationCaller {
   const named = [...parseNames(parameter(call, 'A2A-Extensions')), ...parseNames(parameter(call, 'X-A2A-Extensions'))]
   const extensions = activate(about, named)
@@ -37,6 +37,6 @@ export function callerOf(call: Call, version: Version, about: AgentCardOptions, 
 export function urlOf({ peer: { protocol, host } }: Call, { url }: A2aOptions): string {
   if (url !== undefined) return url.replace(/\/+$/, '')
   if (!/^[a-z0-9._-]+(?::\d{1,5})?$|^\[[0-9a-f:.]+\](?::\d{1,5})?$/i.test(host))
-    throw new HoldfastError('invalid_request', 'the Host header is not a name that a card can have')
+    throw new HoldfastError('invalid_request', 'the Host header is not a valid host name')
   return `${protocol}://${host}`
 }

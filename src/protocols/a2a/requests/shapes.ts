@@ -1,11 +1,11 @@
-/** The requests of A2A 1.0 as schemas. Unknown fields are left out, and null is the same as nothing, as ProtoJSON has it. */
+/** Schemas of A2A 1.0 requests. As in ProtoJSON, unknown fields are dropped and null means absent. */
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
 import { invalidParams } from '../wire/errors.ts'
 import { taskStates, type TaskState } from '../view/states.ts'
 import type { ListRequest, PushConfigRequest, SendRequest } from '../wire/wire.ts'
 
-/** Throws `invalid_request`, naming every field that is wrong. */
+/** Throws `invalid_request` with all invalid fields. */
 export function parseRequest<Shape extends z.ZodType>(shape: Shape, given: unknown): z.output<Shape> {
   const parsed = shape.safeParse(given ?? {})
   if (parsed.success) return parsed.data
@@ -19,7 +19,7 @@ export function parseRequest<Shape extends z.ZodType>(shape: Shape, given: unkno
 
 const FIELDS_MAX = 20
 
-/** An object of the wire. Field names may be written as the protocol buffers have them, `task_id` for `taskId`. */
+/** A message object. Accepts protobuf field names too, such as `task_id` for `taskId`. */
 function wire<Fields extends z.ZodRawShape>(fields: Fields) {
   return z.preprocess(inCamelCase, z.object(fields))
 }
@@ -33,7 +33,7 @@ function capital(_match: string, letter: string): string {
   return letter.toUpperCase()
 }
 
-/** Null and absent are the same. */
+/** Treats null as absent. */
 function maybe<Shape extends z.ZodType>(shape: Shape) {
   return z.preprocess((value) => value ?? undefined, shape.optional()).optional()
 }
@@ -42,7 +42,7 @@ const text = z.string()
 const metadata = z.record(text, z.unknown())
 const names = maybe(listOf(text, { max: 100 }))
 
-/** Parts of one message. */
+/** Maximum parts per message. */
 const PARTS_MAX = 1000
 
 const historyLength = maybe(z.int().min(0))
@@ -59,7 +59,7 @@ const part = wire({
   .superRefine((given, context) => {
     const contents = (['text', 'raw', 'url', 'data'] as const).filter((name) => given[name] !== undefined)
     if (contents.length !== 1)
-      context.addIssue({ code: 'custom', message: 'has not exactly one of text, raw, url and data' })
+      context.addIssue({ code: 'custom', message: 'must have exactly one of text, raw, url and data' })
   })
   .transform(withoutUndefined)
 

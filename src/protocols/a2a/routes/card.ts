@@ -1,4 +1,4 @@
-/** Serves an agent's card to everybody, with what caches need. */
+/** Serves the public agent card, with caching headers. */
 import { createHash } from 'node:crypto'
 import { respondText } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
@@ -9,7 +9,7 @@ import { parameter, urlOf, versionOf } from '../requests/request.ts'
 
 const MAX_AGE_S = 300
 
-/** In the words of 1.0 to those who ask for it; to others so that both versions can read it. */
+/** In 1.0 format on request; otherwise in the combined format. */
 export async function serveCard(call: Call, agent: Agent, options: A2aOptions, startedAt: number): Promise<void> {
   const card = await agent.card(urlOf(call, options))
   const body = JSON.stringify(isCurrent(call, options) ? card : toHybridCard(card))

@@ -1,4 +1,4 @@
-/** The JSON-RPC binding: one address for all methods, of 1.0 and of 0.3, which no two share a name. */
+/** The JSON-RPC binding: one endpoint for the methods of 1.0 and 0.3, whose names are disjoint. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Service } from '../../../core/service.ts'
@@ -58,7 +58,7 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
       return refuseStream(call, refusalOf(call, binding, id, cause))
     }
   }
-  if (!isMethod(method)) throw rpcError(METHOD_NOT_FOUND, `there is no method ${JSON.stringify(method.slice(0, 100))}`)
+  if (!isMethod(method)) throw rpcError(METHOD_NOT_FOUND, `unknown method ${JSON.stringify(method.slice(0, 100))}`)
   requireCurrent(version, `the method ${method}`)
   const caller = callerOf(call, '1.0', agent.operations.about, binding.options)
   await respond(call, binding, id, caller, await methods[method](agent, caller, params), (response) => response)
@@ -70,7 +70,7 @@ function refusalOf(call: Call, binding: Binding, id: RpcId, cause: unknown): obj
   return { jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }
 }
 
-/** Clients of 0.3 read nothing but an event stream as the answer of these methods, also when it is an error. */
+/** Clients of 0.3 expect an event stream from these methods even for errors. */
 function refuseStream(call: Call, error: object): void {
   respondText(call.response, 200, 'text/event-stream', `data: ${JSON.stringify(error)}\n\n`)
 }
@@ -107,7 +107,7 @@ function idOf(body: unknown): RpcId {
   return isId(id) ? id : null
 }
 
-/** Every event of a stream repeats it. */
+/** Limited because every event of a stream repeats the id. */
 const ID_CHARS_MAX = 1000
 
 function isId(id: unknown): id is string | number {
@@ -116,7 +116,10 @@ function isId(id: unknown): id is string | number {
 
 function checkEnvelope(body: unknown): { readonly method: string; readonly params: unknown } {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw rpcError(INVALID_REQUEST, Array.isArray(body) ? 'batches are not taken' : 'the body is not a request')
+    throw rpcError(
+      INVALID_REQUEST,
+      Array.isArray(body) ? 'batches are not supported: send one request' : 'the body is not a JSON-RPC request',
+    )
   const { jsonrpc, method, params, id } = body as Readonly<Record<string, unknown>>
   if (jsonrpc !== '2.0') throw rpcError(INVALID_REQUEST, 'jsonrpc is not "2.0"')
   if (typeof method !== 'string') throw rpcError(INVALID_REQUEST, 'method is not a string')
@@ -125,7 +128,7 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
   return { method, params }
 }
 
-/** What is not an operating error is a defect of ours: its cause is for the log. */
+/** Unexpected errors are our defects; their cause only goes to the log. */
 export function known(cause: unknown, { logger }: Binding): HoldfastError {
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
   logFailure(logger, error, { protocol: 'a2a' })

@@ -1,4 +1,4 @@
-/** The HTTP+JSON binding: a path for each operation, below the agent's address or, for 0.3, below `/v1` of it. */
+/** The HTTP+JSON binding: one path per operation below the agent's address, with a `/v1` prefix for 0.3. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import { readJson } from '../../../http/body.ts'
 import { discardRest } from '../../../http/discard.ts'
@@ -22,7 +22,7 @@ import { serveTask } from './streams.ts'
 import { requireCurrent, type Version } from '../requests/version.ts'
 import type { AgentCard, PushConfig, PushConfigList, SendResult, StreamResponse, Task } from '../wire/wire.ts'
 
-/** What a path asks for. */
+/** Builds an operation's parameters from a path. */
 export interface RestRequest {
   readonly method: MethodName
   readonly version: Version
@@ -56,7 +56,7 @@ async function respondFailure(call: Call, binding: Binding, version: Version, ca
   respondError(call.response, { status, contentType: 'application/json', body: JSON.stringify({ code, message }) })
 }
 
-/** `…/tasks/x:cancel`: what comes after the last colon is what to do. */
+/** `…/tasks/x:cancel`: the verb follows the last colon. */
 function verbOf({ params }: Call, method: MethodName): { readonly method: MethodName; readonly id: string } {
   const given = params['id'] ?? ''
   const [, id = given, verb] = /^(.*):(cancel|subscribe)$/s.exec(given) ?? []
@@ -64,7 +64,7 @@ function verbOf({ params }: Call, method: MethodName): { readonly method: Method
   if (verb === 'subscribe') return { method: 'SubscribeToTask', id }
   if (verb === 'cancel' && method === 'CancelTask') return { method, id }
   if (method === 'GetTask') return { method, id: given }
-  throw a2aError('UNSUPPORTED_OPERATION', 'a task is told to :cancel or to :subscribe')
+  throw a2aError('UNSUPPORTED_OPERATION', 'unknown task operation: use :cancel or :subscribe')
 }
 
 interface RequestWords {
@@ -84,7 +84,7 @@ const wording: Readonly<Record<Version, RequestWords>> = {
   '0.3': { send: toProtoSend, push: toProtoPush, event: protoStream, result: protoResult },
 }
 
-/** A result in the words of the protocol buffers of 0.3. */
+/** A result in ProtoJSON of 0.3. */
 export function protoResult(method: MethodName, result: unknown): unknown {
   switch (method) {
     case 'SendMessage':
@@ -142,7 +142,7 @@ async function readRequest(call: Call, bytesMax: number): Promise<unknown> {
       throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', cause.message)
     throw cause
   })
-  // A text would be spread into as many fields as it has characters.
+  // Spreading a string would create a field per character.
   if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body)))
     throw new HoldfastError('invalid_request', 'the body must be a JSON object')
   return body
@@ -161,7 +161,7 @@ function listQuery(query: URLSearchParams): object {
   }
 }
 
-/** As it was written, where it is no number: the check says so. */
+/** Returns invalid numbers as text, for the schema to report. */
 function numberIn(query: URLSearchParams, name: string): unknown {
   const text = query.get(name)
   return text !== null && /^-?\d{1,15}$/.test(text) ? Number(text) : text
@@ -172,7 +172,7 @@ function respond(call: Call, method: MethodName, result: unknown): void {
   respondText(call.response, 200, contentType(call), JSON.stringify(result))
 }
 
-/** The type that 1.0.1 has, for those who show that they know it. */
+/** The media type of 1.0.1, for clients that accept it. */
 function contentType({ request }: Call): string {
   const said = `${request.headers.accept ?? ''} ${request.headers['content-type'] ?? ''}`
   return said.includes('application/a2a+json') ? 'application/a2a+json' : 'application/json'

@@ -1,4 +1,4 @@
-/** Puts a task on a stream of server-sent events; what each event looks like is the binding's. */
+/** Streams a task as server-sent events; the binding encodes each event. */
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
 import { START } from '../../../core/model/cursor.ts'
 import type { HoldfastError } from '../../../core/model/errors.ts'
@@ -18,7 +18,7 @@ import type { Metadata, StreamResponse } from '../wire/wire.ts'
 export interface StreamWords {
   /** The data of an event. */
   readonly event: (response: StreamResponse) => unknown
-  /** The data of an event that says why there are no more. */
+  /** The data of an event that reports an error and ends the stream. */
   readonly error: (error: HoldfastError) => unknown
 }
 
@@ -46,7 +46,7 @@ export function taskWire(run: Run, event: (frame: TaskFrame) => unknown, error: 
   return {
     contentType: 'text/event-stream',
     headers: { 'holdfast-run': run.id },
-    // Something at once, so that the client and what is between know that the stream is open.
+    // First bytes immediately, so that clients and proxies see an open stream.
     preamble: HEARTBEAT,
     heartbeat: HEARTBEAT,
     encode: (frame) => `id: ${frame.sequence}\ndata: ${JSON.stringify(event(frame))}\n\n`,
@@ -54,12 +54,12 @@ export function taskWire(run: Run, event: (frame: TaskFrame) => unknown, error: 
   }
 }
 
-/** What an event says to everyone. */
+/** The part of an event that all subscribers share. */
 export function shownIn({ update, fold }: TaskFrame, view?: TaskView): StreamResponse {
   return 'task' in update ? { task: taskOf(fold, view) } : update
 }
 
-/** What an event says to this caller: with its position, where the caller knows what that is. */
+/** An event for this caller, with its position if the caller activated the extension. */
 export function responseOf(frame: TaskFrame, caller: OperationCaller, { view, gap }: TaskStream): StreamResponse {
   const shown = shownIn(frame, view)
   if (!caller.extensions.has(RESUME_EXTENSION)) return shown
@@ -82,7 +82,7 @@ export function responseOf(frame: TaskFrame, caller: OperationCaller, { view, ga
   return { artifactUpdate: positioned(shown.artifactUpdate) }
 }
 
-/** The stream ends while the task goes on: said as an error, since a clean end would be taken for the end of the task. */
+/** A stream that ends before its task ends with an error, because a clean end would mean the end of the task. */
 function reasonOf(notice: Notice): HoldfastError {
   switch (notice.kind) {
     case 'failed':
@@ -90,7 +90,7 @@ function reasonOf(notice: Notice): HoldfastError {
     case 'closing':
       return new Failure(
         'unavailable',
-        `the server ends this stream (${notice.reason}); the task goes on: subscribe again`,
+        `the server ends this stream (${notice.reason}); the task continues: subscribe again`,
       )
     case 'gap':
       return new Failure('cursor_expired', `events before ${notice.earliest} were trimmed`)

@@ -1,6 +1,6 @@
 /**
- * The artifacts of a task, folded from its log: what each actor says is one artifact per message, and what it adds is one per name.
- * All is chained from the newest back, so a chunk costs the same however many came before it, and what is withdrawn is found at the end.
+ * Folds the artifacts of a task from its log: one per message of an actor, and one per named artifact. Linked lists, newest first, so
+ * that a chunk takes constant time and retracted output is found at the end.
  */
 import { type Actor, actorKey, type EventData, type LoggedEvent } from '../../../core/model/event.ts'
 import type { Artifact, Part } from '../wire/wire.ts'
@@ -15,7 +15,7 @@ export interface ArtifactFold {
   readonly id: string
   readonly actor: Actor | undefined
   readonly name: string | undefined
-  /** What an agent says, which is chunked as it comes. */
+  /** An agent's streamed text. */
   readonly spoken: boolean
   /** Its last chunk was sent. */
   readonly closed: boolean
@@ -27,7 +27,7 @@ export interface Artifacts {
   readonly older: Artifacts | undefined
 }
 
-/** A chunk for those who watch: an artifact of which they have the rest. */
+/** An update for subscribers, who already have the rest of the artifact. */
 export interface Chunk {
   readonly artifact: Artifact
   readonly append: boolean
@@ -51,7 +51,7 @@ export function say(artifacts: Artifacts | undefined, { data, actor, index }: Te
   return add(artifacts, begun, { index, part: { text: data.text } }, false)
 }
 
-/** `answer` for an agent that says one thing. */
+/** `answer` for an agent with a single message. */
 function spokenId(actor: Actor | undefined, message: string | undefined): string {
   return [...(actor === undefined ? [] : [actor.run]), message === undefined ? 'answer' : `answer-${message}`].join('/')
 }
@@ -79,7 +79,7 @@ function partOf({ text, bytes, url, value, mediaType, name }: EventData['artifac
   return { data: value ?? null, mediaType }
 }
 
-/** What a run returned, where nobody has said it. */
+/** The run's output, unless it was streamed already. */
 export function addOutput(artifacts: Artifacts | undefined, output: unknown, index: number): ArtifactChange {
   if (output === undefined || output === null || output === '' || isSaid(artifacts, output))
     return { artifacts, chunks: [] }
@@ -107,7 +107,7 @@ function isSaid(artifacts: Artifacts | undefined, output: unknown): boolean {
   return own.join('') === output
 }
 
-/** The end of all that was being said. */
+/** Closes all streamed artifacts. */
 export function endAll(artifacts: Artifacts | undefined): ArtifactChange {
   const open = [...each(artifacts)].filter(({ spoken, closed }) => spoken && !closed).toReversed()
   let changed = artifacts
@@ -115,7 +115,7 @@ export function endAll(artifacts: Artifacts | undefined): ArtifactChange {
   return { artifacts: changed, chunks: open.map(lastChunk) }
 }
 
-/** Takes back what was added from an index on: what is left of each artifact replaces what was sent of it. */
+/** Retracts output since an index: the remainder of each artifact replaces it. */
 export function withdraw(
   artifacts: Artifacts | undefined,
   { data: { from, scope }, actor }: DiscardedAttempt,
@@ -138,7 +138,7 @@ export function withdraw(
 function isOf(by: Actor | undefined, actor: Actor | undefined, scope: DiscardedAttempt['data']['scope']): boolean {
   if (scope === 'all' || actorKey(by) === actorKey(actor)) return true
   if (scope === 'own') return false
-  // An actor's run id begins with that of whoever called it; all are below the run's own component.
+  // An actor's run id starts with its caller's; all are below the run's own component.
   return actor === undefined || actorKey(by).startsWith(`${actorKey(actor)}/`)
 }
 
@@ -153,7 +153,7 @@ function add(
   last: boolean,
 ): ArtifactChange {
   const known = begun.pieces === undefined ? find(artifacts, begun.id) : begun
-  // Without `append`, an artifact of the same name is another version of it.
+  // Without `append`, an artifact of the same name replaces it.
   const before = begun.spoken ? known : begun.pieces === undefined ? undefined : begun
   const artifact: ArtifactFold = {
     ...begun,
@@ -168,7 +168,7 @@ function add(
   }
 }
 
-/** A chunk must have a part, so the mark that nothing follows comes with an empty text. */
+/** A chunk needs a part, so the last-chunk marker has an empty text. */
 function lastChunk(artifact: ArtifactFold): Chunk {
   return { artifact: { ...head(artifact), parts: [{ text: '' }] }, append: true, last: true }
 }
@@ -178,7 +178,7 @@ function head({ id, name, actor }: ArtifactFold): Omit<Artifact, 'parts'> {
   return { artifactId: id, ...(name !== undefined && { name }), ...(by !== undefined && { metadata: { actor: by } }) }
 }
 
-/** Texts that follow each other are one part, so a task does not grow with the number of its chunks. */
+/** Merges adjacent texts into one part, so that a task does not grow with the number of chunks. */
 function toArtifact(artifact: ArtifactFold): Artifact {
   const parts: Part[] = []
   let texts: string[] = []
@@ -224,7 +224,7 @@ function find(artifacts: Artifacts | undefined, id: string): ArtifactFold | unde
   return undefined
 }
 
-/** In its place; those that came after it are chained anew. */
+/** Replaces in position; relinks the newer ones. */
 function replace(artifacts: Artifacts | undefined, artifact: ArtifactFold): Artifacts | undefined {
   const newer: ArtifactFold[] = []
   let at = artifacts

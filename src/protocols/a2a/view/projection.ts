@@ -1,4 +1,4 @@
-/** A log as a task and as the events of its streams. Their numbers are counted in the fold, so they are the same wherever it is folded. */
+/** Projects a log to a task and its stream events. Sequence numbers are counted in the fold, so they are the same on every node. */
 import type { LoggedEvent, Question } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -18,7 +18,7 @@ import { type TaskState, taskStates, waitingState } from './states.ts'
 import type { Message, StreamResponse } from '../wire/wire.ts'
 import { statusOf, taskOf } from './task.ts'
 
-/** An answer to questions, newest first. */
+/** Answers to questions, newest first. */
 export interface AnsweredTurn {
   readonly questions: readonly Question[]
   readonly answers: Readonly<Record<string, unknown>>
@@ -26,44 +26,44 @@ export interface AnsweredTurn {
   readonly previous: AnsweredTurn | undefined
 }
 
-/** By what an event of a log is told from one that took its index in another history: nothing is written twice at one time. */
+/** Identifies a log event, to detect that a restored log has another event at its index. */
 export type Origin = Pick<LoggedEvent, 'index' | 'time' | 'type'>
 
-/** What is known of a task at a place in its log: pure data, of which the task and its events are made. */
+/** State of a task at a log position: pure data from which the task and its events are built. */
 export interface TaskFold {
   readonly run: Run
   readonly input: unknown
   readonly state: TaskState
   readonly timestamp: string
   readonly waiting: readonly Question[]
-  /** What the status says besides its state. */
+  /** The status message. */
   readonly message: Message | undefined
   readonly turns: AnsweredTurn | undefined
   readonly artifacts: Artifacts | undefined
-  /** Whether events before those that were folded are not kept any more; undefined before the first. */
+  /** Whether earlier events were trimmed; undefined before the first event. */
   readonly trimmed: boolean | undefined
-  /** The number that the next event gets. */
+  /** Next sequence number. */
   readonly sequence: number
-  /** The event of the log that the last event came of; undefined before the first. */
+  /** Log event of the last A2A event; undefined before the first. */
   readonly origin: Origin | undefined
-  /** Events that wait for it to be known whether the answer is a task or a message; undefined once it is. */
+  /** Events held until it is known whether the response is a task or a message; undefined afterwards. */
   readonly held: readonly TaskFrame[] | undefined
-  /** The answer is this message, and there is no task to speak of. */
+  /** The response is this message, without a task. */
   readonly direct: Message | undefined
 }
 
 export interface TaskFrame {
   readonly sequence: number
   readonly update: StreamResponse
-  /** The stream ends after it. */
+  /** Ends the stream. */
   readonly last: boolean
-  /** The task with this event, and without those after it. */
+  /** The task's state after this event. */
   readonly fold: TaskFold
 }
 
-/** An agent that answers with a message says so with a custom event of this name, before anything else; its value is the answer. */
+/** Custom event by which an agent responds with a message instead of a task; must be its first event. */
 const DIRECT_ANSWER = 'a2a.message'
-/** Tells those who watch what is being done, as the message of a status. */
+/** Custom event that becomes a status message, to report progress. */
 const PROGRESS = 'a2a.status'
 
 export const taskProjection: Projection<TaskFold, TaskFrame> = {
@@ -100,7 +100,7 @@ function originOf({ index, time, type }: LoggedEvent): Origin {
 
 type Changes = { -readonly [Key in keyof TaskFold]?: TaskFold[Key] }
 
-/** One step of the fold: the state is replaced and never changed. */
+/** One step of the fold. The state is immutable. */
 class Draft {
   state: TaskFold
   frames: TaskFrame[] = []
@@ -159,7 +159,7 @@ class Draft {
     else this.#set({ held: [...this.state.held, frame] })
   }
 
-  /** It is a task. */
+  /** The response is a task: releases held events. */
   #decide(): void {
     if (this.state.held === undefined) return
     this.frames.push(...this.state.held)
@@ -218,15 +218,15 @@ class Draft {
   }
 }
 
-/** Where a stream begins: with the task as it is there, and everything after that. */
+/** Where a stream starts: with a snapshot of the task, followed by all later events. */
 export type StreamStart =
-  /** The whole of it. */
+  /** From the beginning. */
   | { readonly kind: 'start' }
-  /** After an event of the log. */
+  /** After a log event. */
   | { readonly kind: 'index'; readonly index: number }
-  /** When a question was answered, at an index or after it. */
+  /** At the answer to a question, from an index on. */
   | { readonly kind: 'answer'; readonly question: string; readonly from: number }
-  /** After an event of the wire. */
+  /** After an A2A event. */
   | { readonly kind: 'sequence'; readonly sequence: number }
 
 interface StreamState {
@@ -234,7 +234,7 @@ interface StreamState {
   readonly begun: boolean
 }
 
-/** The events of a stream that begins somewhere. */
+/** Selects the events of a stream by its start. */
 export function streamProjection(beginning: StreamStart): Projection<StreamState, TaskFrame> {
   return {
     initial: (run) => ({ task: beginTask(run), begun: beginning.kind === 'start' }),
@@ -271,7 +271,7 @@ function beginsWith(
   }
 }
 
-/** The task as it is; it has the number of the last event that it includes. */
+/** A snapshot of the task, with the number of the last event it includes. */
 function snapshotFrame(fold: TaskFold): TaskFrame {
   const update = fold.direct === undefined ? { task: taskOf(fold) } : { message: fold.direct }
   const last = fold.direct !== undefined || taskStates[fold.state].terminal

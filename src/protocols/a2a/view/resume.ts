@@ -1,4 +1,4 @@
-/** Subscribing from a position: the events after it, exactly, or word that they are gone (docs/a2a-resume-extension.md). */
+/** Resumes a subscription at a position: exactly the later events, or a gap notice (docs/a2a-resume-extension.md). */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
@@ -24,24 +24,24 @@ export async function resumeFrom(
 ): Promise<ResumePoint> {
   const [, digits, checksum] = POSITION.exec(after) ?? []
   if (digits === undefined)
-    throw new HoldfastError('cursor_invalid', `${JSON.stringify(after.slice(0, 100))} is not a position of an event`)
+    throw new HoldfastError('cursor_invalid', `${JSON.stringify(after.slice(0, 100))} is not a valid event position`)
   if (first > 0) return { beginning: { kind: 'index', index: next - 1 }, gap: true }
   const sequence = Number(digits)
   const { task, origin } = await foldRun(service, principal, run.id, originAt(sequence), { isLookup: true })
   if (checksum !== undefined && checksumOfOrigin(origin) !== checksum)
     throw new HoldfastError(
       'log_changed',
-      `task ${run.id}: event ${sequence} is not the one that this position is of; the log was restored or lost events. Get the task anew`,
+      `task ${run.id}: event ${sequence} differs from the one at this position; the log was restored or lost events. Get the task again`,
     )
   if (sequence >= task.sequence)
     throw new HoldfastError(
       'cursor_invalid',
-      `task ${run.id} has events 0 to ${task.sequence - 1}; there is no ${sequence}`,
+      `task ${run.id} has events 0 to ${task.sequence - 1}; event ${sequence} does not exist`,
     )
   return { beginning: { kind: 'sequence', sequence }, gap: false }
 }
 
-/** By which a position says which event it stands at: an index alone can point into another history. */
+/** Checksum in a position, since an index alone could point into a restored log. */
 export function checksumOfOrigin(origin: Origin | undefined): string | undefined {
   if (origin === undefined) return undefined
   const { index, time, type } = origin
@@ -50,7 +50,7 @@ export function checksumOfOrigin(origin: Origin | undefined): string | undefined
 
 interface FoundFrame {
   readonly task: TaskFold
-  /** Of the event that is looked for. */
+  /** Origin of the requested event. */
   readonly origin: Origin | undefined
 }
 

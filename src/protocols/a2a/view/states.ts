@@ -1,15 +1,15 @@
-/** The states of a task: one table that says what each does to a stream and what 0.3 calls it. */
+/** Task states: their effect on streams, and their names in 0.3. */
 import type { Question } from '../../../core/model/event.ts'
 import type { Run, RunStatus } from '../../../core/model/run.ts'
 
 interface StateRule {
-  /** Nothing follows it, and it never changes. */
+  /** Final. */
   readonly terminal: boolean
-  /** The task waits for somebody. */
+  /** The task waits for input or credentials. */
   readonly interrupted: boolean
   /**
-   * A stream closes when the task comes to it. Whoever waits for credentials that come from elsewhere keeps its stream, since the
-   * task then goes on without a message.
+   * The stream ends in this state. Streams stay open while waiting for out-of-band credentials, because the task then continues without
+   * a message.
    */
   readonly endsStream: boolean
   readonly legacy: string
@@ -31,7 +31,7 @@ export const taskStates = {
 
 export type TaskState = keyof typeof taskStates
 
-/** Nothing more happens unless somebody acts: what a send that waits waits for. */
+/** Whether a blocking send returns: the task is finished or waits for input. */
 export function isSettled(state: TaskState): boolean {
   return taskStates[state].terminal || taskStates[state].interrupted
 }
@@ -49,11 +49,11 @@ export function stateOf({ status, waiting = [] }: Pick<Run, 'status' | 'waiting'
   return status === 'paused' ? waitingState(waiting) : byStatus[status]
 }
 
-/** What an agent can say to this wire in the `details` of a question, under `a2a`. */
+/** Hints of an agent to this protocol, in a question's `details` under `a2a`. */
 interface QuestionHints {
-  /** It waits for credentials. */
+  /** The question asks for credentials. */
   readonly state?: 'auth-required'
-  /** It is answered with the whole message and not with what the message says. */
+  /** The answer is the whole message rather than its content. */
   readonly answer?: 'message'
 }
 
@@ -62,7 +62,7 @@ export function hintsOf({ details }: Question): QuestionHints {
   return typeof hints === 'object' && hints !== null ? hints : {}
 }
 
-/** Input comes first: whoever can give that need not wait for a credential. */
+/** Input takes precedence over credentials. */
 export function waitingState(questions: readonly Question[]): TaskState {
   const allAuth = questions.length > 0 && questions.every((question) => hintsOf(question).state === 'auth-required')
   return allAuth ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_INPUT_REQUIRED'

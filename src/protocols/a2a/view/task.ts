@@ -1,4 +1,4 @@
-/** What the fold of a log knows, as the task that the wire shows. */
+/** Builds the task object from the folded state. */
 import type { Run } from '../../../core/model/run.ts'
 import { toArtifacts } from './artifacts.ts'
 import { aboutOf, agentMessage, firstMessage, partsOf, questionMessage } from '../requests/messages.ts'
@@ -7,10 +7,10 @@ import { stateOf } from './states.ts'
 import type { Message, Metadata, Task, TaskStatus } from '../wire/wire.ts'
 
 export interface TaskView {
-  /** How many of the newest messages the history shows. Default: all. */
+  /** Number of newest messages in the history. Default: all. */
   readonly historyLength?: number | undefined
   readonly includeArtifacts?: boolean
-  /** The messages that answered questions, by question: the log has only what they said. */
+  /** Messages that answered questions, by question; the log only has their content. */
   readonly answers?: ReadonlyMap<string, Message>
 }
 
@@ -33,14 +33,14 @@ export function statusOf({ state, message, timestamp }: TaskFold): TaskStatus {
   return { state, ...(message !== undefined && { message }), timestamp }
 }
 
-/** Oldest first: what began the task, and then each question with its answer. */
+/** Oldest first: the initial message, then each question with its answer. */
 function historyOf({ run, input, turns }: TaskFold, answers: ReadonlyMap<string, Message> | undefined): Message[] {
   const newestFirst: Message[] = []
   for (let turn = turns; turn !== undefined; turn = turn.previous) {
     newestFirst.push(answerMessage(run, turn, answers))
     if (turn.questions.length > 0) newestFirst.push(questionMessage(run, turn.questions))
   }
-  // The log of a run that was trimmed no longer has its input.
+  // A trimmed log no longer has the input.
   const first = input === undefined && aboutOf(run)?.message.parts === undefined ? [] : [firstMessage(run, input)]
   return [...first, ...newestFirst.toReversed()]
 }
@@ -54,14 +54,14 @@ function answerMessage(run: Run, turn: AnsweredTurn, known: ReadonlyMap<string, 
   return { ...agentMessage(run, messageId, parts.length > 0 ? parts : [{ text: '' }]), role: 'ROLE_USER' }
 }
 
-/** What the caller gave, and whether the task is not whole because its log was trimmed (SUB-2). */
+/** The caller's metadata, and a mark if the log was trimmed (SUB-2). */
 function metadataOf({ metadata = {} }: Run, trimmed = false): Metadata | undefined {
   const { a2a: _a2a, ...given } = metadata
   const shown = trimmed ? { ...given, gap: true } : given
   return Object.keys(shown).length === 0 ? undefined : shown
 }
 
-/** The same of a run whose log is not looked at. */
+/** The task without reading its log. */
 export function taskOfRun(run: Run): Task {
   const { id, session, waiting, error, reason, updatedAt: timestamp } = run
   const said = error?.message ?? reason

@@ -1,4 +1,4 @@
-/** What an agent says of itself, in the words of 1.0. */
+/** Builds agent cards in the format of 1.0. */
 import type { Component } from '../../../core/ports/component.ts'
 import type { AuthScheme } from '../../../core/model/principal.ts'
 import { extensionsOf } from '../requests/extensions.ts'
@@ -10,14 +10,14 @@ export interface CardFacts {
   readonly about: AgentCardOptions
   readonly options: A2aOptions
   readonly auth: AuthScheme
-  /** Of the server. */
+  /** Version of the server. */
   readonly version: string
   readonly hasExtendedCard: boolean
-  /** It is the one that the server itself stands for. */
+  /** The agent at the root of the server. */
   readonly isDefault: boolean
 }
 
-/** `url` is where the server is reached. */
+/** `url`: address of the server. */
 export function cardOf(facts: CardFacts, url: string): AgentCard {
   const { component, about, options, auth, version, hasExtendedCard } = facts
   const { provider, documentationUrl, iconUrl } = about
@@ -50,7 +50,7 @@ const bearer = {
   securityRequirements: [{ schemes: { bearer: {} } }],
 }
 
-/** In the order of preference; both versions are at the same address. */
+/** In order of preference; both versions share one address. */
 function interfacesOf(url: string): AgentInterface[] {
   const versions = ['1.0', '0.3'] as const
   return versions.flatMap((protocolVersion) => [
@@ -59,7 +59,7 @@ function interfacesOf(url: string): AgentInterface[] {
   ])
 }
 
-/** gRPC has one address for all agents: those that are not the default one are named as tenants, which 0.3 has not. */
+/** gRPC has one address for all agents, so others than the default one are addressed as tenants, which 0.3 lacks. */
 function grpcInterfaces(url: string, { component, isDefault }: CardFacts): AgentInterface[] {
   const grpc = { url, protocolBinding: 'GRPC' } as const
   if (!isDefault) return [{ ...grpc, tenant: component.id, protocolVersion: '1.0' }]
@@ -78,7 +78,7 @@ function describe({ id, kind, description }: Component): string {
   return description ?? `The ${kind} ${id}.`
 }
 
-/** What a caller who is known learns besides: how its runs are kept. */
+/** Additional information for authenticated callers: retention of their runs. */
 export function extend(card: AgentCard, { recovery = 'fail', session = 'parallel' }: Component): AgentCard {
   const skills = card.skills.map((skill) => ({
     ...skill,

@@ -1,9 +1,9 @@
-/** How A2A says that something went wrong: one description of an error, from which each binding makes its own form. */
+/** A2A errors: one description, which each binding renders in its own format. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import { retrySeconds } from '../../../http/respond.ts'
 import type { ErrorResponse } from '../../../http/route.ts'
 
-/** Of the specification: 1.0.1 corrected some statuses that 1.0.0 had, and the official test suite still asks for. */
+/** Version of the specification: 1.0.1 corrected some statuses of 1.0.0, which the official test suite still expects. */
 export type ErrorTable = '1.0.1' | '1.0.0'
 
 interface ErrorText {
@@ -31,7 +31,7 @@ export type GrpcStatus =
 
 const precondition = { status: 400, grpc: 'FAILED_PRECONDITION' } as const
 
-/** The errors that A2A names, by the reason in their ErrorInfo. */
+/** Errors defined by A2A, by their ErrorInfo reason. */
 export const reasons = {
   TASK_NOT_FOUND: { code: -32001, status: 404, grpc: 'NOT_FOUND' },
   TASK_NOT_CANCELABLE: { code: -32002, ...precondition, before: { status: 409 } },
@@ -46,7 +46,7 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons
 
-/** What JSON-RPC has codes for, and other bindings do not. */
+/** Error codes that only JSON-RPC has. */
 export const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600
 export const METHOD_NOT_FOUND = -32_601
@@ -88,7 +88,7 @@ const wordings: Readonly<Record<ErrorCode, ErrorText>> = {
   closed: ours,
 }
 
-/** How our own codes read where A2A has a name for the same thing. */
+/** Maps our codes to A2A reasons. */
 const reasonByCode: Partial<Record<ErrorCode, Reason>> = { conflict: 'UNSUPPORTED_OPERATION' }
 
 const codeByReason: Readonly<Record<Reason, ErrorCode>> = {
@@ -107,7 +107,7 @@ interface About {
   readonly reason?: Reason
   readonly metadata?: Readonly<Record<string, string>>
   readonly fields?: readonly FieldViolation[]
-  /** Instead of the JSON-RPC code that the table has. */
+  /** Overrides the JSON-RPC code of the table. */
   readonly code?: number
 }
 
@@ -130,7 +130,7 @@ export function invalidParams(message: string, fields: readonly FieldViolation[]
   return new HoldfastError('invalid_request', message, { details: { a2a: about } })
 }
 
-/** An error that only JSON-RPC knows. */
+/** A JSON-RPC-specific error. */
 export function rpcError(code: number, message: string): HoldfastError {
   const about: About = { code }
   return new HoldfastError('invalid_request', message, { details: { a2a: about } })
@@ -173,7 +173,7 @@ function badRequest(fieldViolations: readonly FieldViolation[]): object {
   return { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations }
 }
 
-/** When to come back, as `google.rpc` says it; gRPC has a trailer for it. */
+/** Retry delay as `google.rpc.RetryInfo`; gRPC uses a trailer. */
 function retryInfo({ retryAfterMs }: HoldfastError): readonly object[] {
   if (retryAfterMs === undefined) return []
   return [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retrySeconds(retryAfterMs)}s` }]
@@ -191,7 +191,7 @@ export function toRpcError(error: HoldfastError, table: ErrorTable): RpcErrorObj
   return { code, message, ...(data.length > 0 && { data }) }
 }
 
-/** The body of HTTP+JSON: `google.rpc.Status` with the status of HTTP. */
+/** The HTTP+JSON body: `google.rpc.Status` with the HTTP status. */
 export function toStatusBody(error: HoldfastError, table: ErrorTable): object {
   const { status, grpc, message, details } = describeError(error, table)
   return { error: { code: status, status: grpc, message, details: [...details, ...retryInfo(error)] } }

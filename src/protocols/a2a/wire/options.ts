@@ -1,4 +1,4 @@
-/** What a server says about how it speaks A2A. */
+/** Options of the A2A protocol. */
 import type { Principal } from '../../../core/model/principal.ts'
 import type { SecretBox } from '../../../core/ports/secret-box.ts'
 import type { ErrorTable } from './errors.ts'
@@ -15,37 +15,37 @@ export interface A2aOptions {
   readonly errorTable?: ErrorTable
   /** Card for clients that send no A2A-Version. Default: one that 0.3 and 1.0 can read. */
   readonly unversionedCard?: 'both' | '1.0'
-  /** Signs the cards, and the pushes. */
+  /** Signs cards and pushes. */
   readonly signer?: CardSigner
-  /** Whether a repeated message is the same task. Default: true. */
+  /** Deduplicate repeated messages. Default: true. */
   readonly idempotent?: boolean
-  /** Push notifications: whether they are offered, and how they are delivered. Default: not offered. */
+  /** Enables and configures push notifications. Default: disabled. */
   readonly push?: boolean | PushOptions
-  /** Encrypts the credentials of push configurations. `createServer` makes it from `secretKeys`; without it they are refused. */
+  /** Encrypts credentials of push configurations. `createServer` builds it from `secretKeys`. Without it, credentials are rejected. */
   readonly secrets?: SecretBox
-  /** Serves gRPC too, which has a port of its own; 0 takes a free one. */
+  /** Also serve gRPC on this port; 0 picks a free one. */
   readonly grpcPort?: number
-  /** Address of the gRPC binding on cards. Default: where it listens. */
+  /** Public gRPC address on cards. Default: the listening address. */
   readonly grpcUrl?: string
-  /** What a caller who is known is shown instead of the public card. */
+  /** Builds the extended card for authenticated callers. */
   readonly extendedCard?: (card: AgentCard, component: string, principal: Principal) => AgentCard
-  /** More about a component than it says itself, by its id. */
+  /** Additional card fields by component id. */
   readonly agents?: Readonly<Record<string, AgentCardOptions>>
 }
 
 export interface PushOptions {
-  /** Whether pushes may go to this machine itself; other addresses that are not public never get any. */
+  /** Allow pushes to loopback addresses. Other non-public addresses are never allowed. */
   readonly loopback?: boolean
   readonly limits?: Partial<PushLimits>
 }
 
-/** What whoever delivers pushes has to know. */
+/** Options for the delivery of pushes. */
 export interface PushSettings extends PushOptions {
   readonly signer?: CardSigner
   readonly secrets?: SecretBox
 }
 
-/** Undefined where no pushes are sent. */
+/** Undefined if pushes are disabled. */
 export function pushOptions({ push = false, signer, secrets }: A2aOptions): PushSettings | undefined {
   if (push === false) return undefined
   return {
@@ -61,10 +61,10 @@ export interface AgentCardOptions {
   readonly documentationUrl?: string
   readonly iconUrl?: string
   readonly skills?: readonly AgentSkill[]
-  /** Accepted media types; a message with another is refused. Default: any. */
+  /** Accepted media types; messages with others are rejected. Default: any. */
   readonly inputModes?: readonly string[]
   readonly outputModes?: readonly string[]
   readonly extensions?: readonly AgentExtension[]
-  /** It may answer with a message instead of a task, so streams begin only when it says the first thing. */
+  /** The agent may respond with a message instead of a task, so streams start only with its first event. */
   readonly answersDirectly?: boolean
 }

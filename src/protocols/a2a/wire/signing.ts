@@ -1,13 +1,13 @@
-/** Signs agent cards, and what else the server says in its own name: a JWS over what is sent beside it. */
+/** Signs agent cards and pushes with a detached JWS. */
 import type { CryptoKey, KeyObject } from 'jose'
 import type { AgentCard, CardSignature } from './wire.ts'
 
 export interface CardSigner {
   readonly key: CryptoKey | KeyObject
   readonly alg: string
-  /** By which clients find the public key. */
+  /** Key id, by which clients find the public key. */
   readonly kid: string
-  /** Address of a set of keys that has it. */
+  /** URL of a key set that contains the key. */
   readonly jku?: string
 }
 
@@ -15,7 +15,7 @@ export async function signCard(card: AgentCard, signer: CardSigner): Promise<Age
   return { ...card, signatures: [await sign(canonical(card), signer)] }
 }
 
-/** `claims` are signed too: they are part of the header. */
+/** `claims` are part of the signed header. */
 export async function sign(
   text: string,
   { key, alg, kid, jku }: CardSigner,
@@ -27,7 +27,7 @@ export async function sign(
   return { protected: signed.protected!, signature: signed.signature }
 }
 
-/** RFC 8785: keys in the order of their UTF-16 code units, and nothing between; of what is left without what is empty. */
+/** Canonical JSON (RFC 8785), without empty fields. */
 export function canonical(card: object): string {
   return inOrder(withoutEmpty(card))
 }
@@ -39,7 +39,7 @@ function inOrder(value: unknown): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${inOrder(item)}`).join(',')}}`
 }
 
-/** Protocol buffers do not tell an empty field from an absent one. All that is empty goes, as in the official SDKs, which verify it so. */
+/** Protobuf does not distinguish empty from absent fields, so empty ones are removed, as the official SDKs do to verify. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty).filter((item) => !isEmpty(item))
   if (typeof value !== 'object' || value === null) return value

@@ -1,6 +1,6 @@
 /**
- * A2A 1.0 on the wire: the JSON of its protocol buffers, which every binding speaks and 0.3 is translated from and to. What an agent may
- * send is in `a2a/types.ts`; here is what this one always says.
+ * Wire types of A2A 1.0 (ProtoJSON), which all bindings use and 0.3 is converted from and to. Types of other agents' messages, with
+ * optional fields, are in `a2a/types.ts`; these are the ones that this server sends.
  */
 import type * as A2a from '../../../a2a/types.ts'
 import type { TaskState } from '../view/states.ts'
@@ -67,7 +67,7 @@ export interface AgentSkill {
 export interface AgentInterface {
   readonly url: string
   readonly protocolBinding: A2a.BindingName
-  /** What requests have to name there. */
+  /** Tenant that requests to this interface must set. */
   readonly tenant?: string
   readonly protocolVersion: A2a.Version
 }

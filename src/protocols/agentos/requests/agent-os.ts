@@ -1,4 +1,4 @@
-/** What every route of this protocol works with, and how it finds what a request names. */
+/** Shared context of the routes, and lookup of components and runs. */
 import type { Component } from '../../../core/ports/component.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
@@ -13,10 +13,10 @@ import { agentosProjection } from '../view/projection.ts'
 import type { Frame } from '../view/frame-writer.ts'
 import type { State } from '../view/state.ts'
 
-/** How this protocol tells of the runs of a service. */
+/** Builds the projection for a service's runs. */
 export function projectionFor(service: Service): Projection<State, Frame> {
   return agentosProjection((id) => {
-    const component = service.components().find((each) => each.id === id) // they may be replaced
+    const component = service.components().find((each) => each.id === id) // components may be replaced
     return component === undefined ? undefined : { kind: component.kind, name: component.name ?? id }
   })
 }
@@ -36,7 +36,7 @@ export class AgentOs {
     return this.service.components().filter(({ kind }) => kind === family.kind)
   }
 
-  /** The component that a path names, if it is one of the family. */
+  /** The component in the path, if it belongs to the family. */
   component(family: Family, call: Call): Component {
     const id = call.params['id']!
     const found = this.components(family).find((component) => component.id === id)
@@ -44,7 +44,7 @@ export class AgentOs {
     return found
   }
 
-  /** A run of the caller's, of that component and of that session where one is named; every other one is unknown (SEC-1). */
+  /** Finds a run of the caller, and of the given component and session. Other runs count as not found (SEC-1). */
   async findRun(
     principal: Principal,
     component: string,
@@ -65,7 +65,7 @@ export class AgentOs {
     return stored
   }
 
-  /** The log of a run as it is now, folded. */
+  /** The folded state of a run's current log. */
   fold(principal: Principal, id: string, options: Pick<FoldOptions<State>, 'isLookup'> = {}): Promise<State> {
     return foldRun(this.service, principal, id, this.projection, options)
   }

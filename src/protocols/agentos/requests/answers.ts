@@ -1,4 +1,4 @@
-/** What clients of AgentOS post to continue a run, as answers to its questions. */
+/** Converts AgentOS continue requests to answers. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
 import { parseJsonOrText } from '../../../http/json.ts'
@@ -6,9 +6,9 @@ import { type Fields, listField, textField } from './fields.ts'
 import type { Family } from '../wire/families.ts'
 import { ANSWER_FIELD, callOf, factsOf, propertiesOf } from '../wire/requirements.ts'
 
-/** One thing that somebody decided, whichever of the three forms it came in. */
+/** One decision, from any of the three formats. */
 interface Resolution {
-  /** Ids by which it may name its question: a call, a requirement, a step. */
+  /** Ids that may identify its question: of a call, a requirement or a step. */
   readonly ids: readonly unknown[]
   readonly confirmed: unknown
   readonly note: unknown
@@ -17,11 +17,11 @@ interface Resolution {
   readonly result: unknown
   readonly choices: unknown
   readonly edited: unknown
-  /** A whole answer, where the form has a place for one. */
+  /** A complete answer, if the format has a field for it. */
   readonly answer: unknown
 }
 
-/** Answers to all questions of a run that waits; a question that nothing answers is refused, but for an approval, which is then none. */
+/** Answers all questions of a paused run. An unanswered approval counts as rejected; any other unanswered question is an error. */
 export function answersFrom(
   questions: readonly Question[],
   family: Family,
@@ -76,7 +76,7 @@ function fromRequirement(given: Fields): Resolution {
   }
 }
 
-/** A step's executor has requirements of its own within that of the step. */
+/** A step's requirement contains those of its executor. */
 function fromStep(given: Fields): Resolution[] {
   const inner = given['executor_requirements']
   if (Array.isArray(inner) && inner.length > 0) return (inner as Fields[]).map(fromRequirement)
@@ -97,7 +97,7 @@ function fromStep(given: Fields): Resolution[] {
 
 function find(question: Question, given: readonly Resolution[]): Resolution | undefined {
   const known: readonly unknown[] = [question.id, callOf(question), factsOf(question)['step']]
-  // By what names it best: two questions of one step share the step's id.
+  // Most specific id first: two questions of one step share the step's id.
   for (const id of known) {
     const found = id === undefined ? undefined : given.find(({ ids }) => ids.includes(id))
     if (found !== undefined) return found
@@ -132,7 +132,7 @@ function denial({ note }: Resolution): object {
   return { approved: false, ...(typeof note === 'string' && note !== '' && { reason: note }) }
 }
 
-/** Results are texts on this wire; one that the question wants otherwise is read as JSON. */
+/** AgentOS sends results as strings. If the question's schema is not a string, parses JSON. */
 function resultFor({ schema }: Question, result: unknown): unknown {
   const { type } = (schema ?? {}) as { type?: unknown }
   if (typeof result !== 'string' || type === undefined || type === 'string') return result
@@ -157,7 +157,7 @@ function filled(fields: unknown): boolean {
   return Array.isArray(fields) && fields.some((field) => ((field as Fields)['value'] ?? undefined) !== undefined)
 }
 
-/** The values of a filled-in form: an object where one was asked for, else the one value. */
+/** Form values: an object if the question asks for one, otherwise the single value. */
 function valuesOf(question: Question, fields: unknown): unknown {
   if (!Array.isArray(fields) || !filled(fields)) return undefined
   const values = Object.fromEntries((fields as Fields[]).map((field) => [String(field['name']), field['value']]))

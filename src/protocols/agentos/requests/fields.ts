@@ -1,4 +1,4 @@
-/** Reads the fields of requests: each gives its value, or the error that a validating server would answer with. */
+/** Reads request fields, with validation errors in the format of FastAPI. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { parseJson } from '../../../http/json.ts'
 import { fieldError } from '../wire/errors.ts'
@@ -6,7 +6,7 @@ import { asText } from '../wire/shapes.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** An empty text is taken as absent. */
+/** Treats an empty string as absent. */
 export function textField(fields: Fields, name: string): string | undefined {
   const value = fields[name]
   if (value === undefined || value === null || value === '') return undefined
@@ -14,7 +14,7 @@ export function textField(fields: Fields, name: string): string | undefined {
   return value
 }
 
-/** A text that becomes a name or an id. */
+/** A string used as a name or id. */
 export function nameField(fields: Fields, name: string, charsMax: number): string | undefined {
   const value = textField(fields, name)
   if (value !== undefined && value.length > charsMax)
@@ -41,7 +41,7 @@ export function integerField(fields: Fields, name: string, where: 'body' | 'quer
   throw fieldError(where, name, 'int_parsing', 'Input should be a valid integer, unable to parse string as an integer')
 }
 
-/** A time of a query in seconds. The reference takes whole ones; of many runs in one second, only milliseconds lead to the next. */
+/** A time in seconds. Unlike the reference server, accepts fractions, to page through runs of the same second. */
 export function secondsField(fields: Fields, name: string): number | undefined {
   const value = fields[name]
   if (value === undefined || value === null || value === '') return undefined
@@ -54,7 +54,7 @@ export function secondsField(fields: Fields, name: string): number | undefined {
   )
 }
 
-/** JSON, as text in a form or as a value in a JSON body. What cannot be read is refused and never left out. */
+/** JSON: a string in a form, or a value in a JSON body. Invalid JSON is an error. */
 export function jsonField(fields: Fields, name: string): unknown {
   const value = fields[name]
   if (typeof value !== 'string') return value ?? undefined

@@ -1,4 +1,4 @@
-/** What a request to start a run asks for: the input that the component gets, and what is kept beside it. */
+/** Parses a request that starts a run: the component's input, and the run's metadata. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Form, UploadedFile } from '../../../http/form.ts'
 import { fieldError } from '../wire/errors.ts'
@@ -10,9 +10,9 @@ export interface RunForm {
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly stream: boolean
   readonly background: boolean
-  /** Stop the run when the client that started it leaves. */
+  /** Stop the run when the client disconnects. */
   readonly cancelOnDisconnect: boolean | undefined
-  /** Tell a failed run by the status of the answer too. */
+  /** Also report a failed run by the HTTP status. */
   readonly httpErrors: boolean
 }
 
@@ -30,7 +30,7 @@ export function parseRunForm({ fields, files }: Form, nameCharsMax: number): Run
 
 export type RunModes = Pick<RunForm, 'stream' | 'background' | 'cancelOnDisconnect' | 'httpErrors'>
 
-/** How the answer is to be given, which starting and continuing have in common. */
+/** Response options, shared by start and continue. */
 export function modesOf(fields: Fields): RunModes {
   const leaving = textField(fields, 'on_disconnect')
   if (leaving !== undefined && leaving !== 'cancel' && leaving !== 'continue')
@@ -49,18 +49,18 @@ function messageOf(fields: Fields): string {
   return typeof message === 'string' ? message : JSON.stringify(message)
 }
 
-/** Two runs of one id would overwrite each other; a start that may be repeated has a key for that. */
+/** Clients cannot choose run ids; retries use an idempotency key instead. */
 function refuseRunId(fields: Fields): void {
   if (fields['run_id'] === undefined) return
   throw new HoldfastError(
     'invalid_request',
-    'run_id is given by the server; send an Idempotency-Key header to make a start that can be repeated',
+    'the server assigns run_id; to retry a start safely, send an Idempotency-Key header',
   )
 }
 
 const OBJECTS = ['session_state', 'dependencies'] as const
 const VALUES = ['knowledge_filters', 'output_schema', 'factory_input'] as const
-/** Fields with a meaning of their own; whatever else comes is kept for the component. */
+/** Fields of the protocol. Others are passed to the component. */
 const KNOWN = new Set<string>([
   'message',
   'stream',
@@ -81,7 +81,7 @@ const KNOWN = new Set<string>([
   ...VALUES,
 ])
 
-/** The caller's own metadata, and under `agentos` what else the request said. */
+/** The caller's metadata, plus other request fields under `agentos`. */
 function metadataOf(fields: Fields, nameCharsMax: number): RunForm['metadata'] {
   const user = nameField(fields, 'user_id', nameCharsMax)
   const own = {
@@ -107,7 +107,7 @@ interface InputFile {
   readonly name?: string
 }
 
-/** By extension, for those that come without a type. */
+/** Media types by extension, for files without a type. */
 const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ['png', 'image/png'],
   ['jpg', 'image/jpeg'],
@@ -152,7 +152,7 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ['input_files', 'application/octet-stream'],
 ])
 
-/** Media that a client sends as JSON, each by address or with its content. */
+/** Media in JSON, each with a URL or its content. */
 function mediaIn(fields: Fields, field: string): InputFile[] {
   return (listField(fields, field) ?? []).map((item, position) => {
     const { url, content, mime_type: type, filename, name = filename } = item
@@ -167,7 +167,7 @@ function mediaIn(fields: Fields, field: string): InputFile[] {
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** agno's library sends a text as it is, and all else in base64. */
+/** agno sends text files as plain text and others in base64. */
 function base64Of(content: string, mediaType: string): string | undefined {
   if (mediaType.startsWith('text/')) return Buffer.from(content).toString('base64')
   return BASE64.test(content) ? content : undefined

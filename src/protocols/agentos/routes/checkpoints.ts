@@ -1,4 +1,4 @@
-/** Checkpoints: the places between the messages of a run. A log has all of them, so none need be made. */
+/** Checkpoints: positions between a run's messages. The log implies them all, so none are stored. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { SESSIONS } from '../../../core/model/document.ts'
 import { respondJson } from '../../../http/respond.ts'
@@ -76,7 +76,7 @@ function checkpoint(state: State, messages: readonly Message[], index: number): 
   }
 }
 
-/** A fork shares the runs that were there when it was made: logs never change, so nothing is copied. */
+/** A fork references the runs that exist at that moment. Logs are immutable, so nothing is copied. */
 async function forkSession(call: Call, os: AgentOs, family: Family): Promise<void> {
   const component = os.component(family, call)
   const origin = await sessionOf(os, call.principal, call.params['session']!)
@@ -85,7 +85,7 @@ async function forkSession(call: Call, os: AgentOs, family: Family): Promise<voi
   if (last === undefined && origin.label !== component.id) throw new HoldfastError('not_found', 'Session not found')
   const user = nameField(queryFields(call.query), 'user_id', os.service.limits.nameCharsMax)
   const id = crypto.randomUUID()
-  // A fork in which nothing was said yet is forked where it was forked itself.
+  // Forking an empty fork forks its origin at the same position.
   const forkedFrom: ForkOrigin =
     last === undefined
       ? (forkOrigin(origin) ?? { session: origin.id })

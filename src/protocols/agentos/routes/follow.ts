@@ -1,4 +1,4 @@
-/** A run on a stream that stays open: from its beginning, from a place in it, until it ends or waits for somebody. */
+/** Streams a run, from its beginning or a position, until it ends or pauses. */
 import { START } from '../../../core/model/cursor.ts'
 import type { Limits } from '../../../core/model/limits.ts'
 import { lastOf, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
@@ -12,16 +12,16 @@ import { encodeMetas, type Meta } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
-/** The log when the stream is opened: what is in it by then is the past. */
+/** State of the log when the stream opens, which separates replay from live events. */
 export type LogAtOpen = Pick<StoredRun, 'run' | 'first' | 'next'>
 
 export interface Follow {
   readonly known: LogAtOpen
-  /** Which frames the client has yet to get; all where this is absent. */
+  /** Frames that the client still needs. Default: all. */
   readonly wanted?: (frame: Frame) => boolean
-  /** Said before anything else. */
+  /** Sent first. */
   readonly opening?: string
-  /** Said when the past has been told, if the run goes on. */
+  /** Sent after the replay if the run is unfinished. */
   readonly caughtUp?: string
 }
 
@@ -34,7 +34,7 @@ export async function follow(call: Call, os: AgentOs, what: Follow): Promise<voi
   await streams.serve(call.response, format, subscribe)
 }
 
-/** Where a stream is subscribed: what the client has is folded too, and not sent. */
+/** Subscribes from the start: frames that the client already has are folded but not sent. */
 export function beginningOf({ first }: LogAtOpen): number {
   return Math.max(START, first - 1)
 }
@@ -50,7 +50,7 @@ export function followFormat(os: AgentOs, { known, wanted, caughtUp }: Follow, w
   return untilSettled(view, known, caughtUp)
 }
 
-/** Ends where a paused run stands, and says when the past is over. */
+/** Ends the stream at a pause, and marks the end of the replay. */
 function untilSettled(view: StreamFormat, { run, next }: LogAtOpen, caughtUp: string | undefined): StreamFormat {
   let folded = -1
   return {
@@ -80,13 +80,13 @@ export function sseWire(run: string, { retryDelayMs }: Limits, opening = ''): Wi
   }
 }
 
-/** A stream that ends before its run says why; a client of AgentOS that does not know the name passes over it. */
+/** A stream that ends early sends the reason in an event that AgentOS clients ignore. */
 export function noticeOf(run: string, notice: Notice): readonly Meta[] {
   switch (notice.kind) {
     case 'gap':
-      return [] // said by the meta events of a resumed stream
+      return [] // the meta events of a resumed stream report it
     case 'closing': {
-      const message = `The server ends this stream (${notice.reason}) and the run goes on; resume it.`
+      const message = `The server ends this stream (${notice.reason}); the run continues. Resume it.`
       return [{ event: 'stream_expired', run_id: run, status: 'RUNNING', message }]
     }
     case 'failed':

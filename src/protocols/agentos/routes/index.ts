@@ -1,4 +1,4 @@
-/** What this protocol serves, for each family and for the server as a whole. */
+/** The route table: per family, and for the server. */
 import { respondJson } from '../../../http/respond.ts'
 import type { Route } from '../../../http/route.ts'
 import { componentDetail, componentSummary } from '../wire/components.ts'
@@ -33,7 +33,7 @@ function componentRoutes(os: AgentOs, family: Family): Route[] {
   ]
 }
 
-/** Clients of AgentOS may end a path with a slash. */
+/** AgentOS clients may add a trailing slash. */
 function withSlash(route: Route): Route[] {
   return route.path.endsWith('/') ? [route] : [route, { ...route, path: `${route.path}/` }]
 }

@@ -1,4 +1,4 @@
-/** The server as a whole: what it is, what it serves, and what of AgentOS it has no notion of. */
+/** Server-level routes: description, configuration, and unsupported parts of AgentOS. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { AuthScheme } from '../../../core/model/principal.ts'
 import { respondJson } from '../../../http/respond.ts'
@@ -15,7 +15,7 @@ export interface ServerFacts {
 const OS_ID = 'holdfast'
 const OS_NAME = 'Holdfast'
 
-/** The version of agno whose wire this is. */
+/** Version of agno that this protocol matches. */
 const AGNO_VERSION = '2.9.0'
 
 const AUTH_MODES: Readonly<Record<AuthScheme, string>> = {
@@ -40,7 +40,7 @@ function get(path: string, body: () => unknown): Route {
   return { method: 'GET', path, handle: ({ response }) => respondJson(response, 200, body()) }
 }
 
-/** Programs are told what this is; people who open it in a browser are led to the page for them. */
+/** Responds with JSON to programs, and redirects browsers to the console. */
 function greet({ request, response }: Call, version: string): void {
   if ((request.headers.accept ?? '').includes('text/html')) {
     response.writeHead(302, { location: '/console', 'cache-control': 'no-store' })
@@ -63,7 +63,7 @@ function infoOf(os: AgentOs, { auth, version }: ServerFacts): object {
   }
 }
 
-/** Without `available_models`: agno 2 reads texts there and agno 3 objects, and each refuses the other's. */
+/** Omits `available_models`: agno 2 expects strings and agno 3 objects, and each rejects the other. */
 function configOf(os: AgentOs): object {
   return {
     os_id: OS_ID,
@@ -87,7 +87,7 @@ function modelsOf(os: AgentOs): { readonly id: string; readonly provider: string
   return [...new Map(named.map((model) => [`${model.provider}/${model.id}`, model])).values()]
 }
 
-/** First segments of the paths of what is not here, each with the longest path below it. */
+/** First path segments of unsupported features, with the maximum depth below them. */
 const ABSENT: readonly (readonly [string, number])[] = [
   ['memories', 1],
   ['memory_topics', 0],
@@ -107,10 +107,10 @@ const ABSENT: readonly (readonly [string, number])[] = [
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const
 
-/** Answered in the form of this protocol, so that its clients can tell it from a wrong address. */
+/** Responds in this protocol's format, so that clients can tell an unsupported feature from a wrong address. */
 function absentRoutes([group, depth]: readonly [string, number]): Route[] {
   const handle = (): never => {
-    throw new HoldfastError('not_found', `${group} is not a part of this server`)
+    throw new HoldfastError('not_found', `${group} is not supported by this server`)
   }
   const paths = Array.from({ length: depth + 1 }, (_, below) => {
     return `/${group}${Array.from({ length: below }, (_each, number) => `/{part${number}}`).join('')}`

@@ -1,4 +1,4 @@
-/** `/resume`: what was missed of a run, then what comes. What is said about the run first is true of its log at that moment. */
+/** `/resume`: replays missed events, then streams live ones. The opening event describes the log at that moment. */
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { readForm } from '../../../http/form.ts'
@@ -22,13 +22,13 @@ export async function resumeRun(call: Call, os: AgentOs, family: Family): Promis
   if (stored === undefined) return unknown(call, id)
   const state = await os.fold(call.principal, id, { isLookup: true })
   const position = positionIn(state, requested)
-  // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
+  // 204 if the client has everything, which also stops an EventSource from reconnecting.
   if (call.request.method === 'GET' && isFinished(state.status) && position.missed === 0 && requested !== undefined)
     return respondEmpty(call.response, 204)
   await serve(call, os, family, stored, state, position)
 }
 
-/** A browser that comes back says where it is by itself, and knows better than the address it once opened. */
+/** A reconnecting browser's Last-Event-ID is newer than the URL, so it takes precedence. */
 async function readFields(call: Call, bytesMax: number): Promise<Fields> {
   if (call.request.method === 'POST') return (await readForm(call.request, bytesMax)).fields
   const header = call.request.headers['last-event-id']
@@ -56,7 +56,7 @@ async function serve(
   })
 }
 
-/** By status for those who look at it, and by the frame that AgentOS sends for those who only read. */
+/** Reports an unknown run both by status and by the frame that AgentOS sends. */
 function unknown(call: Call, id: string): void {
   respondText(call.response, 404, 'text/event-stream; charset=utf-8', encodeMetas([notFound(id)]))
 }

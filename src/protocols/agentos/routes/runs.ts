@@ -1,4 +1,4 @@
-/** Runs: start, list, look at, cancel and continue them, for all three families. */
+/** Run routes for all three families: start, list, get, cancel, continue. */
 import type { Component } from '../../../core/ports/component.ts'
 import { type ErrorCode, errorTable, HoldfastError } from '../../../core/model/errors.ts'
 import { isFinished, type Run, type RunStatus } from '../../../core/model/run.ts'
@@ -61,7 +61,7 @@ function ownUser({ metadata }: Run): string | undefined {
   return typeof user === 'string' ? user : undefined
 }
 
-/** The four ways to answer: `since` is the index of the log from which on the client wants to see it. */
+/** Responds in one of the four modes; `since` is the log index from which the client wants events. */
 async function answer(
   call: Call,
   os: AgentOs,
@@ -80,7 +80,7 @@ async function answer(
   respondJson(call.response, modes.httpErrors ? httpStatus(state) : 200, runOutput(state))
 }
 
-/** Waits for the end of a run, or for its next pause. */
+/** Waits for a run's end or next pause. */
 function settled(call: Call, { service, projection }: AgentOs, { run, next }: StoredRun): Promise<State> {
   return foldRun(service, call.principal, run.id, projection, {
     until: (state, event) => state.status === 'paused' && event.index >= next - 1,
@@ -119,7 +119,7 @@ export function requiredSession({ query }: Call): string {
   return session
 }
 
-/** A stop that is noted durably; one of a finished run changes nothing, and one of an unknown run is told so. */
+/** Requests a durable stop. No effect on a finished run; `not_found` for an unknown one. */
 async function cancelRun(call: Call, os: AgentOs, family: Family): Promise<void> {
   const component = os.component(family, call)
   const session = call.query.get('session_id') ?? undefined
@@ -146,7 +146,7 @@ async function continueRun(call: Call, os: AgentOs, family: Family): Promise<voi
   await answer(call, os, component, continued, modes, next)
 }
 
-/** What is in a log stays as it is. */
+/** Logs are immutable, so requests to rewrite one are rejected. */
 function refuseRewriting(fields: Fields): void {
   const from = textField(fields, 'continue_from') ?? 'end'
   if (/^\d+$/.test(from))
@@ -154,7 +154,7 @@ function refuseRewriting(fields: Fields): void {
   if (from !== 'end' && from !== 'last_user')
     throw new HoldfastError('invalid_request', "continue_from must be 'end', 'last_user' or an integer")
   if (switchField(fields, 'replace_original', false))
-    throw new HoldfastError('unsupported', 'a run is never replaced: leave replace_original out and get another one')
+    throw new HoldfastError('unsupported', 'runs cannot be replaced: leave out replace_original to get a new run')
 }
 
 const NOT_PAUSED: Readonly<Record<RunStatus, string>> = {
@@ -167,7 +167,7 @@ const NOT_PAUSED: Readonly<Record<RunStatus, string>> = {
   cancelled: 'run is already cancelled',
 }
 
-/** A log that has its end takes no more: what goes on from a finished run is another one of its session, which names it. */
+/** A finished log is closed, so continuing starts a new run in the same session that references the old one. */
 async function newRunFor(call: Call, os: AgentOs, { run }: StoredRun, fields: Fields): Promise<StoredRun> {
   const regenerate = switchField(fields, 'regenerate', false) || fields['continue_from'] === 'last_user'
   const text = textField(fields, 'input')

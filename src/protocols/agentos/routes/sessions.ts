@@ -1,4 +1,4 @@
-/** `/sessions`: made, listed, looked at, renamed, changed and removed; with the runs that are in them. */
+/** `/sessions`: create, list, get, rename, update and delete sessions and their runs. */
 import type { ComponentKind } from '../../../core/ports/component.ts'
 import { type Document, type DocumentQuery, SESSIONS } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -70,7 +70,7 @@ function positive(fields: Fields, name: string, fallback: number): number {
   throw fieldError('query', name, 'greater_than_equal', 'Input should be greater than or equal to 1')
 }
 
-/** A map: what every object inherits is no order. */
+/** A Map rather than an object, to exclude inherited keys. */
 const ORDERS: ReadonlyMap<string, 'created' | 'updated'> = new Map([
   ['created_at', 'created'],
   ['updated_at', 'updated'],
@@ -98,7 +98,7 @@ interface FoundSession {
   readonly total: number
 }
 
-/** What the store does not filter by is filtered here, so then all sessions are looked at, as many as that may be. */
+/** Maximum sessions to scan for filters that the store does not support. */
 const LOOKED_AT_MAX = 20_000
 
 async function findSessions(
@@ -167,7 +167,7 @@ function changesOf(fields: Fields): SessionFacts {
   }
 }
 
-/** The session that a path names; one of another user or family than the query says is unknown. */
+/** The session in the path. If the query names another user or family, it counts as not found. */
 async function named(call: Call, os: AgentOs): Promise<Document> {
   const document = await sessionOf(os, call.principal, call.params['id']!)
   const type = typeOf(call)
@@ -227,7 +227,7 @@ async function removeSessions(call: Call, os: AgentOs): Promise<void> {
     throw new HoldfastError('invalid_request', 'Session IDs and session types must have the same length')
   if (ids.length > REMOVED_AT_ONCE_MAX)
     throw new HoldfastError('invalid_request', `at most ${REMOVED_AT_ONCE_MAX} sessions can be removed at once`)
-  // All of them are looked for first: a wrong id must not leave half of the others removed.
+  // Check all first, so that an unknown id does not leave half of them deleted.
   for (const id of ids) await sessionOf(os, call.principal, id)
   for (const id of ids) await os.service.removeSession(call.principal, id)
   respondEmpty(call.response, 204)
@@ -241,7 +241,7 @@ async function previewSessionRuns(call: Call, os: AgentOs): Promise<void> {
   respondRuns(call, await wantedRuns(call, os, previewedRun))
 }
 
-/** Those runs of a session that the query asks for: by time, and of any of the statuses that it names. */
+/** A session's runs, filtered by the query's time range and statuses. */
 async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) => Shown): Promise<ShownRuns<Shown>> {
   const { id } = await named(call, os)
   const fields = queryFields(call.query)

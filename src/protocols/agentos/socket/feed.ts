@@ -1,4 +1,4 @@
-/** A run on a WebSocket: the same view as on a stream, one message for each event. Reads no further than its client does (SUB-1). */
+/** Streams a run over a WebSocket: the same view as over HTTP, one message per event, with backpressure (SUB-1). */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
@@ -10,7 +10,7 @@ import { beginningOf, type Follow, followFormat, noticeOf } from '../routes/foll
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
-/** One event a line, so that a format that makes one text of a slice can be taken apart again. */
+/** One event per line, so that an encoded slice can be split into messages. */
 const lines: Wire<Frame> = {
   contentType: 'application/json',
   preamble: '',
@@ -58,12 +58,12 @@ export class SocketFeed implements Sink {
   }
 
   failed(cause: unknown): void {
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'the log cannot be read on', { cause })
+    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'failed to read the log', { cause })
     this.#tell({ kind: 'failed', error })
     this.close()
   }
 
-  /** The server ends while the run goes on. */
+  /** The server shuts down before the run ends. */
   leave(reason: string): void {
     this.#tell({ kind: 'closing', reason, cursor: this.#subscription?.cursor ?? -1 })
     this.close()

@@ -1,10 +1,10 @@
-/** A WebSocket before it has authenticated: it gets little time, and may send few bytes at a time. */
+/** Limits time and message size of a WebSocket before authentication. */
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Limits } from '../../../core/model/limits.ts'
 import { closeCodes, type SocketOutbox } from '../../../http/socket-outbox.ts'
 
-/** Of one WebSocket frame besides its payload. */
+/** Overhead of a WebSocket frame. */
 const FRAME_BYTES_MAX = 14
 
 export class Login {
@@ -14,11 +14,11 @@ export class Login {
   readonly #deadline: ReturnType<typeof setTimeout>
   readonly #onData = (chunk: Buffer): void => this.#count(chunk)
   #pending = true
-  /** Bytes of a message that is not whole yet. */
+  /** Bytes of the incomplete message. */
   #partial = 0
   #isWhole = false
 
-  /** `raw` is what `ws` already reads: it hands out the messages of a chunk before the chunk is counted here. */
+  /** `raw` is the socket that `ws` already reads; `ws` emits a chunk's messages before the chunk is counted here. */
   constructor(
     socket: WebSocket,
     raw: Duplex,
@@ -34,7 +34,7 @@ export class Login {
     socket.once('close', () => this.end())
   }
 
-  /** Whether a message may be handled; the connection is closed when it is too large. */
+  /** Whether a message may be handled. Closes the connection if it is too large. */
   admits(message: Buffer): boolean {
     this.#isWhole = true
     if (!this.#pending || message.length <= this.#bytesMax) return true
@@ -42,7 +42,7 @@ export class Login {
     return false
   }
 
-  /** The client has authenticated, or is gone. */
+  /** The client authenticated or disconnected. */
   end(): void {
     this.#pending = false
     clearTimeout(this.#deadline)

@@ -1,4 +1,4 @@
-/** One WebSocket: what its client asks for, and the runs that it follows. All messages are JSON, one event each. */
+/** One WebSocket connection: handles its requests and the runs it follows. Messages are JSON, one event each. */
 import type { RawData, WebSocket } from 'ws'
 import type { Component } from '../../../core/ports/component.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
@@ -23,10 +23,10 @@ import { noteStart } from '../view/sessions.ts'
 import { Login } from './login.ts'
 import { SocketFeed } from './feed.ts'
 
-/** Runs that one connection may follow at a time. */
+/** Maximum runs followed per connection. */
 const FEEDS_MAX = 64
 
-/** Guesses of a key that one connection is given. */
+/** Failed authentication attempts per connection. */
 const TRIES_MAX = 5
 
 export class SocketSession {
@@ -68,7 +68,7 @@ export class SocketSession {
     })
   }
 
-  /** Says where to come back, and ends. */
+  /** Sends the positions to resume from, and closes. */
   close(reason: string): void {
     for (const feed of this.#feeds.values()) feed.leave(reason)
     this.#socket.close(1001, reason)
@@ -82,7 +82,7 @@ export class SocketSession {
     this.#feeds.clear()
   }
 
-  /** A client that has answered no ping since the last one is gone. While it is not read, nobody can tell. */
+  /** Disconnects a client that did not answer the last ping, unless reading is paused. */
   #tend(): void {
     if (this.#socket.isPaused) return
     if (!this.#alive) return this.#socket.terminate()
@@ -95,7 +95,7 @@ export class SocketSession {
   }
 
   #receive(data: RawData): void {
-    if (!Buffer.isBuffer(data)) return // `ws` gives nothing else unless it is told to
+    if (!Buffer.isBuffer(data)) return // `ws` always emits Buffers by default
     if (this.#login?.admits(data) !== false) this.#inbox.push(data)
   }
 
@@ -152,25 +152,25 @@ export class SocketSession {
     }
   }
 
-  /** An open socket is one of the caller's streams, also while it follows nothing. */
+  /** An open socket counts as a stream even if it follows no run. */
   #hold(principal: Principal): void {
     const release = this.#os.service.holdStream(principal)
     this.#unhold()
     this.#unhold = release
-    if (this.#socket.readyState !== this.#socket.OPEN) release() // `close` has been
+    if (this.#socket.readyState !== this.#socket.OPEN) release() // already closed
   }
 
   #watch(principal: Principal): void {
     this.#unwatch()
-    if (this.#socket.readyState !== this.#socket.OPEN) return // `close` has been, and would not give this watch up
+    if (this.#socket.readyState !== this.#socket.OPEN) return // already closed, so nothing would release this watch
     this.#unwatch = this.#os.service.onCredentialEnd(principal, (error) => this.#expel(error))
   }
 
-  /** The credential has ended: nothing more is taken from this connection. */
+  /** The credential expired or was revoked: stop handling requests. */
   #expel({ message, code }: HoldfastError): void {
     this.#principal = undefined
     this.#send({ event: 'auth_error', error: message, error_type: code })
-    this.#socket.close(1008, 'the credential has ended')
+    this.#socket.close(1008, 'the credential expired or was revoked')
   }
 
   async #start(principal: Principal, fields: Fields): Promise<void> {
@@ -218,12 +218,12 @@ export class SocketSession {
     })
   }
 
-  /** A second subscription to the same run takes the place of the first one on this connection, and on no other. */
+  /** A second subscription to the same run replaces the first one on this connection. */
   async #follow(principal: Principal, what: Follow): Promise<void> {
     const { id } = what.known.run
     this.#feeds.get(id)?.close()
     if (this.#feeds.size >= FEEDS_MAX && !this.#feeds.has(id))
-      throw new HoldfastError('rate_limited', `this connection follows ${FEEDS_MAX} runs already`)
+      throw new HoldfastError('rate_limited', `this connection already follows ${FEEDS_MAX} runs, the maximum`)
     const feed = new SocketFeed(this.#outbox, this.#os, what, () => {
       if (this.#feeds.get(id) === feed) this.#feeds.delete(id)
     })
@@ -239,7 +239,7 @@ export class SocketSession {
     return found
   }
 
-  /** A run of this family, and of the component and session that the request names. */
+  /** Finds a run of this family, and of the request's component and session. */
   async #run(principal: Principal, fields: Fields): Promise<StoredRun | undefined> {
     const { nameCharsMax } = this.#os.service.limits
     const id = textField(fields, 'run_id') ?? ''

@@ -1,4 +1,4 @@
-/** The WebSockets of this protocol: one address for each family, one session for each connection. */
+/** WebSockets of this protocol: one path per family, one session per connection. */
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Upgrade, UpgradeCall } from '../../../http/upgrade.ts'
@@ -6,7 +6,7 @@ import { families, type Family } from '../wire/families.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { SocketSession } from './session.ts'
 
-/** Parts in which one message may arrive: each costs more memory than its bytes. */
+/** Maximum fragments per message, because each has memory overhead. */
 const FRAGMENTS_MAX = 4096
 
 export class Sockets {
@@ -44,7 +44,7 @@ export class Sockets {
     })
   }
 
-  /** When it is first needed: most servers never are asked. */
+  /** Loaded lazily, because most servers never need it. */
   async #load(): Promise<WebSocketServer> {
     const { WebSocketServer: Server } = await import('ws')
     return new Server({
@@ -53,7 +53,7 @@ export class Sockets {
       perMessageDeflate: false,
       maxFragments: FRAGMENTS_MAX,
       maxBufferedChunks: FRAGMENTS_MAX,
-      autoPong: false, // a session answers pings while its client reads
+      autoPong: false, // the session answers pings itself, with backpressure
     })
   }
 }

@@ -1,4 +1,4 @@
-/** What a component has said and given, as far as it stands. */
+/** A component's content, without retracted output. */
 import type { Speaker, State } from './state.ts'
 import { values } from './trail.ts'
 
@@ -12,7 +12,7 @@ export function thoughtOf({ thought }: Speaker): string {
   return values(thought).join('')
 }
 
-/** Its output, else what it said; for one that only lets others speak, what the last of them gave. */
+/** Its output, or else its text, or else the content of the last component it called. */
 export function contentOf(state: State, speaker: Speaker): unknown {
   const output = speaker.outcome?.output
   if (output !== undefined && output !== null) return output
@@ -23,7 +23,7 @@ export function contentOf(state: State, speaker: Speaker): unknown {
   return called === undefined ? undefined : contentOf(state, called)
 }
 
-/** Those that a component called, in order. */
+/** Components that it called, in order. */
 export function calledBy(state: State, { run }: Speaker): Speaker[] {
   return [...state.speakers.values()].filter(({ parent }) => parent === run)
 }

@@ -1,16 +1,16 @@
-/** Writes down what one event of the log becomes: frames in wire order, each numbered, and the state after them. */
+/** Collects the numbered frames of one log event, and the state after them. */
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import { families, type Family } from '../wire/families.ts'
 import { rootOf, secondsOf, type Speaker, type State, type Step } from './state.ts'
 
 export interface Frame {
-  /** `event_index`, which is also the id of the frame. */
+  /** `event_index`, also the frame's id. */
   readonly index: number
   readonly event: string
   readonly data: Readonly<Record<string, unknown>>
-  /** Index of the event of the log that it is made of. */
+  /** Index of its log event. */
   readonly log: number
-  /** The run waits after this frame, until it is continued. */
+  /** The run pauses after this frame. */
   readonly pauses?: true
 }
 
@@ -26,7 +26,7 @@ export class FrameWriter {
     this.event = event
   }
 
-  /** Keeps a speaker as it is now. */
+  /** Stores a speaker's new state. */
   keep(speaker: Speaker): Speaker {
     const speakers = new Map(this.state.speakers)
     speakers.set(speaker.run, speaker)
@@ -40,18 +40,18 @@ export class FrameWriter {
     this.state = { ...this.state, steps }
   }
 
-  /** An event that agents and teams have; what a workflow says itself is said as by an agent of its name. */
+  /** An event that agents and teams share. A workflow's own content is written as that of an agent with its name. */
   say(speaker: Speaker, name: string, fields: Fields = {}): void {
     const family = families[speaker.kind === 'workflow' ? 'agent' : speaker.kind]
     this.#put(family.prefix + name, { ...this.#head(family, family.prefix + name, speaker), ...fields })
   }
 
-  /** An event of a speaker's own family, by its full name. */
+  /** An event of the speaker's family, by its full name. */
   tell(speaker: Speaker, name: string, fields: Fields = {}, pauses = false): void {
     this.#put(name, { ...this.#head(families[speaker.kind], name, speaker), ...fields }, pauses)
   }
 
-  /** An event of a workflow about one of its steps. */
+  /** A workflow event about a step. */
   tellStep(step: Step, name: string, fields: Fields = {}): void {
     const workflow = this.state.speakers.get(step.workflow) ?? rootOf(this.state)
     this.#put(name, {
@@ -62,7 +62,7 @@ export class FrameWriter {
     })
   }
 
-  /** Anything that no family has a name for. One without a name is framed as `message`. */
+  /** A custom event. Default name: `message`. */
   custom(speaker: Speaker, name: string, value: unknown, fields: Fields = {}): void {
     const head = this.#head(families[speaker.kind], 'CustomEvent', speaker)
     this.#put(name === '' ? 'message' : 'CustomEvent', {
@@ -113,7 +113,7 @@ export class FrameWriter {
     }
   }
 
-  /** Where in a workflow somebody works. */
+  /** The workflow position of a speaker. */
   #location({ workflow, step: id }: Speaker): Fields {
     if (workflow === undefined) return {}
     const around = this.state.speakers.get(workflow)
@@ -126,7 +126,7 @@ export class FrameWriter {
   }
 }
 
-/** What is sent to those who want no other events: the text, and what ends it. */
+/** Events sent even with `stream_events=false`: content and its end. */
 function isContent(event: string): boolean {
   return /(?:RunContent|Error|Cancelled|Paused|StepOutput)$/.test(event)
 }

@@ -1,4 +1,4 @@
-/** The conversation of a run as a list of messages: what was asked, what was said, and tools between. */
+/** A run's conversation as a list of messages: input, text and tool calls. */
 import { asText } from '../wire/shapes.ts'
 import { secondsOf, type Speaker } from './state.ts'
 import { entries } from './trail.ts'
@@ -12,7 +12,7 @@ export interface Message {
   readonly tool_call_id?: string
   readonly tool_name?: string
   readonly tool_call_error?: boolean
-  /** Index in the log of what it ends with. */
+  /** Log index of its last event. */
   readonly log: number
 }
 
@@ -21,7 +21,7 @@ type Part =
   | { readonly type: 'called'; readonly index: number; readonly call: object }
   | { readonly type: 'ended'; readonly index: number; readonly message: Omit<Message, 'id' | 'log'> }
 
-/** Without what only we need: as the wire has them. */
+/** Without internal fields. */
 export function messagesOf(speaker: Speaker): object[] {
   return conversationOf(speaker).map(({ log: _log, ...message }) => message)
 }
@@ -46,7 +46,7 @@ export function conversationOf(speaker: Speaker): Message[] {
       push(part.message, part.index)
       continue
     }
-    // Text after calls is another turn of the model.
+    // Text after tool calls belongs to the next model turn.
     if (part.type === 'said' && open !== undefined && open.calls.length > 0) close()
     open ??= { text: '', calls: [], log: part.index }
     open.log = part.index

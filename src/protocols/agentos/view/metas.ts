@@ -1,19 +1,19 @@
-/** The events of a stream that are about the stream: where in the run it begins, and what the client should know about that. */
+/** Meta events of a stream: its start position and caveats. */
 import { isFinished } from '../../../core/model/run.ts'
 import { encodeFrame } from '../../../sse/index.ts'
 import { type Family, statusNames } from '../wire/families.ts'
 import type { State } from './state.ts'
 
 export interface StreamPosition {
-  /** Index of the last event that the client is taken to have. */
+  /** Last event index that the client is assumed to have. */
   readonly has: number
   readonly requested: number
   readonly missed: number
-  /** It claims to have events that do not exist. */
+  /** The client claimed a later event than exists. */
   readonly clamped: boolean
 }
 
-/** After a trim the numbers of what is left cannot be compared with those that the client has: it gets all of it. */
+/** A trimmed log is renumbered, so the client gets everything that is left. */
 export function positionIn({ next, trimmedBefore }: State, asked: number | undefined): StreamPosition {
   const requested = asked ?? -1
   if (trimmedBefore !== undefined)
@@ -24,7 +24,7 @@ export function positionIn({ next, trimmedBefore }: State, asked: number | undef
 
 export interface Metas {
   readonly opening: readonly Meta[]
-  /** Between what was missed and what comes. */
+  /** Sent between replay and live events. */
   readonly caughtUp?: Meta
 }
 
@@ -83,7 +83,7 @@ function liveStatus({ status }: State): string {
   return status === 'queued' ? 'pending' : 'running'
 }
 
-/** What is not as the client may think, for programs. */
+/** Caveats, machine-readable. */
 function caveats({ next, trimmedBefore }: State, { clamped }: StreamPosition): object {
   return {
     ...(clamped && { last_event_index_clamped_to: next - 1 }),
@@ -91,10 +91,10 @@ function caveats({ next, trimmedBefore }: State, { clamped }: StreamPosition): o
   }
 }
 
-/** The same for people. */
+/** Caveats, as text. */
 function remark({ next, trimmedBefore }: State, { clamped, requested }: StreamPosition): string {
-  if (trimmedBefore !== undefined) return ' What came before was trimmed and cannot be replayed.'
-  return clamped ? ` There is no event ${requested}; the last one is ${next - 1}.` : ''
+  if (trimmedBefore !== undefined) return ' Earlier events were trimmed and cannot be replayed.'
+  return clamped ? ` Event ${requested} does not exist; the last one is ${next - 1}.` : ''
 }
 
 export function encodeMetas(metas: readonly Meta[]): string {

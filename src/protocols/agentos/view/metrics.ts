@@ -1,4 +1,4 @@
-/** Token counts of a run, in the form of its family: agno's clients read those of a workflow by step, and no others. */
+/** Token counts in the family's format: agno clients only read a workflow's counts by step. */
 import { calledBy } from './content.ts'
 import { tokensOf } from './project-content.ts'
 import type { Speaker, State } from './state.ts'
@@ -10,7 +10,7 @@ export function metricsOf(state: State, speaker: Speaker): { readonly metrics?: 
   return { metrics: kind === 'workflow' ? { ...tokens, steps: stepMetrics(state, speaker) } : tokens }
 }
 
-/** By the name of the step; what a step did again counts as it was the last time. */
+/** By step name. For a repeated step, the last execution counts. */
 function stepMetrics(state: State, workflow: Speaker): Readonly<Record<string, object>> {
   return Object.fromEntries(
     calledBy(state, workflow).flatMap(({ kind, name, step, usage }) => {

@@ -1,4 +1,4 @@
-/** Text, reasoning, tools, models and the rest of what components emit, as events of agents and teams. */
+/** Projects text, reasoning, tool calls and other component events to those of agents and teams. */
 import type { Usage } from '../../../core/model/event.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { asText, type ToolExecution } from '../wire/shapes.ts'
@@ -14,7 +14,7 @@ import {
 } from './state.ts'
 import { add, last } from './trail.ts'
 
-/** Whoever speaks now; a stretch of reasoning ends when something else begins. */
+/** The speaker of an event. Closes open reasoning when other content starts. */
 export function speaking(writer: FrameWriter): Speaker {
   const speaker = speakerOf(writer.state, writer.event.actor)
   return speaker.reasoning ? endReasoning(writer, speaker) : speaker
@@ -119,7 +119,7 @@ const SUMMARY_CHARS_MAX = 500
 
 const DELEGATION = 'delegate_task_to_member'
 
-/** A tool call as AgentOS has it. A task for a member names the run in which the member does it. */
+/** A tool call in AgentOS format. A member's task references its run. */
 export function toolExecution(
   state: State,
   speaker: Speaker,
@@ -151,7 +151,7 @@ export function toolExecution(
   }
 }
 
-/** The newest run of a member that has ended, which is the one whose result is told now. */
+/** The newest finished run of a member, whose result this is. */
 function childRun(state: State, speaker: Speaker, member: string): string | null {
   const own = [...state.speakers.values()].filter(({ parent, component }) => {
     return parent === speaker.run && component === member
@@ -163,7 +163,7 @@ export function artifactAdded(writer: FrameWriter, { index, data }: Logged<'arti
   const speaker = speaking(writer)
   const { artifact, name, mediaType, url, bytes, append } = data
   writer.custom(speaker, 'artifact.added', data)
-  // What comes in several pieces is there as custom events; a list of whole things has no place for it.
+  // Chunked artifacts are sent as custom events; media lists only hold complete ones.
   if (append === true || (url === undefined && bytes === undefined)) return
   const media: Media = {
     id: artifact,
@@ -200,7 +200,7 @@ export function sum(left: Usage | undefined, right: Usage): Usage {
   return Object.fromEntries(keys.map((key) => [key, (left[key] ?? 0) + (right[key] ?? 0)]))
 }
 
-/** Token counts by the names of AgentOS; those that nobody gave are left out. */
+/** Token counts by AgentOS names; unknown counts are omitted. */
 export function tokensOf(usage: Usage | undefined): Readonly<Record<string, number>> {
   const { inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens } = usage ?? {}
   const counts = {

@@ -1,4 +1,4 @@
-/** Pauses and what follows them. */
+/** Projects pauses and continuations. */
 import type { Question } from '../../../core/model/event.ts'
 import { endReasoning } from './project-content.ts'
 import {
@@ -28,7 +28,7 @@ export function runPaused(writer: FrameWriter, { data, time }: Logged<'run.pause
   writer.tell(root, families[root.kind].events.paused, pauseOf(writer.state), true)
 }
 
-/** What a paused agent or team asks for. */
+/** Requirements of a paused agent or team. */
 export function pauseOf(state: State): object {
   const root = rootOf(state)
   const { questions, speakers, askedAt } = state
@@ -41,7 +41,7 @@ export function pauseOf(state: State): object {
   }
 }
 
-/** What a paused workflow asks for. */
+/** Requirements of a paused workflow. */
 export function workflowPause(state: State): object {
   const root = rootOf(state)
   const gates = state.questions.map((question) => gateOf(state, question))
@@ -102,7 +102,7 @@ function executorOf({ executor }: Gate): object {
   }
 }
 
-/** A step that asks before it begins is not in the log yet. */
+/** A step that asks before it starts is not in the log yet. */
 function stepOf(state: State, { step }: Gate): Step {
   const known = state.steps.get(step.id)
   if (known !== undefined) return known

@@ -1,11 +1,11 @@
-/** The steps and blocks of workflows. */
+/** Projects workflow steps and blocks. */
 import type { StepKind } from '../../../core/model/event.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { contentType, type StepOutput } from '../wire/shapes.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
 import { add, values } from './trail.ts'
 
-/** What a kind of step is on this wire, and what its events say besides its name and place. */
+/** AgentOS events of a step kind, and their extra fields. */
 interface Form {
   readonly type: string
   readonly started: string
@@ -68,7 +68,7 @@ const forms: Readonly<Record<StepKind, Form>> = {
   },
 }
 
-/** One time round a loop is written as a sequence with a number. */
+/** A loop iteration is a numbered sequence. */
 const iteration: Form = {
   type: 'Steps',
   started: 'LoopIterationStarted',
@@ -94,7 +94,7 @@ function executed({ results }: Step): object {
   return { executed_steps: values(results).length, step_results: values(results) }
 }
 
-/** Steps of agents, and decisions of blocks, are for the run's ledger; this wire has no event for them. */
+/** AgentOS has no events for steps of agents and decisions of blocks, which only serve recovery. */
 function isShown(speaker: Speaker, details: unknown): boolean {
   return speaker.kind === 'workflow' && (details as { decides?: unknown } | undefined)?.decides === undefined
 }
@@ -140,7 +140,7 @@ export function stepCompleted(writer: FrameWriter, { data }: Logged<'step.comple
   writer.tellStep(step, form.completed, { content, content_type: contentType(content), step_response: output })
 }
 
-/** A step that only called somebody has that one's answer. */
+/** A step that only called a component has its content. */
 function contentOf({ speakers }: State, step: Step, output: unknown): unknown {
   if (output !== undefined) return step.details['iteration'] === undefined ? output : outputOfIteration(output)
   const said = speakers.get(step.executor ?? '')
@@ -171,7 +171,7 @@ export function stepSkipped(writer: FrameWriter, { data }: Logged<'step.skipped'
   writer.custom(speaker, 'step.skipped', { reason: reason ?? null }, { step_id: step, step_name: name })
 }
 
-/** A result belongs to the step around it, and to the workflow where there is none. */
+/** Adds a result to the enclosing step, or to the workflow. */
 function file(writer: FrameWriter, step: Step, output: StepOutput): void {
   writer.keepStep({ ...step, open: false })
   const around = step.parent === undefined ? undefined : writer.state.steps.get(step.parent)

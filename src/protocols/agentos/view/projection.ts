@@ -1,4 +1,4 @@
-/** A run's log as AgentOS tells it. Pure: live, on replay, after a restart and on another node the same frames come of it (LOG-5). */
+/** Projects a run's log to AgentOS frames. Pure: live, on replay, after a restart and on other nodes the frames are identical (LOG-5). */
 import type { ComponentKind } from '../../../core/ports/component.ts'
 import type { EventType, Failure, LoggedEvent } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
@@ -15,7 +15,7 @@ import { type Logged, rootOf, type Speaker, speakerOf, type State } from './stat
 import { values, withdraw } from './trail.ts'
 import { memberOutput } from './run-output.ts'
 
-/** What is known of a component besides its id. */
+/** A component's metadata. */
 export type Describe = (component: string) => { readonly kind: ComponentKind; readonly name: string } | undefined
 
 export function agentosProjection(describe: Describe): Projection<State, Frame> {
@@ -30,7 +30,7 @@ export function agentosProjection(describe: Describe): Projection<State, Frame> 
   }
 }
 
-/** Only of what never changes in a run. */
+/** Built only from immutable fields of the run. */
 function initial({ id, component, session, createdAt, metadata }: Run, describe: Describe): State {
   const { kind = 'agent', name = component } = describe(component) ?? {}
   const root = newSpeaker({ run: id, component, name, kind, depth: 0, input: undefined, startedAt: createdAt })
@@ -52,7 +52,7 @@ function initial({ id, component, session, createdAt, metadata }: Run, describe:
   }
 }
 
-/** What this protocol keeps in a run's metadata. */
+/** Run metadata of this protocol. */
 export function ownMetadata(metadata: Run['metadata']): Readonly<Record<string, unknown>> {
   return (metadata?.['agentos'] ?? {}) as Readonly<Record<string, unknown>>
 }
@@ -74,7 +74,7 @@ function newSpeaker(
   }
 }
 
-/** A log whose beginning was trimmed is numbered by its own indices: how many frames came before, nobody can tell any more. */
+/** A trimmed log is numbered from its log index, because the earlier frame count is unknown. */
 function begun(state: State, { index }: LoggedEvent): State {
   return state.last >= 0 || index === 0 ? state : { ...state, next: index, trimmedBefore: index }
 }
@@ -123,7 +123,7 @@ const handlers: { readonly [Type in EventType]: Handler<Type> } = {
   'custom.emitted': content.customEmitted,
 }
 
-/** A run that is driven again after a crash goes on with the same story. */
+/** Recovery after a crash continues the same sequence of frames. */
 function runStarted(writer: FrameWriter, { data }: Logged<'run.started'>): void {
   writer.state = { ...writer.state, status: 'running' }
   if (data.attempt === 1) started(writer, rootOf(writer.state))
@@ -160,7 +160,7 @@ function actorStarted(writer: FrameWriter, { actor, data, time }: Logged<'actor.
   started(writer, speaker)
 }
 
-/** The step that an executor is called by: the one of the same key, else the one that was begun last. */
+/** The step that called an executor: the one with the same key, or the one started last. */
 function stepFor({ steps: known }: State, parent: Speaker, key: string): string | undefined {
   const open = [...known.values()].filter((step) => step.workflow === parent.run && step.open)
   return (open.find(({ id }) => id === key) ?? open.at(-1))?.id
@@ -190,7 +190,7 @@ function runFailed(writer: FrameWriter, error: Failure): void {
   failed(writer, endRun(writer, error.code === 'rejected' ? 'rejected' : 'failed', { error }), error)
 }
 
-/** Nothing comes after it: a run that was stopped must not look like one that was completed (RUN-3). */
+/** Final: a stopped run must not look completed (RUN-3). */
 function runCancelled(writer: FrameWriter, { data }: Logged<'run.cancelled'>): void {
   const reason = data.reason ?? `Run ${writer.state.run} was cancelled`
   const root = rootOf(writer.state)
@@ -242,7 +242,7 @@ function completed(writer: FrameWriter, speaker: Speaker): void {
   })
 }
 
-/** No stack, no exception: a message, its kind, and the id under which the server's own log has the rest. */
+/** Only the message, kind and error id; the stack is in the server's log. */
 function failed(writer: FrameWriter, speaker: Speaker, { code, message, details }: Failure): void {
   const { events, errorField } = families[speaker.kind]
   const { id, ...facts } = (details ?? {}) as Readonly<Record<string, unknown>>
@@ -254,7 +254,7 @@ function failed(writer: FrameWriter, speaker: Speaker, { code, message, details 
   })
 }
 
-/** AgentOS has no word for a withdrawal: it is told as a custom event with what stands, and what is told at the end is right. */
+/** AgentOS has no event for retracted output: a custom event carries the remaining content, and the final content is correct. */
 function attemptDiscarded(writer: FrameWriter, { actor, data }: Logged<'attempt.discarded'>): void {
   const { from, scope, ledger, reason } = data
   const whose = speakerOf(writer.state, actor)

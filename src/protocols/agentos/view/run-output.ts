@@ -1,4 +1,4 @@
-/** A run as one object: the answer to those who do not stream, and what sessions list. */
+/** A run as one object, for non-streaming responses and session listings. */
 import { citationsOf, contentOf, calledBy, mediaOf, thoughtOf } from './content.ts'
 import { families, statusNames } from '../wire/families.ts'
 import { messagesOf } from './messages.ts'
@@ -11,7 +11,7 @@ import { values } from './trail.ts'
 
 type Output = Readonly<Record<string, unknown>>
 
-/** `RunOutput`, `TeamRunOutput` or `WorkflowRunOutput`, by the family of the run. */
+/** `RunOutput`, `TeamRunOutput` or `WorkflowRunOutput`, by family. */
 export function runOutput(state: State): Output {
   const root = rootOf(state)
   return {
@@ -24,13 +24,13 @@ export function runOutput(state: State): Output {
   }
 }
 
-/** The same without its conversation, for an event that must stay small. */
+/** Without messages, to keep events small. */
 export function memberOutput(state: State, speaker: Speaker): Output {
   const { messages: _messages, ...output } = memberRun(state, speaker)
   return output
 }
 
-/** A member's part of a run, within the answer of its team. */
+/** A member's run, within its team's output. */
 function memberRun(state: State, speaker: Speaker): Output {
   return { ...outputOf(state, speaker), status: statusNames[speaker.status] }
 }
@@ -38,7 +38,7 @@ function memberRun(state: State, speaker: Speaker): Output {
 function outputOf(state: State, speaker: Speaker): Output {
   const { kind, idField, nameField } = families[speaker.kind]
   const { outcome, parent, step } = speaker
-  // What a failed run says is why; what it had said before is in its messages.
+  // A failed run's content is the error; its earlier text is in the messages.
   const content = outcome?.error?.message ?? contentOf(state, speaker) ?? outcome?.reason
   const common = {
     run_id: speaker.run,
@@ -73,7 +73,7 @@ function agentOutput(state: State, speaker: Speaker): Output {
   }
 }
 
-/** Beside the message, which is the content as AgentOS has it. */
+/** Error details besides the message, which is the content. */
 function errorOf({ outcome }: Speaker): Output {
   if (outcome?.error === undefined) return {}
   const { code, details } = outcome.error
@@ -89,7 +89,7 @@ function toolsOf(state: State, speaker: Speaker): ToolExecution[] {
 
 const LISTED_WITHOUT = ['agent_name', 'team_name', 'workflow_name', 'input'] as const
 
-/** An item of a list of runs: the same facts, with the input as text and times as dates. */
+/** A list item, with the input as text and times as dates. */
 export function listedRun(state: State): Output {
   const output: Record<string, unknown> = { ...runOutput(state) }
   for (const field of LISTED_WITHOUT) delete output[field]
@@ -104,7 +104,7 @@ export function listedRun(state: State): Output {
 
 const PREVIEW_CHARS_MAX = 280
 
-/** An item of a list that is asked for again and again: what was asked and what was answered, cut short. */
+/** A compact list item with truncated input and output, for frequent polling. */
 export function previewedRun(state: State): Output {
   const { kind, run, component, parent } = rootOf(state)
   const { content, run_input: input, user_id: user, status } = listedRun(state)
@@ -120,7 +120,7 @@ export function previewedRun(state: State): Output {
   }
 }
 
-/** A text with files is shown by its text. */
+/** Input with files is shown by its text. */
 export function inputText(input: unknown): string {
   if (typeof input === 'string') return input
   const { text } = (typeof input === 'object' && input !== null ? input : {}) as { text?: unknown }

@@ -1,4 +1,4 @@
-/** The runs of a session, folded, oldest first. A session that was forked begins with the runs of the one it was forked from. */
+/** The folded runs of a session, oldest first. A fork starts with the runs of its origin. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
 import { comesBefore, cursorOf, type Position } from '../../../core/model/page.ts'
@@ -11,22 +11,22 @@ import type { State } from './state.ts'
 
 export interface RunsQuery<Shown> {
   readonly component?: string
-  /** Runs of any of these. Default: all. */
+  /** Default: all. */
   readonly statuses?: readonly RunStatus[]
-  /** In milliseconds; runs of that moment are among them. Default: runs of any time. */
+  /** In milliseconds, inclusive. Default: no limit. */
   readonly createdAfter?: number
   readonly createdBefore?: number
-  /** What is shown of each. */
+  /** Renders a run. */
   readonly show: (state: State) => Shown
 }
 
 export interface ShownRuns<Shown> {
   readonly runs: readonly Shown[]
-  /** False when runs were left out because the answer would be too large, or have more of them than a page. */
+  /** False if runs were omitted because of the size or page limit. */
   readonly whole: boolean
 }
 
-/** A session that was forked from one that was forked … */
+/** Maximum chain of forks. */
 const FORKS_MAX = 8
 
 export async function sessionOf(os: AgentOs, principal: Principal, id: string): Promise<Document> {
@@ -35,7 +35,7 @@ export async function sessionOf(os: AgentOs, principal: Principal, id: string): 
   return found
 }
 
-/** The newest ones: as many as one page of a listing has, and as one answer holds. */
+/** The newest runs, within the page and response limits. */
 export async function runsOf<Shown>(
   os: AgentOs,
   principal: Principal,
@@ -61,12 +61,12 @@ export async function runsOf<Shown>(
   return { runs: newestFirst.toReversed(), whole }
 }
 
-/** A list has no place of its own to say that it is not whole: a header says it. Clients get the rest by `created_before`. */
+/** A header marks an incomplete list. Clients get the rest with `created_before`. */
 export function respondRuns({ response }: Call, { runs, whole }: ShownRuns<object>): void {
   respondJson(response, 200, runs, { 'holdfast-whole': String(whole) })
 }
 
-/** Newest first. The store filters, so that runs that are not asked for take none of the places on the page. */
+/** Newest first. Filtered by the store, so that pages are full. */
 async function listRuns(
   os: AgentOs,
   principal: Principal,
@@ -93,7 +93,7 @@ async function listRuns(
   return { runs: found.slice(0, most), whole: whole && found.length <= most }
 }
 
-/** Where a listing begins that has the runs up to a position and a time. */
+/** Start of a listing up to a position and time. */
 function startOf(last: Position | undefined, createdBefore: number | undefined): { readonly after?: string } {
   const starts = [
     ...(last === undefined ? [] : [{ createdAt: last.createdAt, id: `${last.id}${LEAST_CHARACTER}` }]),
@@ -103,17 +103,17 @@ function startOf(last: Position | undefined, createdBefore: number | undefined):
   return start === undefined ? {} : { after: cursorOf(start) }
 }
 
-/** Before the ids of all runs, and with it behind an id comes after that id and before all others. */
+/** Sorts before all run ids; appended to an id, sorts right after it. */
 const LEAST_CHARACTER = '!'
 
-/** As runs have it: in the years that have four digits. */
+/** In the format of runs, with four-digit years. */
 function timeAfter(milliseconds: number): string {
   return new Date(Math.min(Math.max(milliseconds + 1, 0), TIME_MAX)).toISOString()
 }
 
 const TIME_MAX = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** One run of a session, found without a look at the others. */
+/** Finds one run of a session without reading the others. */
 export async function runOf(os: AgentOs, principal: Principal, session: Document, id: string): Promise<State> {
   const missing = (cause: unknown): never => {
     throw isHoldfastError(cause, 'not_found') || isHoldfastError(cause, 'cursor_expired') ? runNotFound() : cause
@@ -130,7 +130,7 @@ function runNotFound(): HoldfastError {
 
 interface Ancestor {
   readonly id: string
-  /** The last of its runs that is part of the fork; all are where this is absent. */
+  /** Last run included in the fork. Default: all. */
   readonly last: Position | undefined
 }
 
@@ -138,7 +138,7 @@ function isPartOf(run: Run, last: Position | undefined): boolean {
   return last === undefined || !comesBefore(run, last)
 }
 
-/** A session, then the one it was forked from, and so on. */
+/** A session, its origin, the origin's origin, and so on. */
 async function* lineage(os: AgentOs, principal: Principal, session: Document): AsyncGenerator<Ancestor> {
   let last: Position | undefined
   for (let at: Document | undefined = session, depth = 0; at !== undefined && depth <= FORKS_MAX; depth++) {
@@ -151,7 +151,7 @@ async function* lineage(os: AgentOs, principal: Principal, session: Document): A
 
 export interface ForkOrigin {
   readonly session: string
-  /** The last run of the origin that is part of the fork; none is where the origin had none. */
+  /** Last run of the origin included in the fork; absent if it had none. */
   readonly last?: Position
 }
 

@@ -1,4 +1,4 @@
-/** Sessions as AgentOS shows them, and what this protocol keeps of each in its document. */
+/** Sessions in AgentOS format, and this protocol's part of the session document. */
 import type { Component, ComponentKind } from '../../../core/ports/component.ts'
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
@@ -12,14 +12,14 @@ import { tokensOf, sum } from './project-content.ts'
 import { type ForkOrigin, forkOrigin, sessionOf, type ShownRuns } from './session-runs.ts'
 import { rootOf, type State } from './state.ts'
 
-/** Beside what other protocols keep there. */
+/** This protocol's fields; other protocols have their own. */
 export interface SessionFacts {
   readonly user_id?: string
   readonly session_state?: unknown
   readonly metadata?: unknown
   readonly session_summary?: unknown
   readonly forkedFrom?: ForkOrigin
-  /** Where no run says it yet. */
+  /** Until the first run determines it. */
   readonly type?: ComponentKind
 }
 
@@ -29,10 +29,10 @@ export function factsOf({ body }: Document): SessionFacts {
 
 export type SessionDraft = Pick<OwnedDraft, 'label' | 'title'> & { readonly facts: SessionFacts }
 
-/** Somebody else may change the same session meanwhile; their change is looked at and not overwritten. */
+/** Optimistic concurrency: retries when another writer changed the session. */
 const TRIES_MAX = 10
 
-/** Changes a session, which must exist. */
+/** Updates an existing session. */
 export async function changeSession(
   os: AgentOs,
   principal: Principal,
@@ -60,7 +60,7 @@ export async function changeSession(
   throw new HoldfastError('conflict', `session ${id} is being changed by others; try again`)
 }
 
-/** A session is named after what was first said in it, and belongs to the user who said it, until somebody says otherwise. */
+/** Default name and user of a session come from its first message. */
 export async function noteStart(
   os: AgentOs,
   principal: Principal,
@@ -79,18 +79,18 @@ export async function noteStart(
     }
   })
   await changing.catch((cause: unknown) => {
-    if (!isHoldfastError(cause, 'not_found')) throw cause // it was removed meanwhile
+    if (!isHoldfastError(cause, 'not_found')) throw cause // it was deleted meanwhile
   })
 }
 
 const TITLE_CHARS_MAX = 100
 
-/** The beginning of a message, without what no store takes. */
+/** The start of a message, without characters that stores reject. */
 function titleOf(message: string): string {
   return message.trim().slice(0, TITLE_CHARS_MAX).replaceAll('\0', '').toWellFormed()
 }
 
-/** Which family a session is of: that of the component of its first run. */
+/** A session's family: that of its first run's component. */
 export function familyOf(os: AgentOs, document: Document): ComponentKind {
   return componentOf(os, document)?.kind ?? factsOf(document).type ?? 'agent'
 }
@@ -99,7 +99,7 @@ function componentOf(os: AgentOs, { label }: Document): Component | undefined {
   return os.service.components().find(({ id }) => id === label)
 }
 
-/** An item of the list of sessions. */
+/** A list item. */
 export function sessionSummary(os: AgentOs, document: Document): Readonly<Record<string, unknown>> {
   const { id, title, label, createdAt, updatedAt } = document
   const facts = factsOf(document)
@@ -116,7 +116,7 @@ export function sessionSummary(os: AgentOs, document: Document): Readonly<Record
   }
 }
 
-/** What a session shows of each run. */
+/** A run within a session. */
 export interface RunExcerpt {
   readonly usage: Usage | undefined
   readonly trimmed: boolean
@@ -132,7 +132,7 @@ export function spokenIn(state: State): RunExcerpt {
   }
 }
 
-/** One session, with what was said in it. */
+/** One session with its conversation. */
 export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: ShownRuns<RunExcerpt>): object {
   const { label } = document
   const kind = familyOf(os, document)

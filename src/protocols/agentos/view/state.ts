@@ -1,4 +1,4 @@
-/** What the projection remembers of a log: who spoke, what stands of what they said, which steps were gone. */
+/** State of the projection: speakers, their content without retracted output, and steps. */
 import type { ComponentKind } from '../../../core/ports/component.ts'
 import type { Actor, Failure, LoggedEvent, Question, StepKind, Usage } from '../../../core/model/event.ts'
 import type { RunStatus } from '../../../core/model/run.ts'
@@ -12,15 +12,15 @@ export interface State {
   readonly createdAt: string
   readonly userId?: string
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** False when whoever started the run wanted no events but content. */
+  /** False if the client asked for content events only. */
   readonly allEvents: boolean
   /** `event_index` of the next frame. */
   readonly next: number
-  /** Index of the last event of the log that was folded in. */
+  /** Index of the last folded log event. */
   readonly last: number
-  /** Where the log begins, when its beginning was trimmed. */
+  /** First log index, if the log was trimmed. */
   readonly trimmedBefore?: number
-  /** By run id; the run's own component is the first. */
+  /** By run id; the run's own component comes first. */
   readonly speakers: ReadonlyMap<string, Speaker>
   /** Steps of workflows, by step id. */
   readonly steps: ReadonlyMap<string, Step>
@@ -36,26 +36,26 @@ export interface ShownOutcome {
   readonly reason?: string
 }
 
-/** A component at work: the run's own, or one that was called. */
+/** A component in the run: its own, or a called one. */
 export interface Speaker {
   readonly run: string
   readonly component: string
   readonly name: string
   readonly kind: ComponentKind
-  /** Run id of whoever called it. */
+  /** Run id of its caller. */
   readonly parent?: string
-  /** Workflows around it, itself included, less one. */
+  /** Nesting depth of workflows, from 0. */
   readonly depth: number
-  /** Run id of the workflow that it works in. */
+  /** Run id of its workflow. */
   readonly workflow?: string
-  /** The step that it does. */
+  /** The step that it executes. */
   readonly step?: string
   readonly input: unknown
   readonly startedAt: string
   readonly status: RunStatus
   readonly said: Trail<SpokenText>
   readonly thought: Trail<string>
-  /** A stretch of reasoning was begun and not ended. */
+  /** Reasoning is open. */
   readonly reasoning: boolean
   readonly calls: Trail<ToolCalled>
   readonly results: Trail<ToolEnded>
@@ -78,7 +78,7 @@ export interface ToolCalled {
   readonly name: string
   readonly input: unknown
   readonly time: string
-  /** It is in the run's ledger, so a withdrawal of output does not undo it. */
+  /** It is recorded in the ledger, so retracting output does not undo it. */
   readonly recorded: boolean
 }
 
@@ -107,13 +107,13 @@ export interface Step {
   readonly id: string
   readonly name: string
   readonly kind: StepKind
-  /** Run id of the workflow that it is a step of. */
+  /** Run id of its workflow. */
   readonly workflow: string
   readonly parent?: string
   readonly index: number | readonly number[]
   readonly details: Readonly<Record<string, unknown>>
   readonly open: boolean
-  /** Run id of the component that does it. */
+  /** Run id of the component that executes it. */
   readonly executor?: string
   readonly results: Trail<StepOutput>
   readonly begun: number
@@ -123,7 +123,7 @@ export function rootOf(state: State): Speaker {
   return state.speakers.get(state.run)!
 }
 
-/** Whoever an event is of. */
+/** The speaker of an event. */
 export function speakerOf(state: State, actor: Actor | undefined): Speaker {
   return state.speakers.get(actor?.run ?? state.run) ?? rootOf(state)
 }

@@ -1,13 +1,13 @@
-/** A list that grows at its end and shares its beginning with its own past, so that a pure fold can keep one without copying it. */
+/** A persistent list: appending shares the existing entries, so that a pure fold need not copy it. */
 
 export type Trail<Value> = { readonly index: number; readonly value: Value; readonly before: Trail<Value> } | undefined
 
-/** `index` is the place in the log that the value came from. */
+/** `index`: log index of the value. */
 export function add<Value>(trail: Trail<Value>, index: number, value: Value): Trail<Value> {
   return { index, value, before: trail }
 }
 
-/** Without what came from an index on, except for what `stays`. */
+/** Removes entries since an index, except those that `stays` selects. */
 export function withdraw<Value>(
   trail: Trail<Value>,
   from: number,
@@ -36,7 +36,7 @@ export function values<Value>(trail: Trail<Value>): Value[] {
   return entries(trail).map(({ value }) => value)
 }
 
-/** The newest that fits. */
+/** The newest match. */
 export function last<Value>(trail: Trail<Value>, fits: (value: Value) => boolean): Value | undefined {
   for (let at = trail; at !== undefined; at = at.before) if (fits(at.value)) return at.value
   return undefined

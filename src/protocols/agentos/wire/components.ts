@@ -1,10 +1,10 @@
-/** Components as AgentOS describes them. What they do not say about themselves is left out. */
+/** Component descriptions in AgentOS format; unknown fields are omitted. */
 import type { ComponentFacts } from '../../../core/ports/component.ts'
 
-/** There is one store, and clients want it named. */
+/** Clients require a database id; there is one store. */
 export const DB_ID = 'holdfast'
 
-/** What some kinds of component say beyond the seam. */
+/** Optional metadata of some component kinds. */
 interface DescribedComponent {
   readonly steps?: readonly Node[]
 }

@@ -1,9 +1,9 @@
-/** Errors as AgentOS tells them: `{"detail": …}`, a list of what is wrong where a field is. */
+/** Errors in AgentOS format: `{"detail": …}`, with a list of problems for invalid fields. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import { serialize } from '../../../core/model/serialize.ts'
 import type { ErrorResponse } from '../../../http/route.ts'
 
-/** Where a code has another status on this wire than elsewhere. */
+/** Statuses that differ from the other protocols. */
 const statuses: Partial<Record<ErrorCode, number>> = { unsupported: 501 }
 
 interface FieldIssue {
@@ -12,7 +12,7 @@ interface FieldIssue {
   readonly type: string
 }
 
-/** A field that is missing or cannot be read, as a validating server says it. */
+/** A missing or invalid field, in FastAPI's format. */
 export function fieldError(where: 'body' | 'query' | 'path', field: string, type: string, msg: string): HoldfastError {
   const issue: FieldIssue = { loc: [where, field], msg, type }
   return new HoldfastError('invalid_request', `${field}: ${msg}`, { details: { issues: [issue] } })

@@ -1,4 +1,4 @@
-/** The three families of AgentOS, as a table: one code path serves agents, teams and workflows, and this says what each is called. */
+/** The three families of AgentOS: agents, teams and workflows share one code path; this table has their names. */
 import type { ComponentKind } from '../../../core/ports/component.ts'
 import type { RunStatus } from '../../../core/model/run.ts'
 
@@ -6,16 +6,16 @@ export interface Family {
   readonly kind: ComponentKind
   /** First segment of its paths. */
   readonly path: 'agents' | 'teams' | 'workflows'
-  /** In messages for people: `Agent not found`. */
+  /** For error messages: `Agent not found`. */
   readonly title: string
-  /** Before the names of events that agents and teams share. */
+  /** Prefix of event names that agents and teams share. */
   readonly prefix: '' | 'Team'
   readonly idField: 'agent_id' | 'team_id' | 'workflow_id'
   readonly nameField: 'agent_name' | 'team_name' | 'workflow_name'
   readonly events: LifecycleNames
-  /** Where an error event has its message. */
+  /** Field of an error event's message. */
   readonly errorField: 'content' | 'error'
-  /** Form field by which a paused run is answered. */
+  /** Form field with the answers to a paused run. */
   readonly answerField: 'tools' | 'requirements' | 'step_requirements'
 }
 
@@ -81,7 +81,7 @@ export const families: Readonly<Record<ComponentKind, Family>> = {
   },
 }
 
-/** What AgentOS calls the state of a run. A run that refused its task has failed, for those who only know these words. */
+/** Run statuses in AgentOS. It has no status for a rejected run, so it counts as failed. */
 export const statusNames: Readonly<Record<RunStatus, string>> = {
   queued: 'PENDING',
   running: 'RUNNING',
@@ -92,7 +92,7 @@ export const statusNames: Readonly<Record<RunStatus, string>> = {
   cancelled: 'CANCELLED',
 }
 
-/** The states that have any of these names. */
+/** Statuses by AgentOS name. */
 export function statusesNamed(names: readonly string[]): readonly RunStatus[] {
   return (Object.keys(statusNames) as RunStatus[]).filter((status) => names.includes(statusNames[status]))
 }

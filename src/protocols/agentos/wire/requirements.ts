@@ -1,4 +1,4 @@
-/** Questions of a paused run, as the requirements that clients of AgentOS show and fill in. */
+/** Converts a paused run's questions to AgentOS requirements. */
 import type { Question } from '../../../core/model/event.ts'
 import { asText, type RunRequirement, type ToolExecution, type UserFeedback, type UserInputField } from './shapes.ts'
 import { secondsOf, type Speaker, type State, type Step } from '../view/state.ts'
@@ -9,13 +9,13 @@ export function factsOf({ details }: Question): Facts {
   return typeof details === 'object' && details !== null ? (details as Facts) : {}
 }
 
-/** The call that a question is about has its own id; a question that is about none is known by its own. */
+/** The id of the question's tool call, or else of the question. */
 export function callOf(question: Question): string {
   const { call } = factsOf(question)
   return typeof call === 'string' ? call : question.id
 }
 
-/** A question in the form of a tool call that waits: the only form in which clients know how to answer. */
+/** A question as a pending tool call, the only form that clients can answer. */
 export function waitingTool(question: Question, askedAt: string): ToolExecution {
   const facts = factsOf(question)
   const { kind } = question
@@ -51,7 +51,7 @@ interface ObjectSchema {
   readonly properties?: Readonly<Record<string, { readonly type?: unknown; readonly description?: unknown }>>
 }
 
-/** The fields of an answer that is an object; undefined when it is a single value. */
+/** Fields of an object answer; undefined for a single value. */
 export function propertiesOf({ schema }: Question): ObjectSchema['properties'] {
   const { type, properties } = (schema ?? {}) as ObjectSchema
   return type === 'object' && typeof properties === 'object' && properties !== null ? properties : undefined
@@ -114,7 +114,7 @@ export function requirement(question: Question, askedAt: string, asker: Speaker 
   }
 }
 
-/** Which step of a workflow a question is about, and whether the step asks or whoever does it. */
+/** The workflow step of a question, and whether the step or its executor asks. */
 export interface Gate {
   readonly question: Question
   readonly step: Pick<Step, 'id' | 'name' | 'index'> & { readonly kind: string }

@@ -1,6 +1,6 @@
-/** The objects of the AgentOS wire that several of its answers share. */
+/** Objects that several AgentOS responses share. */
 
-/** Serialized with its nulls, as its clients expect. */
+/** Keeps nulls, as clients expect. */
 export interface ToolExecution {
   readonly tool_call_id: string
   readonly tool_name: string
@@ -73,7 +73,7 @@ export interface StepOutput {
   readonly steps?: readonly StepOutput[]
 }
 
-/** `content_type` of a value: the name that its Python class would have. */
+/** `content_type` of a value: its Python class name. */
 export function contentType(content: unknown): string {
   if (content === null || content === undefined || typeof content === 'string') return 'str'
   if (typeof content === 'number') return Number.isInteger(content) ? 'int' : 'float'
@@ -81,7 +81,7 @@ export function contentType(content: unknown): string {
   return Array.isArray(content) ? 'list' : 'dict'
 }
 
-/** A value as text: results of tools are strings on this wire. */
+/** A value as text, because AgentOS tool results are strings. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null)
 }

@@ -1,4 +1,4 @@
-/** The messages of a chat completion as a conversation. */
+/** Converts chat completion messages to a conversation. */
 import type { CallerOptions } from '../../../core/model/caller-options.ts'
 import {
   callerOf,
@@ -51,12 +51,12 @@ function outputOf(format: ChatBody['response_format']): CallerOptions['output'] 
   return format?.type === 'json_schema' ? (format.json_schema.schema ?? { type: 'object' }) : undefined
 }
 
-/** What a session does not know yet: what was said since its last answer. */
+/** Messages since the last assistant message, which the session does not have yet. */
 function newOf(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
 }
 
-/** The results of tools that the conversation ends with, if it ends with any. */
+/** Trailing tool results, if any. */
 export function resultsIn(messages: readonly ChatMessage[]): readonly CallerResult[] {
   const since = messages.slice(messages.findLastIndex(({ role }) => role !== 'tool') + 1) as OfRole<'tool'>[]
   return since.map((message) => ({ callId: message.tool_call_id, output: plainText(message.content) }))
@@ -95,7 +95,7 @@ function userContent(content: OfRole<'user'>['content'], param: string): Message
       case 'file': {
         const { file_data: data, filename } = part.file
         if (data === undefined)
-          throw unsupported('files are taken in base64, as file_data; there is no store of files here', `${where}.file`)
+          throw unsupported('uploaded files are not supported; send the file in base64 as file_data', `${where}.file`)
         return filePart({ data, ...(filename !== undefined && { name: filename }) }, `${where}.file`)
       }
     }

@@ -1,4 +1,4 @@
-/** A log as a chat completion: as chunks on a stream, and as the whole that they amount to. */
+/** Projects a log to a chat completion: stream chunks, and the complete object. */
 import type { Question } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { type Reply, beginReply, type CallerCall, type Finish, type Piece, tell } from '../view/reply.ts'
@@ -11,10 +11,10 @@ export interface ChatState {
   readonly model: string
   readonly created: number | undefined
   readonly reasoning: string
-  /** The stream has ended, though what it tells of may go on. */
+  /** The stream ended early; the run may continue. */
   readonly cut: boolean
   readonly end: ChatEnd | undefined
-  /** What a person is asked, for as long as that is what the run waits for. */
+  /** Open questions to a person. */
   readonly waiting: readonly Question[]
 }
 
@@ -25,15 +25,15 @@ export type ChatEnd =
 
 export interface ChatFrame {
   readonly data: object | '[DONE]'
-  /** Nothing comes after it. */
+  /** Final frame. */
   readonly last: boolean
 }
 
 export interface ChatView {
-  /** Of a run that waits for its caller's tools. */
+  /** Part number of a run that waits for its caller's tools. */
   readonly part: number
   readonly includeUsage?: boolean
-  /** Tells of tools that are executed on this side, in a field of chunks that say nothing else. */
+  /** Report server-side tool calls in an extra field of otherwise empty chunks. */
   readonly progress?: boolean
 }
 
@@ -121,15 +121,15 @@ function endFrames(state: ChatState, finish: string, includeUsage: boolean): Cha
   const usage = toChatUsage(state.reply.usage)
   return [
     frame(chunkOf(state, {}, finish)),
-    // Tokens that nobody counted are not made up: then there is no chunk for them.
+    // No usage chunk if token counts are unknown.
     ...(includeUsage && usage !== undefined ? [frame({ ...headOf(state), choices: [], usage })] : []),
     frame('[DONE]', true),
   ]
 }
 
 /**
- * Nothing beside the error: a client that finds `choices` may take the chunk for one of the answer and not look further. No `[DONE]`
- * follows it: a hand-written loop might take that for success.
+ * Only the error: clients may treat a chunk with `choices` as content and ignore the error. No `[DONE]` follows, because hand-written
+ * loops might take it for success.
  */
 function errorFrame(error: ErrorObject): ChatFrame {
   return frame({ error }, true)
@@ -147,7 +147,7 @@ function callDelta({ id, name, arguments: input }: CallerCall, index: number): o
   return { index, id, type: 'function', function: { name, arguments: input } }
 }
 
-/** The whole, once there is an end that is no failure. */
+/** The complete object, after a successful end. */
 export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: Verdict }>): object {
   const { reply, model, created, reasoning } = state
   const usage = toChatUsage(reply.usage)

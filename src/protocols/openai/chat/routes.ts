@@ -25,7 +25,7 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   const [{ parseBody }, { chatBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
   const given = await readJson(call.request, service.limits.bodyBytesMax)
   const body = parseBody(chatBody, given)
-  if ((body.n ?? 1) !== 1) throw unsupported('a run has one answer; n can only be 1', 'n')
+  if ((body.n ?? 1) !== 1) throw unsupported('n must be 1: a run has one answer', 'n')
   const component = findComponent(service, body.model)
   const { nameCharsMax: charsMax } = service.limits
   const policy = disconnectPolicy(call, component, { kept: body.store === true, charsMax })
@@ -70,7 +70,7 @@ async function completeAtOnce(
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const state = await foldRun(service, call.principal, part.run, chatProjection({ part: part.number }), {
-    // A question that the log has behind it was answered.
+    // Questions before the end of the log have been answered.
     until: ({ end, waiting }, { index }) => end !== undefined || (waiting.length > 0 && index >= next - 1),
     wait: call.signal,
   })

@@ -1,4 +1,4 @@
-/** What a chat completion can be asked with. Fields that are not here are taken and ignored, as new ones come all the time. */
+/** Request schema of chat completions. Unknown fields are ignored, because OpenAI adds new ones often. */
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
 import { listMax, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'

@@ -1,7 +1,7 @@
-/** Tokens as a chat completion counts them. */
+/** Token usage in chat completion format. */
 import type { Usage } from '../../../core/model/event.ts'
 
-/** Undefined unless what was measured says how many went in and how many came out: usage is never made up. */
+/** Undefined unless input and output tokens were measured. */
 export function toChatUsage(usage: Usage | undefined): object | undefined {
   if (usage?.inputTokens === undefined || usage.outputTokens === undefined) return undefined
   const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = usage

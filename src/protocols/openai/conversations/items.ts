@@ -1,4 +1,4 @@
-/** What was said in a conversation: by its runs, and by hand, in the order in which it was said. */
+/** The items of a conversation, from its runs and added by the client, in order. */
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -18,7 +18,7 @@ export interface ListedItem {
 
 export interface ListedItems {
   readonly items: readonly ListedItem[]
-  /** Events of a run of this conversation were trimmed, so that items are missing. */
+  /** Items are missing because events of a run were trimmed. */
   readonly isTrimmed: boolean
 }
 
@@ -27,8 +27,7 @@ type Source =
   | { readonly time: string; readonly added: AddedItem }
 
 /**
- * As many items as a page needs, and one more: reading begins with the run that `after` is of, and ends when the page is full. A
- * page is full when it has as many items, or as many bytes, as one may have.
+ * Reads one more item than a page needs, starting with the run of `after`, until the page's item or byte limit is reached.
  */
 export async function itemsOf(
   service: Service,
@@ -64,7 +63,7 @@ function isOf(source: Source, item: string): boolean {
   return 'added' in source ? source.added.id === item : source.run.id === parseItemId(item)?.run
 }
 
-/** One item, found without a look at the others; undefined when the conversation has none with this id. */
+/** Finds one item without reading the others; undefined if the conversation has none with this id. */
 export async function findItem(
   service: Service,
   principal: Principal,
@@ -81,7 +80,7 @@ export async function findItem(
     const { items } = await itemsInPart(service, principal, part)
     return items.find((item) => item.id === id)
   } catch (cause) {
-    if (isHoldfastError(cause, 'not_found')) return undefined // no run of the caller's
+    if (isHoldfastError(cause, 'not_found')) return undefined // not a run of the caller
     throw cause
   }
 }
@@ -105,7 +104,7 @@ async function sourcesOf(
   return sources.toSorted((left, right) => (left.time < right.time ? -1 : left.time > right.time ? 1 : 0))
 }
 
-/** The newest runs of a session that a listing goes back to. */
+/** Maximum runs per listing; the newest ones. */
 const SOURCES_MAX = 5000
 
 async function itemsIn(service: Service, principal: Principal, source: Source): Promise<ListedItem[]> {
@@ -131,7 +130,7 @@ async function itemsInPart(service: Service, principal: Principal, part: Part): 
   return { items: [...asked, ...state.items], isLast: !isEnded(state) }
 }
 
-/** How often one run can have waited for its caller's tools. */
+/** Maximum parts per run: pauses for the caller's tools. */
 const PARTS_MAX = 100
 
 export function toAdded({ id, message }: AddedItem): ListedItem {

@@ -1,4 +1,4 @@
-/** Conversations: sessions, as this API names them. */
+/** Conversation routes. A conversation is a session. */
 import type { Ids } from '../../../core/ports/clock.ts'
 import { SESSIONS } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -68,7 +68,7 @@ async function update(call: Call, service: Service): Promise<void> {
   respondJson(call.response, 200, toConversation(changed))
 }
 
-/** With all its runs. */
+/** Deletes all its runs too. */
 async function remove(call: Call, service: Service): Promise<void> {
   const { id, session } = await findConversation(service, call.principal, call.params['id']!)
   await service.removeSession(call.principal, session)
@@ -119,7 +119,7 @@ async function namedItem(call: Call, service: Service): Promise<ListedItem> {
   throw notFound(`Item with id '${id.slice(0, 200)}' not found.`, { param: 'item_id', code: 'item_not_found' })
 }
 
-/** What a run has said stays in its log for as long as the run does. */
+/** Items of runs cannot be deleted individually, because logs are immutable. */
 async function removeItem(call: Call, service: Service): Promise<void> {
   const { id } = await namedItem(call, service)
   if (!id.startsWith('item_'))

@@ -1,10 +1,10 @@
-/** What conversations can be asked with. Loaded when first needed. */
+/** Request schemas of conversations. Loaded lazily. */
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
 import { item } from '../responses/shapes.ts'
 import { maybe, metadataShape } from '../wire/shapes.ts'
 
-/** The API takes so many at once. */
+/** OpenAI's limit per request. */
 const ITEMS_MAX = 20
 
 export const conversationBody = z.looseObject({

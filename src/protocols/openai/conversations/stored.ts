@@ -1,4 +1,4 @@
-/** A conversation is a session. What has no run, its metadata and items that were added by hand, is in the session's document. */
+/** A conversation is a session. Its metadata and client-added items are in the session's document. */
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
@@ -10,9 +10,9 @@ import { aboutOf } from '../requests/start.ts'
 
 export interface AddedItem {
   readonly id: string
-  /** ISO time: items and runs are told apart by it. */
+  /** ISO time, for ordering among runs. */
   readonly addedAt: string
-  /** As a component gets it; undefined for what says nothing to one. */
+  /** Message for components; undefined for items without one. */
   readonly message?: Message
 }
 
@@ -47,7 +47,7 @@ function bodyOf({ body }: Document): ConversationBody {
   return (body as { openai?: ConversationBody } | null)?.openai ?? {}
 }
 
-/** Changes what is kept of a conversation; what other protocols keep in the document is left as it is. */
+/** Updates this protocol's part of the session document. */
 export async function changeConversation(
   service: Service,
   principal: Principal,
@@ -67,12 +67,12 @@ export async function changeConversation(
     const put = await service.documents(principal).put(draft, version)
     if (put !== undefined) return { id, session, document: put, body: bodyOf(put) }
   }
-  throw new HoldfastError('conflict', `conversation ${id} is being changed by others`)
+  throw new HoldfastError('conflict', `conversation ${id} is being changed by others; try again`)
 }
 
 const TRIES_MAX = 10
 
-/** The session that a request names. A name that the caller chose begins one; an id that was made here must exist. */
+/** The session of a request. A caller-chosen name creates one; a server-assigned id must exist. */
 export async function sessionNamed(
   service: Service,
   principal: Principal,
@@ -84,8 +84,7 @@ export async function sessionNamed(
 }
 
 /**
- * What was added to a conversation since its last run, for the next one to be told. A start that is repeated is told the same: it is
- * looked at as if its run were not there yet.
+ * Items added since the last run, as input for the next one. A repeated start gets the same items: its own run is disregarded.
  */
 export async function addedMessages(
   service: Service,

@@ -1,4 +1,4 @@
-/** Results of the caller's tools: they answer what a paused run asks, and the run goes on as the next part of its answer. */
+/** Results of the caller's tools: they answer a paused run, which continues with the next part of its response. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
 import type { Principal } from '../../../core/model/principal.ts'
@@ -15,15 +15,15 @@ export interface CallerResult {
   readonly output: string
 }
 
-/** A pause for the caller's tools, and what was answered. */
+/** A pause for the caller's tools, with its answers. */
 interface Exchange {
   readonly questions: readonly Question[]
   readonly answers?: Readonly<Record<string, unknown>>
 }
 
 /**
- * The part of the run that the results lead to. They may come twice: then the part is the same. Undefined when the calls were not
- * made here, so that they are just something that was said before.
+ * The part of the run that the results continue. Repeated results return the same part. Undefined if the calls were not made here and
+ * are just conversation history.
  */
 export async function continueWith(
   service: Service,
@@ -42,7 +42,7 @@ export async function continueWith(
   return { run, number: found + 1 }
 }
 
-/** Of a request that is sent twice at once, the second one finds the run being answered. */
+/** Handles concurrent duplicates: the second request finds the run already answered. */
 async function answer(
   service: Service,
   { principal, signal }: Call,
@@ -104,7 +104,7 @@ function asks(run: string, questions: readonly Question[], callId: string): bool
   return questions.some((question) => callerCall(run, question)?.id === callId)
 }
 
-/** What is missing or not asked is for the service to refuse. */
+/** The service rejects missing and extra answers. */
 function answersTo(
   run: string,
   questions: readonly Question[],
@@ -117,7 +117,7 @@ function answersTo(
   return Object.fromEntries(answers)
 }
 
-/** A result that is to fit a schema is a value; this wire has only text. */
+/** Parses a result as JSON for questions with a schema; the API only has text. */
 function parsed(output: string): unknown {
   return parseJsonOrText(output)
 }
@@ -127,5 +127,5 @@ function isSame(left: unknown, right: unknown): boolean {
 }
 
 function answeredOtherwise(run: string): HoldfastError {
-  return new HoldfastError('idempotency_conflict', `the calls of run ${run} have other results already`)
+  return new HoldfastError('idempotency_conflict', `the tool calls of run ${run} already have different results`)
 }

@@ -1,6 +1,6 @@
 /**
- * What a request says, in the words that components take: the messages of the AI SDK, and beside them what the caller wants of a
- * model (src/agents/model). What a component is given depends on what it takes.
+ * Converts a request to component input: AI SDK messages and the caller's model options (src/agents/model), or plain text, depending on
+ * what the component accepts.
  */
 import type { Component } from '../../../core/ports/component.ts'
 import type { CallerOptions, CallerSettings } from '../../../core/model/caller-options.ts'
@@ -26,23 +26,23 @@ export interface Message {
 export interface Conversation {
   readonly messages: readonly Message[]
   readonly caller: CallerOptions
-  /** The messages go on with what the session has, whoever says them. */
+  /** The messages extend the session's history. */
   readonly continues?: boolean
 }
 
 /**
- * A plain text is given as it is. Anything more goes to a component that takes conversations, which its `parse` tells; one that does
- * not is given what the user said last.
+ * A single text is passed as it is. Otherwise, a component that accepts conversations (by its `parse`) gets all messages, and others
+ * get the last user message.
  */
 export function inputFor(component: Component, { messages, caller, continues = false }: Conversation): unknown {
-  if (messages.length === 0) throw refusal('there is no message to answer')
+  if (messages.length === 0) throw refusal('the request has no messages')
   const [only] = messages
   const bare = Object.keys(caller).length === 0
   if (bare && messages.length === 1 && only!.role === 'user' && isText(only!)) return textOf(only!)
   const conversation = { messages, ...(!bare && { caller }), ...(continues && { continues }) }
   if (takes(component, conversation)) return conversation
   const last = messages.findLast(({ role }) => role === 'user')
-  if (last === undefined) throw refusal(`${component.id} takes a message of the user, and there is none`)
+  if (last === undefined) throw refusal(`${component.id} needs a user message, but the request has none`)
   return isText(last) ? textOf(last) : { text: textOf(last), files: filesOf(last) }
 }
 
@@ -75,15 +75,15 @@ function filesOf({ content }: Message): object[] {
   })
 }
 
-/** Of an address or a data URL. */
+/** From a URL or data URL. */
 export function imagePart(url: string, param: string): ContentPart {
   const [, mediaType, data] = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[^,]*)?;base64,(.*)$/s.exec(url) ?? []
   if (data !== undefined) return { type: 'file', mediaType: mediaType ?? 'image', data }
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return { type: 'file', mediaType: 'image', data: url }
-  throw refusal(`${param} is neither an address nor a data URL in base64`, { param })
+  throw refusal(`${param} must be an http(s) URL or a base64 data URL`, { param })
 }
 
-/** A file in base64, as it is or as a data URL, or by its address. */
+/** A file in base64, as a data URL, or by URL. */
 export function filePart(
   { data, url, name }: { readonly data?: string; readonly url?: string; readonly name?: string },
   param: string,
@@ -91,7 +91,7 @@ export function filePart(
   const filename = name === undefined ? {} : { filename: name }
   const [, mediaType, encoded] = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[^,]*)?;base64,(.*)$/s.exec(data ?? '') ?? []
   const content = encoded ?? data ?? url
-  if (content === undefined) throw refusal(`${param} has no data; files are taken in base64 or by address`, { param })
+  if (content === undefined) throw refusal(`${param} has no data; send the file in base64 or by URL`, { param })
   return { type: 'file', mediaType: mediaType ?? mediaTypeOf(name), data: content, ...filename }
 }
 
@@ -99,14 +99,14 @@ function mediaTypeOf(name = ''): string {
   return /\.pdf$/i.test(name) ? 'application/pdf' : 'application/octet-stream'
 }
 
-/** Ignores what is not there, so that a caller without wishes is an empty object. */
+/** Omits absent options, so that no options is an empty object. */
 export function callerOf(wishes: {
   readonly [Key in keyof CallerOptions]: CallerOptions[Key] | undefined
 }): CallerOptions {
   return Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined))
 }
 
-/** Undefined where the caller says nothing about them. */
+/** Undefined if not specified. */
 export function settingsOf(given: {
   readonly [Key in keyof CallerSettings]: CallerSettings[Key] | undefined
 }): CallerSettings | undefined {
@@ -114,12 +114,12 @@ export function settingsOf(given: {
   return settings.length === 0 ? undefined : Object.fromEntries(settings)
 }
 
-/** What a model wrote as the input of a call need not be JSON; then it is shown as it was. */
+/** Tool input from a model may be invalid JSON and is then kept as text. */
 export function callInput(text: string): unknown {
   return parseJsonOrText(text)
 }
 
-/** Content of this wire without what is not text. */
+/** Text content only. */
 export function plainText(content: string | readonly object[]): string {
   if (typeof content === 'string') return content
   const parts = content as readonly { readonly text?: string; readonly refusal?: string }[]

@@ -1,11 +1,11 @@
-/** What every request of this wire brings in its head: whom it is for, what to continue, and whether it was sent before. */
+/** Common request parameters: component, session, and idempotency key. */
 import type { Component, DisconnectPolicy } from '../../../core/ports/component.ts'
 import type { Service } from '../../../core/service.ts'
 import { decodeHeader } from '../../../http/header-text.ts'
 import type { Call } from '../../../http/route.ts'
 import { notFound, refusal } from '../wire/errors.ts'
 
-/** Headers of ours, beside those of OpenAI. */
+/** Our own headers. */
 export const SESSION_HEADER = 'holdfast-session'
 const DISCONNECT_HEADER = 'holdfast-disconnect'
 const PROGRESS_HEADER = 'holdfast-progress'
@@ -39,7 +39,7 @@ export function disconnectPolicy(
 ): DisconnectPolicy {
   const wanted = header(call, DISCONNECT_HEADER, charsMax)
   if (wanted === 'continue' || wanted === 'stop') return wanted
-  if (wanted !== undefined) throw refusal(`${DISCONNECT_HEADER} is continue or stop`, { param: DISCONNECT_HEADER })
+  if (wanted !== undefined) throw refusal(`${DISCONNECT_HEADER} must be continue or stop`, { param: DISCONNECT_HEADER })
   return kept ? 'continue' : (component.disconnect ?? 'continue')
 }
 
@@ -47,7 +47,7 @@ export function wantsProgress(call: Call, charsMax: number): boolean {
   return header(call, PROGRESS_HEADER, charsMax) === 'tools'
 }
 
-/** By which a request that is sent again is known. */
+/** Digest that identifies a repeated request. */
 export async function digestOf(value: unknown): Promise<string> {
   const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(value)))
   return Buffer.from(bytes).toString('base64url')

@@ -1,4 +1,4 @@
-/** Starts a run for a request, unless the request was sent before; and follows it for as long as its client does. */
+/** Starts a run for a request, with deduplication, and stops it on disconnect if requested. */
 import type { Component } from '../../../core/ports/component.ts'
 import { START } from '../../../core/model/cursor.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -15,7 +15,7 @@ import { refusal } from '../wire/errors.ts'
 import { type Part, toConversationId } from '../wire/ids.ts'
 import { digestOf, header, SESSION_HEADER } from './request.ts'
 
-/** What is kept with a run that was started here, beside the caller's metadata. */
+/** Run metadata of this protocol. */
 export interface RunOrigin {
   readonly api: 'chat' | 'responses'
   readonly digest: string
@@ -24,17 +24,17 @@ export interface RunOrigin {
   readonly store?: boolean
   readonly background?: boolean
   readonly previous?: string
-  /** Whether the caller named a conversation. */
+  /** The caller named a conversation. */
   readonly conversation?: true
-  /** Of the request, to be echoed. */
+  /** Request fields to echo. */
   readonly echo?: Readonly<Record<string, unknown>>
 }
 
 export interface StartOptions {
   readonly component: Component
-  /** May depend on what was said before; the key tells whether this start is among that. */
+  /** May depend on the history; the key identifies this start within it. */
   readonly input: (key: string | undefined) => unknown
-  /** As it was sent, for knowing it again. */
+  /** The original body, for deduplication. */
   readonly body: unknown
   readonly session: string | undefined
   readonly metadata: Readonly<Record<string, unknown>>
@@ -44,7 +44,7 @@ export interface StartOptions {
 async function startRun(call: Call, service: Service, wishes: StartOptions): Promise<StartedRun> {
   const { component, input, body, session, metadata, about } = wishes
   if (Object.hasOwn(metadata, 'openai')) throw refusal('metadata must not have the key openai', { param: 'metadata' })
-  // How the answer is to come is no part of what is asked: one that was cut on a stream may be fetched as a whole.
+  // Streaming options do not count: an interrupted stream may be retried without streaming.
   const { stream: follows, stream_options: _options, ...asked } = body as Record<string, unknown>
   const digest = await digestOf([about.api, session ?? null, asked])
   const key = keyOf(call, digest, service.limits.nameCharsMax)
@@ -67,7 +67,7 @@ export interface StartedPart {
   readonly created: boolean
 }
 
-/** The results of the caller's tools lead to the next part of the run that waits for them; anything else is a new run. */
+/** Tool results continue the run that waits for them; other requests start a new one. */
 export async function startPart(
   call: Call,
   service: Service,
@@ -80,7 +80,7 @@ export async function startPart(
   return { part: { run: stored.run.id, number: 0 }, created }
 }
 
-/** An id of a request need not be a key: with another body it is another request. */
+/** A request id alone is not a key: with a different body it is a different request. */
 function keyOf(call: Call, digest: string, charsMax: number): string | undefined {
   const key = header(call, 'idempotency-key', charsMax)
   if (key !== undefined) return key
@@ -88,12 +88,12 @@ function keyOf(call: Call, digest: string, charsMax: number): string | undefined
   return request === undefined ? undefined : `${request.slice(0, charsMax - digest.length - 1)} ${digest}`
 }
 
-/** The official SDKs count their retries, though they send no key. */
+/** The official SDKs send a retry count but no key. */
 function isRetry(call: Call): boolean {
   return Number(call.request.headers['x-stainless-retry-count'] ?? 0) > 0
 }
 
-/** The run that the first try of a request started: the newest with the same body, if it goes on or has just been completed. */
+/** The run of a request's first attempt: the newest with the same body that is unfinished or just completed. */
 async function findEarlier(
   call: Call,
   service: Service,
@@ -109,15 +109,15 @@ async function findEarlier(
 }
 
 const EARLIER_RUNS_MAX = 50
-/** An SDK waits up to eight seconds before it tries again. */
+/** SDKs wait up to eight seconds before a retry. */
 const EARLIER_MS = 10_000
 
-/** Undefined for a run that another protocol started. */
+/** Undefined if another protocol started the run. */
 export function aboutOf({ metadata }: Pick<Run, 'metadata'>): RunOrigin | undefined {
   return metadata?.['openai'] as RunOrigin | undefined
 }
 
-/** An answer is made of the whole log: what is left of one that was trimmed would look like the whole. */
+/** Rejects trimmed logs, whose remainder would look like the complete response. */
 export function assertUntrimmed({ run, first }: StoredRun): void {
   if (first === 0) return
   throw new HoldfastError('cursor_expired', `the events of run ${run.id} before ${first} were trimmed`, {
@@ -125,7 +125,7 @@ export function assertUntrimmed({ run, first }: StoredRun): void {
   })
 }
 
-/** Said of a run in the head of every answer about it. */
+/** Response headers about the run. */
 export function headersOf(run: Run, created = true): Record<string, string> {
   return {
     'holdfast-run': run.id,
@@ -142,7 +142,7 @@ export interface FollowedView<State, Frame> {
   readonly wanted?: (frame: Frame) => boolean
 }
 
-/** From the beginning of the log on, whatever of it is wanted. */
+/** Always subscribes from the start of the log. */
 export async function followRun<State, Frame extends { readonly last: boolean }>(
   call: Call,
   service: Service,

@@ -29,7 +29,7 @@ export async function createResponse(call: Call, service: Service, streams: Stre
   const component = findComponent(service, body.model)
   const isBackground = body.background === true
   if (isBackground && body.store === false)
-    throw refusal('a response in the background must be stored, or nobody could ask for it', { param: 'store' })
+    throw refusal('background requires store: otherwise the response could not be retrieved', { param: 'store' })
   const kept = isBackground || body.store !== false
   const policy = disconnectPolicy(call, component, { kept, charsMax: service.limits.nameCharsMax })
   const wishes = (): Promise<StartOptions> => wishesFor(call, service, component, body, given)
@@ -72,7 +72,7 @@ async function wishesFor(
 async function sessionOf(call: Call, service: Service, body: ResponseBody): Promise<string | undefined> {
   const { previous_response_id: previous, conversation } = body
   if (previous !== undefined && conversation !== undefined)
-    throw refusal('give either previous_response_id or conversation', { param: 'conversation' })
+    throw refusal('send either previous_response_id or conversation, not both', { param: 'conversation' })
   if (previous !== undefined) {
     const { stored } = await findResponse(service, call.principal, previous, () => previousMissing(previous))
     return stored.run.session
@@ -89,7 +89,7 @@ function previousMissing(id: string): HoldfastError {
   })
 }
 
-/** What is echoed as it came. Long ones, such as tools, are in the input of the component that takes them. */
+/** Request fields echoed in the response. Long ones, such as tools, come from the component's input instead. */
 const ECHOED = [
   'tool_choice',
   'parallel_tool_calls',
@@ -132,7 +132,7 @@ async function respondWhole(
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const state = await foldRun(service, call.principal, part.run, responseProjection(part.number), {
-    // A question that the log has behind it was answered.
+    // Questions before the end of the log have been answered.
     until: (each, { index }) => isEnded(each) || (each.waiting.length > 0 && index >= next - 1),
     wait: call.signal,
   })

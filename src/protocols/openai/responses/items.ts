@@ -1,4 +1,4 @@
-/** The items of a response's input as a conversation, and back. */
+/** Converts response input items to a conversation, and back. */
 import type { CallerOptions } from '../../../core/model/caller-options.ts'
 import type { CallerResult } from '../requests/caller-results.ts'
 import { refusal, unsupported } from '../wire/errors.ts'
@@ -17,7 +17,7 @@ import {
 import type { InputItem, InputPart, ResponseBody } from './shapes.ts'
 import type { OutputItem } from './state.ts'
 
-/** What an `item_reference` stands for. */
+/** Resolves an `item_reference`. */
 export type ItemLookup = (id: string) => Promise<OutputItem>
 
 export async function toConversation(body: ResponseBody, lookUp: ItemLookup): Promise<Conversation> {
@@ -41,7 +41,7 @@ export async function toConversation(body: ResponseBody, lookUp: ItemLookup): Pr
   }
 }
 
-/** Items that belong to no run, as messages. */
+/** Items outside of runs, as messages. */
 export async function messagesFrom(items: readonly InputItem[], lookUp: ItemLookup): Promise<Message[]> {
   return messagesIn(await resolved(items, lookUp))
 }
@@ -64,7 +64,7 @@ function isReference(item: InputItem): item is Extract<InputItem, { id: string }
   return !isMessage(item) && (item.type === 'item_reference' || item.type === undefined || item.type === null)
 }
 
-/** References are replaced by what they stand for. */
+/** Replaces references by their items. */
 function resolved(items: readonly InputItem[], lookUp: ItemLookup): Promise<InputItem[]> {
   return Promise.all(items.map(async (item) => (isReference(item) ? toInput(await lookUp(item.id)) : item)))
 }
@@ -78,7 +78,10 @@ function toolsIn(tools: ResponseBody['tools']): CallerOptions['tools'] {
   return tools?.map(({ type, name, description, parameters }, position) => {
     const param = `tools.${position}`
     if (type !== 'function')
-      throw unsupported(`tools of type ${type} are the component's own; a caller gives functions`, `${param}.type`)
+      throw unsupported(
+        `tools of type ${type} belong to the component; only function tools are supported in requests`,
+        `${param}.type`,
+      )
     if (name === undefined || name === '') throw refusal(`${param}.name is missing`, { param: `${param}.name` })
     return {
       name,
@@ -103,7 +106,7 @@ function isResult(item: InputItem): boolean {
   return 'type' in item && item.type === 'function_call_output'
 }
 
-/** The results of tools that the input ends with, if it ends with any. */
+/** Trailing tool results, if any. */
 export function resultsIn(input: ResponseBody['input']): readonly CallerResult[] {
   if (input === undefined || typeof input === 'string') return []
   const since = input.slice(input.findLastIndex((item) => !isResult(item)) + 1)
@@ -145,7 +148,7 @@ function contentPart(part: InputPart, param: string): ContentPart {
   switch (part.type) {
     case 'input_image':
       if (part.image_url === undefined)
-        throw unsupported('images are taken by address or as a data URL; there is no store of files here', param)
+        throw unsupported('uploaded images are not supported; send a URL or a data URL', param)
       return imagePart(part.image_url, `${param}.image_url`)
     case 'input_file': {
       const { file_data: data, file_url: url, filename: name } = part
@@ -165,7 +168,7 @@ function contentPart(part: InputPart, param: string): ContentPart {
   }
 }
 
-/** The input of a run, whoever started it, as items. */
+/** A run's input as items, for any protocol. */
 export function toInputItems(part: Part, input: unknown): object[] {
   return messagesOf(input).map((message, position) => ({ id: toItemId('in', part, position), ...message }))
 }
@@ -193,7 +196,7 @@ export function toItem(message: Message): object {
   return toItems(message)[0] ?? {}
 }
 
-/** Calls and results are items of their own. */
+/** Tool calls and results become separate items. */
 function toItems({ role, content }: Message): object[] {
   const kind = role === 'assistant' ? 'output_text' : 'input_text'
   const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content

@@ -1,4 +1,4 @@
-/** The response object, with every key that the Open Responses schema wants, from the first event on. */
+/** The response object, with all required keys of the Open Responses schema from the first event on. */
 import type { CallerOptions, CallerTool } from '../../../core/model/caller-options.ts'
 import type { Usage } from '../../../core/model/event.ts'
 import { toConversationId, toItemId, toResponseId } from '../wire/ids.ts'
@@ -55,8 +55,7 @@ function callerIn(input: unknown): CallerOptions {
 }
 
 /**
- * While what was sent stands, the items are those of the stream. Where the agent has taken text back, its messages are gone and the
- * text that it stands by is one message.
+ * The items of the stream. If the agent retracted text, its messages are replaced by one message with the remaining text.
  */
 function outputOf({ reply, items, message }: ResponseState): readonly OutputItem[] {
   if (reply.text === reply.sent) {
@@ -90,14 +89,14 @@ function toTool({ name, description, parameters }: CallerTool): object {
   return { type: 'function', name, description: description ?? null, parameters: parameters ?? null, strict: null }
 }
 
-/** The schema is the component's input, so it is not kept twice. */
+/** The schema comes from the component's input, to avoid storing it twice. */
 function textOf(echo: unknown, { output }: CallerOptions): object {
   const { format, ...rest } = (echo ?? {}) as { format?: { type?: string } }
   if (format?.type !== 'json_schema') return { ...rest, format: format ?? { type: 'text' } }
   return { ...rest, format: { ...format, schema: output ?? {} } }
 }
 
-/** Null unless it was measured how many tokens went in and how many came out. */
+/** Null unless input and output tokens were measured. */
 function toUsage(usage: Usage | undefined): object | null {
   if (usage?.inputTokens === undefined || usage.outputTokens === undefined) return null
   return {
@@ -109,7 +108,7 @@ function toUsage(usage: Usage | undefined): object | null {
   }
 }
 
-/** Values of runs that another protocol started can be anything. */
+/** Metadata from other protocols may have any values. */
 function stringsOf(metadata: Readonly<Record<string, unknown>>): Record<string, string> {
   const entries = Object.entries(metadata)
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** A log as the events of a response. Their numbers are counted in the fold, so that they are the same wherever it is folded. */
+/** Projects a log to response events. Sequence numbers are counted in the fold, so they are the same on every node. */
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/reply.ts'
@@ -10,7 +10,7 @@ import { beginResponse, isEnded, type ItemStatus, type OutputItem, type Response
 export interface ResponseFrame {
   readonly sequence: number
   readonly data: { readonly type: string; readonly sequence_number: number } | '[DONE]'
-  /** Nothing comes after it. */
+  /** Final frame. */
   readonly last: boolean
 }
 
@@ -26,7 +26,7 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
   }
 }
 
-/** What the object shows of events that say nothing. */
+/** State changes by events without frames. */
 function noted(state: ResponseState, event: LoggedEvent): Partial<ResponseState> {
   switch (event.type) {
     case 'run.created':
@@ -48,7 +48,7 @@ function noted(state: ResponseState, event: LoggedEvent): Partial<ResponseState>
 
 type Changes = { -readonly [Key in keyof ResponseState]?: ResponseState[Key] }
 
-/** One step of the fold: the state is replaced and never changed. */
+/** One step of the fold. The state is immutable. */
 class Draft {
   state: ResponseState
   readonly frames: ResponseFrame[] = []
@@ -112,7 +112,7 @@ class Draft {
     this.#emit(type, { response: toResponse(this.state) })
   }
 
-  /** Flat as OpenAI's schema has it and nested as its servers send it: only so does every client raise. */
+  /** Both flat, as in OpenAI's schema, and nested, as its servers send it, so that every client raises an error. */
   #emitError(error: ErrorObject, last: boolean): void {
     const { type, code, message, param } = error
     this.#emit('error', { code, message, param, error: { type, code, message, param } }, last)
@@ -166,7 +166,7 @@ class Draft {
     this.#endItem(index, messageItem(this.#idAt(index), status, text))
   }
 
-  /** As a summary, which is the form of reasoning that clients show. */
+  /** As a summary, the form of reasoning that clients show. */
   #reason(text: string): void {
     if (this.state.reasoning === undefined) {
       this.#endMessage('completed')
@@ -193,12 +193,12 @@ class Draft {
     this.#endItem(index, { type: 'reasoning', id: this.#idAt(index), summary: [summaryPart(text)] })
   }
 
-  /** As a call of an MCP server: clients show those, and leave executing them to the server. */
+  /** As an MCP call, which clients show but do not execute. */
   #beginTool({ call, name, input }: ToolUse): void {
     this.#endMessage('completed')
     this.#endReasoning()
     const given = JSON.stringify(input ?? {})
-    // Without its arguments, which clients put together from the pieces that follow.
+    // Without arguments, which clients assemble from the following deltas.
     const index = this.#addItem('mcp', (id) => mcpCall(id, name, '', 'in_progress'))
     const items = this.state.items.with(index, mcpCall(this.#idAt(index), name, given, 'in_progress'))
     this.#set({ items, tools: new Map(this.state.tools).set(call, index) })
@@ -236,7 +236,7 @@ class Draft {
     this.#endItem(index, item(this.#idAt(index), 'completed', given))
   }
 
-  /** Whatever is open when the answer ends is closed: clients do not take a response that leaves something open. */
+  /** Closes open items at the end, because clients reject responses with open items. */
   #closeItems(status: ItemStatus): void {
     this.#endReasoning()
     this.#endMessage(status)

@@ -1,4 +1,4 @@
-/** Responses: what is started, and what can be asked about it afterwards. */
+/** Response routes: create, retrieve, cancel, delete. */
 import type { Service } from '../../../core/service.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { respondJson } from '../../../http/respond.ts'
@@ -27,7 +27,7 @@ async function retrieve(call: Call, service: Service, streams: Streams): Promise
   const found = await findResponse(service, call.principal, id)
   const { part, stored } = found
   const headers = headersOf(stored.run)
-  // By the flag and not by `Accept`: the official clients ask for JSON even when they want a stream.
+  // Not by `Accept`: the official clients send JSON there even for streams.
   const isStream = call.query.get('stream') === 'true'
   const fromStart = isStream && part.number === 0 && !call.query.has('starting_after')
   if (fromStart) return followResponse(call, service, streams, { part, run: stored.run, headers })
@@ -49,7 +49,7 @@ async function remove(call: Call, service: Service): Promise<void> {
   respondJson(call.response, 200, { id, object: 'response', deleted: true })
 }
 
-/** Safe to repeat; a response that has ended is left as it is. */
+/** Idempotent; no effect on a finished response. */
 async function cancel(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   const found = await findResponse(service, call.principal, id)

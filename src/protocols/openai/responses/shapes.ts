@@ -1,4 +1,4 @@
-/** What a response can be asked with. Fields that are not here are taken and ignored, as new ones come all the time. */
+/** Request schema of responses. Unknown fields are ignored, because OpenAI adds new ones often. */
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
 import { listMax, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
@@ -38,7 +38,7 @@ const functionCallOutput = z.looseObject({
 
 const itemReference = z.looseObject({ type: z.literal('item_reference').nullish(), id: z.string() })
 
-/** What a response may have put out and a caller gives back with the rest of it; it says nothing to a component. */
+/** Output items that callers send back but that components do not use. */
 const aside = z.looseObject({
   type: z.enum([
     'reasoning',

@@ -1,4 +1,4 @@
-/** What is known of a response at a place in the log: pure data, of which the object and the events of the wire are made. */
+/** State of a response at a log position: pure data from which the object and the events are built. */
 import type { Question } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { type Reply, beginReply } from '../view/reply.ts'
@@ -45,11 +45,11 @@ export interface ResponseState {
   readonly session: string
   readonly metadata: Readonly<Record<string, unknown>>
   readonly about: RunOrigin | undefined
-  /** Of `run.created`; for a later part the results that it began with. */
+  /** From `run.created`; for later parts, the tool results that they started with. */
   readonly input: unknown
-  /** What a pause asked for last. */
+  /** Questions of the last pause. */
   readonly asked: readonly Question[]
-  /** Seconds since 1970; undefined while the log has not come to this part. */
+  /** Seconds since 1970; undefined before this part starts. */
   readonly created: number | undefined
   readonly status: Status
   readonly completedAt: number | null
@@ -58,14 +58,14 @@ export interface ResponseState {
   readonly reason: 'max_output_tokens' | 'content_filter' | undefined
   readonly waiting: readonly Question[]
   readonly items: readonly OutputItem[]
-  /** Of the message that is being said: its place in the output, and where in the text it begins. */
+  /** The open message: its output index, and its offset in the text. */
   readonly message: { readonly index: number; readonly start: number } | undefined
   readonly reasoning: { readonly index: number; readonly text: string } | undefined
-  /** Places in the output of the tools that are being executed, by call. */
+  /** Output indices of running tools, by call. */
   readonly tools: ReadonlyMap<string, number>
-  /** The number that the next event gets. */
+  /** Next sequence number. */
   readonly sequence: number
-  /** The stream has ended, though the run goes on. */
+  /** The stream ended before the run. */
   readonly cut: boolean
 }
 
@@ -96,7 +96,7 @@ export function beginResponse(run: Run, part: number): ResponseState {
   }
 }
 
-/** Whether there is nothing more to wait for. */
+/** Whether the response is complete. */
 export function isEnded({ status }: ResponseState): boolean {
   return status !== 'queued' && status !== 'in_progress'
 }

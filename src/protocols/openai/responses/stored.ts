@@ -1,4 +1,4 @@
-/** Responses that exist: any run of the caller is one, whichever protocol started it, unless it was not to be stored. */
+/** Finds stored responses: any run of the caller, from any protocol, except those with `store: false`. */
 import { type HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
@@ -34,7 +34,7 @@ export async function findResponse(
   }
 }
 
-/** A response as it is now. `isLookup`: it is not answered with. */
+/** A response's current state. `isLookup`: it is not sent to the client. */
 export async function readResponse(
   service: Service,
   principal: Principal,
@@ -51,7 +51,7 @@ export async function readResponse(
   })
 }
 
-/** Finds items by their ids, each response being read once. */
+/** Finds items by id, reading each response once. */
 export function itemLookup(service: Service, principal: Principal): ItemLookup {
   const responses = new Map<string, Promise<ResponseState>>()
   return async (id) => {

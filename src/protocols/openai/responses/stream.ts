@@ -1,4 +1,4 @@
-/** A response on a stream, from the beginning or from any of its events. */
+/** Streams a response from the beginning or after an event. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
@@ -15,7 +15,7 @@ export interface FollowedResponse {
   readonly part: Part
   readonly run: Run
   readonly headers: Readonly<Record<string, string>>
-  /** Number of the last event that the client has. */
+  /** Sequence number of the last event that the client has. */
   readonly after?: number
 }
 
@@ -33,13 +33,13 @@ export function followResponse(
   })
 }
 
-/** `starting_after` is answered exactly, or refused. */
+/** Resumes exactly after `starting_after`, or rejects it. */
 export function readStartingAfter(query: URLSearchParams, state: ResponseState): number | undefined {
   const text = query.get('starting_after')
   if (text === null) return undefined
   const param = 'starting_after'
   if (!/^\d{1,15}$/.test(text))
-    throw refusal(`${param} is the sequence_number of the last event that you have`, { param })
+    throw refusal(`${param} must be the sequence_number of the last event that you have`, { param })
   const last = state.sequence - 1
   if (Number(text) <= last) return Number(text)
   throw new HoldfastError('cursor_invalid', `the response has events 0 to ${last}; there is none after ${text}`, {
@@ -50,6 +50,6 @@ export function readStartingAfter(query: URLSearchParams, state: ResponseState):
 export const responseWire = {
   ...streamHead,
   encode: ({ data }: ResponseFrame) => (data === '[DONE]' ? encodeData(data) : encodeData(data, data.type)),
-  // An error that is not in the log has no number; so the stream is cut, which every client takes for an error.
+  // An error outside the log has no sequence number, so the connection is aborted, which every client treats as an error.
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, () => undefined),
 }

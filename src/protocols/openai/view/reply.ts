@@ -1,9 +1,9 @@
 /**
- * What a run says to a caller of this wire, before it has the form of a chat completion or of a response: a fold of the log into
- * pieces. Of a run that waits for its caller's tools it gives one part (ids.ts).
+ * Folds a log into pieces, the common basis of chat completions and responses. For a run that waits for its caller's tools, it yields
+ * one part (ids.ts).
  *
- * What was sent cannot be taken back. When the agent withdraws text, what it says next is held against what was sent: as long as
- * it is the same it is not sent again, and where it differs the stream ends with an error and the run goes on.
+ * Sent text cannot be unsent. When the agent retracts text, its new text is compared with the sent text: identical text is not sent
+ * again; at the first difference the stream ends with an error, and the run continues.
  */
 import type { LoggedEvent, Question, Usage } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -11,21 +11,21 @@ import { verdictOf, type Verdict } from '../wire/errors.ts'
 import { type Part, toCallId } from '../wire/ids.ts'
 
 export type Piece =
-  /** The part begins: `created` is its time, in seconds since 1970. */
+  /** Start of the part; `created` in seconds since 1970. */
   | { readonly type: 'begun'; readonly created: number }
   | { readonly type: 'started' }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'text end' }
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'reasoning end' }
-  /** A tool that is executed on this side. */
+  /** A server-side tool. */
   | { readonly type: 'tool'; readonly tool: ToolUse }
   | { readonly type: 'tool end'; readonly tool: ToolUse; readonly result: ToolResult }
-  /** The caller is to execute these; the part ends. */
+  /** Tool calls for the caller; ends the part. */
   | { readonly type: 'calls'; readonly calls: readonly CallerCall[]; readonly at: number }
-  /** Somebody else is asked something. */
+  /** Questions to a person. */
   | { readonly type: 'waiting'; readonly questions: readonly Question[] }
-  /** The stream cannot go on; what follows is for whoever wants the whole answer. */
+  /** Sent text was retracted. Ends the stream; later pieces only count for the complete response. */
   | { readonly type: 'withdrawn' }
   | { readonly type: 'completed'; readonly finish: Finish; readonly at: number }
   | { readonly type: 'failed'; readonly status: 'failed' | 'cancelled'; readonly verdict: Verdict }
@@ -46,7 +46,7 @@ export interface CallerCall {
   readonly arguments: string
 }
 
-/** Where a piece of text begins, newest first: to find what a withdrawal takes. */
+/** Start of a text piece, newest first, to find retracted text. */
 interface Mark {
   readonly index: number
   readonly length: number
@@ -55,22 +55,22 @@ interface Mark {
 
 export interface Reply {
   readonly part: Part
-  /** The part that the log is in. */
+  /** Current part number of the log. */
   readonly current: number
-  /** The run waits for the tools of its caller. */
+  /** The run waits for its caller's tools. */
   readonly between: boolean
   /** The part has ended. */
   readonly over: boolean
-  /** What was sent does not begin what is said now. */
+  /** The sent text is not a prefix of the current text. */
   readonly diverged: boolean
-  /** What the part says, without what was withdrawn. */
+  /** Text of the part, without retracted text. */
   readonly text: string
-  /** What was sent of it. */
+  /** Sent text. */
   readonly sent: string
   readonly marks: Mark | undefined
   readonly usage: Usage | undefined
   readonly finish: string | undefined
-  /** Calls that have no result yet, by id. */
+  /** Calls without a result, by id. */
   readonly calls: ReadonlyMap<string, ToolUse & { readonly shown: boolean }>
 }
 
@@ -171,7 +171,7 @@ function say(reply: Reply, delta: string, index: number): ReplyUpdate {
   return { reply: { ...said, sent: sent + rest }, pieces: [{ type: 'text', text: rest }] }
 }
 
-/** Of the run's own text: that of actors is not part of the answer. */
+/** Retracts the run's own text; that of other actors is not part of the response. */
 function withdraw(reply: Reply, event: Extract<LoggedEvent, { type: 'attempt.discarded' }>): Reply {
   if (event.data.scope !== 'all' && event.actor !== undefined) return reply
   let { marks, text } = reply
@@ -181,8 +181,8 @@ function withdraw(reply: Reply, event: Extract<LoggedEvent, { type: 'attempt.dis
 }
 
 /**
- * A call with a key is in the ledger: it is being executed here. Of another one it is known only when it has a result, since it may
- * be the caller's.
+ * A call with a ledger key is executed on the server. Without one, this is known only when it has a result, since it may be the
+ * caller's.
  */
 function useTool(
   reply: Reply,
@@ -220,7 +220,7 @@ function addUsage(sum: Usage | undefined, usage: Usage): Usage {
   return total
 }
 
-/** Ends the part when all that is asked for are results of the caller's tools. */
+/** Ends the part if all questions are for results of the caller's tools. */
 function pause(reply: Reply, { data, time }: Extract<LoggedEvent, { type: 'run.paused' }>): ReplyUpdate {
   if (reply.between) return { reply, pieces: NOTHING }
   const asked = data.questions.map((question) => callerCall(reply.part.run, question))
@@ -234,7 +234,7 @@ function pause(reply: Reply, { data, time }: Extract<LoggedEvent, { type: 'run.p
   }
 }
 
-/** The results of the caller's tools begin the next part; other answers belong to the one that waited for them. */
+/** Results of the caller's tools start the next part; other answers belong to the current one. */
 function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
   if (!reply.between) return { reply, pieces: NOTHING }
   const fresh = { text: '', sent: '', marks: undefined, usage: undefined, finish: undefined, diverged: false }
@@ -244,7 +244,7 @@ function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
   }
 }
 
-/** Undefined for a question that is not about a call of the caller's. */
+/** Undefined if the question is not a call of a caller's tool. */
 export function callerCall(run: string, { id, kind, details }: Question): CallerCall | undefined {
   if (kind !== 'tool') return undefined
   const { tool, input, call } = (details ?? {}) as { tool?: unknown; input?: unknown; call?: unknown }
@@ -259,14 +259,14 @@ export function callerCall(run: string, { id, kind, details }: Question): Caller
 function complete(reply: Reply, event: Extract<LoggedEvent, { type: 'run.completed' }>): ReplyUpdate {
   const { output } = event.data
   const usage = reply.usage ?? (reply.current === 0 ? event.data.usage : undefined)
-  // An agent that returns its answer without having said it is heard all the same.
+  // An output that was not streamed becomes the text.
   const told = reply.text === '' && output !== undefined ? say(reply, spoken(output), event.index) : undefined
   const ended: Reply = { ...(told?.reply ?? reply), usage, over: true }
   const end: Piece = { type: 'completed', finish: finishOf(reply.finish), at: seconds(event.time) }
   return { reply: ended, pieces: [...(told?.pieces ?? NOTHING), ...endOf(ended, end)] }
 }
 
-/** A success that lacks a part of what was sent is none for the stream. */
+/** If sent text is missing in the final text, the stream must not end successfully. */
 function endOf(reply: Reply, end: Piece): readonly Piece[] {
   return isBehind(reply) && !reply.diverged ? [{ type: 'withdrawn' }, end] : [end]
 }

@@ -1,4 +1,4 @@
-/** How this wire says that something went wrong: the four keys of OpenAI's error object, before a stream and in it. */
+/** Errors in OpenAI's format, before and within streams. */
 import { type ErrorCode, errorTable, HoldfastError } from '../../../core/model/errors.ts'
 import type { Failure, LoggedEvent, Question } from '../../../core/model/event.ts'
 import type { ErrorResponse } from '../../../http/route.ts'
@@ -10,7 +10,7 @@ export interface ErrorObject {
   readonly code: string | null
 }
 
-/** A verdict on a run that is no success, in the same terms on a stream and as a whole answer. */
+/** The error of an unsuccessful run, for streams and complete responses. */
 export interface Verdict {
   readonly status: number
   readonly error: ErrorObject
@@ -18,7 +18,7 @@ export interface Verdict {
 
 interface ErrorText {
   readonly type: string
-  /** Where OpenAI has a name of its own for it. */
+  /** OpenAI's own code, if it has one. */
   readonly code?: string
 }
 
@@ -56,10 +56,10 @@ const wordings: Readonly<Record<ErrorCode, ErrorText>> = {
   closed: ours,
 }
 
-/** What an error of this wire can say besides its code. */
+/** Optional fields of an error. */
 export interface ErrorDetails {
   readonly param?: string
-  /** Instead of the code that the table has. */
+  /** Overrides the code of the table. */
   readonly code?: string
 }
 
@@ -81,7 +81,7 @@ export function toErrorObject(error: HoldfastError): ErrorObject {
   return { message: error.message, type, param: about.param ?? null, code: about.code ?? code }
 }
 
-/** The SDKs repeat a 409 and every 5xx unless they are told that it is of no use. */
+/** The SDKs retry 409 and 5xx unless a header tells them not to. */
 export function toErrorResponse(error: HoldfastError, requestId: string): ErrorResponse {
   return errorResponse({ status: error.status, error: toErrorObject(error) }, error.retryable, {
     'x-request-id': requestId,
@@ -106,13 +106,13 @@ function errorResponse(
   }
 }
 
-/** By the terminal event of a run; undefined for the only success. */
+/** By the run's terminal event; undefined for success. */
 export function verdictOf(event: LoggedEvent): Verdict | undefined {
   switch (event.type) {
     case 'run.failed':
       return failedVerdict(event.data.error)
     case 'run.cancelled':
-      // 499: a status that no client repeats by itself, as it would a 409.
+      // 499, which no client retries, unlike 409.
       return verdict(499, 'cancelled', 'cancelled', `the run was cancelled${because(event.data.reason)}`)
     case 'run.rejected':
       return verdict(422, 'invalid_request_error', 'rejected', `the agent refused${because(event.data.reason)}`)
@@ -126,7 +126,7 @@ function failedVerdict({ code, message }: Failure): Verdict {
   return verdict(errorTable[known].status, wordings[known].type, code, message)
 }
 
-/** A person is asked something, which a whole answer cannot wait for. */
+/** The run asks a person, which a non-streaming response cannot wait for. */
 export function waitingVerdict(run: string, questions: readonly Question[]): Verdict {
   const prompts = questions.map(({ prompt }) => prompt).join('; ')
   return verdict(
@@ -137,10 +137,10 @@ export function waitingVerdict(run: string, questions: readonly Question[]): Ver
   )
 }
 
-/** Text that was sent has been taken back by the agent, and what it says instead begins differently. */
+/** The agent retracted sent text, and its new text differs. */
 export function withdrawnError(response: string): ErrorObject {
   return {
-    message: `the agent took back what it had said; the run goes on, and its answer is that of response ${response}`,
+    message: `the agent retracted its output; the run continues: retrieve the result as response ${response}`,
     type: 'server_error',
     param: null,
     code: 'output_withdrawn',

@@ -1,4 +1,4 @@
-/** Lists as this wire pages them. */
+/** Pagination in OpenAI's format. */
 import { jsonBytes } from '../../../http/respond.ts'
 import { refusal } from './errors.ts'
 
@@ -12,12 +12,12 @@ export function readPage(query: URLSearchParams): PageOptions {
   const limit = query.get('limit') ?? '20'
   const order = query.get('order') ?? 'desc'
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > 100)
-    throw refusal('limit is a number from 1 to 100', { param: 'limit' })
-  if (order !== 'asc' && order !== 'desc') throw refusal('order is asc or desc', { param: 'order' })
+    throw refusal('limit must be a number from 1 to 100', { param: 'limit' })
+  if (order !== 'asc' && order !== 'desc') throw refusal('order must be asc or desc', { param: 'order' })
   return { limit: Number(limit), order, after: query.get('after') ?? undefined }
 }
 
-/** One page of items that are given oldest first: as many as fit `bytesMax`, and one at least. */
+/** One page of items, which are passed oldest first: as many as fit into `bytesMax`, at least one. */
 export function pageOf(
   items: readonly { readonly id: string }[],
   { limit, order, after }: PageOptions,
@@ -25,7 +25,7 @@ export function pageOf(
 ): object {
   const ordered = order === 'asc' ? items : items.toReversed()
   const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
-  if (after !== undefined && start === 0) throw refusal(`there is no item ${after.slice(0, 200)}`, { param: 'after' })
+  if (after !== undefined && start === 0) throw refusal(`item ${after.slice(0, 200)} not found`, { param: 'after' })
   const data: { readonly id: string }[] = []
   let bytesLeft = bytesMax
   for (const item of ordered.slice(start, start + limit)) {

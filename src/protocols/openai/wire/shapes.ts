@@ -1,13 +1,13 @@
-/** How bodies of this wire are checked. Loaded when first needed. */
+/** Validation of request bodies. Loaded lazily. */
 import { z } from 'zod'
 import { refusal } from './errors.ts'
 
-/** What is null is the same as not there, as everywhere in this API. */
+/** Treats null as absent, as everywhere in this API. */
 export function maybe<Shape extends z.ZodType>(shape: Shape): z.ZodType<z.infer<Shape> | undefined> {
   return shape.nullish().transform((value) => value ?? undefined)
 }
 
-/** How many of each one request may have. */
+/** Maximum entries per request. */
 export const listMax = {
   messages: { max: 2000 },
   parts: { max: 1000 },
@@ -19,7 +19,7 @@ export const metadataShape = z
   .record(z.string().max(64), z.string().max(512))
   .refine((value) => Object.keys(value).length <= 16, { message: 'more than 16 pairs' })
 
-/** Checked and not bounded: a caller's schema is the model's business. */
+/** A caller's JSON schema, passed to the model as it is. */
 export const schemaShape = z.record(z.string(), z.unknown())
 
 export function parseBody<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
@@ -35,7 +35,7 @@ interface Problem {
   readonly message: string
 }
 
-/** Of the forms that something can have, what is wrong with the one that it comes closest to. */
+/** The problem of the closest union member. */
 function closest(issue: z.core.$ZodIssue): Problem {
   if (issue.code !== 'invalid_union') return issue
   const tried = issue.errors.flatMap((issues) => issues.slice(0, 1).map((each) => closest(each)))

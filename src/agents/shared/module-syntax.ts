@@ -1,6 +1,6 @@
 /**
- * Loads files with `import` and `export` as ES modules, also where package.json says `"type": "commonjs"`, as `npm init -y` writes it.
- * Without a type, Node finds out by itself; with this one it fails.
+ * Loads files with `import` and `export` as ES modules even if package.json has `"type": "commonjs"`, which `npm init -y` writes.
+ * Node detects the syntax only if package.json has no type.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -17,7 +17,7 @@ const asModule: Readonly<Record<string, string>> = {
 
 let registered = false
 
-/** From here on. Hooks that are registered later see the format that this one decides on. */
+/** Registers the hook. Hooks registered later see the format that it sets. */
 export function acceptModuleSyntax(): void {
   if (registered) return
   registered = true
@@ -36,6 +36,6 @@ function hasModuleSyntax(url: string): boolean {
     const source = readFileSync(fileURLToPath(url), 'utf8')
     return MODULE_SYNTAX.test(source) && !COMMONJS_SYNTAX.test(source)
   } catch {
-    return false // Node says what is wrong with the file when it loads it.
+    return false // Node reports the error when it loads the file.
   }
 }
