@@ -103,7 +103,7 @@ describe('docs/operations.md', { timeout: TEST_MS }, () => {
     const [serve, work] = blockWith('--max-runs 0')
     await reader.serve(serve!)
     reader.work(work!)
-    await reader.start('hello')
+    expect(await reader.start('hello')).toMatch(/^run_/)
     for (const line of blockWith('holdfast gc')) await reader.run(line)
   })
 

@@ -1,9 +1,14 @@
 /** The programs of docs/recovery.md, each in a component that is served and run. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { blocksOf, runProgram } from './support/doc-programs.ts'
 
 const blocks = blocksOf('docs/recovery.md', 'ts')
 const [parallelSteps, caughtError, versioned, recordedDecision] = blocks as [string, string, string, string]
+
+/** Commands that are not run here: they are about a run that diverged. */
+const COMMANDS_NOT_RUN = ['holdfast runs --status paused', 'holdfast answer RUN retry']
 
 /** Runs a component and prints its events, one JSON object per line. */
 function served(component: string, definitions: string): string {
@@ -47,6 +52,9 @@ const named = (events: readonly Line[], type: string): unknown[] =>
 describe('docs/recovery.md', () => {
   test('docs/recovery.md: every block of code is run by this file', () => {
     expect(blocks).toHaveLength(4)
+    const page = readFileSync(join(import.meta.dirname, '../docs/recovery.md'), 'utf8')
+    expect([...page.matchAll(/^ {4}(holdfast .*)$/gm)].map(([, command]) => command)).toEqual(COMMANDS_NOT_RUN)
+    expect(page).not.toContain('```sh')
   })
 
   test('docs/recovery.md: concurrent steps with keys of their own complete', async () => {
