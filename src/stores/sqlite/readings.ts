@@ -1,4 +1,4 @@
-/** What can be read of a file, by name: in the reading thread, and in the store's own while that one starts. */
+/** What can be read of a file, by name. */
 import { type PageRequest, readPage } from './log-page.ts'
 import type { Reader } from './reader.ts'
 
