@@ -40,7 +40,7 @@ interface Problems {
 const idle: ShownRun = { id: undefined, status: 'idle', problem: undefined, text: '', events: [], questions: [] }
 
 /** Events that come within so many milliseconds are shown together. */
-const TOGETHER_MS = 16
+export const TOGETHER_MS = 16
 
 export class RunStore {
   readonly #client: Client
